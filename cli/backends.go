@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/handlers"
+	"oversell/locks/catalog"
+	"oversell/locks/redislock"
+	"oversell/locks/zklock"
+	"oversell/stock"
+)
+
+// clients are a replica's connections, made when they are first used.
+type clients struct {
+	catalog.Backends
+	migrated atomic.Bool
+}
+
+func openBackends(s settings) (*clients, error) {
+	db, err := stock.Open(s.MySQL, s.Conns)
+	if err != nil {
+		return nil, err
+	}
+	single, err := redislock.Open(s.Redis, s.Conns)
+	if err != nil {
+		return nil, err
+	}
+	var masters []redis.UniversalClient
+	for _, url := range s.Redlock {
+		master, err := redislock.Open(url, s.Conns)
+		if err != nil {
+			return nil, err
+		}
+		masters = append(masters, master)
+	}
+	session, err := zklock.Open(s.ZooKeeper, s.ZKSession)
+	if err != nil {
+		return nil, err
+	}
+	return &clients{Backends: catalog.Backends{DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Lease: s.Lease}}, nil
+}
+
+func (c *clients) close() {
+	c.ZooKeeper.Close()
+	for _, client := range append(c.Redlock, c.Redis) {
+		_ = client.Close()
+	}
+	if pool, err := c.DB.DB(); err == nil {
+		_ = pool.Close()
+	}
+}
+
+// pings ask each backend for something small.
+func (c *clients) pings() []handlers.Backend {
+	return []handlers.Backend{
+		{Name: "mysql", Ping: func(ctx context.Context) error {
+			pool, err := c.DB.DB()
+			if err != nil {
+				return err
+			}
+			if err := pool.PingContext(ctx); err != nil {
+				return err
+			}
+			if !c.migrated.Load() {
+				return errors.New("reachable, but the schema is not up to date yet")
+			}
+			return nil
+		}},
+		{Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() }},
+		{Name: "redlock", Ping: c.pingMajority},
+		{Name: "zookeeper", Ping: c.ZooKeeper.Ping},
+	}
+}
+
+// pingMajority is content when redlock could be: a minority may be down.
+func (c *clients) pingMajority(ctx context.Context) error {
+	answers := make(chan error, len(c.Redlock))
+	for _, master := range c.Redlock {
+		go func() { answers <- master.Ping(ctx).Err() }()
+	}
+	var down []error
+	for range c.Redlock {
+		if err := <-answers; err != nil {
+			down = append(down, err)
+		}
+	}
+	if len(down) > (len(c.Redlock)-1)/2 {
+		return fmt.Errorf("%d of %d masters: %w", len(down), len(c.Redlock), errors.Join(down...))
+	}
+	return nil
+}

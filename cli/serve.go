@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"oversell/handlers"
+	"oversell/locks/catalog"
+	"oversell/locks/mysqllock"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+// settings of a replica: a flag wins over the environment.
+type settings struct {
+	Addr      string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
+	Replica   string        `env:"REPLICA"`
+	MySQL     string        `env:"MYSQL_DSN" envDefault:"root@tcp(127.0.0.1:3306)/oversell"`
+	Redis     string        `env:"REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
+	Redlock   []string      `env:"REDLOCK_URLS" envDefault:"redis://127.0.0.1:6379/0"`
+	ZooKeeper []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
+	ZKSession time.Duration `env:"ZK_SESSION" envDefault:"10s"`
+	Lease     time.Duration `env:"LEASE" envDefault:"10s"`
+	Conns     int           `env:"CONNS" envDefault:"32"`
+	Lab       bool          `env:"LAB"`
+	Token     string        `env:"LAB_TOKEN"`
+}
+
+func serveCommand() *cobra.Command {
+	var s settings
+	parsed := env.Parse(&s)
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one replica of the service",
+		Long:  "Run one replica. It starts with any backend missing; only the strategies that need it answer 503.\nEvery flag can be set in the environment as well; the flag wins.",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if parsed != nil {
+				return &exit{2, fmt.Errorf("environment: %w", parsed)}
+			}
+			if err := s.check(); err != nil {
+				return &exit{2, err}
+			}
+			return serve(c.Context(), s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
+	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name, the host's by default (REPLICA)")
+	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
+	f.StringVar(&s.Redis, "redis", s.Redis, "redis://[user:password@]host:port/db (REDIS_URL)")
+	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
+	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")
+	f.DurationVar(&s.ZKSession, "zk-session", s.ZKSession, "ZooKeeper forgets a silent replica after this long (ZK_SESSION)")
+	f.DurationVar(&s.Lease, "lease", s.Lease, "life of a grant unless the request says otherwise (LEASE)")
+	f.IntVar(&s.Conns, "conns", s.Conns, "connections to each backend at most (CONNS)")
+	f.BoolVar(&s.Lab, "lab", s.Lab, "let the lab set the stock; needs --token (LAB)")
+	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
+	return c
+}
+
+func (s *settings) check() error {
+	if s.Replica == "" {
+		s.Replica, _ = os.Hostname()
+	}
+	switch {
+	case s.Lab && s.Token == "":
+		return errors.New("--lab needs --token: who may set the stock?")
+	case s.Conns < 1:
+		return fmt.Errorf("--conns=%d: must be 1 or more", s.Conns)
+	case s.Lease < 100*time.Millisecond, s.ZKSession < 100*time.Millisecond:
+		return errors.New("--lease and --zk-session must be 100ms or more")
+	case len(s.Replica) > 64:
+		return errors.New("--replica must be 64 characters or fewer")
+	}
+	return nil
+}
+
+// serve runs until ctx ends, then lets running requests finish.
+func serve(ctx context.Context, s settings) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("replica", s.Replica)
+	clients, err := openBackends(s)
+	if err != nil {
+		return &exit{2, err}
+	}
+	defer clients.close()
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go migrateWhenReachable(background, clients, log)
+	go mysqllock.Janitor(background, clients.DB, time.Minute)
+
+	service := handlers.New(handlers.Config{
+		Replica: s.Replica, Strategies: catalog.Strategies(clients.Backends), Ledger: stock.NewLedger(clients.DB),
+		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
+		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
+	})
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	server := &http.Server{
+		Handler: service, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		BaseContext: func(net.Listener) context.Context { return requests },
+	}
+	server.RegisterOnShutdown(service.Close)
+	log.Info("serving", "addr", listener.Addr().String())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping: running requests may finish")
+	return shutdown(server, abandon)
+}
+
+// shutdown gives running requests 15 s; then it cancels them, and each gives
+// back what it holds on its way out.
+func shutdown(server *http.Server, abandon context.CancelFunc) error {
+	patience, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	if server.Shutdown(patience) == nil {
+		return nil
+	}
+	abandon()
+	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+// migrateWhenReachable brings the schema up as soon as MySQL answers.
+func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logger) {
+	pool, err := clients.DB.DB()
+	if err != nil {
+		log.Error("mysql pool", "error", err)
+		return
+	}
+	for told := false; ctx.Err() == nil; {
+		err := pool.PingContext(ctx)
+		if err == nil {
+			err = migrations.Up(ctx, pool)
+		}
+		if err == nil {
+			clients.migrated.Store(true)
+			log.Info("schema is up to date")
+			return
+		}
+		if !told {
+			log.Warn("waiting for mysql", "error", err)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func processMetrics(clients *clients) prometheus.Gatherer {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if pool, err := clients.DB.DB(); err == nil {
+		registry.MustRegister(collectors.NewDBStatsCollector(pool, "mysql"))
+	}
+	return registry
+}

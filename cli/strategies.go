@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"oversell/locks"
+	"oversell/locks/catalog"
+)
+
+func strategiesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "strategies [strategy]",
+		Short: "Print the ladder, or one strategy's card",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			var cards []locks.Card
+			var ids []string
+			for _, s := range catalog.Strategies(catalog.Backends{}) {
+				cards = append(cards, s.Card())
+				ids = append(ids, s.Card().ID)
+			}
+			if len(args) == 0 {
+				printLadder(c.OutOrStdout(), cards)
+				return nil
+			}
+			for _, card := range cards {
+				if card.ID == args[0] {
+					printCard(c.OutOrStdout(), card)
+					return nil
+				}
+			}
+			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
+		},
+	}
+}
+
+func printLadder(w io.Writer, cards []locks.Card) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"Strategy", "Keeps order", "Sells exactly", "What it does"})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 4, WidthMax: 60}})
+	for _, card := range cards {
+		order := map[locks.Scope]string{locks.ScopeNone: "nowhere", locks.ScopeProcess: "in one process", locks.ScopeShared: "everywhere"}
+		t.AppendRow(table.Row{card.ID, order[card.Scope], yes(card.Safe), card.Summary.EN})
+	}
+	t.Render()
+}
+
+func printCard(w io.Writer, card locks.Card) {
+	fmt.Fprintf(w, "%s: %s (%s)\n\n%s\n%s\n\n", card.ID, card.Title.EN, card.Title.ZH, card.Summary.EN, card.Summary.ZH)
+	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s\n", card.Source,
+		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced))
+	protects := make([]string, len(card.Protects))
+	for i, h := range card.Protects {
+		protects[i] = string(h)
+	}
+	fmt.Fprintf(w, "protects   %s\n", strings.Join(protects, ", "))
+	for _, b := range card.Breaks {
+		fmt.Fprintf(w, "breaks     %s: %s\n           %s\n", b.Hazard, b.Why.EN, b.Why.ZH)
+	}
+	for _, f := range card.Tutorial {
+		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note)
+	}
+}
+
+func yes(claim bool) string {
+	if claim {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,58 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"oversell/locks"
+)
+
+// sold is the answer to a deduction. Times are in milliseconds.
+type sold struct {
+	Outcome   string  `json:"outcome"`
+	Strategy  string  `json:"strategy"`
+	Replica   string  `json:"replica"`
+	Product   int64   `json:"product"`
+	Qty       int     `json:"qty"`
+	Remaining int     `json:"remaining"`
+	Fence     int64   `json:"fence,omitempty"`
+	WaitedMS  float64 `json:"waited_ms"`
+	HeldMS    float64 `json:"held_ms"`
+	PooledMS  float64 `json:"pooled_ms"`
+	Retries   int     `json:"retries"`
+	Warning   string  `json:"warning,omitempty"`
+}
+
+// checkLock deducts: check the stock, lock it, as the tutorial's route is called.
+func (s *Service) checkLock(c *gin.Context) {
+	strategy, order, bad := s.order(c.Request)
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	id := strategy.Card().ID
+	ctx := c.Request.Context()
+	if s.events.watched() {
+		ctx = locks.WithTracer(ctx, s.events.tracer(s.Replica, id))
+	}
+	receipt, err := strategy.Deduct(ctx, order)
+	if err != nil {
+		p := describe(err)
+		p.Strategy, p.WaitedMS, p.Retries = id, ms(receipt.Waited), receipt.Retries
+		s.metrics.observe(id, p.Outcome, receipt)
+		s.problem(c, p)
+		return
+	}
+	s.metrics.observe(id, "sold", receipt)
+	c.JSON(http.StatusOK, sold{
+		Outcome: "sold", Strategy: id, Replica: s.Replica, Product: order.Product, Qty: order.Qty,
+		Remaining: receipt.Remaining, Fence: receipt.Fence,
+		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), PooledMS: ms(receipt.Pooled),
+		Retries: receipt.Retries, Warning: receipt.Warning,
+	})
+}
+
+// ms is d in milliseconds, to the microsecond.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,99 @@
+package handlers
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"oversell/locks"
+)
+
+// step is one line of the stream: a locks.Event, and where it happened.
+type step struct {
+	Replica  string `json:"replica"`
+	Strategy string `json:"strategy"`
+	locks.Event
+}
+
+// hub hands every step to every listener. It never waits for one: who reads
+// too slowly misses steps and is told how many.
+type hub struct {
+	mu        sync.Mutex
+	listeners map[*listener]bool
+	count     atomic.Int64
+	closed    chan struct{}
+}
+
+type listener struct {
+	steps  chan step
+	missed atomic.Int64
+}
+
+func newHub() *hub { return &hub{listeners: map[*listener]bool{}, closed: make(chan struct{})} }
+
+// watched says whether anybody listens; if not, steps cost nothing.
+func (h *hub) watched() bool { return h.count.Load() > 0 }
+
+func (h *hub) tracer(replica, strategy string) locks.Tracer {
+	return func(_ context.Context, e locks.Event) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for l := range h.listeners {
+			select {
+			case l.steps <- step{replica, strategy, e}:
+			default:
+				l.missed.Add(1)
+			}
+		}
+	}
+}
+
+func (h *hub) join() *listener {
+	l := &listener{steps: make(chan step, 1024)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners[l] = true
+	h.count.Add(1)
+	return l
+}
+
+func (h *hub) leave(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, l)
+	h.count.Add(-1)
+}
+
+func (h *hub) close() { close(h.closed) }
+
+// streamEvents sends the steps of this replica as server-sent events. A comment
+// every ten seconds shows that the line is alive.
+func (s *Service) streamEvents(c *gin.Context) {
+	l := s.events.join()
+	defer s.events.leave(l)
+	c.Header("Cache-Control", "no-store")
+	c.Header("X-Accel-Buffering", "no")
+	alive := time.NewTicker(10 * time.Second)
+	defer alive.Stop()
+	c.SSEvent("hello", gin.H{"replica": s.Replica})
+	c.Stream(func(w io.Writer) bool {
+		select {
+		case e := <-l.steps:
+			if missed := l.missed.Swap(0); missed > 0 {
+				c.SSEvent("missed", gin.H{"steps": missed})
+			}
+			c.SSEvent("step", e)
+		case <-alive.C:
+			_, _ = io.WriteString(w, ": alive\n\n")
+		case <-s.events.closed:
+			return false
+		case <-c.Request.Context().Done():
+			return false
+		}
+		return true
+	})
+}

@@ -1,0 +1,135 @@
+// Package handlers is the service's face: Gin routes over strategies and the
+// ledger. It knows the contract of package locks, and no strategy by name.
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Config is what one replica serves.
+type Config struct {
+	Replica    string
+	Strategies []locks.Strategy
+	Ledger     *stock.Ledger
+	// Backends are asked by /readyz.
+	Backends []Backend
+	// Lab allows what changes the class's data, to whoever sends Token.
+	Lab   bool
+	Token string
+	// Metrics are served beside our own.
+	Metrics prometheus.Gatherer
+	// Log takes what nobody could be told: a panic.
+	Log func(format string, args ...any)
+}
+
+// Backend is something the strategies need, and how to see whether it answers.
+type Backend struct {
+	Name string
+	Ping func(context.Context) error
+}
+
+// Service is the routes of one replica.
+type Service struct {
+	Config
+	byID    map[string]locks.Strategy
+	ids     []string
+	cards   []locks.Card
+	events  *hub
+	metrics *metrics
+	boot    string
+	owners  atomic.Int64
+	engine  *gin.Engine
+}
+
+// New wires the routes.
+func New(config Config) *Service {
+	gin.SetMode(gin.ReleaseMode)
+	s := &Service{
+		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
+		boot: uuid.NewString()[:8], engine: gin.New(),
+	}
+	for _, strategy := range config.Strategies {
+		card := strategy.Card()
+		s.byID[card.ID] = strategy
+		s.ids = append(s.ids, card.ID)
+		s.cards = append(s.cards, card)
+	}
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.Use(s.recovered)
+	s.engine.GET("/check/lock", s.checkLock)
+	s.engine.POST("/check/lock", s.checkLock)
+	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
+	s.engine.GET("/stock/:id", s.getStock)
+	s.engine.PUT("/stock/:id", s.labOnly, s.putStock)
+	s.engine.GET("/events", s.streamEvents)
+	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	s.engine.GET("/readyz", s.ready)
+	s.engine.GET("/metrics", s.serveMetrics())
+	s.engine.NoRoute(func(c *gin.Context) {
+		s.problem(c, problem{Status: http.StatusNotFound, Outcome: "bad_request", Detail: "no such route: " + short(c.Request.URL.Path)})
+	})
+	s.engine.NoMethod(func(c *gin.Context) {
+		s.problem(c, problem{Status: http.StatusMethodNotAllowed, Outcome: "bad_request", Detail: c.Request.Method + " is not allowed here"})
+	})
+	return s
+}
+
+// ServeHTTP makes the service an http.Handler.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
+
+// Close ends the streams, which would otherwise outlive a shutdown.
+func (s *Service) Close() { s.events.close() }
+
+// newOwner names a request's task, uniquely over replicas and restarts.
+func (s *Service) newOwner() string {
+	return fmt.Sprintf("%s-%s-%d", s.Replica, s.boot, s.owners.Add(1))
+}
+
+// recovered answers a panic with "unknown": it may have struck after the write.
+func (s *Service) recovered(c *gin.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log("panic serving %s: %v\n%s", c.Request.URL.Path, p, debug.Stack())
+			s.problem(c, problem{Status: http.StatusInternalServerError, Outcome: "unknown", Detail: "the replica failed; the stock may have been taken"})
+		}
+	}()
+	c.Next()
+}
+
+// ready says which backends answer. Within two seconds, whatever they do.
+func (s *Service) ready(c *gin.Context) {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), 2*time.Second)
+	defer cancel()
+	type answer struct{ name, state string }
+	answers := make(chan answer, len(s.Backends))
+	for _, b := range s.Backends {
+		go func() {
+			if err := b.Ping(ctx); err != nil {
+				answers <- answer{b.Name, err.Error()}
+				return
+			}
+			answers <- answer{b.Name, "ok"}
+		}()
+	}
+	states, status := map[string]string{}, http.StatusOK
+	for range s.Backends {
+		a := <-answers
+		states[a.name] = a.state
+		if a.state != "ok" {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	c.JSON(status, gin.H{"ready": status == http.StatusOK, "replica": s.Replica, "backends": states})
+}

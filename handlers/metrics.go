@@ -1,0 +1,56 @@
+package handlers
+
+import (
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"oversell/stock"
+)
+
+// metrics are the service's own. The wait for the lock, the wait for a
+// connection and the time inside are three series: one must not hide another.
+type metrics struct {
+	registry             *prometheus.Registry
+	requests             *prometheus.CounterVec
+	retries              *prometheus.CounterVec
+	waited, pooled, held *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	seconds := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "oversell_" + name + "_seconds", Help: help, Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}, []string{"strategy"})
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "oversell_requests_total", Help: "Deductions by strategy and outcome.",
+		}, []string{"strategy", "outcome"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "oversell_retries_total", Help: "Attempts that a rival beat.",
+		}, []string{"strategy"}),
+		waited: seconds("lock_wait", "Time in the lock's queue."),
+		pooled: seconds("pool_wait", "Time waiting for a database connection."),
+		held:   seconds("lock_held", "Time in the critical section."),
+	}
+	m.registry.MustRegister(m.requests, m.retries, m.waited, m.pooled, m.held)
+	return m
+}
+
+func (m *metrics) observe(strategy, outcome string, r stock.Receipt) {
+	m.requests.WithLabelValues(strategy, outcome).Inc()
+	m.retries.WithLabelValues(strategy).Add(float64(r.Retries))
+	m.waited.WithLabelValues(strategy).Observe(r.Waited.Seconds())
+	m.pooled.WithLabelValues(strategy).Observe(r.Pooled.Seconds())
+	m.held.WithLabelValues(strategy).Observe(r.Held.Seconds())
+}
+
+func (s *Service) serveMetrics() gin.HandlerFunc {
+	all := prometheus.Gatherers{s.metrics.registry}
+	if s.Metrics != nil {
+		all = append(all, s.Metrics)
+	}
+	return gin.WrapH(promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
+}

@@ -1,0 +1,153 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Limits of a request. A class waits a minute at most.
+const (
+	maxQty      = 100
+	maxDuration = 60 * time.Second
+	minLease    = 100 * time.Millisecond
+	defaultWait = 10 * time.Second
+	maxCount    = 1_000_000
+)
+
+// paramError names the parameter and what it may be.
+type paramError struct{ name, value, allowed string }
+
+func (e *paramError) Error() string {
+	return fmt.Sprintf("%s=%s: must be %s", e.name, short(e.value), e.allowed)
+}
+
+// short keeps what a stranger sends from filling a projector.
+func short(value string) string {
+	if len(value) > 40 {
+		value = value[:40] + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// params reads parameters and remembers the first that was wrong.
+type params struct {
+	values url.Values
+	err    *paramError
+}
+
+var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced"} //nolint:gochecknoglobals // constant
+
+// newParams takes query and form. A name that is not known, or stands twice,
+// is refused: with a typing error ignored, a class would measure "none".
+func newParams(r *http.Request, known []string) *params {
+	if err := r.ParseForm(); err != nil {
+		return &params{err: &paramError{"query", err.Error(), "a valid query string"}}
+	}
+	p := &params{values: r.Form}
+	names := make([]string, 0, len(r.Form))
+	for name := range r.Form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch {
+		case !slices.Contains(known, name):
+			p.fail(name, r.Form.Get(name), "left out; the parameters are "+strings.Join(known, ", "))
+		case len(r.Form[name]) > 1:
+			p.fail(name, strings.Join(r.Form[name], ", "), "given once")
+		}
+	}
+	return p
+}
+
+func (p *params) fail(name, value, allowed string) {
+	if p.err == nil {
+		p.err = &paramError{name, value, allowed}
+	}
+}
+
+func (p *params) text(name, otherwise string) string {
+	if !p.values.Has(name) {
+		return otherwise
+	}
+	return p.values.Get(name)
+}
+
+func (p *params) number(name string, otherwise, low, high int64) int64 {
+	text := p.text(name, strconv.FormatInt(otherwise, 10))
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < low || n > high {
+		p.fail(name, text, fmt.Sprintf("a whole number from %d to %d", low, high))
+	}
+	return n
+}
+
+func (p *params) duration(name string, otherwise, low, high time.Duration) time.Duration {
+	text := p.text(name, otherwise.String())
+	d, err := time.ParseDuration(text)
+	if err != nil || d < low || d > high {
+		p.fail(name, text, fmt.Sprintf("a duration from %v to %v, such as 500ms or 2s", low, high))
+	}
+	return d
+}
+
+func (p *params) boolean(name string) bool {
+	text := p.text(name, "false")
+	if text != "true" && text != "false" {
+		p.fail(name, text, "true or false")
+	}
+	return text == "true"
+}
+
+// order reads a deduction from the request.
+func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramError) {
+	p := newParams(r, checkLockParams)
+	if p.err != nil {
+		return nil, stock.Order{}, p.err
+	}
+	o := stock.Order{
+		Product: p.number("product", 1, 1, 1<<62),
+		Qty:     int(p.number("qty", 1, 1, maxQty)),
+		Work:    p.duration("hold", 0, 0, maxDuration),
+		Wait:    p.duration("wait", defaultWait, 0, maxDuration),
+		Fenced:  p.boolean("fenced"),
+		Owner:   s.newOwner(),
+	}
+	if p.values.Has("lease") {
+		o.Lease = p.duration("lease", 0, minLease, maxDuration)
+	}
+	id := p.text("strategy", "none")
+	strategy, ok := s.byID[id]
+	if !ok {
+		p.fail("strategy", id, "one of "+strings.Join(s.ids, ", "))
+		return nil, o, p.err
+	}
+	// What a strategy can't do, it must not seem to do.
+	card := strategy.Card()
+	if o.Fenced && !card.Fenced {
+		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c locks.Card) bool { return c.Fenced }))
+	}
+	if o.Lease > 0 && !card.LeasePerRequest {
+		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c locks.Card) bool { return c.LeasePerRequest }))
+	}
+	return strategy, o, p.err
+}
+
+// having lists the strategies whose card says so.
+func (s *Service) having(claim func(locks.Card) bool) string {
+	var ids []string
+	for _, card := range s.cards {
+		if claim(card) {
+			ids = append(ids, card.ID)
+		}
+	}
+	return strings.Join(ids, ", ")
+}

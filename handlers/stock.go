@@ -1,0 +1,134 @@
+package handlers
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+func (s *Service) getStock(c *gin.Context) {
+	id, bad := productID(c)
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	item, err := s.Ledger.Read(c.Request.Context(), id)
+	if err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	c.JSON(http.StatusOK, item)
+}
+
+// putStock begins a class anew: the count, no version, no fence, no lock left
+// behind. A backend that is down can't be cleared; that is a warning, for the
+// strategies of the others work.
+func (s *Service) putStock(c *gin.Context) {
+	id, bad := productID(c)
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	count, bad := wantedCount(c.Request)
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	ctx := c.Request.Context()
+	warnings := s.clear(ctx, locks.Key(id))
+	if err := s.Ledger.Reset(ctx, id, count); err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	item, err := s.Ledger.Read(ctx, id)
+	if err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	c.JSON(http.StatusOK, struct {
+		stock.Item
+		Warnings []string `json:"warnings"`
+	}{item, warnings})
+}
+
+// clear asks every strategy at once to forget the key.
+func (s *Service) clear(ctx context.Context, key string) []string {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	failures := make(chan string, len(s.Strategies))
+	asked := 0
+	for _, strategy := range s.Strategies {
+		cleaner, ok := strategy.(locks.Cleaner)
+		if !ok {
+			continue
+		}
+		asked++
+		go func() {
+			if err := cleaner.Clear(ctx, key); err != nil {
+				failures <- fmt.Sprintf("%s: %v", strategy.Card().ID, err)
+				return
+			}
+			failures <- ""
+		}()
+	}
+	warnings := []string{}
+	for range asked {
+		if failure := <-failures; failure != "" {
+			warnings = append(warnings, failure)
+		}
+	}
+	return warnings
+}
+
+// labOnly lets pass who has the lab's token. The token travels in a header of
+// its own, which no form or image of another site can send.
+func (s *Service) labOnly(c *gin.Context) {
+	given := c.GetHeader("X-Lab-Token")
+	switch {
+	case !s.Lab:
+		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "this replica runs without --lab: its stock can't be set"})
+	case s.Token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1:
+		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "setting the stock needs the lab's token in the header X-Lab-Token (LAB_TOKEN, printed when the lab starts)"})
+	}
+}
+
+func productID(c *gin.Context) (int64, *paramError) {
+	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, &paramError{"id", c.Param("id"), "a whole number from 1"}
+	}
+	return id, nil
+}
+
+// wantedCount is ?count=5000 or {"count":5000}.
+func wantedCount(r *http.Request) (int, *paramError) {
+	if r.URL.Query().Has("count") {
+		p := &params{values: r.URL.Query()}
+		return int(p.number("count", 0, 0, maxCount)), p.err
+	}
+	allowed := fmt.Sprintf(`a whole number from 0 to %d, as ?count=5000 or {"count":5000}`, maxCount)
+	var body struct {
+		Count *int `json:"count"`
+	}
+	err := json.NewDecoder(io.LimitReader(r.Body, 1024)).Decode(&body)
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && body.Count == nil:
+		return 0, &paramError{"count", "", allowed}
+	case err != nil:
+		return 0, &paramError{"count", err.Error(), allowed}
+	case *body.Count < 0 || *body.Count > maxCount:
+		return 0, &paramError{"count", strconv.Itoa(*body.Count), allowed}
+	}
+	return *body.Count, nil
+}

@@ -1,0 +1,126 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"oversell/stock"
+)
+
+// Guard makes a Strategy of a Locker: acquire, read, check, write, release.
+func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{Locker: l, ledger: ledger} }
+
+type guard struct {
+	Locker
+	ledger *stock.Ledger
+}
+
+func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receipt, err error) {
+	key, asked := Key(o.Product), time.Now()
+	Trace(ctx, Asked, key, o.Owner, 0)
+	hold, err := g.Acquire(ctx, Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced})
+	granted := time.Now()
+	receipt.Waited = granted.Sub(asked)
+	if err != nil {
+		return receipt, err
+	}
+	defer func() {
+		receipt.Held = time.Since(granted)
+		receipt.Fence = hold.Fence()
+		receipt.Warning = lateNews(hold.Release(ctx))
+		Trace(ctx, Released, key, o.Owner, receipt.Fence)
+	}()
+	Trace(ctx, Granted, key, o.Owner, hold.Fence())
+	receipt.Remaining, err = g.deduct(hold, o)
+	return receipt, err
+}
+
+// deduct is the critical section.
+func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
+	ctx := hold.Context()
+	item, err := g.read(ctx, hold, o)
+	if err != nil {
+		return 0, lossOr(hold, err)
+	}
+	Trace(ctx, Read, hold.Key(), hold.Owner(), hold.Fence())
+	if item.Count < o.Qty {
+		return item.Count, stock.ErrSoldOut
+	}
+	if err := Work(ctx, o.Work); err != nil {
+		return item.Count, lossOr(hold, err)
+	}
+	if err := hold.Check(); err != nil {
+		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
+	}
+	Trace(ctx, Writing, hold.Key(), hold.Owner(), hold.Fence())
+	// A holder paused between this line and the next, past its lease, writes
+	// all the same. No look at a clock closes that gap; the fence does.
+	if o.Fenced {
+		err = g.ledger.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
+	} else {
+		err = g.ledger.Write(ctx, o.Product, item.Count-o.Qty)
+	}
+	if err != nil {
+		return item.Count, err
+	}
+	Trace(ctx, Written, hold.Key(), hold.Owner(), hold.Fence())
+	return item.Count - o.Qty, nil
+}
+
+// read reads the item. When the row has seen our fence or a later one, the
+// backend has lost its counter: the row keeps the high-water mark, and a fresh
+// fence above it must be there before the read that counts.
+func (g *guard) read(ctx context.Context, hold *Hold, o stock.Order) (stock.Item, error) {
+	item, err := g.ledger.Read(ctx, o.Product)
+	if err != nil || !o.Fenced || item.Fence < hold.Fence() {
+		return item, err
+	}
+	if err := hold.Raise(ctx, item.Fence); err != nil {
+		return item, fmt.Errorf("%w: %w", stock.ErrFenced, err)
+	}
+	return g.ledger.Read(ctx, o.Product)
+}
+
+// Clear passes on to the locker.
+func (g *guard) Clear(ctx context.Context, key string) error { return clearOf(ctx, g.Locker, key) }
+
+// lossOr answers ErrLost where the hold was lost, whatever failed because of it.
+func lossOr(hold *Hold, err error) error {
+	if lost := hold.Check(); errors.Is(lost, ErrLost) {
+		return lost
+	}
+	return err
+}
+
+// lateNews is what the holder of a finished sale must know about its release.
+func lateNews(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrNotHeld):
+		return "the lock was lost before it was released: a rival may have worked at the same time"
+	default:
+		return "the lock could not be released and must run out: " + err.Error()
+	}
+}
+
+// Key is what a sale of the product locks.
+func Key(product int64) string { return fmt.Sprintf("stock:%d", product) }
+
+// Work spends d in the critical section, or less when ctx ends: then
+// stock.ErrCancelled, for nothing was written yet.
+func Work(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,241 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// releaseTimeout bounds a release, which no longer listens to its request.
+const releaseTimeout = 3 * time.Second
+
+// Grant is what a family's backend gave, from which NewHold makes a Hold.
+type Grant struct {
+	Key, Owner string
+	// Asked is when the request was SENT. Trust counts from here: by the time
+	// the answer arrives, the backend's lease has been running for a while.
+	Asked time.Time
+	// Lease is how long the backend keeps the grant; 0: as long as we live.
+	Lease time.Duration
+	Fence int64
+	// Renew makes the lease last Lease from now. ErrNotHeld: gone for good; any
+	// other error: try again. nil: this grant can't be renewed.
+	Renew func(context.Context) error
+	// Raise mints a new fence above floor; nil: the backend's never fall back.
+	Raise func(ctx context.Context, floor int64) (int64, error)
+	// Release gives the grant back; ErrNotHeld: there was none left.
+	Release func(context.Context) error
+}
+
+// Hold is one acquisition. Release it on every way out.
+type Hold struct {
+	grant  Grant
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	until time.Time // trust ends here; zero: never
+	fence int64
+	uses  int // acquisitions not yet released; more than one when re-entered
+	after []func()
+
+	stop   context.CancelFunc // ends the watchdog
+	joined chan struct{}      // closed when it has ended
+}
+
+// NewHold starts to watch over a grant until Release. The hold's context ends
+// with ctx, and with cause ErrLost once the hold can't be trusted any more.
+func NewHold(ctx context.Context, g Grant) *Hold {
+	h := &Hold{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h.stop = stop
+	if g.Lease <= 0 {
+		close(h.joined)
+		return h
+	}
+	h.until = trustedUntil(g.Asked, g.Lease)
+	go h.watchdog(watched)
+	return h
+}
+
+// trustedUntil leaves a margin for clocks that run at different speeds: a
+// hundredth of the lease and 2 ms, as the Redlock description has it.
+func trustedUntil(asked time.Time, lease time.Duration) time.Time {
+	return asked.Add(lease - lease/100 - 2*time.Millisecond)
+}
+
+// watchdog renews the lease every third of it, and ends the hold's context
+// when trust has run out.
+func (h *Hold) watchdog(ctx context.Context) {
+	defer close(h.joined)
+	renew := time.NewTimer(h.grant.Lease / 3)
+	defer renew.Stop()
+	if h.grant.Renew == nil {
+		renew.Stop()
+	}
+	for {
+		until := h.trusted()
+		expire := time.NewTimer(time.Until(until))
+		select {
+		case <-ctx.Done():
+			expire.Stop()
+			return
+		case <-expire.C:
+			h.Lose(fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease))
+			return
+		case <-renew.C:
+			expire.Stop()
+			next, gone := h.renew(ctx, until)
+			if gone != nil {
+				h.Lose(gone)
+				return
+			}
+			renew.Reset(next)
+		}
+	}
+}
+
+// renew asks once, and says when to ask next. A failed renewal is not yet a
+// loss: the backend keeps the grant until the lease is over. ErrNotHeld is.
+func (h *Hold) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
+	asked := time.Now()
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	err := h.grant.Renew(ctx)
+	switch {
+	case errors.Is(err, ErrNotHeld):
+		return 0, err
+	case err != nil:
+		return h.grant.Lease / 20, nil
+	}
+	h.mu.Lock()
+	h.until = trustedUntil(asked, h.grant.Lease)
+	h.mu.Unlock()
+	return h.grant.Lease / 3, nil
+}
+
+func (h *Hold) trusted() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.until
+}
+
+// Key is what is held, Owner who holds it.
+func (h *Hold) Key() string { return h.grant.Key }
+
+// Owner is the task that acquired.
+func (h *Hold) Owner() string { return h.grant.Owner }
+
+// Context is for the work under the lock. It ends with cause ErrLost as soon
+// as the hold can't be trusted.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Fence is a token that rises with every grant of the key, 0 where the backend
+// has none.
+func (h *Hold) Fence() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fence
+}
+
+// Raise gives the hold a fresh fence above floor. It is for a backend that
+// lost its counter, and began again below what is written in the stock row.
+// What was read before must be read again.
+func (h *Hold) Raise(ctx context.Context, floor int64) error {
+	if h.grant.Raise == nil && floor <= h.Fence() {
+		return nil // our own earlier write: this backend gives no fence twice
+	}
+	if h.grant.Raise == nil {
+		return fmt.Errorf("%s has seen fence %d of another strategy, ours is %d: reset the stock", h.grant.Key, floor, h.Fence())
+	}
+	fence, err := h.grant.Raise(ctx, floor)
+	if err != nil {
+		return fmt.Errorf("raise the fence of %s: %w", h.grant.Key, err)
+	}
+	h.mu.Lock()
+	h.fence = fence
+	h.mu.Unlock()
+	return nil
+}
+
+// Check looks at the clock instead of waiting for a timer: a process that was
+// stopped past its lease wakes up with its timers still to fire.
+func (h *Hold) Check() error {
+	until := h.trusted()
+	if !until.IsZero() && !time.Now().Before(until) {
+		h.Lose(fmt.Errorf("the lease of %v is over", h.grant.Lease))
+	}
+	if h.ctx.Err() != nil {
+		return context.Cause(h.ctx)
+	}
+	return nil
+}
+
+// Lose ends the hold's context with cause ErrLost. Families call it when their
+// backend tells of the loss; it does not release.
+func (h *Hold) Lose(why error) {
+	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
+}
+
+// Then runs f after the release.
+func (h *Hold) Then(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.after = append(h.after, f)
+}
+
+// enter counts one acquisition more, unless the last was released already.
+func (h *Hold) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.uses == 0 {
+		return false
+	}
+	h.uses++
+	return true
+}
+
+// leave counts one acquisition less and returns what is left, or -1 when all
+// of them were released before.
+func (h *Hold) leave() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.uses == 0 {
+		return -1
+	}
+	h.uses--
+	return h.uses
+}
+
+// Release gives the lock back, also when ctx was cancelled; a hold that was
+// entered again is given back by the last Release. ErrNotHeld: the lock was
+// lost before, or there was nothing left to release.
+func (h *Hold) Release(ctx context.Context) error {
+	switch left := h.leave(); {
+	case left < 0:
+		return fmt.Errorf("release %s again: %w", h.grant.Key, ErrNotHeld)
+	case left > 0:
+		return nil
+	}
+	// The watchdog must have ended: a renewal after the release could make a
+	// lock that nobody holds live on.
+	h.stop()
+	<-h.joined
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	err := h.grant.Release(ctx)
+	h.cancel(context.Canceled)
+	h.mu.Lock()
+	after := h.after
+	h.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+	if err != nil {
+		return fmt.Errorf("release %s: %w", h.grant.Key, err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"oversell/locks"
+)
+
+// Mutex is a lock in this process's memory (tutorial 1.4, 1.5). Each replica
+// has one of its own, and that is its flaw: three replicas are three locks.
+func Mutex() locks.Locker { return &mutex{} }
+
+type mutex struct{ turns locks.Turns }
+
+func (m *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	leave, err := m.turns.Take(ctx, r.Key, r.Wait)
+	if err != nil {
+		return nil, err
+	}
+	return locks.NewHold(ctx, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: time.Now(),
+		Release: func(context.Context) error {
+			leave()
+			return nil
+		},
+	}), nil
+}
+
+func (*mutex) Card() locks.Card {
+	return locks.Card{
+		ID: "mutex", Family: "local", Source: "1.4, 1.5", Scope: locks.ScopeProcess,
+		Backends: []string{"mysql"}, Locker: true,
+		Title: locks.Text{EN: "A mutex in each process", ZH: "进程内互斥锁"},
+		Summary: locks.Text{
+			EN: "One request at a time in each replica. With three replicas, three requests at a time.",
+			ZH: "每个进程内一次只放行一个请求；三个副本就同时放行三个。",
+		},
+		Protects: []locks.Hazard{locks.Race},
+		Breaks: []locks.Break{{Hazard: locks.ReplicaRace, Why: locks.Text{
+			EN: "The lock lives in one address space; the replica next door has another.",
+			ZH: "锁只存在于一个进程的内存里，隔壁的副本用的是另一把锁。",
+		}}},
+		Tutorial: []locks.Figure{
+			{Note: "one server", Throughput: 82.2, MedianMS: 1144, Remaining: 0},
+			{Note: "three servers", Throughput: 85.5, MedianMS: 1082, Remaining: 1425},
+		},
+	}
+}

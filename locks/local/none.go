@@ -1,0 +1,65 @@
+// Package local holds the strategies that ask no other server than the one the
+// stock is in.
+package local
+
+import (
+	"context"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// None reads the count, and writes back what it worked out (tutorial 1.2, 1.3).
+func None(ledger *stock.Ledger) locks.Strategy { return none{ledger} }
+
+type none struct{ ledger *stock.Ledger }
+
+func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	began := time.Now()
+	defer func() { r.Held = time.Since(began) }()
+	key := locks.Key(o.Product)
+	item, err := s.ledger.Read(ctx, o.Product)
+	if err != nil {
+		return r, err
+	}
+	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	if item.Count < o.Qty {
+		return r, stock.ErrSoldOut
+	}
+	if err := locks.Work(ctx, o.Work); err != nil {
+		return r, err
+	}
+	// A rival that read the same count writes the same result: two pieces are
+	// sold, one leaves the shelf. That is the lesson of this file.
+	r.Remaining = item.Count - o.Qty
+	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	if err := s.ledger.Write(ctx, o.Product, r.Remaining); err != nil {
+		return r, err
+	}
+	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	return r, nil
+}
+
+func (none) Card() locks.Card {
+	return locks.Card{
+		ID: "none", Family: "local", Source: "1.2, 1.3", Scope: locks.ScopeNone,
+		Backends: []string{"mysql"},
+		Title:    locks.Text{EN: "No lock", ZH: "无锁"},
+		Summary: locks.Text{
+			EN: "SELECT the count, then UPDATE it to one less: two requests that read the same count sell two pieces and take one off the shelf.",
+			ZH: "先查库存，再更新为减一：两个请求读到同一个数，卖出两件，库存只少一件。",
+		},
+		Breaks: []locks.Break{
+			{Hazard: locks.Race, Why: locks.Text{
+				EN: "Nothing keeps a rival out between the read and the write.",
+				ZH: "读和写之间，没有任何东西挡住别的请求。",
+			}},
+			{Hazard: locks.ReplicaRace, Why: locks.Text{
+				EN: "The same, with more rivals.",
+				ZH: "同上，只是竞争者更多。",
+			}},
+		},
+		Tutorial: []locks.Figure{{Throughput: 473.8, MedianMS: 173, Remaining: 4870}},
+	}
+}

@@ -1,0 +1,13 @@
+-- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] lease in ms
+-- -> {1, fence} granted, {0, ms until the lock may be free (-1: no expiry)}
+if redis.call('exists', KEYS[1]) == 0 then
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, redis.call('incr', KEYS[2])}
+end
+-- Our own token: the answer to an earlier try was lost.
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, tonumber(redis.call('get', KEYS[2]))}
+end
+return {0, redis.call('pttl', KEYS[1])}

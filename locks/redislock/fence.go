@@ -1,0 +1,99 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed mint.lua
+var mintLua string
+
+// fences mints fences over independent masters, for Redlock itself has none:
+// ask a majority for the highest, and make a majority take the next. Any two
+// majorities share a master, and it takes a number once; so no two holders get
+// the same fence, and a later one gets a higher one.
+type fences struct {
+	nodes []redis.UniversalClient
+	take  *redis.Script
+}
+
+func newFences(nodes []redis.UniversalClient) fences {
+	return fences{nodes: nodes, take: redis.NewScript(mintLua)}
+}
+
+func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
+
+// attempts bounds how often a rival with an expired lock may beat a mint.
+const attempts = 5
+
+// mint returns a fence above floor and above every fence minted before.
+func (f fences) mint(ctx context.Context, key string, floor int64) (int64, error) {
+	for range attempts {
+		highest, err := f.highest(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		fence := max(highest, floor) + 1
+		taken, err := f.onMajority(func(node redis.UniversalClient) (int64, error) {
+			return f.take.Run(ctx, node, []string{fenceKey(key)}, fence).Int64()
+		})
+		if err != nil {
+			return 0, err
+		}
+		votes := int64(0)
+		for _, vote := range taken {
+			votes += vote
+		}
+		if votes > int64(len(f.nodes)/2) {
+			return fence, nil
+		}
+	}
+	return 0, fmt.Errorf("mint a fence for %s: beaten %d times", key, attempts)
+}
+
+func (f fences) highest(ctx context.Context, key string) (int64, error) {
+	seen, err := f.onMajority(func(node redis.UniversalClient) (int64, error) {
+		n, err := node.Get(ctx, fenceKey(key)).Int64()
+		if errors.Is(err, redis.Nil) {
+			return 0, nil
+		}
+		return n, err
+	})
+	highest := int64(0)
+	for _, n := range seen {
+		highest = max(highest, n)
+	}
+	return highest, err
+}
+
+// onMajority asks all masters at once, and needs answers from a majority.
+func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) ([]int64, error) {
+	type answer struct {
+		n   int64
+		err error
+	}
+	answers := make(chan answer, len(f.nodes))
+	for _, node := range f.nodes {
+		go func() {
+			n, err := ask(node)
+			answers <- answer{n, err}
+		}()
+	}
+	var got []int64
+	var errs []error
+	for range f.nodes {
+		if a := <-answers; a.err != nil {
+			errs = append(errs, a.err)
+		} else {
+			got = append(got, a.n)
+		}
+	}
+	if len(got) <= len(f.nodes)/2 {
+		return nil, fmt.Errorf("too few of %d masters answer: %w", len(f.nodes), errors.Join(errs...))
+	}
+	return got, nil
+}

@@ -1,0 +1,173 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Redlock asks five independent masters and holds the lock when a majority
+// granted it in time (tutorial 3.8, 3.9.4; redsync). Losing a minority of them
+// changes nothing; losing a majority grants nothing.
+func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
+	pools := make([]pool.Pool, len(nodes))
+	for i, node := range nodes {
+		pools[i] = goredis.NewPool(node)
+	}
+	return locks.Reentrant(locks.Queue(&redlock{
+		redsync: redsync.New(pools...), nodes: nodes, lease: lease, fences: newFences(nodes),
+	}))
+}
+
+type redlock struct {
+	redsync *redsync.Redsync
+	nodes   []redis.UniversalClient
+	lease   time.Duration
+	fences  fences
+}
+
+func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lease := r.Lease
+	if lease == 0 {
+		lease = l.lease
+	}
+	began, token := time.Now(), locks.Token(r.Owner)
+	// One Mutex per acquisition: it is not made for two at once. With a value
+	// set, unlocking takes back also what a failed try left on some nodes.
+	mutex := l.redsync.NewMutex("redlock:"+r.Key,
+		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(nodeTimeout(lease)), redsync.WithValue(token),
+		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
+	for {
+		asked := time.Now()
+		err := mutex.TryLockContext(ctx)
+		if err == nil {
+			return l.hold(ctx, r, mutex, lease, asked)
+		}
+		if ctx.Err() != nil {
+			_ = l.unlock(ctx, mutex)
+			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
+		}
+		if down := unreachable(err); down > (len(l.nodes)-1)/2 {
+			_ = l.unlock(ctx, mutex)
+			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", down, len(l.nodes), err)}
+		}
+		// Random, so that rivals who split the masters don't meet again.
+		if err := locks.Doze(ctx, r, began, 2*time.Millisecond+rand.N(10*time.Millisecond)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// nodeTimeout is the share of the lease that one master may take to answer: far
+// less than the lease, or a single dead master would use it up.
+func nodeTimeout(lease time.Duration) float64 {
+	timeout := min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
+	return float64(timeout) / float64(lease)
+}
+
+// hold begins the hold, and mints its fence where one is wanted.
+func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, lease time.Duration, asked time.Time) (*locks.Hold, error) {
+	grant := locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
+		Renew: func(ctx context.Context) error {
+			ok, err := m.ExtendContext(ctx)
+			return majority(ok, err, len(l.nodes))
+		},
+		Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
+		Release: func(ctx context.Context) error { return l.unlock(ctx, m) },
+	}
+	if r.Fenced {
+		fence, err := l.fences.mint(ctx, r.Key, 0)
+		if err != nil {
+			_ = l.unlock(ctx, m)
+			return nil, &stock.Unavailable{Backend: "redlock", Err: err}
+		}
+		grant.Fence = fence
+	}
+	return locks.NewHold(ctx, grant), nil
+}
+
+// unlock asks every master, also those whose grant timed out: the answer may
+// have been late, and the key there.
+func (l *redlock) unlock(ctx context.Context, m *redsync.Mutex) error {
+	ctx, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	ok, err := m.UnlockContext(ctx)
+	return majority(ok, err, len(l.nodes))
+}
+
+// majority reads redsync's answer: where a majority was asked and has no such
+// lock, it is not held; where too few could be asked, nobody knows.
+func majority(ok bool, err error, nodes int) error {
+	switch {
+	case ok:
+		return nil
+	case unreachable(err) > (nodes-1)/2:
+		return err
+	default:
+		return locks.ErrNotHeld
+	}
+}
+
+// unreachable counts the masters that gave no answer.
+func unreachable(err error) int {
+	var down *redsync.RedisError
+	switch joined := err.(type) { //nolint:errorlint // the tree of a join is walked, not searched
+	case nil:
+		return 0
+	case interface{ Unwrap() []error }:
+		n := 0
+		for _, e := range joined.Unwrap() {
+			n += unreachable(e)
+		}
+		return n
+	}
+	if errors.As(err, &down) {
+		return 1
+	}
+	return 0
+}
+
+// Clear removes the lock and the fences from every master.
+func (l *redlock) Clear(ctx context.Context, key string) error {
+	var errs []error
+	for _, node := range l.nodes {
+		errs = append(errs, node.Del(ctx, "redlock:"+key, fenceKey(key)).Err())
+	}
+	return errors.Join(errs...)
+}
+
+func (*redlock) Card() locks.Card {
+	return locks.Card{
+		ID: "redlock", Family: "redis", Source: "3.8, 3.9.4; 003, 004", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redlock"}, Locker: true,
+		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
+		Title: locks.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
+		Summary: locks.Text{
+			EN: "Five independent Redis; whoever gets a majority in time holds the lock.",
+			ZH: "五个独立的 Redis，在时限内拿到多数就算持有锁。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss, locks.LostReply, locks.Nesting},
+		Breaks: []locks.Break{
+			{Hazard: locks.Pause, Why: locks.Text{
+				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+			}},
+			{Hazard: locks.ClockJump, Why: locks.Text{
+				EN: "When the clocks of a majority leap, the keys are gone early.",
+				ZH: "多数节点时钟跳变时，键会提前消失。",
+			}},
+		},
+		Tutorial: []locks.Figure{},
+	}
+}

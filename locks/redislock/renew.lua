@@ -1,0 +1,6 @@
+-- KEYS[1] lock  ARGV[1] token  ARGV[2] lease in ms  -> 1 renewed, 0 not ours
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return 0
+end
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1

@@ -1,0 +1,118 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/locks"
+)
+
+// A node's name is Curator's: _c_<GUID>-lock-<sequence>. The GUID finds the
+// node again when the answer to its creation was lost.
+func prefixOf(guid string) string { return "_c_" + guid + "-lock-" }
+
+// create makes the node and returns its name. When the answer is missing it
+// looks whether the server has made the node all the same.
+func (l *zkLock) create(ctx context.Context, dir, guid string) (string, error) {
+	node, err := l.createOnce(ctx, dir, guid)
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := l.session.mkdir(ctx, dir); err != nil {
+			return "", fmt.Errorf("make %s: %w", dir, err)
+		}
+		node, err = l.createOnce(ctx, dir, guid)
+	}
+	if err != nil {
+		return "", err
+	}
+	return node[len(dir)+1:], nil
+}
+
+func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, error) {
+	session, answered := l.session.SessionID(), make(chan struct{})
+	node, err := do(ctx, func() (string, error) {
+		defer close(answered)
+		return l.session.Create(dir+"/"+prefixOf(guid), nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	})
+	if err == nil || errors.Is(err, zk.ErrNoNode) {
+		return node, err
+	}
+	go func() {
+		// Not before the driver is done with it: it may still send the request.
+		<-answered
+		l.forget(ctx, dir, guid, session)
+	}()
+	return "", err
+}
+
+// leave deletes our node; ErrNotHeld when it was gone. Where the server is
+// away for longer than that, the deletion goes on in the background.
+func (l *zkLock) leave(ctx context.Context, dir, guid, node string) error {
+	session := l.session.SessionID()
+	clean, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	err := l.session.remove(clean, dir+"/"+node)
+	if err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		go l.forget(ctx, dir, guid, session)
+	}
+	return err
+}
+
+// forget deletes the node with the GUID, however long the server is away: an
+// orphan would block everybody for as long as this replica's session lives.
+func (l *zkLock) forget(ctx context.Context, dir, guid string, session int64) {
+	ctx = context.WithoutCancel(ctx)
+	for {
+		attempt, cancel := context.WithTimeout(ctx, l.session.timeout)
+		err := l.session.empty(attempt, dir, prefixOf(guid))
+		cancel()
+		if now := l.session.SessionID(); err == nil || now != 0 && now != session {
+			return // deleted, or gone with its session
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-l.session.closed:
+			return
+		}
+	}
+}
+
+// inOrder sorts the nodes of locks by their place in the queue and leaves out
+// what is not one.
+func inOrder(names []string) []string {
+	type place struct {
+		name string
+		seq  int32
+	}
+	var places []place
+	for _, name := range names {
+		if seq, ok := sequence(name); ok {
+			places = append(places, place{name, seq})
+		}
+	}
+	// The sequence is an int32 that wraps: what is ahead by less than half of
+	// the circle comes later.
+	slices.SortFunc(places, func(a, b place) int { return int(a.seq - b.seq) })
+	line := make([]string, len(places))
+	for i, p := range places {
+		line[i] = p.name
+	}
+	return line
+}
+
+// sequence reads the number after "-lock-": ten digits, with a minus sign once
+// the counter has wrapped.
+func sequence(name string) (int32, bool) {
+	i := strings.LastIndex(name, "-lock-")
+	if i < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(name[i+len("-lock-"):], 10, 32)
+	return int32(n), err == nil
+}

@@ -1,0 +1,10 @@
+// Command oversell is a laboratory for distributed locks.
+package main
+
+import (
+	"os"
+
+	"oversell/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:])) }

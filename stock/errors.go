@@ -1,0 +1,94 @@
+package stock
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// With these errors, surely nothing was taken. With any other the outcome is
+// unknown: the write was sent, and no answer came.
+var (
+	ErrSoldOut        = errors.New("sold out")
+	ErrUnknownProduct = errors.New("unknown product")
+	// ErrFenced: a holder with a later fence has written; ours came too late.
+	ErrFenced = errors.New("fenced off")
+	// ErrConflict: rivals won every attempt until the wait was over.
+	ErrConflict = errors.New("conflict")
+	// ErrCancelled: the caller went away before anything was written.
+	ErrCancelled = errors.New("cancelled before the write")
+	// ErrUnavailable is what every Unavailable is.
+	ErrUnavailable = errors.New("unavailable")
+)
+
+// Unavailable says which backend could not be used, before anything was taken.
+type Unavailable struct {
+	Backend string
+	Err     error
+}
+
+func (u *Unavailable) Error() string { return fmt.Sprintf("%s is unavailable: %v", u.Backend, u.Err) }
+
+// Unwrap makes an Unavailable both ErrUnavailable and its cause.
+func (u *Unavailable) Unwrap() []error { return []error{ErrUnavailable, u.Err} }
+
+// Numbers of MySQL and MariaDB errors.
+const (
+	lockWaitTimeout = 1205
+	deadlock        = 1213
+	noWait          = 3572 // FOR UPDATE NOWAIT; MariaDB says 1205
+	interrupted     = 1317
+	shutdown        = 1053
+	killed          = 1927 // MariaDB
+)
+
+// Beaten reports whether err is a lock wait time-out (1205, 3572) or a deadlock
+// (1213): a rival has the row. 1205 undoes one statement, 1213 the transaction: after either, roll
+// back and try the whole of it again.
+func Beaten(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && (e.Number == lockWaitTimeout || e.Number == deadlock || e.Number == noWait)
+}
+
+// NothingWritten names the error of an attempt that surely wrote nothing: a
+// read, or a transaction that did not reach its COMMIT.
+func NothingWritten(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrCancelled, context.Cause(ctx))
+	case Beaten(err):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	default:
+		return &Unavailable{Backend: "mysql", Err: err}
+	}
+}
+
+// MaybeWritten names the error of a write that was sent. Where the server
+// answered with an error, or was never reached, nothing was written; where the
+// answer is missing the error stays as it is, and the outcome unknown.
+func MaybeWritten(err error) error {
+	var answer *mysql.MySQLError
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case Beaten(err):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case errors.As(err, &answer):
+		// A server that is being stopped may answer so after the commit.
+		if answer.Number == interrupted || answer.Number == shutdown || answer.Number == killed {
+			return fmt.Errorf("write to mysql: %w", err)
+		}
+		return &Unavailable{Backend: "mysql", Err: err}
+	case errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, driver.ErrBadConn):
+		return &Unavailable{Backend: "mysql", Err: err}
+	default:
+		return fmt.Errorf("write to mysql: %w", err)
+	}
+}

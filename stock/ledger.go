@@ -1,0 +1,78 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// writeTimeout bounds a write that no longer listens to its caller.
+const writeTimeout = 5 * time.Second
+
+// Ledger reads and writes db_stock. Read and Write are two statements, and
+// between them lies the whole subject: a rival may write there too.
+type Ledger struct {
+	db *gorm.DB
+}
+
+// NewLedger keeps the stock in db, which Open gives.
+func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
+
+// Read returns the item, ErrUnknownProduct, ErrCancelled or ErrUnavailable.
+func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
+	var item Item
+	err := l.db.WithContext(ctx).Take(&item, product).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return item, fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+	}
+	return item, NothingWritten(ctx, err)
+}
+
+// Write sets the count to what the caller worked out from its read.
+func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
+	ctx, cancel := uncancelled(ctx)
+	defer cancel()
+	tx := l.db.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, product)
+	if tx.Error == nil && tx.RowsAffected == 0 {
+		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+	}
+	return MaybeWritten(tx.Error)
+}
+
+// WriteFenced sets the count unless a later fence has written: then ErrFenced,
+// and nothing changed (Kleppmann, "How to do distributed locking").
+func (l *Ledger) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
+	ctx, cancel := uncancelled(ctx)
+	defer cancel()
+	tx := l.db.WithContext(ctx).Exec(
+		"UPDATE db_stock SET count = ?, fence = ? WHERE id = ? AND fence <= ?", count, fence, product, fence)
+	if tx.Error != nil || tx.RowsAffected == 1 {
+		return MaybeWritten(tx.Error)
+	}
+	// No row matched: a later fence, or no such product?
+	item, err := l.Read(ctx, product)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: this holder has fence %d, fence %d has written", ErrFenced, fence, item.Fence)
+}
+
+// Reset sets the count and forgets version and fence.
+func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
+	tx := l.db.WithContext(ctx).Exec(
+		"UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = ?", count, product)
+	if tx.Error == nil && tx.RowsAffected == 0 {
+		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+	}
+	return NothingWritten(ctx, tx.Error)
+}
+
+// uncancelled lets a write that was begun end. A statement whose caller hangs
+// up goes on inside the server: were the lock released meanwhile, the write
+// would land in the next holder's critical section.
+func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+}

@@ -1,0 +1,56 @@
+package stock
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Open prepares a pool of at most conns connections. It does not connect: the
+// first statement does, and every later one again where the server went away.
+// dsn is the Go driver's: user:password@tcp(host:port)/database.
+func Open(dsn string, conns int) (*gorm.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql address: %w", err)
+	}
+	cfg.InterpolateParams = true // one round trip for a statement with arguments
+	cfg.ClientFoundRows = true   // rows affected = rows found, also where nothing changed
+	cfg.ParseTime = true
+	cfg.Logger = &mysql.NopLogger{} // errors are returned; nothing to say twice
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 2 * time.Second
+	}
+	if cfg.ReadTimeout == 0 { // a server that hangs, not a row that is locked: see below
+		cfg.ReadTimeout, cfg.WriteTimeout = 10*time.Second, 10*time.Second
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	// A waiter whose client hung up stays in InnoDB's queue until this many
+	// seconds have passed; one that still wants the row asks again.
+	cfg.Params["innodb_lock_wait_timeout"] = "2"
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mysql address: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	db, err := gorm.Open(
+		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
+		&gorm.Config{
+			SkipDefaultTransaction: true, // one statement needs no BEGIN and COMMIT
+			DisableAutomaticPing:   true,
+			Logger:                 logger.Discard,
+		})
+	if err != nil {
+		return nil, fmt.Errorf("open mysql: %w", err)
+	}
+	return db, nil
+}

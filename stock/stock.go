@@ -1,0 +1,53 @@
+// Package stock is what the shop sells: items, orders, and the ledger that
+// holds them in MySQL. It knows no lock: what keeps two sales of one piece
+// apart is the business of package locks.
+package stock
+
+import "time"
+
+// Item is one row of db_stock: so many pieces of a product in a warehouse.
+type Item struct {
+	ID          int64  `gorm:"primaryKey" json:"id"`
+	ProductCode string `json:"product_code"`
+	StockCode   string `json:"stock_code"`
+	Count       int    `json:"count"`
+	// Version counts the writes of the version strategy (tutorial 1.6.2).
+	Version int64 `json:"version"`
+	// Fence is the highest fence that a fenced write carried. It never falls,
+	// so a write by an older holder can be told from one by the newest.
+	Fence int64 `json:"fence"`
+}
+
+// TableName is the tutorial's.
+func (Item) TableName() string { return "db_stock" }
+
+// Order asks for Qty pieces of one product.
+type Order struct {
+	Product int64
+	Qty     int
+	// Owner names the task that asks. A goroutine has no identity of its own,
+	// so whoever starts the task gives it one.
+	Owner string
+	// Work is extra time spent between the read and the write, so that a
+	// class can watch the critical section.
+	Work time.Duration
+	// Wait is the patience in the queue; Lease is the life of a grant, 0 for
+	// the strategy's own.
+	Wait, Lease time.Duration
+	// Fenced asks for the write to be refused when a later holder has written.
+	Fenced bool
+}
+
+// Receipt says what a deduction did and where its time went.
+type Receipt struct {
+	Remaining int
+	Fence     int64
+	// Waited was spent in the lock's queue, Held inside the critical section,
+	// Pooled waiting for a database connection. They never overlap.
+	Waited, Held, Pooled time.Duration
+	// Retries counts the attempts that a rival beat.
+	Retries int
+	// Warning tells the holder what went wrong after the sale: the lock was
+	// lost while it wrote, or could not be released and must run out.
+	Warning string
+}
