@@ -1,0 +1,32 @@
+# The service: docker build -t oversell .
+# The JMeter plans with their JMeter: docker build -t oversell-jmeter --target jmeter .
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=docker
+RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -buildvcs=false \
+    -ldflags "-s -w -X oversell/cli.version=${VERSION}" -o /oversell .
+
+FROM maven:3.9-eclipse-temurin-17 AS jmeter
+RUN useradd --uid 65532 --create-home lab
+USER lab
+WORKDIR /home/lab/jmeter
+# Without a plan this runs nothing, but brings in all that a run needs: it is offline then.
+COPY --chown=lab jmeter/pom.xml ./
+RUN mvn -B -ntp verify
+COPY --chown=lab jmeter/*.jmx ./
+ENTRYPOINT ["mvn", "-o", "-B", "verify"]
+
+# Nothing but the program: no shell, no password, nobody to become.
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /oversell /oversell
+USER 65532:65532
+ENV ADDR=0.0.0.0:8000
+EXPOSE 8000
+HEALTHCHECK --interval=5s --timeout=5s --start-period=10s CMD ["/oversell", "probe", "http://127.0.0.1:8000/healthz"]
+ENTRYPOINT ["/oversell"]
+CMD ["serve"]

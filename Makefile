@@ -1,0 +1,67 @@
+# What a person types. `make` lists it.
+# GNU make 3.81, which macOS has, is enough.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# Half of the program would be a codec that gin brings and nobody uses.
+TAGS    := -tags nomsgpack
+TOOL    := $(GO) tool -modfile=tools/go.mod
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: servers
+servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, nginx
+	@sh lab/rig/servers.sh
+
+.PHONY: build
+build: ## build bin/oversell
+	@command -v $(GO) >/dev/null || { echo "go is missing: install Go 1.26 or newer from https://go.dev/dl" >&2; exit 1; }
+	@mkdir -p bin
+	@# Renamed in one step: a lab may be running on the one that is there.
+	@new=$$(mktemp bin/oversell.XXXXXX) && trap 'rm -f "$$new"' EXIT && \
+	CGO_ENABLED=0 $(GO) build $(TAGS) -trimpath -buildvcs=false -ldflags '-s -w -X oversell/cli.version=$(VERSION)' -o "$$new" . && \
+	chmod 755 "$$new" && mv -f "$$new" bin/oversell
+
+.PHONY: demo
+demo: servers build ## compare all strategies in a lab of its own; leaves results/demo.html and .json, .csv
+	@mkdir -p results
+	bin/oversell run --json results/demo.json --csv results/demo.csv --html results/demo.html
+
+.PHONY: lab
+lab: servers build ## bring up the whole class on this machine, until Ctrl-C
+	bin/oversell lab
+
+.PHONY: test
+test: servers compiler lint ## lint, vet, and all tests with the race detector
+	$(GO) vet $(TAGS) ./...
+	$(GO) test $(TAGS) -race -count=1 -timeout 20m ./...
+
+# The race detector is C.
+.PHONY: compiler
+compiler:
+	@sh tools/compiler.sh
+
+.PHONY: lint
+lint: ## golangci-lint and gofumpt; the first time they are compiled, which takes minutes
+	$(TOOL) golangci-lint run
+	@badly=$$($(TOOL) gofumpt -l .) && { test -z "$$badly" || { echo "make fmt would change:"; echo "$$badly"; exit 1; }; }
+
+.PHONY: fmt
+fmt: ## format all Go files
+	$(TOOL) gofumpt -l -w .
+
+# make jmeter strategy=zk plan=check-lock.jmx: any of these.
+JMETER := plan strategy strategies threads loops stock product wait strict
+.PHONY: jmeter
+jmeter: servers build ## both JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
+	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
+
+.PHONY: clean
+clean: ## remove bin/ and results/
+	rm -rf bin results

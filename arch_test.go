@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "oversell"
+
+// forbidden package names say nothing about what is inside.
+var forbidden = []string{"util", "utils", "common", "helper", "helpers", "manager", "model", "models"}
+
+// rule says what the packages that match from may import, by path.Match's patterns
+// without the module's name. The tests of these packages may import test as well.
+type rule struct {
+	from      string
+	may, test []string
+}
+
+// house is the direction of imports: the first rule that matches a package holds; . is
+// main. .golangci.yml tells the same to whoever runs the linter in an editor.
+var house = []rule{
+	{from: ".", may: []string{"cli"}},
+	{from: "cli", may: []string{"stock", "migrations", "locks", "locks/*", "handlers", "lab", "lab/*", "lab/*/*", "dash"}},
+
+	// The service: handlers over locks over stock. Its tests run on real servers, and go
+	// through the suite; the lab starts the former, and lockstest is the latter.
+	{from: "stock", test: onServers},
+	{from: "migrations", test: onServers},
+	{from: "locks", may: []string{"stock"}, test: append([]string{"locks/*"}, onServers...)},
+	{from: "locks/lockstest", may: []string{"locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
+	{from: "locks/catalog", may: []string{"locks", "stock", "locks/local", "locks/*lock"}, test: append([]string{"locks/lockstest"}, onServers...)},
+	{from: "locks/*", may: []string{"locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
+	{from: "handlers", may: []string{"locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
+
+	// The lab: a black box's outside. It knows the service by HTTP only.
+	{from: "nginx"},
+	{from: "lab/history"},
+	{from: "lab", may: []string{"lab/*"}},
+	{from: "lab/*", may: []string{"lab/*", "lab/*/*", "nginx"}},
+	{from: "lab/*/*", may: []string{"lab/*", "lab/*/*"}},
+	{from: "dash", may: []string{"lab", "lab/*"}},
+}
+
+var onServers = []string{"migrations", "lab/rig", "lab/rig/*"}
+
+// pkg is what `go list` tells about a package.
+type pkg struct {
+	ImportPath, Name, Dir              string
+	Imports, TestImports, XTestImports []string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	CgoFiles, IgnoredGoFiles           []string
+}
+
+// local cuts the module's name off; ok is false for anybody else's package.
+func local(importPath string) (name string, ok bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// wrong returns what is wrong with p, one sentence each: imports against the
+// direction of the house, a package that the house does not know, a name that says
+// nothing.
+func wrong(p pkg) []string {
+	name, ok := local(p.ImportPath)
+	if !ok {
+		return nil
+	}
+	var found []string
+	if slices.Contains(forbidden, p.Name) || slices.Contains(forbidden, path.Base(name)) {
+		found = append(found, fmt.Sprintf("%s: package %s: the name says nothing about what is inside", name, p.Name))
+	}
+	room := slices.IndexFunc(house, func(r rule) bool { return matches([]string{r.from}, name) })
+	if room < 0 {
+		return append(found, name+": the house has no such room: give it a rule in arch_test.go and .golangci.yml")
+	}
+	check := func(kind string, imports, allowed []string) {
+		for _, to := range imports {
+			if to, ok := local(to); ok && to != name && !matches(allowed, to) {
+				found = append(found, fmt.Sprintf("%s%s imports %s; it may import %s", name, kind, to, orNothing(allowed)))
+			}
+		}
+	}
+	check("", p.Imports, house[room].may)
+	inTests := slices.Concat(house[room].may, house[room].test)
+	check(" (test)", p.TestImports, inTests)
+	check(" (test)", p.XTestImports, inTests)
+	return found
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "nothing local"
+	}
+	return strings.Join(names, ", ")
+}
+
+// inits returns the positions of all func init in the source text of a file.
+func inits(file string, src any) ([]string, error) {
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	var found []string
+	for _, d := range tree.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			found = append(found, set.Position(f.Pos()).String()+": func init: what runs unasked can't be ordered, tested or left out")
+		}
+	}
+	return found, nil
+}
+
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	packages := list(t)
+	if len(packages) < 5 {
+		t.Fatalf("go list found %d packages: this test has seen nothing", len(packages))
+	}
+	for _, p := range packages {
+		for _, w := range wrong(p) {
+			t.Error(w)
+		}
+		for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles, p.CgoFiles, p.IgnoredGoFiles) {
+			found, err := inits(filepath.Join(p.Dir, file), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, w := range found {
+				t.Error(w)
+			}
+		}
+	}
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "-tags", "nomsgpack", "./...")
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, complaint.String())
+	}
+	var packages []pkg
+	for in := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := in.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// A check that can't fail proves nothing: these are refused.
+func TestHouseRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		why  string
+		pkg  pkg
+		want string
+	}{
+		{"stock knows no lock", from("stock", "locks"), "stock imports locks"},
+		{"the ground imports nothing", from("migrations", "stock"), "migrations imports stock"},
+		{"the history imports nothing, not even the lab", from("lab/history", "lab/check"), "lab/history imports lab/check"},
+		{"locks knows no family", from("locks", "locks/redislock"), "locks imports locks/redislock"},
+		{"families don't know each other", from("locks/redislock", "locks/zklock"), "locks/redislock imports locks/zklock"},
+		{"a family is not the catalogue", from("locks/local", "locks/catalog"), "locks/local imports locks/catalog"},
+		{"the suite knows no family", from("locks/lockstest", "locks/local"), "locks/lockstest imports locks/local"},
+		{"the suite belongs to tests", from("locks/catalog", "locks/lockstest"), "locks/catalog imports locks/lockstest"},
+		{"handlers know no family", from("handlers", "locks/mysqllock"), "handlers imports locks/mysqllock"},
+		{"handlers don't know the catalogue", from("handlers", "locks/catalog"), "handlers imports locks/catalog"},
+		{"handlers don't know the lab", from("handlers", "lab/rig"), "handlers imports lab/rig"},
+		{"the lab does not look inside", from("lab/load", "locks"), "lab/load imports locks"},
+		{"nor at the routes", from("lab/rig", "handlers"), "lab/rig imports handlers"},
+		{"nor at the stock", from("lab/check", "stock"), "lab/check imports stock"},
+		{"not even in tests", pkg{ImportPath: "oversell/lab/check", Name: "check", XTestImports: []string{"oversell/stock"}}, "lab/check (test) imports stock"},
+		{"the page looks from outside", from("dash", "locks"), "dash imports locks"},
+		{"the roof carries nobody", from("handlers", "cli"), "handlers imports cli"},
+		{"main wires nothing itself", from(".", "handlers"), ". imports handlers"},
+		{"tests have limits too", pkg{ImportPath: "oversell/stock", Name: "stock", TestImports: []string{"oversell/locks"}}, "stock (test) imports locks"},
+		{"a new room needs a rule", from("cache"), "no such room"},
+		{"util", pkg{ImportPath: "oversell/locks/util", Name: "util"}, "says nothing"},
+		{"a common folder with another name", pkg{ImportPath: "oversell/lab/common", Name: "shared"}, "says nothing"},
+	}
+	for _, test := range tests {
+		if found := strings.Join(wrong(test.pkg), "\n"); !strings.Contains(found, test.want) {
+			t.Errorf("%s: found %q, want %q", test.why, found, test.want)
+		}
+	}
+	for _, p := range []pkg{
+		from(".", "cli"),
+		from("cli", "stock", "locks/catalog", "lab/rig", "handlers", "migrations"),
+		from("locks/catalog", "locks/local", "locks/mysqllock", "locks/zklock", "stock"),
+		{ImportPath: "oversell/locks/zklock", Name: "zklock", XTestImports: []string{"oversell/locks/lockstest", "oversell/lab/rig"}},
+		{ImportPath: "github.com/other/util", Name: "util", Imports: []string{"oversell/cli"}},
+	} {
+		if found := wrong(p); len(found) > 0 {
+			t.Errorf("%s: %q, want nothing", p.ImportPath, found)
+		}
+	}
+
+	found, err := inits("made-up.go", "package p\n\ntype t int\n\nfunc (t) init() {}\n\nfunc init() {}\n")
+	if err != nil || len(found) != 1 || !strings.HasPrefix(found[0], "made-up.go:7:1: func init") {
+		t.Errorf("inits = %q, %v, want the one of line 7", found, err)
+	}
+}
+
+// from makes up a package with the imports to.
+func from(name string, to ...string) pkg {
+	p := pkg{ImportPath: path.Join(module, name), Name: path.Base(name)}
+	for _, i := range to {
+		p.Imports = append(p.Imports, path.Join(module, i))
+	}
+	return p
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lab is a running `oversell lab`, and where its servers listen.
+type lab struct {
+	Target    string   `json:"target"`
+	Replicas  []string `json:"replicas"`
+	MySQL     string   `json:"mysql"`
+	Redis     []string `json:"redis"`
+	ZooKeeper []string `json:"zookeeper"`
+	Token     string   `json:"token"`
+
+	binary, dir string
+	process     *exec.Cmd
+}
+
+func startLab(ctx context.Context, binary string) (lab, error) {
+	l := lab{binary: binary}
+	dir, err := os.MkdirTemp("", "oversell-bench-*")
+	if err != nil {
+		return l, err
+	}
+	l.dir = dir
+	file := filepath.Join(dir, "lab.json")
+	l.process = exec.CommandContext(ctx, binary, "lab", "--json", file)
+	l.process.Cancel = func() error { return l.process.Process.Signal(syscall.SIGTERM) }
+	l.process.Stderr = os.Stderr
+	if err := l.process.Start(); err != nil {
+		return l, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- l.process.Wait() }()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if readJSON(file, &l) == nil {
+			return l, nil
+		}
+		select {
+		case err := <-ended:
+			return l, fmt.Errorf("lab ended: %w", err)
+		default:
+		}
+	}
+	l.close()
+	return l, errors.New("lab was not ready within a minute")
+}
+
+func (l lab) close() {
+	_ = l.process.Process.Signal(syscall.SIGTERM)
+	for l.process.ProcessState == nil {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = os.RemoveAll(l.dir)
+}
+
+// run loads the service through nginx.
+func (l lab) run(ctx context.Context, strategy string, load load) (result, error) {
+	file := filepath.Join(l.dir, strategy+".json")
+	c := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--token", l.Token, "--json", file,
+		"--clients", strconv.Itoa(load.clients), "--loops", strconv.Itoa(load.loops), "--stock", strconv.Itoa(load.clients*load.loops))
+	if out, err := c.CombinedOutput(); err != nil {
+		return result{}, fmt.Errorf("%w: %s", err, out)
+	}
+	var results []struct {
+		PerSecond float64 `json:"throughput_per_s"`
+		P99       float64 `json:"p99_ms"`
+		Lost      int     `json:"lost_updates"`
+		Errors    int     `json:"errors"`
+	}
+	if err := readJSON(file, &results); err != nil {
+		return result{}, err
+	}
+	if len(results) != 1 || results[0].Errors > 0 {
+		return result{}, fmt.Errorf("one result without errors expected, got %+v", results)
+	}
+	return result{results[0].PerSecond, results[0].P99, results[0].Lost}, nil
+}
+
+// memory prints what each replica takes now, after all the load.
+func (l lab) memory(ctx context.Context) error {
+	for i, replica := range l.Replicas {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		lines := bufio.NewScanner(answer.Body)
+		for lines.Scan() {
+			if value, ok := strings.CutPrefix(lines.Text(), "process_resident_memory_bytes "); ok {
+				bytes, _ := strconv.ParseFloat(value, 64)
+				fmt.Printf("replica-%d: %.0f MB resident (target: under 80)\n", i+1, bytes/1e6)
+			}
+		}
+		_ = answer.Body.Close()
+	}
+	return nil
+}

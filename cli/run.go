@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"oversell/lab"
+	"oversell/lab/check"
+	"oversell/lab/history"
+	"oversell/lab/report"
+	"oversell/locks/catalog"
+)
+
+// classToken is what a lab takes unless it was told another.
+const classToken = "classroom"
+
+// statusInterrupted is the exit status of a run that Ctrl-C ended, as shells have it.
+const statusInterrupted = 130
+
+// runFlags are the flags of `oversell run`.
+type runFlags struct {
+	plan     lab.Plan
+	token    string
+	replicas int
+	files    reportFiles
+	quiet    bool
+}
+
+func runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run [strategy...]",
+		Short: "Run the same load against one strategy after the other",
+		Long: `Sets the stock, lets the clients buy, and compares what was sold with what is left,
+for each strategy in turn: those named, or all. Without --target it brings up a lab of
+its own for the time of the run; with --target it loads one that is running.
+
+The table and the sentences go to stdout, everything else to stderr. A report FILE is
+either written whole or not at all; - means stdout, and the table then goes to stderr.
+
+Exit status:
+  0    all runs completed; that an unsafe strategy lost updates is its lesson, no failure
+  1    a strategy whose card claims safety lost an update, a request failed, or a run or
+       a report could not be finished
+  2    the command line cannot be run as it stands
+  130  stopped by Ctrl-C; what was measured until then is shown, marked as partial
+       (a second Ctrl-C ends at once)`,
+		Example: `  oversell run
+  oversell run none redis --clients 50 --html result.html
+  oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.plan.Strategies = args
+			if flags.plan.Target != "" && cmd.Flags().Changed("replicas") {
+				return &exit{2, errors.New("run: --replicas is for a lab of its own; the one at --target has its replicas already")}
+			}
+			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&flags.plan.Clients, "clients", 100, "clients that buy at the same time")
+	f.IntVar(&flags.plan.Loops, "loops", 50, "requests of each client, one after the other")
+	f.DurationVar(&flags.plan.RampUp, "ramp-up", 0, "time over which the clients start, evenly spread")
+	f.IntVar(&flags.plan.Stock, "stock", 5000, "pieces on the shelf before each run")
+	f.DurationVar(&flags.plan.Hold, "hold", 0, "extra time inside the critical section, as if there were more work")
+	f.DurationVar(&flags.plan.Wait, "wait", 10*time.Second, "patience of a request in the lock's queue")
+	f.StringVar(&flags.plan.Target, "target", "", "load the lab at `URL` instead of a new one")
+	f.StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+classToken+")")
+	f.Lookup("token").DefValue = "" // not the environment's, which help would print
+	f.Int64Var(&flags.plan.Seed, "seed", 0, "draws the order in which the clients start; 0: one is drawn, and printed")
+	f.IntVar(&flags.replicas, "replicas", 3, "replicas of the lab of its own, 1 to 50")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "no progress, only the result")
+	flags.files.register(f)
+	return cmd
+}
+
+// run does it all, in the order in which mistakes are cheapest.
+func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
+	defer restore()
+	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
+
+	if err := f.check(); err != nil {
+		return &exit{2, err}
+	}
+	if err := f.files.check(); err != nil {
+		return err
+	}
+	closeLab, err := f.openLab(ctx, errOut)
+	if err != nil {
+		return ended(ctx, fmt.Errorf("run: %w", err))
+	}
+	trials, ran := f.load(ctx, errOut)
+	told := f.tell(trials, out, errOut)
+	err = verdict(trials, ran)
+	if errors.Is(ran, lab.ErrPlan) {
+		err = &exit{2, fmt.Errorf("run: %w", ran)}
+	}
+	if failed := errors.Join(told, closeLab()); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	return ended(ctx, err)
+}
+
+// ended makes the status 130 of whatever came of a stopped run.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil || err == nil {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("run: stopped")
+	}
+	return &exit{statusInterrupted, err}
+}
+
+// check finds what can't be run before anything is started.
+func (f *runFlags) check() error {
+	plan := f.plan
+	if plan.Target == "" {
+		plan.Target = "http://127.0.0.1:1" // a place-holder: the lab has none yet
+		if f.replicas < 1 || f.replicas > 50 {
+			return fmt.Errorf("run: replicas %d: must be 1 to 50", f.replicas)
+		}
+		if err := known(plan.Strategies); err != nil {
+			return err
+		}
+	}
+	if err := plan.Validate(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// known checks the names against this program's own ladder, which its own lab has.
+func known(wanted []string) error {
+	ladder := map[string]bool{}
+	var ids []string
+	for _, s := range catalog.Strategies(catalog.Backends{}) {
+		ids = append(ids, s.Card().ID)
+		ladder[s.Card().ID] = true
+	}
+	for _, id := range wanted {
+		if !ladder[id] {
+			return fmt.Errorf("run: unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
+		}
+	}
+	return nil
+}
+
+func (f *runFlags) load(ctx context.Context, errOut io.Writer) ([]lab.Trial, error) {
+	watcher := newWatcher(errOut, f.quiet)
+	defer watcher.close()
+	return lab.Run(ctx, f.plan, watcher)
+}
+
+// tell shows the results and writes the report files.
+func (f *runFlags) tell(trials []lab.Trial, out, errOut io.Writer) error {
+	if len(trials) == 0 {
+		return nil
+	}
+	results := make([]report.Result, len(trials))
+	histories := make([]history.History, len(trials))
+	for i, t := range trials {
+		results[i], histories[i] = t.Result, t.History
+	}
+	reader := out
+	if f.files.stdout() {
+		reader = errOut
+	}
+	chinese := strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
+	err := errors.Join(
+		report.Table(reader, results, screenOf(reader)),
+		report.Sentences(reader, results, chinese),
+		line(reader),
+		report.Conditions(reader, results),
+	)
+	return errors.Join(err, f.files.write(results, histories, out, errOut))
+}
+
+func line(w io.Writer) error {
+	_, err := fmt.Fprintln(w)
+	return err //nolint:wrapcheck // as its neighbours'
+}
+
+// verdict is the exit status: see the command's help.
+func verdict(trials []lab.Trial, ran error) error {
+	var broken, failed []string
+	for _, t := range trials {
+		if t.Result.Safe && t.Result.Verdict == check.Violated {
+			broken = append(broken, t.Result.Strategy)
+		}
+		if t.Result.Errors > 0 {
+			failed = append(failed, fmt.Sprintf("%s (%d)", t.Result.Strategy, t.Result.Errors))
+		}
+	}
+	var all []error
+	if ran != nil {
+		all = append(all, fmt.Errorf("run: %w", ran))
+	}
+	if len(broken) > 0 {
+		all = append(all, fmt.Errorf("run: claimed to be safe, and was not: %s", strings.Join(broken, ", ")))
+	}
+	if len(failed) > 0 {
+		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(failed, ", ")))
+	}
+	return errors.Join(all...)
+}

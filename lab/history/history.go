@@ -1,0 +1,135 @@
+// Package history holds what the clients of a run saw, request by request. It is the
+// evidence: the checkers judge it, the reports summarise it, and nothing else is kept.
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Outcome says what a client knows for certain once its request has ended.
+type Outcome uint8
+
+// The three outcomes. A request that got no answer is neither sold nor refused: the
+// server may have taken the stock just before the connection broke.
+const (
+	// OK : the stock was taken, once.
+	OK Outcome = iota + 1
+	// Refused : surely nothing was taken.
+	Refused
+	// Unknown : timed out, the connection broke, or the service itself could not tell.
+	Unknown
+)
+
+// String gives the outcome's name, such as "refused".
+func (o Outcome) String() string {
+	switch o {
+	case OK:
+		return "ok"
+	case Refused:
+		return "refused"
+	case Unknown:
+		return "unknown"
+	default:
+		return "no outcome"
+	}
+}
+
+// The reasons that reports tell apart. The first block is the service's own word; every
+// other word it uses is kept as it is.
+const (
+	Sold        = "sold"
+	SoldOut     = "sold_out"
+	NotAcquired = "not_acquired"
+	Unavailable = "unavailable"
+
+	// Unreachable : the connection was refused, so the request was never sent.
+	Unreachable = "unreachable"
+	// TimedOut : no answer within the client's patience.
+	TimedOut = "timeout"
+	// Broken : the connection ended before the whole answer was there.
+	Broken = "connection_broken"
+	// Interrupted : the run was stopped while the answer was still awaited.
+	Interrupted = "interrupted"
+	// NotUnderstood : there was an answer, but not one of this service.
+	NotUnderstood = "not_understood"
+)
+
+// Op is one request, from the moment before its connection was opened or its first byte
+// was sent until its answer was read. Call and Return are durations since the run's
+// start on one monotonic clock, so that the Ops of all clients can be compared.
+type Op struct {
+	Client   int // 1 for the first client
+	Strategy string
+	Qty      int
+
+	Call   time.Duration
+	Return time.Duration
+
+	Outcome Outcome
+	Reason  string // why, in one word: see the constants
+	Status  int    // HTTP status, 0 without an answer
+	Backend string // the backend that the service blames, if it names one
+	Detail  string // the service's or the network's own words for a failure
+	Replica string // the replica that answered, if it said so
+
+	Retries int
+	Waited  time.Duration // in the lock's queue
+	Held    time.Duration // inside the critical section
+	Pooled  time.Duration // waiting for a database connection
+
+	BytesIn   int
+	BytesOut  int
+	Connect   time.Duration // opening the connection; 0 when it was open already
+	FirstByte time.Duration // from Call to the first byte of the answer; 0 without one
+	Active    int           // clients at work when the request ended
+}
+
+// Elapsed is how long the client waited, connecting included.
+func (o Op) Elapsed() time.Duration { return o.Return - o.Call }
+
+// Failed reports whether the client went away with neither the goods nor a true "sold
+// out". Sold out is a correct answer, and the point of the exercise.
+func (o Op) Failed() bool {
+	return o.Outcome == Unknown || o.Outcome == Refused && o.Reason != SoldOut
+}
+
+// History is everything that one run of one strategy recorded.
+type History struct {
+	Strategy string
+	URL      string    // asked for by every request
+	Start    time.Time // wall clock at duration 0
+	Clients  int       // as planned
+	Loops    int       // as planned, for each client
+	Ops      []Op      // in the order of Call
+}
+
+// Merge puts the clients' own records into one, in the order of Call.
+func Merge(clients [][]Op) []Op {
+	all := slices.Concat(clients...)
+	slices.SortStableFunc(all, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+	return all
+}
+
+// Taken adds up the pieces of all requests with this outcome.
+func Taken(ops []Op, outcome Outcome) int {
+	pieces := 0
+	for i := range ops {
+		if ops[i].Outcome == outcome {
+			pieces += ops[i].Qty
+		}
+	}
+	return pieces
+}
+
+// Count counts the requests that match.
+func Count(ops []Op, match func(*Op) bool) int {
+	n := 0
+	for i := range ops {
+		if match(&ops[i]) {
+			n++
+		}
+	}
+	return n
+}

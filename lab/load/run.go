@@ -1,0 +1,125 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// every is how often a run tells its progress.
+const every = 100 * time.Millisecond
+
+// Progress is how far a run has come, in requests.
+type Progress struct {
+	Done, Total  int
+	Sold, Failed int
+}
+
+// Run drives the plan and returns what every client saw. Progress, which may be nil, is
+// called from one goroutine at a time, ten times a second and once at the end.
+//
+// When ctx ends, the clients stop at once. What they were waiting for is recorded as
+// unknown, and the history comes back with ctx's error: it is what really happened, only
+// shorter. Any other error means that nothing was sent.
+func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History, error) {
+	if err := p.Validate(); err != nil {
+		return history.History{}, fmt.Errorf("load: %w", err)
+	}
+	address, req, err := p.request()
+	if err != nil {
+		return history.History{}, err
+	}
+	var count tally
+	stop := count.report(p.Clients*p.Loops, progress)
+	start := time.Now()
+	records := make([][]history.Op, p.Clients)
+	var clients sync.WaitGroup
+	var active atomic.Int64
+	for place, i := range order(p.Seed, p.Clients) {
+		clients.Go(func() {
+			if !sleep(ctx, time.Until(start.Add(delay(p.RampUp, place, p.Clients)))) {
+				return
+			}
+			c := &client{id: i + 1, plan: p, request: req, start: start, words: map[string]string{}, active: &active}
+			records[i] = c.run(ctx, count.add)
+		})
+	}
+	clients.Wait()
+	stop()
+	h := history.History{
+		Strategy: p.Strategy, URL: address, Start: start, Clients: p.Clients, Loops: p.Loops,
+		Ops: history.Merge(records),
+	}
+	return h, context.Cause(ctx)
+}
+
+// order is the seed's order of the clients.
+func order(seed int64, clients int) []int {
+	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients)
+}
+
+// delay spreads the starts evenly over the ramp-up, the first at once, as JMeter does.
+func delay(rampUp time.Duration, place, clients int) time.Duration {
+	return time.Duration(float64(rampUp) * float64(place) / float64(clients))
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// tally counts as the clients go, so that the progress costs them next to nothing.
+type tally struct{ done, sold, failed atomic.Int64 }
+
+func (t *tally) add(op *history.Op) {
+	t.done.Add(1)
+	switch {
+	case op.Outcome == history.OK:
+		t.sold.Add(1)
+	case op.Failed():
+		t.failed.Add(1)
+	}
+}
+
+// report starts telling the progress and returns what ends it, with a last word.
+func (t *tally) report(total int, progress func(Progress)) (stop func()) {
+	if progress == nil {
+		return func() {}
+	}
+	tell := func() {
+		progress(Progress{
+			Done: int(t.done.Load()), Total: total,
+			Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
+		})
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				tell()
+			case <-quit:
+				tell()
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}

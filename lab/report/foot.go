@@ -1,0 +1,52 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+)
+
+// fact is one condition that the figures depend on.
+type fact struct{ Name, Value string }
+
+// facts are of the first result: one comparison has one set of them.
+func facts(results []Result) []fact {
+	if len(results) == 0 {
+		return nil
+	}
+	r := results[0]
+	all := []fact{
+		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
+		{"load", fmt.Sprintf("%d clients x %d requests, ramp-up %s, hold %s, wait %s, stock %d",
+			r.Clients, r.Loops, duration(r.RampUpMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock)},
+		{"seed", strconv.FormatInt(r.Seed, 10)},
+		{"target", r.Target},
+		{"machine", r.Machine.String()},
+	}
+	names := make([]string, 0, len(r.Versions))
+	for name := range r.Versions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		all = append(all, fact{name, r.Versions[name]})
+	}
+	return all
+}
+
+// Conditions writes what the figures depend on: without it they mean nothing.
+func Conditions(w io.Writer, results []Result) error {
+	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range facts(results) {
+		_, _ = fmt.Fprintf(lines, "%s\t%s\n", f.Name, shorten(f.Value)) // told by Flush
+	}
+	if err := lines.Flush(); err != nil {
+		return fmt.Errorf("write conditions: %w", err)
+	}
+	return nil
+}
+
+func duration(ms float64) string { return time.Duration(ms * float64(time.Millisecond)).String() }

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// jtlHeader are the columns that JMeter 5.6 writes unless told otherwise, and looks for.
+func jtlHeader() []string {
+	return []string{
+		"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType", "success",
+		"failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect",
+	}
+}
+
+// JTL writes every sample as JMeter does, in the order in which they ended, so that its
+// listeners and `jmeter -g` open the file. A sold-out answer is no error and has a label
+// of its own, as in our JMeter plans.
+func JTL(w io.Writer, histories []history.History) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(jtlHeader()); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	for _, h := range histories {
+		byEnd := slices.Clone(h.Ops)
+		slices.SortStableFunc(byEnd, func(a, b history.Op) int { return cmp.Compare(a.Return, b.Return) })
+		for i := range byEnd {
+			if err := out.Write(jtlRow(h, &byEnd[i])); err != nil {
+				return fmt.Errorf("write csv: %w", err)
+			}
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+func jtlRow(h history.History, op *history.Op) []string {
+	label := h.Strategy
+	if op.Outcome == history.Refused && op.Reason == history.SoldOut {
+		label += ": sold out"
+	}
+	code, message, failure := jtlWords(op)
+	return []string{
+		strconv.FormatInt(h.Start.Add(op.Call).UnixMilli(), 10),
+		wholeMillis(op.Elapsed()),
+		label, code, message,
+		fmt.Sprintf("%s 1-%d", h.Strategy, op.Client),
+		"text",
+		strconv.FormatBool(!op.Failed()),
+		failure,
+		strconv.Itoa(op.BytesIn), strconv.Itoa(op.BytesOut),
+		strconv.Itoa(op.Active), strconv.Itoa(op.Active),
+		h.URL,
+		wholeMillis(op.FirstByte), "0", wholeMillis(op.Connect),
+	}
+}
+
+// jtlWords are the response's code and message, and why it failed.
+func jtlWords(op *history.Op) (code, message, failure string) {
+	detail := shorten(op.Detail) // one line: not every reader of JTL takes more
+	if op.Status == 0 {
+		code = "Non HTTP response code: " + op.Reason
+		message = "Non HTTP response message: " + detail
+	} else {
+		code, message = strconv.Itoa(op.Status), op.Reason
+	}
+	switch {
+	case op.Outcome == history.OK:
+		message = http.StatusText(op.Status)
+	case !op.Failed():
+		message = "sold out"
+	case op.Outcome == history.Refused:
+		failure = "refused, " + op.Reason + ": " + detail
+	default:
+		failure = "outcome unknown: " + detail
+	}
+	return code, message, failure
+}
+
+func wholeMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

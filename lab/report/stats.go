@@ -1,0 +1,140 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// maxBuckets keeps a chart legible.
+const maxBuckets = 120
+
+// percentile is the nearest rank in sorted samples, where the rank is rounded as
+// JMeter's aggregate report rounds it. It is exact: nothing is interpolated or binned.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Floor(float64(len(sorted))*p + 0.5))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+func mean(samples []time.Duration) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	var sum float64
+	for _, s := range samples {
+		sum += float64(s)
+	}
+	return time.Duration(sum / float64(len(samples)))
+}
+
+// times collects one duration of every operation, sorted.
+func times(ops []history.Op, of func(*history.Op) time.Duration) []time.Duration {
+	all := make([]time.Duration, len(ops))
+	for i := range ops {
+		all[i] = of(&ops[i])
+	}
+	slices.Sort(all)
+	return all
+}
+
+func spread(sorted []time.Duration) Spread {
+	return Spread{
+		Mean: millis(mean(sorted)), P50: millis(percentile(sorted, 0.50)),
+		P99: millis(percentile(sorted, 0.99)), Max: millis(percentile(sorted, 1)),
+	}
+}
+
+// millis is d in milliseconds, to the microsecond.
+func millis(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 3) }
+
+func round(x float64, digits int) float64 {
+	shift := math.Pow10(digits)
+	return math.Round(x*shift) / shift
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// span is the time from the first call to the last return.
+func span(ops []history.Op) (first, last time.Duration) {
+	if len(ops) == 0 {
+		return 0, 0
+	}
+	first = ops[0].Call
+	for i := range ops {
+		first, last = min(first, ops[i].Call), max(last, ops[i].Return)
+	}
+	return first, last
+}
+
+// fairness is Jain's index over the clients' progress, sum(x)^2 / (n sum(x^2)), at the
+// moment when the first client has finished its loops: 1.00 when all have come equally
+// far, 1/n when one did everything while the others starved. It is taken then because
+// later the slow ones catch up, and at the end of a closed loop all are equal. When no
+// client finished, the moment is the last answer.
+//
+// Clients that a ramp-up has not started yet count as starved, and with a handful of
+// loops the index says little: mind it without a ramp-up and from ten loops on.
+func fairness(h history.History) float64 {
+	done, finished := map[int]int{}, map[int]time.Duration{}
+	_, until := span(h.Ops)
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		done[op.Client]++
+		finished[op.Client] = max(finished[op.Client], op.Return)
+	}
+	for client, n := range done {
+		if n >= h.Loops {
+			until = min(until, finished[client])
+		}
+	}
+	progress := make([]float64, max(h.Clients, 1))
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.Return <= until && op.Client <= len(progress) {
+			progress[op.Client-1]++
+		}
+	}
+	return jain(progress)
+}
+
+func jain(x []float64) float64 {
+	var sum, squares float64
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	return ratio(sum*sum, float64(len(x))*squares)
+}
+
+// series counts the answers in buckets of 100 ms, or of more in a long run.
+func series(ops []history.Op) Series {
+	first, last := span(ops)
+	width := bucketWidth(last - first)
+	n := int((last - first + width - 1) / width)
+	s := Series{BucketMS: millis(width), EndMS: millis(last - first), Samples: make([]int, n), Sold: make([]int, n)}
+	for i := range ops {
+		b := min(int((ops[i].Return-first)/width), n-1)
+		s.Samples[b]++
+		if ops[i].Outcome == history.OK {
+			s.Sold[b]++
+		}
+	}
+	return s
+}
+
+func bucketWidth(length time.Duration) time.Duration {
+	width := 100 * time.Millisecond
+	for i := 0; length > maxBuckets*width; i++ {
+		width = width * []time.Duration{2, 5, 2}[i%3] / []time.Duration{1, 2, 1}[i%3]
+	}
+	return width
+}

@@ -1,0 +1,146 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"oversell/lab/check"
+	"oversell/lab/history"
+)
+
+// Setup is what a run was done with, and what the shelf said after it.
+type Setup struct {
+	Safe      bool
+	Stock     int
+	Remaining *int // nil when it could not be read
+	RampUp    time.Duration
+	Hold      time.Duration
+	Wait      time.Duration
+	Seed      int64
+	Target    string
+	Machine   Machine
+	Versions  map[string]string
+	Warnings  []string
+}
+
+// Summarise computes the figures of one history, and judges it.
+func Summarise(h history.History, s Setup) Result {
+	r := Result{
+		Strategy: h.Strategy, Safe: s.Safe, Partial: len(h.Ops) < h.Clients*h.Loops || interrupted(h.Ops),
+		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait),
+		Stock: s.Stock, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
+		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: slices.Concat([]string{}, s.Warnings),
+		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops),
+	}
+	r.judge(h.Ops)
+	r.count(h.Ops)
+	r.measure(h.Ops)
+	r.Sentence = sentence(r)
+	return r
+}
+
+func interrupted(ops []history.Op) bool {
+	return slices.ContainsFunc(ops, func(op history.Op) bool { return op.Reason == history.Interrupted })
+}
+
+func (r *Result) judge(ops []history.Op) {
+	c := check.Undecidable(ops, r.Stock)
+	if r.Remaining != nil {
+		c = check.Stock(ops, r.Stock, *r.Remaining)
+	}
+	r.Verdict, r.Sold, r.Unknown = c.Verdict, c.Sold, c.Unknown
+	r.LostUpdates, r.LostUpdatesMax, r.Oversold = c.Lost(), c.LostMax, c.Oversold()
+}
+
+func (r *Result) count(ops []history.Op) {
+	r.Samples = len(ops)
+	for i := range ops {
+		op := &ops[i]
+		r.Retries += op.Retries
+		if op.Failed() {
+			r.Errors++
+		}
+		switch {
+		case op.Outcome == history.Refused && op.Reason == history.SoldOut:
+			r.SoldOut++
+		case op.Reason == history.NotAcquired:
+			r.NotAcquired++
+		}
+	}
+	r.ErrorPct = round(100*ratio(float64(r.Errors), float64(r.Samples)), 3)
+}
+
+func (r *Result) measure(ops []history.Op) {
+	first, last := span(ops)
+	seconds := (last - first).Seconds()
+	in, out := 0, 0
+	for i := range ops {
+		in += ops[i].BytesIn
+		out += ops[i].BytesOut
+	}
+	r.DurationS = round(seconds, 3)
+	r.ThroughputPerS = round(ratio(float64(len(ops)), seconds), 3)
+	r.ReceivedKBPerS = round(ratio(float64(in)/1024, seconds), 3)
+	r.SentKBPerS = round(ratio(float64(out)/1024, seconds), 3)
+
+	elapsed := times(ops, func(op *history.Op) time.Duration { return op.Elapsed() })
+	r.MeanMS, r.MinMS, r.MaxMS = millis(mean(elapsed)), millis(percentile(elapsed, 0)), millis(percentile(elapsed, 1))
+	r.P50MS, r.P90MS = millis(percentile(elapsed, 0.50)), millis(percentile(elapsed, 0.90))
+	r.P95MS, r.P99MS = millis(percentile(elapsed, 0.95)), millis(percentile(elapsed, 0.99))
+	r.Waited = spread(times(ops, func(op *history.Op) time.Duration { return op.Waited }))
+	r.Held = spread(times(ops, func(op *history.Op) time.Duration { return op.Held }))
+	r.Pooled = spread(times(ops, func(op *history.Op) time.Duration { return op.Pooled }))
+}
+
+// failures groups the failed requests, the most frequent reason first.
+func failures(ops []history.Op) []Reason {
+	type key struct {
+		reason, backend string
+		unknown         bool
+	}
+	groups := map[key]*Reason{}
+	for i := range ops {
+		op := &ops[i]
+		if !op.Failed() {
+			continue
+		}
+		k := key{op.Reason, op.Backend, op.Outcome == history.Unknown}
+		if groups[k] == nil {
+			groups[k] = &Reason{Reason: k.reason, Backend: k.backend, Unknown: k.unknown, Detail: op.Detail}
+		}
+		groups[k].Count++
+	}
+	all := make([]Reason, 0, len(groups))
+	for _, g := range groups {
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Backend, b.Backend))
+	})
+	return all
+}
+
+// replicas counts who answered, by name.
+func replicas(ops []history.Op) []ReplicaCount {
+	counts := map[string]*ReplicaCount{}
+	for i := range ops {
+		op := &ops[i]
+		if op.Replica == "" {
+			continue
+		}
+		if counts[op.Replica] == nil {
+			counts[op.Replica] = &ReplicaCount{Replica: op.Replica}
+		}
+		counts[op.Replica].Samples++
+		if op.Outcome == history.OK {
+			counts[op.Replica].Sold++
+		}
+	}
+	all := make([]ReplicaCount, 0, len(counts))
+	for _, c := range counts {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b ReplicaCount) int { return cmp.Compare(a.Replica, b.Replica) })
+	return all
+}

@@ -1,0 +1,148 @@
+package rig_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A program with a rig is ended, in every way and at several moments. Nothing is left.
+func TestNothingIsLeft(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		when   string // a file of the scratch folder whose appearance is the moment; empty: when all is ready
+		signal syscall.Signal
+	}{
+		{"ready/kill -9", "", syscall.SIGKILL},
+		{"ready/ctrl-c", "", syscall.SIGINT},
+		{"ready/no handler", "", syscall.SIGTERM},
+		{"folder made/kill -9", ".", syscall.SIGKILL},
+		{"folder made/ctrl-c", ".", syscall.SIGINT},
+		{"first server/kill -9", "redis-1.log", syscall.SIGKILL},
+		{"first server/ctrl-c", "redis-1.log", syscall.SIGINT},
+		{"mysql installs/kill -9", "mysql-install.log", syscall.SIGKILL},
+		{"mysql installs/ctrl-c", "mysql-install.log", syscall.SIGINT},
+		{"mysql starts/kill -9", "mysql.log", syscall.SIGKILL},
+		{"nginx starts/kill -9", "nginx.log", syscall.SIGKILL},
+		{"replica starts/ctrl-c", "replica-1.log", syscall.SIGINT},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			program, err := os.Executable()
+			must(t, err)
+			tmp := t.TempDir() // of its own: what is left is seen
+			cmd := exec.CommandContext(t.Context(), program, "host")
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+			cmd.Stderr = t.Output()
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+
+			var told hosted
+			if test.when == "" {
+				must(t, json.NewDecoder(out).Decode(&told))
+				if len(told.PIDs) != 8 {
+					t.Fatalf("the host told %+v", told)
+				}
+			} else {
+				eventually(t, "no "+test.when, func() bool {
+					found, _ := filepath.Glob(filepath.Join(tmp, "oversell-lab-*", test.when))
+					return len(found) == 1
+				})
+			}
+			must(t, cmd.Process.Signal(test.signal))
+			_ = cmd.Wait()
+
+			for _, addr := range told.Addrs {
+				eventually(t, addr+" still listens", func() bool { return listens(addr) != nil })
+			}
+			for _, pid := range told.PIDs {
+				eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
+			}
+			// Every process of a rig has the folder in its command line or works in it.
+			eventually(t, "a process is left", func() bool { return len(processesOf(t, tmp)) == 0 })
+			eventually(t, "files are left", func() bool { return isEmpty(t, tmp) })
+		})
+	}
+}
+
+// processesOf are the processes that name dir in their command line or work below it.
+// Without /proc it finds none.
+func processesOf(t *testing.T, dir string) (pids []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	must(t, err)
+	for _, proc := range all {
+		line, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+		cwd, _ := os.Readlink(filepath.Join(proc, "cwd"))
+		if strings.Contains(string(line), dir) || strings.HasPrefix(cwd, dir) {
+			pids = append(pids, filepath.Base(proc))
+		}
+	}
+	return pids
+}
+
+func isEmpty(t *testing.T, dir string) bool {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	return len(entries) == 0
+}
+
+func labFolders(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), "oversell-lab-"+strconv.Itoa(os.Getpid())+"-*"))
+	must(t, err)
+	return strings.Join(found, " ")
+}
+
+// listens returns nil if something does at addr.
+func listens(addr string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
+}
+
+// alive tells whether the process exists, but for zombies, which only init can end.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+// eventually waits for a condition, generously.
+func eventually(t *testing.T, otherwise string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	must(t, err)
+	return n
+}

@@ -1,0 +1,94 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Config says which servers a rig has. The zero value has none: a test asks for
+// what it needs, such as Config{Redis: 1}.
+type Config struct {
+	MySQL     bool // MySQL 8 or 9, or else MariaDB, with an empty database `oversell`
+	Redis     int  // number of independent Redis, without persistence
+	Zookeeper bool // one standalone ZooKeeper
+
+	Replicas int    // number of `oversell serve`; they use every server above
+	Binary   string // path of the program oversell; needed with Replicas
+	Token    string // the lab's token, which the replicas ask for; needed with Replicas
+	Nginx    bool   // a balancer before the replicas; needs Replicas
+
+	ReplicaArgs []string // more flags for `oversell serve`
+	Ports       Ports    // wishes
+	Log         io.Writer
+	OnExit      func(Exit) // told when a server dies unasked; must not block or call the rig
+}
+
+// Ports are the ports that nginx and the replicas get when they are free. A zero,
+// or a port in use, makes it any free one.
+type Ports struct {
+	Nginx    int
+	Replicas []int
+}
+
+// Exit describes a server that died though nobody stopped it.
+type Exit struct {
+	Name   string // such as redis-3
+	Status string // such as `signal: killed` or `exit status 1`
+	Tail   string // the last lines of its log
+}
+
+// Classroom is the whole lab: MySQL, five Redis, ZooKeeper, nginx and three
+// replicas of the program at path binary, on the ports of the tutorial if free.
+func Classroom(binary, token string) Config {
+	return Config{
+		MySQL: true, Redis: 5, Zookeeper: true,
+		Replicas: 3, Binary: binary, Token: token, Nginx: true,
+		Ports: Ports{Nginx: 8080, Replicas: []int{8000, 8100, 8200}},
+	}
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Redis < 0 || c.Redis > 50:
+		return fmt.Errorf("rig: redis: %d servers asked, 0 to 50 allowed", c.Redis)
+	case c.Replicas < 0 || c.Replicas > 50:
+		return fmt.Errorf("rig: replicas: %d asked, 0 to 50 allowed", c.Replicas)
+	case c.Replicas > 0 && c.Binary == "":
+		return errors.New("rig: replicas need Config.Binary, the path of the program oversell")
+	case c.Replicas > 0 && c.Token == "":
+		return errors.New("rig: replicas need Config.Token")
+	case c.Nginx && c.Replicas == 0:
+		return errors.New("rig: nginx needs replicas to balance")
+	}
+	return nil
+}
+
+// Addresses says where everything listens. Its JSON is what `oversell lab --json`
+// writes. A server that the rig does not have is empty.
+type Addresses struct {
+	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
+	Replicas  []string `json:"replicas"`  // http://host:port of each
+	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
+	Redis     []string `json:"redis"`     // redis://host:port/0 of each
+	Zookeeper []string `json:"zookeeper"` // host:port
+	Token     string   `json:"token"`     // the lab's token
+}
+
+// serveArgs are the flags of `oversell serve` for this lab, but for its own name
+// and address. The first Redis is also the single one: with a second deployment
+// of five, a laptop would run ten for no lesson more.
+func (a Addresses) serveArgs() []string {
+	args := []string{"--lab"}
+	if a.MySQL != "" {
+		args = append(args, "--mysql", a.MySQL)
+	}
+	if len(a.Redis) > 0 {
+		args = append(args, "--redis", a.Redis[0], "--redlock", strings.Join(a.Redis, ","))
+	}
+	if len(a.Zookeeper) > 0 {
+		args = append(args, "--zookeeper", strings.Join(a.Zookeeper, ","))
+	}
+	return args
+}

@@ -1,0 +1,144 @@
+package rig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// ErrMissing is wrapped by the error of Start when a program is not installed.
+var ErrMissing = errors.New(`not installed: run "make servers"`)
+
+// programs are the paths of what a rig starts; those it does not need are empty.
+type programs struct {
+	mysqld    string // of MySQL 8 or 9, or of MariaDB
+	installer string // mariadb-install-db; empty for MySQL
+	redis     string
+	zookeeper zookeeperProgram
+	nginx     string
+}
+
+// find looks for all the programs that cfg needs. The error names all that are missing.
+func find(cfg Config) (programs, error) {
+	var found programs
+	var errs [4]error
+	if cfg.MySQL {
+		found.mysqld, found.installer, errs[0] = findDatabase()
+	}
+	if cfg.Redis > 0 {
+		found.redis, errs[1] = findProgram("redis-server", "valkey-server")
+	}
+	if cfg.Zookeeper {
+		found.zookeeper, errs[2] = findZookeeper()
+	}
+	if cfg.Nginx {
+		found.nginx, errs[3] = findProgram("nginx")
+	}
+	return found, errors.Join(errs[:]...)
+}
+
+// findProgram returns the path of the first of names that is on the PATH, or where
+// distributions keep daemons that a user's PATH leaves out.
+func findProgram(names ...string) (string, error) {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return absolute(path)
+		}
+		for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("rig: %s: %w", strings.Join(names, " or "), ErrMissing)
+}
+
+// absolute is needed as children run in folders of their own.
+func absolute(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("rig: %w", err)
+	}
+	return path, nil
+}
+
+// mysqlVersion takes the major version from the output of `mysqld --version`.
+var mysqlVersion = regexp.MustCompile(`Ver (\d+)\.\d+\.\d+`)
+
+// findDatabase prefers MySQL 8 or 9, as docker-compose runs MySQL too, to MariaDB.
+// The name says little: MariaDB's packages call their server mysqld as well.
+func findDatabase() (mysqld, installer string, err error) {
+	if path, err := findProgram("mysqld"); err == nil {
+		out, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:gosec,noctx // ends at once
+		if err == nil && isMySQL(out) {
+			return path, "", nil
+		}
+	}
+	mysqld, err = findProgram("mariadbd")
+	if err != nil {
+		return "", "", fmt.Errorf("rig: mysqld 8 or 9, or mariadbd: %w", ErrMissing)
+	}
+	installer, err = findProgram("mariadb-install-db")
+	return mysqld, installer, err
+}
+
+func isMySQL(version []byte) bool {
+	m := mysqlVersion.FindSubmatch(version)
+	return m != nil && !bytes.Contains(version, []byte("MariaDB")) && (string(m[1]) == "8" || string(m[1]) == "9")
+}
+
+// zookeeperProgram is either a start script, or java with a class path.
+type zookeeperProgram struct {
+	script    string // zkServer; if empty:
+	java      string
+	classPath string // without the folder of the log configuration
+}
+
+// debianJars are what Debian's libzookeeper-java, libslf4j-java and liblog4j1.2-java
+// install. zookeeper.jar's manifest names the others that it needs.
+var debianJars = []string{
+	"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar",
+}
+
+// findZookeeper looks for the folder ZOOKEEPER_JARS (the lib folder of a release), for
+// Debian's jars, then for zkServer, Homebrew's start script, on the PATH.
+func findZookeeper() (zookeeperProgram, error) {
+	if dir := os.Getenv("ZOOKEEPER_JARS"); dir != "" {
+		if jars, _ := filepath.Glob(filepath.Join(dir, "zookeeper*.jar")); len(jars) == 0 {
+			return zookeeperProgram{}, fmt.Errorf("rig: ZOOKEEPER_JARS: no zookeeper*.jar in %s", dir)
+		}
+		java, err := findJava()
+		return zookeeperProgram{java: java, classPath: filepath.Join(dir, "*")}, err
+	}
+	if allExist(debianJars) {
+		java, err := findJava()
+		return zookeeperProgram{java: java, classPath: strings.Join(debianJars, string(os.PathListSeparator))}, err
+	}
+	if script, err := findProgram("zkServer", "zkServer.sh"); err == nil {
+		return zookeeperProgram{script: script}, nil
+	}
+	return zookeeperProgram{}, fmt.Errorf("rig: zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH): %w", ErrMissing)
+}
+
+func findJava() (string, error) {
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		if path, err := exec.LookPath(filepath.Join(home, "bin", "java")); err == nil {
+			return path, nil
+		}
+	}
+	return findProgram("java")
+}
+
+func allExist(paths []string) bool {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+	}
+	return true
+}

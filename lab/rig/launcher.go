@@ -1,0 +1,30 @@
+package rig
+
+import "runtime"
+
+// launcher runs functions on one operating system thread that lives until close.
+// Children forked on it outlive every other thread of the program, and die with
+// the program: see childAttr.
+type launcher struct{ jobs chan func() }
+
+func newLauncher() *launcher {
+	l := &launcher{jobs: make(chan func())}
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, after the last child.
+		runtime.LockOSThread()
+		for job := range l.jobs {
+			job()
+		}
+	}()
+	return l
+}
+
+// do runs job on the launcher's thread and returns when it has ended.
+func (l *launcher) do(job func()) {
+	done := make(chan struct{})
+	l.jobs <- func() { defer close(done); job() }
+	<-done
+}
+
+// close ends the thread. All children must be dead, and do must not be called again.
+func (l *launcher) close() { close(l.jobs) }

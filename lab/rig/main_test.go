@@ -1,0 +1,69 @@
+package rig_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestMain makes three more programs of the test binary: a reaper, a replica that knows
+// two routes, and a host: a program with a rig, to be killed.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "serve":
+		serve()
+	case len(os.Args) > 1 && os.Args[1] == "host":
+		host()
+	default:
+		rigtest.Main(m)
+	}
+}
+
+// hosted is what host prints when its rig serves.
+type hosted struct {
+	Dir   string
+	Addrs []string
+	PIDs  []int
+}
+
+// host runs a rig until SIGINT.
+func host() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT)
+	defer stop()
+	r, err := rig.Start(ctx, everything())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	told := hosted{Dir: r.Dir()}
+	for _, s := range r.Servers() {
+		told.Addrs = append(told.Addrs, s.Addr())
+		told.PIDs = append(told.PIDs, s.PID())
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(told)
+	<-ctx.Done()
+	if err := r.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// everything is the whole lab with replicas of this test binary, and fewer Redis.
+func everything() rig.Config {
+	program, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	cfg := rig.Classroom(program, "t0ken")
+	cfg.Redis = 2
+	cfg.Ports = rig.Ports{}
+	return cfg
+}

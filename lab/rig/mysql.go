@@ -1,0 +1,156 @@
+package rig
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlSetUp runs before the server takes its first connection, at each start.
+// root@localhost, which the installers create, does not match 127.0.0.1 when names are
+// not resolved.
+const mysqlSetUp = `CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+CREATE USER IF NOT EXISTS 'root'@'127.0.0.1';
+GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
+`
+
+// mysqlOptions are the settings of MySQL and MariaDB alike. What is not here has the
+// server's default: REPEATABLE READ above all.
+func mysqlOptions() []string {
+	return []string{
+		"--bind-address=" + loopback,
+		"--skip-name-resolve",
+		"--max-connections=600", // three replicas with pools of 100, bench, tests, consoles
+		"--performance-schema=OFF",
+
+		// utf8mb4_0900_ai_ci is MySQL's alone, so both get one that both have.
+		"--character-set-server=utf8mb4",
+		"--collation-server=utf8mb4_unicode_ci",
+
+		// The whole shop is a few pages.
+		"--innodb-buffer-pool-size=64M",
+		// A commit is handed to the kernel at once and synced once a second: it survives
+		// the kill of mysqld, which the lab does, and not a power cut, which takes the
+		// scratch folder as well. 1, the default, would measure the disk: 5000 sales take
+		// half a minute on a laptop whose fsync takes 5 ms.
+		"--innodb-flush-log-at-trx-commit=2",
+		// Seconds that a statement waits for a row. As long as a request waits for its
+		// lock by default: a wait whose client is gone ends too.
+		"--innodb-lock-wait-timeout=10",
+	}
+}
+
+// Settings of one of the two only.
+var (
+	onlyMySQL   = []string{"--mysqlx=OFF", "--skip-log-bin", "--innodb-redo-log-capacity=64M", "--loose-auto-generate-certs=OFF"}
+	onlyMariaDB = []string{"--innodb-log-file-size=32M"}
+)
+
+// database starts MySQL or MariaDB in a folder.
+type database struct {
+	programs
+	dir  string
+	port string
+	rig  *Rig
+}
+
+func (r *Rig) addMySQL(found programs) error {
+	s, dir, err := r.newServer("mysql", 0)
+	if err != nil {
+		return err
+	}
+	for _, sub := range []string{"tmp", "files"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			return fmt.Errorf("rig: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "setup.sql"), []byte(mysqlSetUp), 0o600); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	_, port, _ := strings.Cut(s.addr, ":")
+	db := database{programs: found, dir: dir, port: port, rig: r}
+	s.prepare, s.command = db.install, db.command
+	if s.probe, err = mysqlProbe(s.addr); err != nil {
+		return err
+	}
+	r.backends = append(r.backends, s)
+	r.addrs.MySQL = fmt.Sprintf("root@tcp(%s)/oversell", s.addr)
+	return nil
+}
+
+func (d database) command() *exec.Cmd {
+	return d.cmd(d.mysqld,
+		"--port="+d.port,
+		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
+		"--socket=mysql.sock",
+		"--pid-file="+filepath.Join(d.dir, "mysqld.pid"),
+		"--tmpdir="+filepath.Join(d.dir, "tmp"),
+		"--init-file="+filepath.Join(d.dir, "setup.sql"),
+		// A root without password must not become a way to the machine's files.
+		"--secure-file-priv="+filepath.Join(d.dir, "files"))
+}
+
+// install creates the system tables.
+func (d database) install(ctx context.Context) error {
+	cmd := d.cmd(d.mysqld, "--initialize-insecure")
+	if d.installer != "" {
+		// --rpm keeps the script from changing the owner of the machine's PAM plugin,
+		// which a MariaDB in service may need.
+		cmd = d.cmd(d.installer, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
+	}
+	p, err := d.rig.spawn(cmd, filepath.Join(d.rig.dir, "mysql-install.log"))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("rig: install mysql: %w", ctx.Err())
+	}
+	if p.err != nil {
+		return fmt.Errorf("rig: install mysql: %w, its log ends with:\n%s", p.err, p.tail())
+	}
+	return nil
+}
+
+// cmd runs program, the server or the installer, with the settings that they share:
+// the log files must be made in the size that the server expects.
+func (d database) cmd(program string, args ...string) *exec.Cmd {
+	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data")} // --no-defaults must come first
+	all = append(all, mysqlOptions()...)
+	if d.installer == "" {
+		all = append(all, onlyMySQL...)
+	} else {
+		all = append(all, onlyMariaDB...)
+	}
+	if os.Geteuid() == 0 {
+		all = append(all, "--user=root") // else both refuse to run as root
+	}
+	cmd := exec.Command(program, append(all, args...)...) //nolint:gosec,noctx // found by us; ended by Server
+	cmd.Dir = d.dir
+	return cmd
+}
+
+// mysqlProbe logs in and runs a statement.
+func mysqlProbe(addr string) (func(context.Context) error, error) {
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = "root", "tcp", addr, "oversell"
+	cfg.Logger = &mysql.NopLogger{} // it would print each refused connection
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
+	return func(ctx context.Context) error {
+		db := sql.OpenDB(connector)
+		defer func() { _ = db.Close() }()
+		var one int
+		return db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	}, nil
+}

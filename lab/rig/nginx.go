@@ -1,0 +1,101 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"oversell/nginx"
+)
+
+// addNginx adds the balancer before the replicas that were added before it.
+func (r *Rig) addNginx(program string) error {
+	s, dir, err := r.newServer("nginx", r.cfg.Ports.Nginx)
+	if err != nil {
+		return err
+	}
+	upstreams := make([]string, len(r.replicas))
+	for i, replica := range r.replicas {
+		upstreams[i] = replica.addr
+	}
+	text, err := nginxConf(s.addr, dir, upstreams)
+	if err != nil {
+		return err
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	s.command = func() *exec.Cmd {
+		// In the foreground, so that master and workers are in our process group: a master
+		// that is killed leaves its workers behind, and the port with them.
+		cmd := exec.Command(program, "-p", dir, "-c", conf, "-e", "stderr", "-g", "daemon off;") //nolint:gosec,noctx // found by us; ended by Server
+		cmd.Dir = dir
+		return cmd
+	}
+	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/nginx/healthz") }
+	r.nginx = s
+	r.addrs.Target = "http://" + s.addr
+	return nil
+}
+
+// What nginxConf replaces in nginx.conf. Each must be there exactly once, and /tmp/
+// nowhere else.
+const confListen = "listen 8080;"
+
+var (
+	confPaths   = []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"}
+	confReplica = []string{"server replica-1:8000 ", "server replica-2:8100 ", "server replica-3:8200 "}
+)
+
+// nginxConf is the file that docker-compose mounts, with other addresses and paths.
+func nginxConf(listen, dir string, upstreams []string) (string, error) {
+	text := nginx.Conf()
+	var err error
+	replace := func(old, with string) {
+		if n := strings.Count(text, old); n != 1 && err == nil {
+			err = fmt.Errorf("rig: nginx.conf has %q %d times, not once", old, n)
+		}
+		text = strings.Replace(text, old, with, 1)
+	}
+	replace(confListen, "listen "+listen+";")
+	for _, name := range confPaths {
+		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
+	}
+	for i, old := range confReplica {
+		switch {
+		case i >= len(upstreams):
+			replace(old, "# no "+old)
+		case i < len(confReplica)-1:
+			replace(old, "server "+upstreams[i]+" ")
+		default: // the last line of the file stands for all the rest
+			rest := upstreams[i:]
+			replace(old, "server "+strings.Join(rest, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
+		}
+	}
+	return text, err
+}
+
+// awaitTarget returns when nginx passes requests on. Its first ones may have failed: it
+// started before the replicas.
+func (r *Rig) awaitTarget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		once, cancelOnce := context.WithTimeout(ctx, probeTimeout)
+		err := get(once, r.addrs.Target+"/healthz")
+		cancelOnce()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("rig: nginx does not reach the replicas: %w", err)
+		case <-time.After(probePause):
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package rig
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// childAttr puts a child into a process group of its own, which Ctrl-C in the
+// terminal does not reach and which one signal kills as a whole.
+//
+// Pdeathsig has the kernel kill the child when the *thread* that forked it ends,
+// not the process: Go ends threads now and then, and a server would die with
+// one for no visible reason. So every child is forked by the launcher's thread.
+func childAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// groupRuns is whether a process of the group runs. A zombie does not: it holds neither
+// ports nor files, and how soon it goes is the affair of init, whose child the worker of a
+// killed master becomes. In some containers init takes a second, in some it never looks.
+func groupRuns(pgid int) bool {
+	if !groupExists(pgid) {
+		return false
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return true // no /proc to tell
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path) //nolint:gosec // of /proc
+		if err != nil {
+			continue // it has just gone
+		}
+		if group, state := groupAndState(stat); group == pgid && state != 'Z' && state != 'X' {
+			return true
+		}
+	}
+	return false
+}
+
+// groupAndState reads them from /proc/PID/stat: `pid (name) state parent group …`, where
+// the name may hold spaces and parentheses.
+func groupAndState(stat []byte) (group int, state byte) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 3 {
+		return 0, 0
+	}
+	group, _ = strconv.Atoi(string(fields[2]))
+	return group, fields[0][0]
+}

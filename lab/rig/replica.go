@@ -1,0 +1,71 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// addReplica adds replica-i, which uses all the backends that were added before it.
+func (r *Rig) addReplica(i int) error {
+	preferred := 0
+	if i <= len(r.cfg.Ports.Replicas) {
+		preferred = r.cfg.Ports.Replicas[i-1]
+	}
+	name := fmt.Sprintf("replica-%d", i)
+	s, dir, err := r.newServer(name, preferred)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"serve", "--addr", s.addr, "--replica", name}, r.addrs.serveArgs()...)
+	args = append(args, r.cfg.ReplicaArgs...)
+	s.command = func() *exec.Cmd {
+		cmd := exec.Command(r.cfg.Binary, args...) //nolint:gosec,noctx // the caller's program; ended by Server
+		cmd.Dir = dir
+		// The token by environment: everybody sees a command line.
+		cmd.Env = append(cleanEnv(), "LAB_TOKEN="+r.cfg.Token)
+		return cmd
+	}
+	// /readyz answers 503 for backends that a partial rig leaves out, and for those
+	// that a test has stopped.
+	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/healthz") }
+	r.replicas = append(r.replicas, s)
+	r.addrs.Replicas = append(r.addrs.Replicas, "http://"+s.addr)
+	return nil
+}
+
+// serveEnv are the variables that configure `oversell serve`.
+var serveEnv = []string{"ADDR", "REPLICA", "MYSQL_DSN", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "LAB", "LAB_TOKEN"}
+
+// cleanEnv is the environment without what would point a replica of a partial rig to
+// somebody else's servers.
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(serveEnv, name)
+	})
+}
+
+// get wants a 200 from url.
+func get(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err //nolint:wrapcheck // names the URL
+	}
+	req.Close = true // a kept connection would make a later stop wait for its end
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err //nolint:wrapcheck // names the URL
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 1024))
+		return fmt.Errorf("%s: %s: %s", url, res.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package rig_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// serve stands in for `oversell serve`: the rig is tested without the rest of the house.
+func serve() {
+	flag := func(name string) string { return os.Args[slices.Index(os.Args, name)+1] }
+	server := &http.Server{Addr: flag("--addr"), Handler: routes(flag("--replica")), ReadHeaderTimeout: time.Minute}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		if err := server.ListenAndServe(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}()
+	<-ctx.Done()
+	os.Exit(0)
+}
+
+func routes(name string) http.Handler {
+	var waiting, hungUp atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /name", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, name) })
+	mux.HandleFunc("GET /token", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Getenv("LAB_TOKEN")) })
+	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Get("X-Forwarded-For")) })
+	// Dies with the request in its hands.
+	mux.HandleFunc("GET /die", func(http.ResponseWriter, *http.Request) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	mux.HandleFunc("POST /length", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, n)
+	})
+	// Waits until the client is gone, and counts it.
+	mux.HandleFunc("GET /wait", func(_ http.ResponseWriter, r *http.Request) {
+		waiting.Add(1)
+		<-r.Context().Done()
+		hungUp.Add(1)
+	})
+	mux.HandleFunc("GET /waiting", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, waiting.Load()) })
+	mux.HandleFunc("GET /hung-up", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, hungUp.Load()) })
+	// One event, then silence.
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, "data: hello\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	return mux
+}

@@ -1,0 +1,220 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// errClosed is why a server of a closed rig can't be started.
+var errClosed = errors.New("the rig is closed")
+
+// Rig is a set of running servers.
+type Rig struct {
+	cfg      Config
+	dir      string // the scratch folder
+	launcher *launcher
+	reaper   *reaper
+	ports    ports
+	addrs    Addresses
+
+	backends []*Server // MySQL, Redis, ZooKeeper
+	replicas []*Server
+	nginx    *Server // or nil
+
+	ctx     context.Context // ends when Close begins
+	closing context.CancelFunc
+	close   func() error // once
+	logging sync.Mutex
+}
+
+// Start starts the servers of cfg and returns when all of them serve. If one can't, or
+// ctx ends first, none is left. Later, ctx means nothing: the servers run until Close.
+//
+// A missing program gives an error that wraps ErrMissing.
+func Start(ctx context.Context, cfg Config) (*Rig, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	found, err := find(cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("oversell-lab-%d-%06x", os.Getpid(), rand.IntN(1<<24))) //nolint:gosec // not a secret
+	reaper, err := startReaper(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rig{cfg: cfg, dir: dir, launcher: newLauncher(), reaper: reaper}
+	r.ctx, r.closing = context.WithCancel(context.Background())
+	r.close = sync.OnceValue(r.shutDown)
+
+	if err := r.build(found); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if err := r.startAll(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// build takes the ports and prepares the servers.
+func (r *Rig) build(found programs) error {
+	r.addrs.Token = r.cfg.Token
+	if r.cfg.MySQL {
+		if err := r.addMySQL(found); err != nil {
+			return err
+		}
+	}
+	for i := range r.cfg.Redis {
+		if err := r.addRedis(found.redis, i+1); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Zookeeper {
+		if err := r.addZookeeper(found.zookeeper); err != nil {
+			return err
+		}
+	}
+	for i := range r.cfg.Replicas {
+		if err := r.addReplica(i + 1); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Nginx {
+		return r.addNginx(found.nginx)
+	}
+	if r.cfg.Replicas > 0 {
+		r.addrs.Target = r.addrs.Replicas[0]
+	}
+	return nil
+}
+
+// newServer takes a port and makes the server's folder.
+func (r *Rig) newServer(name string, preferred int) (*Server, string, error) {
+	port, err := r.ports.take(preferred)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(r.dir, name)
+	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // nginx's workers pass through
+		return nil, "", fmt.Errorf("rig: %w", err)
+	}
+	return &Server{name: name, addr: hostPort(port), rig: r}, dir, nil
+}
+
+// startAll starts the backends and nginx side by side, then the replicas, which so find
+// everything at their first try, and sees a request through.
+func (r *Rig) startAll(ctx context.Context) error {
+	began := time.Now()
+	first := r.backends
+	if r.nginx != nil {
+		first = append(first[:len(first):len(first)], r.nginx)
+	}
+	if err := startServers(ctx, first); err != nil {
+		return err
+	}
+	if err := startServers(ctx, r.replicas); err != nil {
+		return err
+	}
+	if r.nginx != nil {
+		if err := r.awaitTarget(ctx); err != nil {
+			return err
+		}
+	}
+	r.logf("ready after %.2f s", time.Since(began).Seconds())
+	return nil
+}
+
+func startServers(ctx context.Context, servers []*Server) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("rig: start: %w", context.Cause(ctx))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range servers {
+		group.Go(func() error { return s.Start(ctx) })
+	}
+	return group.Wait() //nolint:wrapcheck // says all already
+}
+
+// Addresses says where everything listens.
+func (r *Rig) Addresses() Addresses { return r.addrs }
+
+// Dir is the scratch folder, which holds a log of each server.
+func (r *Rig) Dir() string { return r.dir }
+
+// Servers are all servers: the backends, nginx, the replicas.
+func (r *Rig) Servers() []*Server {
+	all := append([]*Server{}, r.backends...)
+	if r.nginx != nil {
+		all = append(all, r.nginx)
+	}
+	return append(all, r.replicas...)
+}
+
+// Server returns the server of that name: mysql, redis-1, zookeeper, nginx, replica-1.
+func (r *Rig) Server(name string) (*Server, error) {
+	var names []string
+	for _, s := range r.Servers() {
+		if s.name == name {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return nil, fmt.Errorf("rig: no server %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// Close stops all servers and removes their files: the replicas may finish their
+// requests, then nginx ends, then the servers are killed, whose data are for nobody.
+// It may be called again. The error says what did not end well; nothing runs any more.
+func (r *Rig) Close() error { return r.close() }
+
+func (r *Rig) shutDown() error {
+	r.closing()
+	err := stopServers(r.replicas)
+	if r.nginx != nil {
+		err = errors.Join(err, stopServers([]*Server{r.nginx}))
+	}
+	var killing sync.WaitGroup
+	for _, s := range r.backends {
+		killing.Go(s.Kill)
+	}
+	killing.Wait()
+	err = errors.Join(err, r.reaper.close())
+	r.launcher.close()
+	r.ports.release()
+	// The reaper has done this, unless somebody killed it.
+	if rest := os.RemoveAll(r.dir); rest != nil {
+		err = errors.Join(err, fmt.Errorf("rig: %w", rest))
+	}
+	return err
+}
+
+// stopServers stops them side by side and joins their errors.
+func stopServers(servers []*Server) error {
+	errs := make([]error, len(servers))
+	var stopping sync.WaitGroup
+	for i, s := range servers {
+		stopping.Go(func() { errs[i] = s.Stop(context.Background()) })
+	}
+	stopping.Wait()
+	return errors.Join(errs...)
+}
+
+// logf writes a line to Config.Log.
+func (r *Rig) logf(format string, args ...any) {
+	if r.cfg.Log == nil {
+		return
+	}
+	r.logging.Lock()
+	defer r.logging.Unlock()
+	_, _ = fmt.Fprintf(r.cfg.Log, format+"\n", args...)
+}

@@ -1,0 +1,309 @@
+package rig_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestServersStopAndStart takes each server of one rig through a stop, a start, a kill
+// and a start, and looks at what it kept.
+func TestServersStopAndStart(t *testing.T) {
+	r := rigtest.Start(t, everything())
+	addrs := r.Addresses()
+	for _, test := range []struct {
+		server string
+		write  func(t *testing.T)
+		kept   func(t *testing.T) bool
+		keeps  bool
+	}{
+		{"mysql", func(t *testing.T) { mysqlWrite(t, addrs.MySQL) }, func(t *testing.T) bool { return mysqlKept(t, addrs.MySQL) }, true},
+		{"redis-2", func(t *testing.T) { redisWrite(t, addrs.Redis[1]) }, func(t *testing.T) bool { return redisKept(t, addrs.Redis[1]) }, false},
+		{"zookeeper", func(t *testing.T) { zkWrite(t, addrs.Zookeeper) }, func(t *testing.T) bool { return zkKept(t, addrs.Zookeeper) }, true},
+		{"nginx", func(*testing.T) {}, func(t *testing.T) bool { return body(t, addrs.Target+"/token") == "t0ken" }, true},
+		{"replica-2", func(*testing.T) {}, func(t *testing.T) bool { return body(t, addrs.Replicas[1]+"/name") == "replica-2" }, true},
+	} {
+		t.Run(test.server, func(t *testing.T) {
+			s, err := r.Server(test.server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stops := map[string]func(){
+				"stop": func() { must(t, s.Stop(t.Context())) },
+				"kill": s.Kill,
+			}
+			for name, stop := range stops {
+				test.write(t)
+				addr, pid := s.Addr(), s.PID()
+				if pid == 0 || listens(addr) != nil {
+					t.Fatalf("%s does not run: pid %d", test.server, pid)
+				}
+				stop()
+				if s.PID() != 0 || listens(addr) == nil || alive(pid) {
+					t.Fatalf("after %s it still runs", name)
+				}
+				must(t, s.Start(t.Context()))
+				if s.Addr() != addr || s.PID() == pid || s.PID() == 0 {
+					t.Fatalf("after %s and start: %s, pid %d; before: %s, pid %d", name, s.Addr(), s.PID(), addr, pid)
+				}
+				if got := test.kept(t); got != test.keeps {
+					t.Errorf("after %s and start its data are there: %t, want %t", name, got, test.keeps)
+				}
+			}
+		})
+	}
+}
+
+func TestStartAndStopTwice(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{Redis: 1})
+	s := r.Servers()[0]
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("start of a running server: %v", err)
+	}
+	must(t, s.Stop(t.Context()))
+	must(t, s.Stop(t.Context()))
+	s.Kill()
+	must(t, r.Close())
+	must(t, r.Close())
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("start after the rig was closed: %v", err)
+	}
+	if _, err := r.Server("mysql"); err == nil || !strings.Contains(err.Error(), "redis-1") {
+		t.Errorf("unknown server: %v", err)
+	}
+}
+
+// A frozen server does not hear SIGTERM: it is killed when ctx ends, and the error says so.
+func TestStopOfFrozenServer(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{Redis: 1})
+	s := r.Servers()[0]
+	must(t, syscall.Kill(s.PID(), syscall.SIGSTOP))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Stop(ctx); err == nil || !strings.Contains(err.Error(), "redis-1") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop of a frozen server: %v", err)
+	}
+	if s.PID() != 0 {
+		t.Error("it still runs")
+	}
+}
+
+// Two rigs have no port and no folder in common, whatever they wish for.
+func TestTwoRigs(t *testing.T) {
+	cfg := everything()
+	cfg.MySQL, cfg.Zookeeper = false, false
+	var rigs [2]*rig.Rig
+	var starting sync.WaitGroup
+	for i := range rigs {
+		starting.Go(func() { rigs[i] = rigtest.Start(t, cfg) })
+	}
+	starting.Wait()
+	if t.Failed() {
+		return
+	}
+	seen := map[string]bool{rigs[0].Dir(): true}
+	for _, s := range rigs[0].Servers() {
+		seen[s.Addr()] = true
+	}
+	if seen[rigs[1].Dir()] {
+		t.Error("both have the same folder")
+	}
+	for _, s := range rigs[1].Servers() {
+		if seen[s.Addr()] {
+			t.Errorf("both have %s", s.Addr())
+		}
+	}
+	// A stopped server's port is not up for grabs.
+	s := rigs[0].Servers()[0]
+	_, port, _ := net.SplitHostPort(s.Addr())
+	must(t, s.Stop(t.Context()))
+	cfg.Nginx, cfg.Replicas = true, 1
+	cfg.Ports.Nginx = atoi(t, port)
+	if third := rigtest.Start(t, cfg); third.Addresses().Target == "http://"+s.Addr() {
+		t.Errorf("a third rig took %s, which belongs to a stopped server", s.Addr())
+	}
+	must(t, s.Start(t.Context()))
+}
+
+// A wish for a free port is granted.
+func TestPreferredPort(t *testing.T) {
+	cfg := everything()
+	cfg.MySQL, cfg.Zookeeper, cfg.Redis, cfg.Replicas = false, false, 0, 1
+	first := rigtest.Start(t, cfg)
+	_, port, _ := net.SplitHostPort(first.Servers()[0].Addr())
+	must(t, first.Close())
+	cfg.Ports.Nginx = atoi(t, port)
+	second := rigtest.Start(t, cfg)
+	if got := second.Addresses().Target; got != "http://127.0.0.1:"+port {
+		t.Errorf("nginx at %s, want port %s", got, port)
+	}
+}
+
+func TestFailedStart(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "oversell")
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\necho no beans left >&2\nexit 3\n"), 0o700)) //nolint:gosec // a program
+	before := labFolders(t)
+	_, err := rig.Start(t.Context(), rig.Config{Redis: 1, Replicas: 2, Binary: script, Token: "x"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"replica-", "exit status 3", "no beans left"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+	if after := labFolders(t); after != before {
+		t.Errorf("folders before: %s, after: %s", before, after)
+	}
+}
+
+func TestMissingPrograms(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("ZOOKEEPER_JARS", "")
+	_, err := rig.Start(t.Context(), rig.Config{Redis: 1})
+	if !errors.Is(err, rig.ErrMissing) {
+		t.Fatalf("error %v, want ErrMissing", err)
+	}
+	for _, want := range []string{"redis-server", "make servers"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+}
+
+// A death that nobody asked for is told, a stop is not. Of nginx only the master is
+// killed: its workers must not go on serving.
+func TestOnExit(t *testing.T) {
+	exits := make(chan rig.Exit, 10)
+	cfg := everything()
+	cfg.MySQL, cfg.Zookeeper, cfg.OnExit = false, false, func(e rig.Exit) { exits <- e }
+	r := rigtest.Start(t, cfg)
+	for _, name := range []string{"redis-1", "nginx", "replica-3"} {
+		s, err := r.Server(name)
+		must(t, err)
+		must(t, s.Stop(t.Context()))
+		must(t, s.Start(t.Context()))
+		must(t, syscall.Kill(s.PID(), syscall.SIGKILL))
+		select {
+		case e := <-exits:
+			if e.Name != name || e.Status != "signal: killed" {
+				t.Errorf("told %+v, want %s killed", e, name)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s died and nobody told", name)
+		}
+		if s.PID() != 0 || listens(s.Addr()) == nil {
+			t.Errorf("%s still serves", name)
+		}
+		must(t, s.Start(t.Context()))
+	}
+}
+
+func mysqlWrite(t *testing.T, dsn string) {
+	t.Helper()
+	withMySQL(t, dsn, func(db *sql.DB) error {
+		_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS kept (name VARCHAR(20) PRIMARY KEY)")
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), "REPLACE INTO kept VALUES ('商品')")
+		}
+		return err
+	})
+}
+
+func mysqlKept(t *testing.T, dsn string) (kept bool) {
+	t.Helper()
+	withMySQL(t, dsn, func(db *sql.DB) error {
+		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) > 0 FROM kept WHERE name = '商品'").Scan(&kept)
+	})
+	return kept
+}
+
+func withMySQL(t *testing.T, dsn string, use func(*sql.DB) error) {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	must(t, err)
+	must(t, use(db))
+	must(t, db.Close())
+}
+
+func redisWrite(t *testing.T, url string) {
+	t.Helper()
+	withRedis(t, url, func(c *redis.Client) error { return c.Set(t.Context(), "kept", 1, 0).Err() })
+}
+
+func redisKept(t *testing.T, url string) (kept bool) {
+	t.Helper()
+	withRedis(t, url, func(c *redis.Client) error {
+		n, err := c.Exists(t.Context(), "kept").Result()
+		kept = n > 0
+		return err
+	})
+	return kept
+}
+
+func withRedis(t *testing.T, url string, use func(*redis.Client) error) {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	must(t, err)
+	client := redis.NewClient(options)
+	must(t, use(client))
+	must(t, client.Close())
+}
+
+func zkWrite(t *testing.T, servers []string) {
+	t.Helper()
+	withZookeeper(t, servers, func(c *zk.Conn) error {
+		_, err := c.Create("/kept", nil, 0, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) {
+			return nil
+		}
+		return err
+	})
+}
+
+func zkKept(t *testing.T, servers []string) (kept bool) {
+	t.Helper()
+	withZookeeper(t, servers, func(c *zk.Conn) (err error) {
+		kept, _, err = c.Exists("/kept")
+		return err
+	})
+	return kept
+}
+
+func withZookeeper(t *testing.T, servers []string, use func(*zk.Conn) error) {
+	t.Helper()
+	conn, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
+	must(t, err)
+	defer conn.Close()
+	must(t, use(conn))
+}
+
+func body(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	must(t, err)
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	must(t, err)
+	return string(text)
+}

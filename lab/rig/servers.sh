@@ -1,0 +1,135 @@
+#!/bin/sh
+# Installs the servers of the lab that this machine does not have: MariaDB, Redis, nginx,
+# ZooKeeper and its Java. With apt as root or through sudo, on macOS with Homebrew.
+# Elsewhere it says what is missing. It is silent when nothing is.
+#
+# Nothing that it installs runs afterwards, or starts with the machine: the lab starts
+# servers of its own. A service that was there before is left as it is.
+set -eu
+
+# Where daemons are that a user's PATH may leave out; package rig looks there as well.
+PATH="$PATH:/usr/sbin:/sbin:/usr/local/sbin:/usr/libexec:/opt/homebrew/bin:/opt/homebrew/sbin"
+export PATH
+jars=/usr/share/java
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+have_mysql() {
+	have mysqld || return 1
+	mysqld --no-defaults --version 2>/dev/null | grep -v MariaDB | grep -q 'Ver [89]\.'
+}
+
+have_mariadb() { have mariadbd && have mariadb-install-db && have my_print_defaults; }
+
+have_java() { have java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ]; }
+
+have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
+
+# What is missing, by the names of Debian's packages; and services, by their units.
+missing=
+services=
+need() { missing="$missing $1"; }
+
+have_mysql || have_mariadb || need "mariadb-server-core mariadb-client-core"
+have redis-server || have valkey-server || {
+	need redis-server
+	services="$services redis-server"
+}
+have nginx || {
+	need nginx-light
+	services="$services nginx"
+}
+if [ -n "${ZOOKEEPER_JARS:-}" ]; then
+	have_java || need default-jre-headless
+elif ! have_jars && ! have zkServer && ! have zkServer.sh; then
+	[ -e "$jars/zookeeper.jar" ] || need libzookeeper-java
+	[ -e "$jars/slf4j-log4j12.jar" ] || need libslf4j-java
+	[ -e "$jars/log4j-1.2.jar" ] || need liblog4j1.2-java
+	have_java || need default-jre-headless
+elif have_jars; then
+	have_java || need default-jre-headless
+fi
+
+[ -n "$missing" ] || exit 0
+
+give_up() {
+	echo "$1" >&2
+	echo "missing, by the names of Debian's packages:$missing" >&2
+	exit 1
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# apt runs apt-get, and shows its many words only when it fails.
+apt() {
+	as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get -q \
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+		-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
+		"$@" >"$log" 2>&1 || {
+		cat "$log" >&2
+		give_up "apt-get $1 failed"
+	}
+}
+
+# While policy-rc.d says 101, packages do not start their services. Where there is one
+# already, its owner has decided.
+policy=/usr/sbin/policy-rc.d
+forbid_starts() {
+	[ ! -e "$policy" ] || return 0
+	trap 'rm -f "$log"; as_root rm -f "$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+	as_root chmod 755 "$policy"
+}
+
+# Packages enable their services for the next boot, whatever policy-rc.d says.
+disable_new() {
+	for service in $services; do
+		if have systemctl; then
+			as_root systemctl --quiet disable --now "$service" >/dev/null 2>&1 ||
+				as_root systemctl --quiet disable "$service" >/dev/null 2>&1 || true
+		fi
+		if have update-rc.d; then
+			as_root update-rc.d "$service" disable >/dev/null 2>&1 || true
+		fi
+	done
+}
+
+with_apt() {
+	as_root true || give_up "installing the lab's servers needs root or sudo"
+	echo "installing:$missing"
+	log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' HUP TERM
+	forbid_starts
+	apt update
+	# shellcheck disable=SC2086 # words
+	apt install -y --no-install-recommends $missing
+	disable_new
+}
+
+with_brew() {
+	formulas=
+	for package in $missing; do
+		case $package in
+		mariadb-server-core) formulas="$formulas mariadb" ;;
+		redis-server) formulas="$formulas redis" ;;
+		nginx-light) formulas="$formulas nginx" ;;
+		libzookeeper-java) formulas="$formulas zookeeper" ;;
+		default-jre-headless) formulas="$formulas openjdk" ;;
+		esac
+	done
+	echo "installing:$formulas"
+	# shellcheck disable=SC2086 # words
+	brew install $formulas
+}
+
+if have apt-get; then
+	with_apt
+elif [ "$(uname)" = Darwin ] && have brew; then
+	with_brew
+else
+	give_up "install the lab's servers with your package manager"
+fi

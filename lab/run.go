@@ -1,0 +1,203 @@
+// Package lab runs experiments on a shop that it sees from outside: reset the stock,
+// load it, keep the history, judge it, and report.
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/load"
+	"oversell/lab/report"
+)
+
+// MaxStock is the most that the service lets a lab put on the shelf.
+const MaxStock = 1_000_000
+
+// Patience with a shop whose stock can't be read after a run, and the pause in between.
+const (
+	readPatience = 15 * time.Second
+	readPause    = 200 * time.Millisecond
+)
+
+// ErrPlan marks a plan that can't be run as it was asked for.
+var ErrPlan = errors.New("invalid run")
+
+// Plan is a comparison: the same load on one strategy after the other.
+type Plan struct {
+	Target     string
+	Token      string
+	Strategies []string // none: all, in the order of the ladder
+	Clients    int
+	Loops      int
+	Stock      int
+	RampUp     time.Duration
+	Hold       time.Duration
+	Wait       time.Duration
+	Seed       int64
+	Machine    report.Machine
+	Versions   map[string]string
+}
+
+// Trial is one strategy's run: the figures, and the evidence for them.
+type Trial struct {
+	Result  report.Result
+	History history.History
+}
+
+// Watcher is told how the comparison goes, from one goroutine at a time.
+type Watcher interface {
+	Begin(strategy string, nth, of int)
+	Progress(load.Progress)
+	End(report.Result)
+}
+
+// Validate reports the first value that is out of bounds. The error wraps ErrPlan.
+func (p Plan) Validate() error {
+	if err := p.load("").Validate(); err != nil {
+		return planError{err}
+	}
+	if p.Stock < 0 || p.Stock > MaxStock {
+		return planError{fmt.Errorf("stock %d: must be 0 to %d", p.Stock, MaxStock)}
+	}
+	return nil
+}
+
+// planError is an ErrPlan that says only what is wrong.
+type planError struct{ error }
+
+func (planError) Is(target error) bool { return target == ErrPlan }
+
+func (p Plan) load(strategy string) load.Plan {
+	return load.Plan{
+		Target: p.Target, Strategy: strategy, Product: product, Qty: 1,
+		Clients: p.Clients, Loops: p.Loops, RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed,
+	}
+}
+
+// Run runs the plan and returns a trial for each strategy that was loaded.
+//
+// An error that wraps ErrPlan means that nothing was done. With any other the trials so
+// far come with it: ctx's when it ended, and the last trial is then partial; or the
+// shop's when the stock could not be reset. A backend that is down is no error: it is
+// what the trial shows.
+func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := openShop(p.Target, p.Token)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	cards, err := s.strategies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(cards, p.Strategies)
+	if err != nil {
+		return nil, err
+	}
+	var trials []Trial
+	for i, card := range chosen {
+		w.Begin(card.ID, i+1, len(chosen))
+		t, err := p.try(ctx, s, card, w)
+		if t != nil {
+			trials = append(trials, *t)
+			w.End(t.Result)
+		}
+		if err != nil {
+			return trials, err
+		}
+	}
+	return trials, nil
+}
+
+// choose finds the wanted cards, in the wanted order.
+func choose(cards []Card, wanted []string) ([]Card, error) {
+	if len(wanted) == 0 {
+		return cards, nil
+	}
+	chosen := make([]Card, 0, len(wanted))
+	for _, id := range wanted {
+		i := slices.IndexFunc(cards, func(c Card) bool { return c.ID == id })
+		if i < 0 {
+			return nil, planError{fmt.Errorf("unknown strategy %q: there are %s", id, ids(cards))}
+		}
+		chosen = append(chosen, cards[i])
+	}
+	return chosen, nil
+}
+
+func ids(cards []Card) string {
+	names := make([]string, len(cards))
+	for i, c := range cards {
+		names[i] = c.ID
+	}
+	return strings.Join(names, ", ")
+}
+
+// try runs one strategy. Without a trial nothing was sent.
+func (p Plan) try(ctx context.Context, s *shop, card Card, w Watcher) (*Trial, error) {
+	warnings, err := s.reset(ctx, p.Stock)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: %w", card.ID, err)
+	}
+	h, stopped := load.Run(ctx, p.load(card.ID), w.Progress)
+	if stopped != nil && ctx.Err() == nil {
+		return nil, stopped
+	}
+	// What was sold must be told even when the run was stopped.
+	remaining, err := s.remaining(context.WithoutCancel(ctx), ctx, h)
+	if err != nil {
+		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
+	}
+	result := report.Summarise(h, report.Setup{
+		Safe: card.Safe, Stock: p.Stock, Remaining: remaining,
+		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
+		Machine: p.Machine, Versions: p.Versions, Warnings: warnings,
+	})
+	return &Trial{Result: result, History: h}, stopped
+}
+
+// remaining reads the stock when the run is over. The database may be on its way back,
+// so it asks for a while; and where requests ended unknown, replicas may still be at
+// work on them, so it waits until the count stands still.
+func (s *shop) remaining(ctx, impatient context.Context, h history.History) (*int, error) {
+	restless := history.Taken(h.Ops, history.Unknown) > 0
+	patience := readPatience
+	if impatient.Err() != nil {
+		patience /= 5
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last *int
+	var failed error
+	for {
+		it, err := s.stock(ctx)
+		switch {
+		case err == nil && (!restless || last != nil && *last == it.Count):
+			return &it.Count, nil
+		case err == nil:
+			last = &it.Count
+		case ctx.Err() == nil:
+			failed = err
+		case last != nil:
+			return last, nil
+		default:
+			return nil, cmp.Or(failed, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(readPause):
+		}
+	}
+}
