@@ -21,7 +21,7 @@ func screenOf(w io.Writer) report.Screen {
 	file, ok := terminal(w)
 	if ok {
 		screen.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if wide, _, err := term.GetSize(int(file.Fd())); err == nil { //nolint:gosec // a file descriptor
+		if wide, _, err := term.GetSize(int(file.Fd())); err == nil {
 			screen.Width = wide
 		}
 	}
@@ -34,7 +34,7 @@ func screenOf(w io.Writer) report.Screen {
 
 func terminal(w io.Writer) (*os.File, bool) {
 	file, ok := w.(*os.File)
-	return file, ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor
+	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
 // watcher shows a run's progress until it is closed.

@@ -106,7 +106,7 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	var trials []Trial
 	for i, card := range chosen {
 		w.Begin(card.ID, i+1, len(chosen))
-		t, err := p.try(ctx, s, card, w)
+		t, err := p.try(ctx, s, card, cards, w)
 		if t != nil {
 			trials = append(trials, *t)
 			w.End(t.Result)
@@ -143,7 +143,7 @@ func ids(cards []Card) string {
 }
 
 // try runs one strategy. Without a trial nothing was sent.
-func (p Plan) try(ctx context.Context, s *shop, card Card, w Watcher) (*Trial, error) {
+func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watcher) (*Trial, error) {
 	warnings, err := s.reset(ctx, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -151,6 +151,7 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, w Watcher) (*Trial, e
 		}
 		return nil, fmt.Errorf("%s: %w", card.ID, err)
 	}
+	warnings = concerning(card, cards, warnings)
 	h, stopped := load.Run(ctx, p.load(card.ID), w.Progress)
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
@@ -166,6 +167,14 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, w Watcher) (*Trial, e
 		Machine: p.Machine, Versions: p.Versions, Warnings: warnings,
 	})
 	return &Trial{Result: result, History: h}, stopped
+}
+
+// concerning leaves out what the shop warns of for the sake of other strategies.
+func concerning(card Card, cards []Card, warnings []string) []string {
+	return slices.DeleteFunc(warnings, func(warning string) bool {
+		id, _, _ := strings.Cut(warning, ":")
+		return id != card.ID && slices.ContainsFunc(cards, func(c Card) bool { return c.ID == id })
+	})
 }
 
 // remaining reads the stock when the run is over. The database may be on its way back,

@@ -18,7 +18,7 @@ import (
 )
 
 // fakeShop answers like a replica, as well or as badly as a test wants. The subject
-// here is the lab's own judgement; the real shop comes in run_real_test.go.
+// here is the lab's own judgement; the real shop is run by the tests of package cli.
 type fakeShop struct {
 	mu       sync.Mutex
 	token    string
@@ -157,14 +157,17 @@ func TestRunComparesAll(t *testing.T) {
 }
 
 func TestRunKeepsTheWantedOrder(t *testing.T) {
-	_, plan := start(t, &fakeShop{warnings: []string{"zk: gone"}})
+	_, plan := start(t, &fakeShop{warnings: []string{"zk: gone", "disk: nearly full"}})
 	plan.Strategies = []string{"zk", "none"}
 	trials, err := lab.Run(t.Context(), plan, &watched{})
 	if err != nil || len(trials) != 2 || trials[0].Result.Strategy != "zk" || trials[1].Result.Strategy != "none" {
 		t.Fatalf("%v, %v", trials, err)
 	}
-	if w := trials[0].Result.Warnings; len(w) != 1 || w[0] != "zk: gone" {
-		t.Errorf("warnings %q", w)
+	if w := trials[0].Result.Warnings; strings.Join(w, ", ") != "zk: gone, disk: nearly full" {
+		t.Errorf("zk is warned: %q", w)
+	}
+	if w := trials[1].Result.Warnings; strings.Join(w, ", ") != "disk: nearly full" {
+		t.Errorf("none is warned: %q", w)
 	}
 }
 

@@ -2,11 +2,13 @@ package locks
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"oversell/stock"
 )
 
 // Queue puts one line per key in front of a shared lock: of all the waiters in
@@ -28,6 +30,9 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	}
 	r.Wait = max(0, r.Wait-time.Since(began))
 	h, err := q.Locker.Acquire(ctx, r)
+	if errors.Is(err, stock.ErrUnavailable) {
+		q.turns.Fail(r.Key, err)
+	}
 	if err != nil {
 		leave()
 		return nil, err
@@ -49,35 +54,91 @@ func clearOf(ctx context.Context, l Locker, key string) error {
 // Turns lets one task at a time pass for each key, in order of arrival, within
 // this process. The zero value is ready.
 type Turns struct {
-	mu   sync.Mutex
-	gate map[string]*gate
-}
-
-type gate struct {
-	slot *semaphore.Weighted
-	uses int // holders and waiters; at 0 the key is forgotten
+	mu sync.Mutex
+	// line holds who waits, for every key whose turn is taken.
+	line map[string][]chan error
 }
 
 // Take waits for the turn until ctx ends or wait has passed: ErrNotAcquired.
-// It looks once even when wait is 0. leave gives the turn to the next.
+// With wait 0 it looks once. leave gives the turn to the next, once.
 func (t *Turns) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
-	g := t.enter(key)
-	if !g.slot.TryAcquire(1) {
-		waiting, cancel := context.WithTimeout(ctx, wait)
-		err = g.slot.Acquire(waiting, 1)
-		cancel()
+	if ctx.Err() != nil { // a free turn would be taken all the same
+		return nil, NotAcquired(ctx, key, wait)
+	}
+	turn := t.enter(key)
+	if turn != nil {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case err = <-turn:
+		case <-timer.C:
+			err = t.quit(ctx, key, turn, wait)
+		case <-ctx.Done():
+			err = t.quit(ctx, key, turn, wait)
+		}
 		if err != nil {
-			t.forget(key, g)
-			return nil, NotAcquired(ctx, key, wait)
+			return nil, err
 		}
 	}
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			g.slot.Release(1)
-			t.forget(key, g)
-		})
-	}, nil
+	return sync.OnceFunc(func() { t.next(key) }), nil
+}
+
+// enter takes a free turn at once, or returns where to wait for it.
+func (t *Turns) enter(key string) (turn chan error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waiting, taken := t.line[key]
+	switch {
+	case t.line == nil:
+		t.line = map[string][]chan error{key: nil}
+		return nil
+	case !taken:
+		t.line[key] = nil
+		return nil
+	}
+	turn = make(chan error, 1)
+	t.line[key] = append(waiting, turn)
+	return turn
+}
+
+// next gives the turn to the one who has waited longest.
+func (t *Turns) next(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waiting := t.line[key]
+	if len(waiting) == 0 {
+		delete(t.line, key)
+		return
+	}
+	t.line[key] = waiting[1:]
+	waiting[0] <- nil
+}
+
+// quit leaves the line. A turn that came at the last moment goes to the next.
+func (t *Turns) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
+	t.mu.Lock()
+	i := slices.Index(t.line[key], turn)
+	if i >= 0 {
+		t.line[key] = slices.Delete(t.line[key], i, i+1)
+	}
+	t.mu.Unlock()
+	if i < 0 && <-turn == nil {
+		t.next(key)
+	}
+	return NotAcquired(ctx, key, wait)
+}
+
+// Fail sends everybody in the line away with err: what the first has learned,
+// the others need not learn one after the other.
+func (t *Turns) Fail(key string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, turn := range t.line[key] {
+		turn <- err
+	}
+	if _, taken := t.line[key]; taken {
+		t.line[key] = nil
+	}
 }
 
 // NotAcquired says which of the two clocks ended a wait for key.
@@ -86,27 +147,4 @@ func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
 		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))
 	}
 	return fmt.Errorf("%w: %s: waited %v", ErrNotAcquired, key, wait)
-}
-
-func (t *Turns) enter(key string) *gate {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.gate == nil {
-		t.gate = map[string]*gate{}
-	}
-	g := t.gate[key]
-	if g == nil {
-		g = &gate{slot: semaphore.NewWeighted(1)}
-		t.gate[key] = g
-	}
-	g.uses++
-	return g
-}
-
-func (t *Turns) forget(key string, g *gate) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if g.uses--; g.uses == 0 {
-		delete(t.gate, key)
-	}
 }

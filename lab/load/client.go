@@ -87,7 +87,10 @@ func (c *client) exchange(ctx context.Context, op *history.Op) {
 	op.BytesIn, op.BytesOut = c.wire.raw.in-in, c.wire.raw.out-out
 	if err != nil {
 		c.hangUp()
-		op.Outcome, op.Reason, op.Detail = history.Unknown, broken(ctx, err), c.word(err.Error())
+		op.Outcome, op.Reason = history.Unknown, broken(ctx, err)
+		if op.Reason != history.Interrupted {
+			op.Detail = c.word(err.Error())
+		}
 		return
 	}
 	judge(op, got.status, got.body)

@@ -293,6 +293,24 @@ func TestStopRecordsWhatWasUnfinished(t *testing.T) {
 	}
 }
 
+// TestStopHearsTheLastAnswers: what is on its way when the run is stopped still counts.
+func TestStopHearsTheLastAnswers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Add(5)
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		all.Done()
+		all.Wait()
+		cancel()
+		sold(w, r)
+	})
+	h, err := load.Run(ctx, plan(server.URL, 5, 1000), nil)
+	ok := history.Count(h.Ops, func(op *history.Op) bool { return op.Outcome == history.OK })
+	if len(h.Ops) != 5 || ok != 5 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d operations, %d sold, error %v; want 5, 5 and the context's", len(h.Ops), ok, err)
+	}
+}
+
 func TestStopBeforeTheStartSendsNothing(t *testing.T) {
 	var asked atomic.Int64
 	server := service(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })

@@ -23,9 +23,9 @@ type Progress struct {
 // Run drives the plan and returns what every client saw. Progress, which may be nil, is
 // called from one goroutine at a time, ten times a second and once at the end.
 //
-// When ctx ends, the clients stop at once. What they were waiting for is recorded as
-// unknown, and the history comes back with ctx's error: it is what really happened, only
-// shorter. Any other error means that nothing was sent.
+// When ctx ends, the clients ask no more. What they still wait for a second later is
+// recorded as unknown, and the history comes back with ctx's error: it is what really
+// happened, only shorter. Any other error means that nothing was sent.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History, error) {
 	if err := p.Validate(); err != nil {
 		return history.History{}, fmt.Errorf("load: %w", err)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 
 // order is the seed's order of the clients.
 func order(seed int64, clients int) []int {
-	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients)
+	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients) //nolint:gosec // an order, no secret
 }
 
 // delay spreads the starts evenly over the ramp-up, the first at once, as JMeter does.

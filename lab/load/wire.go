@@ -44,7 +44,12 @@ type wire struct {
 	forget func() bool // ends the watch on ctx
 }
 
-// dial opens the connection. When ctx ends, whatever waits on the connection is woken.
+// grace is how long a stopped run waits for the answers that are on their way: most
+// come, and what they say is better than unknown.
+const grace = time.Second
+
+// dial opens the connection. When ctx ends, whatever waits on the connection is woken,
+// after a moment of grace.
 func dial(ctx context.Context, r request, deadline time.Time) (*wire, error) {
 	dialer := net.Dialer{Deadline: deadline}
 	socket, err := dialer.DialContext(ctx, "tcp", r.addr)
@@ -64,7 +69,7 @@ func dial(ctx context.Context, r request, deadline time.Time) (*wire, error) {
 		w.conn = secure
 	}
 	w.read = bufio.NewReader(w.conn)
-	w.forget = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) })
+	w.forget = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Now().Add(grace)) })
 	return w, nil
 }
 
@@ -83,7 +88,7 @@ type answer struct {
 // receive reads one whole response. It never closes the body: that would wait for the
 // rest of an endless answer, and whoever fails here drops the connection anyway.
 func (w *wire) receive() (answer, error) {
-	res, err := http.ReadResponse(w.read, nil)
+	res, err := http.ReadResponse(w.read, nil) //nolint:bodyclose // see above
 	if err != nil {
 		return answer{}, err
 	}

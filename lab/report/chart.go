@@ -33,7 +33,6 @@ type bar struct {
 // group is the latency of one strategy, a bar for each percentile.
 type group struct {
 	Label string
-	Y     int
 	Bars  []bar
 }
 
@@ -83,16 +82,16 @@ func latencyChart(results []Result) chart {
 	}
 	groups := make([]group, len(results))
 	for i, r := range results {
-		groups[i] = group{Label: label(r), Y: i * groupStep}
+		groups[i] = group{Label: label(r)}
 		values := []float64{r.P50MS, r.P90MS, r.P95MS, r.P99MS}
 		for j, p := range percentiles(r) {
-			b := bar{Label: p.Name, Value: p.Value, Y: i*groupStep + 22 + j*percentStep}
+			b := bar{Label: p.Name, Value: p.Value, Y: 22 + j*percentStep}
 			b.Width = width(values[j], longest)
 			groups[i].Bars = append(groups[i].Bars, b)
 		}
 	}
 	return chart{
-		Height: len(groups) * groupStep, Groups: groups,
+		Height: groupStep, Groups: groups,
 		Table: tabulate("", pick("Median", "90% Line", "95% Line", "99% Line"), results),
 	}
 }

@@ -124,11 +124,11 @@ func TestFullDisk(t *testing.T) {
 
 func TestWriteFileFollowsLinksAndKeepsRights(t *testing.T) {
 	dir := t.TempDir()
-	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
-	if err := os.WriteFile(real, []byte("old"), 0o600); err != nil {
+	original, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
+	if err := os.WriteFile(original, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(real, link); err != nil {
+	if err := os.Symlink(original, link); err != nil {
 		t.Fatal(err)
 	}
 	if err := report.WriteFile(link, saying("new")); err != nil {
@@ -138,10 +138,10 @@ func TestWriteFileFollowsLinksAndKeepsRights(t *testing.T) {
 	if err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v", err)
 	}
-	if content(t, real) != "new" {
-		t.Errorf("the linked file holds %q", content(t, real))
+	if content(t, original) != "new" {
+		t.Errorf("the linked file holds %q", content(t, original))
 	}
-	if info, err := os.Stat(real); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(original); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("rights %v, %v", info.Mode(), err)
 	}
 }

@@ -39,7 +39,7 @@ func ThisMachine(ctx context.Context) Machine {
 
 // String is the machine in one line.
 func (m Machine) String() string {
-	parts := []string{fmt.Sprintf("%s/%s, %d cores", m.OS, m.Arch, m.Cores)}
+	parts := []string{fmt.Sprintf("%s/%s, %s", m.OS, m.Arch, count(m.Cores, "core", "cores"))}
 	if m.CPU != "" {
 		parts = append(parts, m.CPU)
 	}

@@ -104,20 +104,7 @@ func (d database) install(ctx context.Context) error {
 		// which a MariaDB in service may need.
 		cmd = d.cmd(d.installer, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
 	}
-	p, err := d.rig.spawn(cmd, filepath.Join(d.rig.dir, "mysql-install.log"))
-	if err != nil {
-		return err
-	}
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		p.kill()
-		return fmt.Errorf("rig: install mysql: %w", ctx.Err())
-	}
-	if p.err != nil {
-		return fmt.Errorf("rig: install mysql: %w, its log ends with:\n%s", p.err, p.tail())
-	}
-	return nil
+	return d.rig.run(ctx, "install mysql", filepath.Join(d.rig.dir, "mysql-install.log"), cmd)
 }
 
 // cmd runs program, the server or the installer, with the settings that they share:

@@ -54,6 +54,24 @@ func (r *Rig) spawn(cmd *exec.Cmd, log string) (*process, error) {
 	return p, nil
 }
 
+// run runs cmd to its end, with its output in the file at log. It is killed when ctx ends.
+func (r *Rig) run(ctx context.Context, what, log string, cmd *exec.Cmd) error {
+	p, err := r.spawn(cmd, log)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("rig: %s: %w", what, ctx.Err())
+	}
+	if p.err != nil {
+		return fmt.Errorf("rig: %s: %w, its log ends with:\n%s", what, p.err, p.tail())
+	}
+	return nil
+}
+
 // wait ends when the process has, and sees to it that its group is gone: the workers
 // of a killed nginx would serve on, on the same port.
 func (p *process) wait(reaper *reaper) {

@@ -57,17 +57,27 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	r.ctx, r.closing = context.WithCancel(context.Background())
 	r.close = sync.OnceValue(r.shutDown)
 
-	if err := r.build(found); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	if err := r.startAll(ctx); err != nil {
+	if err := r.setUp(ctx, found); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-// build takes the ports and prepares the servers.
-func (r *Rig) build(found programs) error {
+func (r *Rig) setUp(ctx context.Context, found programs) error {
+	if r.cfg.Replicas > 0 && r.cfg.Binary == "" {
+		r.cfg.Binary = filepath.Join(r.dir, "oversell")
+		if err := r.build(ctx, r.cfg.Binary); err != nil {
+			return err
+		}
+	}
+	if err := r.addServers(found); err != nil {
+		return err
+	}
+	return r.startAll(ctx)
+}
+
+// addServers takes the ports and prepares the servers.
+func (r *Rig) addServers(found programs) error {
 	r.addrs.Token = r.cfg.Token
 	if r.cfg.MySQL {
 		if err := r.addMySQL(found); err != nil {

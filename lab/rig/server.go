@@ -70,6 +70,7 @@ func (s *Server) Start(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(s.rig.ctx, cancel)()
 
+	began := time.Now()
 	if s.prepare != nil {
 		if err := s.prepare(ctx); err != nil {
 			return err
@@ -82,12 +83,16 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.proc.Store(p)
 	go s.report(p)
-	return s.await(ctx, p)
+	if err := s.await(ctx, p); err != nil {
+		return err
+	}
+	p.ready.Store(true)
+	s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
+	return nil
 }
 
 // await returns when the process answers its probe, or has died, or ctx ends.
 func (s *Server) await(ctx context.Context, p *process) error {
-	began := time.Now()
 	for {
 		once, cancel := context.WithTimeout(ctx, probeTimeout)
 		err := s.probe(once)
@@ -97,8 +102,6 @@ func (s *Server) await(ctx context.Context, p *process) error {
 			return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
 		}
 		if err == nil {
-			p.ready.Store(true)
-			s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
 			return nil
 		}
 		select {

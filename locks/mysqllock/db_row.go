@@ -34,9 +34,13 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 	began, owner := time.Now(), locks.Token(r.Owner)
 	for {
 		asked := time.Now()
-		epoch, err := l.take(ctx, r.Key, owner, lease)
-		if err != nil {
-			// The answer is lost; the grant may not be.
+		// What was begun ends: a statement whose caller hangs up goes on inside
+		// the server, and could take the row after our clean-up.
+		trying, done := locks.CleanUp(ctx)
+		epoch, err := l.take(trying, r.Key, owner, lease)
+		done()
+		if err != nil || ctx.Err() != nil {
+			// The answer is lost, or nobody wants it; the grant may be there.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = l.release(clean, r.Key, owner)

@@ -58,8 +58,11 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 	began, token := time.Now(), locks.Token(r.Owner)
 	for {
 		heard, asked := l.signals.heard(channel), time.Now()
-		fence, busy, err := l.try(ctx, r.Key, token, lease)
-		if err != nil {
+		// What was begun ends: a script whose caller hangs up may run after our clean-up.
+		trying, done := locks.CleanUp(ctx)
+		fence, busy, err := l.try(trying, r.Key, token, lease)
+		done()
+		if err != nil || ctx.Err() != nil {
 			return nil, l.fail(ctx, r, token, err)
 		}
 		if fence > 0 {
@@ -92,7 +95,8 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 	return 0, time.Duration(reply[1]) * time.Millisecond, nil
 }
 
-// fail takes back what a try may have left whose answer is missing.
+// fail takes back what a try may have left whose answer is missing, or not
+// wanted any more.
 func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()

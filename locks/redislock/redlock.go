@@ -49,13 +49,16 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
 	for {
 		asked := time.Now()
-		err := mutex.TryLockContext(ctx)
-		if err == nil {
-			return l.hold(ctx, r, mutex, lease, asked)
-		}
+		// What was begun ends: a SET whose caller hangs up may come after our clean-up.
+		trying, done := locks.CleanUp(ctx)
+		err := mutex.TryLockContext(trying)
+		done()
 		if ctx.Err() != nil {
 			_ = l.unlock(ctx, mutex)
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
+		}
+		if err == nil {
+			return l.hold(ctx, r, mutex, lease, asked)
 		}
 		if down := unreachable(err); down > (len(l.nodes)-1)/2 {
 			_ = l.unlock(ctx, mutex)
@@ -90,6 +93,9 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, l
 		fence, err := l.fences.mint(ctx, r.Key, 0)
 		if err != nil {
 			_ = l.unlock(ctx, m)
+			if ctx.Err() != nil {
+				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
+			}
 			return nil, &stock.Unavailable{Backend: "redlock", Err: err}
 		}
 		grant.Fence = fence

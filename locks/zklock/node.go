@@ -51,17 +51,32 @@ func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, erro
 	return "", err
 }
 
-// leave deletes our node; ErrNotHeld when it was gone. Where the server is
-// away for longer than that, the deletion goes on in the background.
+// leave deletes our node; ErrNotHeld when it was gone before, or with its
+// session. Where the server is away it tries until the time for a clean-up is
+// over, and then goes on in the background.
 func (l *zkLock) leave(ctx context.Context, dir, guid, node string) error {
 	session := l.session.SessionID()
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	err := l.session.remove(clean, dir+"/"+node)
-	if err != nil && !errors.Is(err, locks.ErrNotHeld) {
-		go l.forget(ctx, dir, guid, session)
+	for again := false; ; again = true {
+		err := l.session.remove(clean, dir+"/"+node)
+		switch {
+		case err == nil:
+			return nil
+		case l.session.SessionID() != session:
+			return fmt.Errorf("%w: %s went with its session", locks.ErrNotHeld, node)
+		case errors.Is(err, locks.ErrNotHeld) && again:
+			return nil // deleted by us before, only the answer was lost
+		case errors.Is(err, locks.ErrNotHeld):
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-clean.Done():
+			go l.forget(ctx, dir, guid, session)
+			return err
+		}
 	}
-	return err
 }
 
 // forget deletes the node with the GUID, however long the server is away: an

@@ -45,13 +45,17 @@ var errNodeGone = errors.New("our node is gone")
 
 // queue makes a node and waits until it is the first. On failure, no node stays.
 func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Hold, err error) {
-	alive, dir, guid := l.session.Alive(), root+r.Key, uuid.NewString()
-	calls, cancel := context.WithTimeout(ctx, max(r.Wait-time.Since(began), l.session.timeout))
+	dir, guid := root+r.Key, uuid.NewString()
+	// One time-out more than the wait: an answer that is late must not pass for a server that is gone.
+	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+l.session.timeout)
 	defer cancel()
 	node, err := l.create(calls, dir, guid)
 	if err != nil {
 		return nil, err // create has cleaned up
 	}
+	// Not before the node is there, for creating it may have waited for a connection.
+	// Were the session replaced since, the looks below find no node.
+	alive := l.session.Alive()
 	defer func() {
 		if err != nil {
 			_ = l.leave(ctx, dir, guid, node)

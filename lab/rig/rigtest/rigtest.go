@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"oversell/lab/rig"
@@ -35,18 +36,22 @@ func Main(m *testing.M) {
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	reapIfAsked()
 	hurryRaces()
-	r, err := rig.Start(context.Background(), cfg)
+	code, err := runWith(m, cfg, use)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	use(r)
-	code := m.Run()
-	if err := r.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+func runWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) (code int, err error) {
+	r, err := rig.Start(context.Background(), cfg)
+	if err != nil {
+		return 1, err
+	}
+	use(r)
+	code = m.Run()
+	return code, r.Close()
 }
 
 // hurryRaces keeps children with the race detector from sleeping a second at their exit.
@@ -82,13 +87,13 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	return r
 }
 
-// Build builds the program oversell for one test; see rig.Build.
+// Build builds the program oversell for a test that runs it by itself, and returns its
+// path. A rig with replicas and no Config.Binary does so without being told.
 func Build(tb testing.TB) string {
 	tb.Helper()
-	binary, remove, err := rig.Build(tb.Context())
-	if err != nil {
+	path := filepath.Join(tb.TempDir(), "oversell")
+	if err := rig.Build(tb.Context(), path); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(remove)
-	return binary
+	return path
 }

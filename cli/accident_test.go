@@ -1,0 +1,188 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/check"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// A backend is stopped in mid-run and started again: an error that names it, no
+// lost update, and the replicas go on without a restart.
+func TestBackendStopsInMidRun(t *testing.T) {
+	for _, c := range []struct {
+		strategy, backend string
+		servers           []string
+	}{
+		{"redis", "redis", []string{"redis-1"}},
+		{"redlock", "redlock", []string{"redis-1", "redis-3", "redis-5"}},
+		{"zk", "zookeeper", []string{"zookeeper"}},
+		{"for-update", "mysql", []string{"mysql"}},
+		{"version", "mysql", []string{"mysql"}},
+		{"db-row", "mysql", []string{"mysql"}},
+		{"redis", "mysql", []string{"mysql"}},
+	} {
+		t.Run(c.strategy+" without "+c.backend, func(t *testing.T) { backendStops(t, c.strategy, c.backend, c.servers) })
+	}
+}
+
+func backendStops(t *testing.T, strategy, backend string, servers []string) {
+	const initial = 1_000_000
+	restock(t, initial)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := make(chan reply, 1)
+	h := storm(t, strategy, 30, 100, func() {
+		for i := range servers {
+			if err := server(t, servers[i]).Stop(ctx); err != nil {
+				t.Errorf("stop %s: %v", servers[i], err)
+			}
+		}
+		r, err := send(ctx, http.MethodGet, shop.Addresses().Target, checkLock(strategy, "wait=2s"))
+		if err != nil {
+			t.Errorf("while %s is down: %v", backend, err)
+		}
+		told <- r
+		for i := range servers {
+			if err := server(t, servers[i]).Start(ctx); err != nil {
+				t.Errorf("start %s: %v", servers[i], err)
+			}
+		}
+	})
+	if r := <-told; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
+		t.Errorf("while %s is down: want a 503 that names it, got %+v", backend, r)
+	}
+	eventually(t, strategy+" sells again", func() (bool, string) {
+		r := buy(t, strategy)
+		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
+	})
+	// That sale, and those that nobody knows of, are part of the account.
+	extra := initial - left(t) - history.Taken(h.Ops, history.OK)
+	verdict := check.Stock(h.Ops, initial, left(t)+1)
+	if verdict.LostMin > 0 {
+		t.Errorf("updates were lost: %+v (%d more left the shelf than were reported sold)", verdict, extra)
+	}
+	if verdict.LostMax < 0 {
+		t.Errorf("pieces left the shelf that nobody can have bought: %+v", verdict)
+	}
+	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
+}
+
+// A client that hangs up while it waits leaves no lock behind, and nothing sold.
+func TestClientHangsUp(t *testing.T) {
+	for _, strategy := range safe {
+		if strategy == "version" {
+			continue // nobody waits
+		}
+		restock(t, 10)
+		held := make(chan reply, 1)
+		go func() {
+			r, _ := send(t.Context(), http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "hold=2s"))
+			held <- r
+		}()
+		eventually(t, strategy+" is held", func() (bool, string) {
+			r := ask(t, http.MethodGet, shop.Addresses().Replicas[1], checkLock(strategy, "wait=0s"))
+			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
+		})
+		before := left(t)
+		for _, replica := range shop.Addresses().Replicas {
+			hangingUp, hangUp := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if r, err := send(hangingUp, http.MethodGet, replica, checkLock(strategy, "wait=60s")); err == nil {
+				t.Errorf("%s: the waiter was to wait, got %+v", strategy, r)
+			}
+			hangUp()
+		}
+		if r := <-held; r.HTTP != http.StatusOK {
+			t.Errorf("%s: the holder: %+v", strategy, r)
+		}
+		// Had one of them left its lock, it would be there for ten seconds.
+		for _, replica := range shop.Addresses().Replicas {
+			if r := ask(t, http.MethodGet, replica, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
+				t.Errorf("%s: the next one: %+v", strategy, r)
+			}
+		}
+		if n := left(t); n != before-4 {
+			t.Errorf("%s: %d left of %d after one holder and three more", strategy, n, before)
+		}
+	}
+}
+
+// SIGTERM lets the running request finish and gives every lock back.
+func TestTermination(t *testing.T) {
+	for _, strategy := range []string{"db-row", "redis", "redlock", "zk"} {
+		restock(t, 10)
+		replica := server(t, "replica-3")
+		held := make(chan reply, 1)
+		go func() {
+			r, _ := send(t.Context(), http.MethodGet, "http://"+replica.Addr(), checkLock(strategy, "hold=2s"))
+			held <- r
+		}()
+		eventually(t, strategy+" is held", func() (bool, string) {
+			r := ask(t, http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "wait=0s"))
+			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
+		})
+		if err := replica.Stop(t.Context()); err != nil {
+			t.Errorf("%s: SIGTERM: %v", strategy, err)
+		}
+		if r := <-held; r.HTTP != http.StatusOK {
+			t.Errorf("%s: the running request: %+v", strategy, r)
+		}
+		if r := ask(t, http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "wait=0s")); r.HTTP != http.StatusOK {
+			t.Errorf("%s: its lock was left behind: %+v", strategy, r)
+		}
+		if err := replica.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Redis forgets its fence counter with everything else; the row does not. The
+// next holder gets a fence above the row's, and an old one stays out.
+func TestFenceOutlivesRedis(t *testing.T) {
+	restock(t, 10)
+	var before reply
+	for range 3 {
+		before = buy(t, "redis", "fenced=true")
+	}
+	if before.HTTP != http.StatusOK || before.Fence < 3 {
+		t.Fatalf("three fenced sales: %+v", before)
+	}
+	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if after := buy(t, "redis", "fenced=true"); after.HTTP != http.StatusOK || after.Fence <= before.Fence {
+		t.Errorf("after the loss of the counter: %+v, want a fence above %d", after, before.Fence)
+	}
+}
+
+// A replica starts with nothing to talk to, says so, and serves as the backends
+// come.
+func TestStartsWithoutBackends(t *testing.T) {
+	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: rigtest.Build(t), Token: token, Redis: 1})
+	at := lonely.Addresses().Target
+	if r := ask(t, http.MethodGet, at, "/healthz"); r.HTTP != http.StatusOK {
+		t.Errorf("healthz: %+v", r)
+	}
+	if r := ask(t, http.MethodGet, at, "/readyz"); r.HTTP != http.StatusServiceUnavailable {
+		t.Errorf("readyz: %+v", r)
+	}
+	for strategy, backend := range map[string]string{"none": "mysql", "redis": "mysql", "zk": "zookeeper", "for-update": "mysql"} {
+		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != backend {
+			t.Errorf("%s: want a 503 that names %s, got %+v", strategy, backend, r)
+		}
+	}
+}

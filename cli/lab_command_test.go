@@ -1,0 +1,71 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestLabCommand runs `oversell lab` as a person or a script does, and ends it by Ctrl-C
+// and by kill -9.
+func TestLabCommand(t *testing.T) {
+	binary := rigtest.Build(t)
+	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			tmp, file := t.TempDir(), filepath.Join(t.TempDir(), "lab.json")
+			if err := os.WriteFile(file, []byte("of an earlier lab"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errOut bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word")
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+			cmd.Stdout, cmd.Stderr = &out, &errOut
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var addrs rig.Addresses
+			eventually(t, "the file with the addresses", func() (bool, string) {
+				text, _ := os.ReadFile(file)
+				return json.Unmarshal(text, &addrs) == nil, string(text)
+			})
+			if len(addrs.Replicas) != 2 || len(addrs.Redis) != 5 || len(addrs.Zookeeper) != 1 || addrs.MySQL == "" || addrs.Token != "pass-word" {
+				t.Errorf("addresses %+v", addrs)
+			}
+			if r := ask(t, http.MethodGet, addrs.Target, "/readyz"); r.HTTP != http.StatusOK {
+				t.Errorf("readyz: %+v", r)
+			}
+			if err := cmd.Process.Signal(end); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); end == syscall.SIGINT && err != nil {
+				t.Errorf("it ended with %v\n%s", err, errOut.String())
+			}
+			if end == syscall.SIGINT && !strings.Contains(out.String(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
+				t.Errorf("it does not say what to type:\n%s", out.String())
+			}
+			eventually(t, "nothing is left", func() (bool, string) {
+				files, _ := os.ReadDir(tmp)
+				for _, address := range append(addrs.Replicas, addrs.Target) {
+					u, err := url.Parse(address)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := send(t.Context(), http.MethodGet, "http://"+u.Host, "/healthz"); err == nil {
+						return false, address + " answers"
+					}
+				}
+				return len(files) == 0, "files"
+			})
+		})
+	}
+}

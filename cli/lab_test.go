@@ -1,0 +1,133 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+const token = "test-token"
+
+// shop is the whole lab, as `oversell lab` starts it, for the tests of this
+// package. They run one after the other: some of them stop its servers.
+var shop *rig.Rig
+
+func TestMain(m *testing.M) {
+	cfg := rig.Classroom("", token)
+	cfg.Ports = rig.Ports{}
+	rigtest.MainWith(m, cfg, func(r *rig.Rig) { shop = r })
+}
+
+var (
+	all  = []string{"none", "mutex", "for-update", "version", "db-row", "redis", "redlock", "zk"}
+	safe = all[2:]
+)
+
+// reply is what the service answers, sold or problem.
+type reply struct {
+	HTTP       int    `json:"-"`
+	RetryAfter string `json:"-"`
+	Outcome    string `json:"outcome"`
+	Detail     string `json:"detail"`
+	Parameter  string `json:"parameter"`
+	Allowed    string `json:"allowed"`
+	Backend    string `json:"backend"`
+	Replica    string `json:"replica"`
+	Remaining  int    `json:"remaining"`
+	Count      int    `json:"count"`
+	Fence      int64  `json:"fence"`
+	Warning    string `json:"warning"`
+}
+
+// send asks base for a path. A transport of its own for each call: a kept
+// connection may have been closed by a replica that was stopped.
+func send(ctx context.Context, method, base, path string) (reply, error) {
+	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("X-Lab-Token", token)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	answer, err := client.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	r := reply{HTTP: answer.StatusCode, RetryAfter: answer.Header.Get("Retry-After")}
+	if strings.Contains(answer.Header.Get("Content-Type"), "json") {
+		if err := json.Unmarshal(body, &r); err != nil {
+			return r, fmt.Errorf("%w in %s", err, body)
+		}
+	}
+	return r, nil
+}
+
+func ask(t *testing.T, method, base, path string) reply {
+	t.Helper()
+	r, err := send(t.Context(), method, base, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// buy is one deduction through nginx, with "name=value" parameters.
+func buy(t *testing.T, strategy string, params ...string) reply {
+	t.Helper()
+	return ask(t, http.MethodGet, shop.Addresses().Target, checkLock(strategy, params...))
+}
+
+func checkLock(strategy string, params ...string) string {
+	return "/check/lock?strategy=" + url.QueryEscape(strategy) + "&" + strings.Join(params, "&")
+}
+
+// restock resets the stock; it must be accepted, by a cleared lab.
+func restock(t *testing.T, count int) {
+	t.Helper()
+	r := ask(t, http.MethodPut, shop.Addresses().Target, fmt.Sprintf("/stock/1?count=%d", count))
+	if r.HTTP != http.StatusOK || r.Count != count {
+		t.Fatalf("reset to %d: %+v", count, r)
+	}
+}
+
+func left(t *testing.T) int {
+	t.Helper()
+	return ask(t, http.MethodGet, shop.Addresses().Target, "/stock/1").Count
+}
+
+// server is one server of the lab by its name.
+func server(t *testing.T, name string) *rig.Server {
+	t.Helper()
+	s, err := shop.Server(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// eventually waits until check is content, and says what it saw last if not.
+func eventually(t *testing.T, what string, check func() (bool, string)) {
+	t.Helper()
+	var seen string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		ok, now := check()
+		if ok {
+			return
+		}
+		seen = now
+	}
+	t.Fatalf("not within a minute: %s; last seen: %s", what, seen)
+}

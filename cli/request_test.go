@@ -1,0 +1,170 @@
+package cli_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/load"
+)
+
+func TestBadInput(t *testing.T) {
+	restock(t, 5000)
+	for _, c := range []struct{ query, parameter, allowed string }{
+		{"strategy=nonsense", "strategy", "none, mutex, for-update, version, db-row, redis, redlock, zk"},
+		{"strategy=", "strategy", "none, mutex"},
+		{"product=abc", "product", "whole number"},
+		{"product=0", "product", "from 1"},
+		{"product=99999999999999999999", "product", "whole number"},
+		{"qty=0", "qty", "from 1 to 100"},
+		{"qty=101", "qty", "from 1 to 100"},
+		{"qty=1.5", "qty", "whole number"},
+		{"hold=-1s", "hold", "from 0s to 1m0s"},
+		{"hold=10h", "hold", "from 0s to 1m0s"},
+		{"hold=5", "hold", "such as 500ms"},
+		{"wait=soon", "wait", "duration"},
+		{"wait=-1ms", "wait", "from 0s"},
+		{"strategy=redis&lease=1ms", "lease", "from 100ms"},
+		{"strategy=zk&lease=5s", "lease", "db-row, redis, redlock"},
+		{"strategy=mutex&fenced=true", "fenced", "db-row, redis, redlock, zk"},
+		{"strategy=redis&fenced=yes", "fenced", "true or false"},
+		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, wait, lease, fenced"},
+		{"strategy=redis&strategy=none", "strategy", "once"},
+	} {
+		r := ask(t, http.MethodGet, shop.Addresses().Target, "/check/lock?"+c.query)
+		if r.HTTP != http.StatusBadRequest || r.Parameter != c.parameter || !strings.Contains(r.Allowed, c.allowed) || !strings.Contains(r.Detail, c.parameter) {
+			t.Errorf("%s: want a 400 on %s that allows %q, got %+v", c.query, c.parameter, c.allowed, r)
+		}
+	}
+	if n := left(t); n != 5000 {
+		t.Errorf("bad requests took %d pieces", 5000-n)
+	}
+}
+
+func TestUnknownProductAndSoldOut(t *testing.T) {
+	for _, strategy := range all {
+		if r := buy(t, strategy, "product=77"); r.HTTP != http.StatusNotFound || r.Outcome != "unknown_product" {
+			t.Errorf("%s, unknown product: %+v", strategy, r)
+		}
+		restock(t, 2)
+		if r := buy(t, strategy, "qty=3"); r.HTTP != http.StatusConflict || r.Outcome != "sold_out" {
+			t.Errorf("%s, 3 of 2: %+v", strategy, r)
+		}
+		if r := buy(t, strategy, "qty=2"); r.HTTP != http.StatusOK || r.Remaining != 0 {
+			t.Errorf("%s, 2 of 2: %+v", strategy, r)
+		}
+		if r := buy(t, strategy); r.HTTP != http.StatusConflict || left(t) != 0 {
+			t.Errorf("%s, 1 of 0: %+v", strategy, r)
+		}
+	}
+}
+
+// A free lock is had with no patience at all.
+func TestNoPatience(t *testing.T) {
+	restock(t, 5000)
+	for _, strategy := range all {
+		if r := buy(t, strategy, "wait=0s"); r.HTTP != http.StatusOK {
+			t.Errorf("%s, wait=0s: %+v", strategy, r)
+		}
+	}
+	if n := left(t); n != 5000-len(all) {
+		t.Errorf("%d left, want %d", n, 5000-len(all))
+	}
+}
+
+func TestResetNeedsTheToken(t *testing.T) {
+	restock(t, 10)
+	for _, given := range []string{"", "wrong", token + "x"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, shop.Addresses().Target+"/stock/1?count=9", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given != "" {
+			request.Header.Set("X-Lab-Token", given)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusForbidden {
+			t.Errorf("token %q: %s", given, answer.Status)
+		}
+	}
+	for _, count := range []string{"-1", "1000001", "many", ""} {
+		if r := ask(t, http.MethodPut, shop.Addresses().Target, "/stock/1?count="+count); r.HTTP != http.StatusBadRequest || r.Parameter != "count" {
+			t.Errorf("count=%s: %+v", count, r)
+		}
+	}
+	if n := left(t); n != 10 {
+		t.Errorf("%d left, want 10: a reset without token went through", n)
+	}
+}
+
+// Ten pieces, five thousand customers: ten are served, and nobody else.
+func TestTenPiecesFiveThousandCustomers(t *testing.T) {
+	for _, strategy := range safe {
+		restock(t, 10)
+		h := storm(t, strategy, 100, 50, nil)
+		sold, soldOut := count(h, history.Sold), count(h, history.SoldOut)
+		if n := left(t); sold != 10 || soldOut != 4990 || n != 0 {
+			t.Errorf("%s: %d sold, %d told sold out, %d left; want 10, 4990, 0", strategy, sold, soldOut, n)
+		}
+	}
+}
+
+// The comparison itself: the unsafe lose updates, the safe sell all there is.
+func TestWhoOversells(t *testing.T) {
+	for _, strategy := range all {
+		restock(t, 2000)
+		h := storm(t, strategy, 100, 20, nil)
+		sold, lost := count(h, history.Sold), count(h, history.Sold)-(2000-left(t))
+		switch {
+		case sold != 2000:
+			t.Errorf("%s: %d of 2000 sold: %+v", strategy, sold, firstFailure(h))
+		case slices.Contains(safe, strategy) && lost != 0:
+			t.Errorf("%s: %d updates lost, its card claims none", strategy, lost)
+		case !slices.Contains(safe, strategy) && lost <= 0:
+			t.Errorf("%s: no update lost; where is the lesson?", strategy)
+		}
+	}
+}
+
+// storm has clients x loops buy through nginx; meanwhile may be nil.
+func storm(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
+	t.Helper()
+	plan := load.Plan{
+		Target: shop.Addresses().Target, Strategy: strategy, Product: 1, Qty: 1,
+		Clients: clients, Loops: loops, Wait: 60 * time.Second,
+	}
+	if meanwhile != nil {
+		plan.Wait = 10 * time.Second
+		done := make(chan struct{})
+		defer func() { <-done }()
+		go func() {
+			defer close(done)
+			meanwhile()
+		}()
+	}
+	h, err := load.Run(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func count(h history.History, reason string) int {
+	return history.Count(h.Ops, func(o *history.Op) bool { return o.Reason == reason })
+}
+
+func firstFailure(h history.History) history.Op {
+	for _, o := range h.Ops {
+		if o.Failed() {
+			return o
+		}
+	}
+	return history.Op{}
+}

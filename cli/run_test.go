@@ -1,0 +1,297 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"oversell/lab/rig/rigtest"
+)
+
+// row is what the tests read of a result.
+type row struct {
+	Strategy    string `json:"strategy"`
+	Samples     int    `json:"samples"`
+	Errors      int    `json:"errors"`
+	Sold        int    `json:"sold"`
+	SoldOut     int    `json:"sold_out"`
+	NotAcquired int    `json:"not_acquired"`
+	Remaining   int    `json:"remaining"`
+	Lost        int    `json:"lost_updates"`
+	Partial     bool   `json:"partial"`
+	Verdict     string `json:"verdict"`
+}
+
+// ran is one `oversell run`, ended.
+type ran struct {
+	status   int // -1: by a signal
+	out, err string
+}
+
+// program prepares `oversell run` with a class's terminal switched off.
+func program(t *testing.T, binary string, args ...string) (*exec.Cmd, func() ran) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"run"}, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "COLUMNS=", "LAB_TOKEN="+token)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	return cmd, func() ran {
+		err := cmd.Wait()
+		var status *exec.ExitError
+		if err != nil && !errors.As(err, &status) {
+			t.Fatal(err)
+		}
+		return ran{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+	}
+}
+
+func runProgram(t *testing.T, binary string, args ...string) ran {
+	t.Helper()
+	cmd, wait := program(t, binary, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return wait()
+}
+
+func rows(t *testing.T, text string) []row {
+	t.Helper()
+	var all []row
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return all
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRun(t *testing.T) {
+	binary := rigtest.Build(t)
+	for name, test := range map[string]func(*testing.T, string){
+		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
+		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,
+		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice, "lab of its own": runOwnLab,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, binary) })
+	}
+}
+
+func runCompares(t *testing.T, binary string) {
+	dir := t.TempDir()
+	jsonFile, csvFile, htmlFile := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.csv"), filepath.Join(dir, "r.html")
+	r := runProgram(t, binary, "none", "redis", "--target", shop.Addresses().Target, "--clients", "20", "--loops", "20", "--stock", "400",
+		"--seed", "4711", "--json", jsonFile, "--csv", csvFile, "--html", htmlFile)
+	if r.status != 0 {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	all := rows(t, read(t, jsonFile))
+	if len(all) != 2 || all[0].Strategy != "none" || all[1].Strategy != "redis" {
+		t.Fatalf("%+v", all)
+	}
+	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "violated" {
+		t.Errorf("%+v", none)
+	}
+	want := row{Strategy: "redis", Samples: 400, Sold: 400, Verdict: "holds"}
+	if all[1] != want {
+		t.Errorf("%+v, want %+v", all[1], want)
+	}
+	if !strings.Contains(r.out, " LOST ") || !strings.Contains(r.out, "redis: 400 sold, 0 left, no update lost.") || !strings.Contains(r.out, "4711") {
+		t.Errorf("stdout:\n%s", r.out)
+	}
+	if strings.Contains(r.out+r.err, "\x1b") {
+		t.Error("escape sequences, and nobody has a terminal")
+	}
+	samples, err := csv.NewReader(strings.NewReader(read(t, csvFile))).ReadAll()
+	if err != nil || len(samples) != 801 {
+		t.Errorf("%d rows, %v", len(samples), err)
+	}
+	if page := read(t, htmlFile); !strings.Contains(page, "<svg") || !strings.HasSuffix(strings.TrimSpace(page), "</html>") {
+		t.Error("half a page")
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 3 {
+		t.Errorf("%d files in the folder", len(files))
+	}
+}
+
+func runSellsOut(t *testing.T, binary string) {
+	r := runProgram(t, binary, "for-update", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "10", "--stock", "7")
+	if r.status != 0 || !strings.Contains(r.out, `for-update: 7 sold, 0 left, no update lost. 93 requests came too late and heard "sold out".`) {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.err)
+	}
+}
+
+func runJSONOnStdout(t *testing.T, binary string) {
+	r := runProgram(t, binary, "version", "--target", shop.Addresses().Target, "--clients", "2", "--loops", "3", "--json", "-")
+	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 6 {
+		t.Errorf("status %d, %+v", r.status, all)
+	}
+	if !strings.Contains(r.err, "version: 6 sold, 4994 left, no update lost.") {
+		t.Errorf("the table went astray: %s", r.err)
+	}
+}
+
+func runTimesOut(t *testing.T, binary string) {
+	r := runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "2", "--hold", "200ms", "--wait", "10ms", "--json", "-")
+	all := rows(t, r.out)
+	if r.status != 1 || len(all) != 1 || all[0].NotAcquired == 0 || all[0].Errors != all[0].NotAcquired || all[0].Verdict != "holds" {
+		t.Errorf("status %d, %+v", r.status, all)
+	}
+	if !strings.Contains(r.err, "did not get the lock in time") || !strings.Contains(r.err, "requests failed: redis (") {
+		t.Errorf("stderr: %s", r.err)
+	}
+}
+
+func runRefused(t *testing.T, binary string) {
+	target := shop.Addresses().Target
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
+		{[]string{"redlok", "--target", target}, 2, `unknown strategy "redlok": there are none, mutex, `},
+		{[]string{"--target", "http://127.0.0.1:1"}, 1, "no lab answers"},
+	} {
+		r := runProgram(t, binary, test.args...)
+		if r.status != test.status || !strings.Contains(r.err, test.want) || r.out != "" {
+			t.Errorf("%v: status %d, stderr %s, stdout %s", test.args, r.status, r.err, r.out)
+		}
+	}
+}
+
+func runWrongCommandLine(t *testing.T, binary string) {
+	for want, args := range map[string]string{
+		"clients 0: must be":                     "--clients 0",
+		"loops -1: must be":                      "--loops -1",
+		"stock -5: must be":                      "--stock -5",
+		"stock 1000001: must be":                 "--stock 1000001",
+		"more than 1000000 requests":             "--clients 10000 --loops 10000",
+		"wait -1s: must be":                      "--wait -1s",
+		"hold 10h0m0s: must be":                  "--hold 10h",
+		"ramp-up -1ns: must":                     "--ramp-up -1ns",
+		"invalid duration":                       "--wait soon",
+		"unknown flag: --client":                 "--client 5",
+		`unknown strategy "redlok": there are`:   "redis redlok",
+		"replicas 0: must be":                    "--replicas 0",
+		"has its replicas already":               "--replicas 2 --target http://127.0.0.1:1",
+		`target "ftp://x": want a URL`:           "--target ftp://x",
+		"--json and --html name the same file, ": "--json x --html ./x",
+	} {
+		r := runProgram(t, binary, strings.Fields(args)...)
+		if r.status != 2 || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
+			t.Errorf("%s: status %d, stderr %s, stdout %s", args, r.status, r.err, r.out)
+		}
+	}
+}
+
+func runUnwritable(t *testing.T, binary string) {
+	missing := filepath.Join(t.TempDir(), "missing", "r.json")
+	r := runProgram(t, binary, "redis", "--json", missing)
+	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "bringing up") {
+		t.Errorf("status %d, stderr %s", r.status, r.err)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return // only Linux has a disk that is always full
+	}
+	r = runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "1", "--loops", "1", "--json", "/dev/full")
+	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "redis: 1 sold") {
+		t.Errorf("status %d, stderr %s, stdout %s", r.status, r.err, r.out)
+	}
+}
+
+// endless is a shop that stays silent when somebody buys, until the test has ended.
+func endless(t *testing.T) (target string, waiting *atomic.Int64) {
+	t.Helper()
+	waiting = new(atomic.Int64)
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/strategies":
+			_, _ = w.Write([]byte(`[{"id":"redis","safe":true}]`))
+		case "/stock/1":
+			_, _ = w.Write([]byte(`{"id":1,"count":5000,"version":0,"fence":0}`))
+		default:
+			waiting.Add(1)
+			<-over
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	return server.URL, waiting
+}
+
+func runInterrupted(t *testing.T, binary string) {
+	target, waiting := endless(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.json")
+	cmd, wait := program(t, binary, "redis", "--target", target, "--clients", "3", "--loops", "10", "--json", path)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	r := wait()
+	if r.status != 130 || !strings.Contains(r.out, "redis (partial)") || !strings.Contains(r.out, "stopped early, after 3 of 30 requests") {
+		t.Errorf("status %d, stdout %s, stderr %s", r.status, r.out, r.err)
+	}
+	if all := rows(t, read(t, path)); len(all) != 1 || !all[0].Partial || all[0].Samples != 3 || all[0].Verdict != "undecided" {
+		t.Errorf("%+v", all)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("%d files in the folder", len(files))
+	}
+}
+
+func runInterruptedTwice(t *testing.T, binary string) {
+	target, waiting := endless(t)
+	cmd, wait := program(t, binary, "redis", "--target", target, "--clients", "3")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	ended := make(chan ran, 1)
+	go func() { ended <- wait() }()
+	for {
+		// The first may still be on its way when the second comes: then it takes three.
+		_ = cmd.Process.Signal(syscall.SIGINT) // may have ended already
+		select {
+		case r := <-ended:
+			if r.status != -1 || r.out != "" {
+				t.Errorf("status %d, stdout %s, stderr %s", r.status, r.out, r.err)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func runOwnLab(t *testing.T, binary string) {
+	r := runProgram(t, binary, "mutex", "--replicas", "1", "--clients", "5", "--loops", "5", "--json", "-")
+	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
+		t.Errorf("status %d, %+v, stderr %s", r.status, all, r.err)
+	}
+	// On a single replica a mutex is enough, but its card can't know that.
+	if !strings.Contains(r.err, "this time it went well") {
+		t.Errorf("stderr %s", r.err)
+	}
+}

@@ -1,0 +1,68 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks/lockstest"
+)
+
+// TestConformance puts every entry of the catalogue through the suite.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	l := begin(t, servers)
+	for _, card := range cards() {
+		t.Run(card.ID, func(t *testing.T) {
+			t.Parallel()
+			lockstest.Run(t, l.subject(card))
+		})
+	}
+}
+
+// TestOutages takes the servers of a rig of its own away, one after the other.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, backends())
+	l := begin(t, r)
+	// ZooKeeper's session must outlive an outage or expire in it: both are tried,
+	// for the crew's is long and the server takes a second or two to start again.
+	for _, card := range cards() {
+		t.Run(card.ID, func(t *testing.T) {
+			s := l.subject(card)
+			s.Patience = time.Minute
+			s.Outages = map[string]lockstest.Outage{
+				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"),
+				"redis": outage(t, r, "redis-1"), "redlock": outage(t, r, "redis-3", "redis-4", "redis-5"),
+			}
+			lockstest.RunAlone(t, s)
+		})
+	}
+}
+
+// outage stops the named servers of the rig together.
+func outage(t *testing.T, r *rig.Rig, names ...string) lockstest.Outage {
+	t.Helper()
+	var all []*rig.Server
+	for _, name := range names {
+		s, err := r.Server(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	each := func(do func(*rig.Server) error) error {
+		var errs []error
+		for _, s := range all {
+			errs = append(errs, do(s))
+		}
+		return errors.Join(errs...)
+	}
+	return lockstest.Outage{
+		Stop:  func(ctx context.Context) error { return each(func(s *rig.Server) error { return s.Stop(ctx) }) },
+		Start: func(ctx context.Context) error { return each(func(s *rig.Server) error { return s.Start(ctx) }) },
+	}
+}

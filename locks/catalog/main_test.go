@@ -1,0 +1,172 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+	"oversell/locks/catalog"
+	"oversell/locks/lockstest"
+	"oversell/locks/redislock"
+	"oversell/locks/zklock"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+// workerEnv makes a worker of the test binary. It holds the class in JSON.
+const workerEnv = "OVERSELL_LOCKSTEST_WORKER"
+
+// class is what a worker must know: where the servers are, and the lease of locks
+// whose requests name none, which is also that of ZooKeeper's session.
+type class struct {
+	rig.Addresses
+	Lease time.Duration
+}
+
+// backends is the rig that all checks share, but for those that take it away.
+func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true} }
+
+var servers *rig.Rig
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerEnv); text != "" {
+		if err := work(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	flag.Parse()
+	// The checks wait for leases more than they compute.
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	rigtest.MainWith(m, backends(), func(r *rig.Rig) { servers = r })
+}
+
+func work(text string) error {
+	var c class
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	strategies, err := open(c)
+	if err != nil {
+		return err
+	}
+	return lockstest.Work(os.Stdin, os.Stdout, func(id string) (locks.Strategy, error) {
+		for _, s := range strategies {
+			if s.Card().ID == id {
+				return s, nil
+			}
+		}
+		return nil, fmt.Errorf("no strategy %q", id)
+	})
+}
+
+// open opens the catalogue as a replica does.
+func open(c class) ([]locks.Strategy, error) {
+	const conns = 16
+	db, err := stock.Open(c.MySQL, conns)
+	if err != nil {
+		return nil, err
+	}
+	var masters []redis.UniversalClient
+	for _, url := range c.Redis {
+		master, err := redislock.Open(url, conns)
+		if err != nil {
+			return nil, err
+		}
+		masters = append(masters, master)
+	}
+	session, err := zklock.Open(c.Zookeeper, c.Lease)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Strategies(catalog.Backends{
+		DB: db, Redis: masters[0], Redlock: masters, ZooKeeper: session, Lease: c.Lease,
+	}), nil
+}
+
+// lesson is a class with its crew of workers and its stock.
+type lesson struct {
+	crew *lockstest.Crew
+	db   *gorm.DB
+}
+
+// longLease outlives every check.
+const longLease = 40 * time.Second
+
+// begin migrates the rig's database and prepares a crew for it.
+func begin(t *testing.T, r *rig.Rig) *lesson {
+	t.Helper()
+	db, err := stock.Open(r.Addresses().MySQL, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	l := &lesson{db: db, crew: &lockstest.Crew{Long: longLease, Command: func(lease time.Duration) *exec.Cmd {
+		return workerCommand(class{r.Addresses(), lease})
+	}}}
+	t.Cleanup(func() { _ = pool.Close() })
+	t.Cleanup(func() {
+		if err := l.crew.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func workerCommand(c class) *exec.Cmd {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workerEnv+"="+string(text), "GORACE=halt_on_error=1 atexit_sleep_ms=0")
+	return cmd
+}
+
+// subject is one entry of the catalogue, to be tried in this lesson.
+func (l *lesson) subject(card locks.Card) *lockstest.Subject {
+	return &lockstest.Subject{
+		Card: card, Crew: l.crew, NewProduct: l.newProduct, Count: l.count,
+		Lease: 2 * time.Second, Patience: 20 * time.Second,
+	}
+}
+
+func (l *lesson) newProduct(ctx context.Context, count int) (int64, error) {
+	item := stock.Item{ProductCode: "lockstest", StockCode: "001", Count: count}
+	err := l.db.WithContext(ctx).Create(&item).Error
+	return item.ID, err
+}
+
+func (l *lesson) count(ctx context.Context, product int64) (int, error) {
+	item, err := stock.NewLedger(l.db).Read(ctx, product)
+	return item.Count, err
+}
+
+// cards are the catalogue's. They need no server, and no client.
+func cards() []locks.Card {
+	var all []locks.Card
+	for _, s := range catalog.Strategies(catalog.Backends{}) {
+		all = append(all, s.Card())
+	}
+	return all
+}

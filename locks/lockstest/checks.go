@@ -1,0 +1,191 @@
+package lockstest
+
+import (
+	"context"
+
+	"oversell/locks"
+)
+
+// Claim is what a card says about a check.
+type Claim int
+
+// The claims. A card that says nothing is not asked.
+const (
+	Silent Claim = iota // the check does not apply
+	Yes                 // the card claims it
+	No                  // the card says no, and the opposite must be seen
+)
+
+// Check compares one claim with what can be seen.
+type Check struct {
+	Name string
+	// Says is the claim in words, Denies the opposite.
+	Says, Denies string
+	// Alone: it takes backends away, and disturbs whatever runs beside it.
+	Alone bool
+	// Claim reads the card.
+	Claim func(locks.Card) Claim
+
+	yes, no func(context.Context, *Subject) error
+}
+
+// Run returns an error unless what the card claims was seen. A nil error where
+// the card is silent says nothing.
+func (c Check) Run(ctx context.Context, s *Subject) error {
+	switch c.Claim(s.Card) {
+	case Yes:
+		return c.yes(ctx, s)
+	case No:
+		return c.no(ctx, s)
+	default:
+		return nil
+	}
+}
+
+// claimed is the claim in words.
+func (c Check) claimed(card locks.Card) string {
+	if c.Claim(card) == No {
+		return c.Denies
+	}
+	return c.Says
+}
+
+// Checks are all of them, in the order in which a reader would ask.
+func Checks() []Check {
+	all := append(lockChecks(), leaseChecks()...)
+	all = append(all, saleChecks()...)
+	return append(all, Check{
+		Name: "outage", Alone: true,
+		Says:  "a backend that is gone is named in an error at once, and used again when it is back",
+		Claim: claimIf(func(c locks.Card) bool { return len(c.Backends) > 0 }, every), yes: outage,
+	})
+}
+
+func lockChecks() []Check {
+	return []Check{
+		{
+			Name: "exclusion", Says: "one holder at a time, in one process",
+			Claim: claimIf(func(c locks.Card) bool { return c.Locker && ordered(c) }, every), yes: exclusionInside,
+		},
+		{
+			Name: "exclusion-across", Says: "one holder at a time, in all processes together",
+			Denies: "one holder in each process, however many processes", yes: exclusionAcross, no: noExclusionAcross,
+			Claim: claimIf(func(c locks.Card) bool { return c.Locker && ordered(c) },
+				func(c locks.Card) bool { return c.Scope == locks.ScopeShared }),
+		},
+		{
+			Name: "time-out", Says: "a waiter gives up when its wait is over, not before; a wait of 0 is one try",
+			Claim: claimIf(locker, every), yes: timeOut,
+		},
+		{
+			Name: "cancellation", Says: "a waiter whose caller goes away ends at once and leaves nothing behind",
+			Claim: claimIf(locker, every), yes: cancellation,
+		},
+		{
+			Name: "clean-up", Says: "an acquisition cut off at any moment leaves nothing behind",
+			Claim: claimIf(locker, every), yes: cleanUp,
+		},
+		{
+			Name: "release", Says: "a release works for a caller that is gone, frees the lock at once, and works once",
+			Claim: claimIf(locker, every), yes: release,
+		},
+		{
+			Name: "re-entry", Says: "the same owner acquires again without waiting for itself; the last release frees the lock",
+			Denies: "the same owner can't acquire twice", yes: reEntry, no: noReEntry,
+			Claim: claimIf(locker, func(c locks.Card) bool { return c.Reentrant }),
+		},
+		{
+			Name: "fence", Says: "fences rise with every grant, whichever process it goes to",
+			Denies: "grants carry no fence", yes: fence, no: noFence,
+			Claim: claimIf(locker, func(c locks.Card) bool { return c.Fenced }),
+		},
+	}
+}
+
+func leaseChecks() []Check {
+	leased := func(c locks.Card) bool { return c.Locker && c.Lease }
+	return []Check{
+		{
+			Name: "expiry", Says: "a holder that sleeps past its lease has lost the lock, knows it when it wakes up, and can't free its successor's",
+			Denies: "a grant does not end by itself", yes: expiry, no: noExpiry,
+			Claim: claimIf(locker, func(c locks.Card) bool { return c.Lease }),
+		},
+		{
+			Name: "crash", Says: "a dead holder or waiter blocks nobody for longer than its lease",
+			Claim: claimIf(leased, every), yes: crash,
+		},
+		{
+			Name: "renewal", Says: "a living holder keeps the lock for as long as it works",
+			Denies: "a hold is over when its lease is", yes: renewal, no: noRenewal,
+			Claim: claimIf(leased, func(c locks.Card) bool { return c.Renews }),
+		},
+		{
+			Name: "loss-notice", Says: "a holder that has lost the lock is told",
+			Claim: claimIf(leased, every), yes: lossNotice,
+		},
+		{
+			Name: "pause", Says: "a holder that sleeps past its lease just before it writes loses no update",
+			Denies: "a holder that sleeps past its lease just before it writes overwrites its successor's sale",
+			Claim:  claimIf(leased, func(c locks.Card) bool { return !breaks(c, locks.Pause) }), yes: pauseSafe, no: pauseUnsafe,
+		},
+		{
+			Name: "fenced-write", Says: "a fenced write of a holder that was paused past its lease is refused",
+			Claim: claimIf(func(c locks.Card) bool { return leased(c) && c.Fenced }, every), yes: fencedWrite,
+		},
+	}
+}
+
+func saleChecks() []Check {
+	return []Check{
+		{
+			Name: "step-race", Says: "a sale that begins while another one stands between its read and its write loses no update, across processes",
+			Denies: "it loses one", yes: stepRaceAcross, no: stepRaceAcrossLoses,
+			Claim: claimIf(every, func(c locks.Card) bool { return c.Safe }),
+		},
+		{
+			Name: "step-race-inside", Says: "the same in one process",
+			Denies: "it loses one in one process", yes: stepRaceInside, no: stepRaceInsideLoses,
+			Claim: claimIf(every, ordered),
+		},
+		{
+			Name: "storm", Says: "when more is asked than there is, exactly the stock is sold and the rest are told",
+			Claim: claimIf(ordered, every),
+			yes:   stormSells,
+		},
+		{
+			Name: "refusals", Says: "a sale that is refused or given up takes nothing, says so, and leaves the lock free",
+			Claim: claimIf(every, every), yes: refusals,
+		},
+	}
+}
+
+// every card is meant.
+func every(locks.Card) bool { return true }
+
+func locker(c locks.Card) bool { return c.Locker }
+
+// ordered: it keeps some order, be it in one process only.
+func ordered(c locks.Card) bool { return c.Scope != locks.ScopeNone }
+
+// claimIf is silent where the check does not apply, and else as claimed says.
+func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
+	return func(c locks.Card) Claim {
+		switch {
+		case !applies(c):
+			return Silent
+		case claimed(c):
+			return Yes
+		default:
+			return No
+		}
+	}
+}
+
+func breaks(c locks.Card, h locks.Hazard) bool {
+	for _, b := range c.Breaks {
+		if b.Hazard == h {
+			return true
+		}
+	}
+	return false
+}
