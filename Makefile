@@ -62,6 +62,15 @@ JMETER := plan strategy strategies threads loops stock product wait strict
 jmeter: servers build ## both JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
 
+.PHONY: bench
+bench: servers build ## the service against the same loop written straight on the drivers
+	cd bench && $(GO) run .
+
+.PHONY: readme
+readme: ## put the table of the last demo into README.md
+	@awk '/<!-- demo -->/ {print; print "```"; while ((getline line < "results/demo.txt") > 0) print line; print "```"; skip=1} \
+	  /<!-- \/demo -->/ {skip=0} !skip' README.md > README.md.new && mv README.md.new README.md
+
 .PHONY: clean
 clean: ## remove bin/ and results/
 	rm -rf bin results

@@ -13,7 +13,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // set by -ldflags
+var version = "dev"
 
 // exit is an error with an exit status of its own; a nil Err is silent.
 type exit struct {
@@ -47,7 +47,7 @@ func Main(args []string) int {
 	if !errors.As(err, &e) {
 		e = &exit{1, err}
 	}
-	if e.err != nil || !errors.As(err, &e) {
+	if e.err != nil {
 		fmt.Fprintln(os.Stderr, "oversell:", err)
 	}
 	return e.status

@@ -71,6 +71,7 @@ func newBars(w io.Writer) *bars {
 	b := &bars{writer: progress.NewWriter(), ended: make(chan struct{})}
 	b.writer.SetOutputWriter(w)
 	b.writer.SetAutoStop(false)
+	b.writer.SetTrackerPosition(progress.PositionRight)
 	b.writer.SetTrackerLength(30)
 	b.writer.SetMessageLength(24)
 	b.writer.SetUpdateFrequency(100 * time.Millisecond)

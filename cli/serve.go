@@ -105,7 +105,7 @@ func serve(ctx context.Context, s settings) error {
 		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})
-	listener, err := net.Listen("tcp", s.Addr)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

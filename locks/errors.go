@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrNotAcquired: the wait was over, or the caller went away.
+	// ErrNotAcquired says that the wait was over, or the caller went away.
 	ErrNotAcquired = errors.New("lock not acquired")
-	// ErrNotHeld: there was nothing left to release or renew.
+	// ErrNotHeld says that there was nothing left to release or renew.
 	ErrNotHeld = errors.New("lock not held")
 	// ErrLost is the cause with which a hold's context ends once the hold can
 	// no longer be trusted.

@@ -15,11 +15,11 @@ import (
 var (
 	ErrSoldOut        = errors.New("sold out")
 	ErrUnknownProduct = errors.New("unknown product")
-	// ErrFenced: a holder with a later fence has written; ours came too late.
+	// ErrFenced says that a holder with a later fence has written; ours came too late.
 	ErrFenced = errors.New("fenced off")
-	// ErrConflict: rivals won every attempt until the wait was over.
+	// ErrConflict says that rivals won every attempt until the wait was over.
 	ErrConflict = errors.New("conflict")
-	// ErrCancelled: the caller went away before anything was written.
+	// ErrCancelled says that the caller went away before anything was written.
 	ErrCancelled = errors.New("cancelled before the write")
 	// ErrUnavailable is what every Unavailable is.
 	ErrUnavailable = errors.New("unavailable")

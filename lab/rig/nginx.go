@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"oversell/nginx"
 )
@@ -78,24 +77,4 @@ func nginxConf(listen, dir string, upstreams []string) (string, error) {
 		}
 	}
 	return text, err
-}
-
-// awaitTarget returns when nginx passes requests on. Its first ones may have failed: it
-// started before the replicas.
-func (r *Rig) awaitTarget(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	for {
-		once, cancelOnce := context.WithTimeout(ctx, probeTimeout)
-		err := get(once, r.addrs.Target+"/healthz")
-		cancelOnce()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("rig: nginx does not reach the replicas: %w", err)
-		case <-time.After(probePause):
-		}
-	}
 }

@@ -135,13 +135,47 @@ func (r *Rig) startAll(ctx context.Context) error {
 	if err := startServers(ctx, r.replicas); err != nil {
 		return err
 	}
-	if r.nginx != nil {
-		if err := r.awaitTarget(ctx); err != nil {
-			return err
-		}
+	if err := r.awaitService(ctx); err != nil {
+		return err
 	}
 	r.logf("ready after %.2f s", time.Since(began).Seconds())
 	return nil
+}
+
+// awaitService returns when the shop is open: each replica of a complete rig has its
+// schema and its session, and nginx, whose first tries may have failed because it started
+// before them, passes requests on.
+func (r *Rig) awaitService(ctx context.Context) error {
+	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper {
+		for _, replica := range r.addrs.Replicas {
+			if err := await(ctx, replica+"/readyz"); err != nil {
+				return err
+			}
+		}
+	}
+	if r.nginx != nil {
+		return await(ctx, r.addrs.Target+"/healthz")
+	}
+	return nil
+}
+
+// await asks url until it answers 200.
+func await(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		once, cancelOnce := context.WithTimeout(ctx, probeTimeout)
+		err := get(once, url)
+		cancelOnce()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("rig: the service is not ready: %w", err)
+		case <-time.After(probePause):
+		}
+	}
 }
 
 func startServers(ctx context.Context, servers []*Server) error {

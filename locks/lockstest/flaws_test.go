@@ -26,6 +26,7 @@ const (
 	waitsForItself       flaw = "waits-for-itself"
 	blamesAnother        flaw = "blames-another"
 	mumblesOutages       flaw = "mumbles-outages"
+	staysAway            flaw = "stays-away" // when the desk is back
 
 	// Flaws of the sale.
 	readsEarly         flaw = "reads-early"

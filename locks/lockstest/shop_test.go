@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/rpc"
+	"sync/atomic"
 	"time"
 
 	"oversell/locks"
@@ -23,6 +24,7 @@ type shop struct {
 	locks.Locker
 	desk *rpc.Client
 	flaw flaw
+	away atomic.Bool
 }
 
 // newShop returns the strategy with that flaw.
@@ -103,10 +105,9 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 func (l *deskLock) gone(ctx context.Context, r locks.Request, a Ask) error {
 	switch l.flaw {
 	case haunts:
-		go func() {
-			r.Wait = time.Minute
-			_, _ = l.Acquire(context.WithoutCancel(ctx), r)
-		}()
+		later := r
+		later.Wait = time.Minute
+		go func() { _, _ = l.Acquire(context.WithoutCancel(ctx), later) }()
 	case forgetsItsGrant:
 	case hidesTheCause:
 		_, _ = l.ask("Release", a)
@@ -192,7 +193,11 @@ func (s *shop) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err 
 }
 
 func (s *shop) read(o stock.Order) (got Answer, err error) {
+	if s.away.Load() {
+		return got, closed(s.flaw, errDown)
+	}
 	if err := s.desk.Call("Desk.Read", Ask{Product: o.Product}, &got); err != nil {
+		s.away.Store(s.flaw == staysAway)
 		return got, closed(s.flaw, err)
 	}
 	if !got.OK {

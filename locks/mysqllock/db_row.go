@@ -57,7 +57,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			}), nil
 		}
 		// Nobody tells us when the row is free: look again, not in step with others.
-		if err := locks.Doze(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil {
+		if err := locks.Doze(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}

@@ -2,34 +2,36 @@ package mysqllock
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
-// patience is the retry state of one call: how long it may still wait, and a
-// growing, jittered pause between attempts, so that rivals don't meet again.
+// longestPause is the mean pause of a newcomer that was beaten, shortestPause
+// that of one whose wait is nearly over.
+const (
+	longestPause  = 40 * time.Millisecond
+	shortestPause = time.Millisecond
+)
+
+// patience is the retry state of one call.
 type patience struct {
-	deadline time.Time
-	pauses   *backoff.ExponentialBackOff
+	began time.Time
+	wait  time.Duration
 }
 
-func newPatience(wait time.Duration) *patience {
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = 2 * time.Millisecond
-	pauses.MaxInterval = 50 * time.Millisecond
-	return &patience{deadline: time.Now().Add(wait), pauses: pauses}
-}
+func newPatience(wait time.Duration) *patience { return &patience{time.Now(), wait} }
 
-func (p *patience) left() time.Duration { return max(0, time.Until(p.deadline)) }
+// left is how much of the wait is left.
+func (p *patience) left() time.Duration { return max(0, p.wait-time.Since(p.began)) }
 
-// pause waits before the next attempt; false: there is no time for one.
+// pause waits before the next attempt, at random, so that those who were beaten
+// together don't meet again. False: there is no time for another attempt.
 func (p *patience) pause(ctx context.Context) bool {
-	wait := p.pauses.NextBackOff()
-	if wait > p.left() {
+	pause := rand.N(2 * meanPause(p.left(), p.wait)) //nolint:gosec // jitter, not a secret
+	if pause >= p.left() {
 		return false
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -37,4 +39,13 @@ func (p *patience) pause(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// meanPause shrinks as the wait runs out. The usual backoff grows instead, and
+// then newcomers, who ask most often, overtake whoever has waited longest.
+func meanPause(left, wait time.Duration) time.Duration {
+	if wait <= 0 {
+		return shortestPause
+	}
+	return shortestPause + time.Duration(float64(longestPause-shortestPause)*float64(left)/float64(wait))
 }

@@ -65,7 +65,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", down, len(l.nodes), err)}
 		}
 		// Random, so that rivals who split the masters don't meet again.
-		if err := locks.Doze(ctx, r, began, 2*time.Millisecond+rand.N(10*time.Millisecond)); err != nil {
+		if err := locks.Doze(ctx, r, began, 2*time.Millisecond+rand.N(10*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}
