@@ -134,7 +134,7 @@ func (h *Hold) Owner() string { return h.grant.Owner }
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Fence is a token that rises with every grant of the key, 0 where the backend
-// has none.
+// has none, or none was asked for.
 func (h *Hold) Fence() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

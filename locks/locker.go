@@ -26,8 +26,8 @@ type Request struct {
 	Wait time.Duration
 	// Lease is the life of the grant; 0 is the strategy's default.
 	Lease time.Duration
-	// Fenced says that the holder will use the fence. Most grants carry one
-	// for nothing; redlock pays two more round trips, and only then.
+	// Fenced says that the holder will use the fence. Where one costs more
+	// round trips (zk one, redlock two), it is minted only then.
 	Fenced bool
 }
 

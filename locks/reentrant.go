@@ -24,8 +24,9 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// A hold that was lost is not entered again: the owner waits like others.
-	if h != nil && h.Check() == nil && h.enter() {
+	// A hold that was lost is not entered again: the owner waits like others. Nor
+	// is one for a caller that is gone.
+	if h != nil && ctx.Err() == nil && h.Check() == nil && h.enter() {
 		return h, nil
 	}
 	h, err := l.Locker.Acquire(ctx, r)

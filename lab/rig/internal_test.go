@@ -43,7 +43,7 @@ func TestReapRefusesExistingFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Reap(dir, strings.NewReader(""), &out); err == nil {
+	if err := reap(dir, strings.NewReader(""), &out); err == nil {
 		t.Error("no error")
 	}
 	if _, err := os.Stat(precious); err != nil {

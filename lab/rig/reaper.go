@@ -29,6 +29,12 @@ func Reap(dir string, in io.Reader, out io.Writer) error {
 	// Ctrl-C and a closing terminal are for the rig. SIGPIPE comes when the rig dies
 	// before it has read our answer: no reason to leave the folder.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	return reap(dir, in, out)
+}
+
+// reap is Reap for a process that does more than that: its children would ignore the
+// signals as well.
+func reap(dir string, in io.Reader, out io.Writer) error {
 	// Searchable by others when we are root, since nginx's workers then run as nobody
 	// and keep their temporary files in here.
 	mode := os.FileMode(0o700)

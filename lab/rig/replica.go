@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -24,11 +25,14 @@ func (r *Rig) addReplica(i int) error {
 	}
 	args := append([]string{"serve", "--addr", s.addr, "--replica", name}, r.addrs.serveArgs()...)
 	args = append(args, r.cfg.ReplicaArgs...)
+	// Each replica stands for a machine of its own, so it gets its share of the cores, not
+	// all of them: with more threads than cores it would pay for waking them.
+	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
 	s.command = func() *exec.Cmd {
 		cmd := exec.Command(r.cfg.Binary, args...) //nolint:gosec,noctx // the caller's program; ended by Server
 		cmd.Dir = dir
 		// The token by environment: everybody sees a command line.
-		cmd.Env = append(cleanEnv(), "LAB_TOKEN="+r.cfg.Token)
+		cmd.Env = append(cleanEnv(), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))
 		return cmd
 	}
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/rpc"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ type Desk struct {
 	mu     sync.Mutex
 	down   bool
 	grants map[string]grant
+	line   map[string][]string
 	fences map[string]int64
 	shelf  map[int64]item
 }
@@ -40,6 +42,7 @@ type Ask struct {
 	Count      int
 	Fence      int64 // of a fenced write
 	Anyway     bool  // do it, whoever holds the key
+	InLine     bool  // take the key in order of arrival
 }
 
 // Answer is the desk's.
@@ -55,12 +58,32 @@ var errDown = errors.New("the desk is closed")
 func (d *Desk) Take(a Ask, got *Answer) error {
 	return d.do(func() {
 		if g := d.grants[a.Key]; g.token != "" && time.Now().Before(g.until) && !a.Anyway {
+			d.queue(a)
 			return
 		}
+		if a.InLine && d.queue(a) > 0 {
+			return
+		}
+		d.leave(a)
 		d.fences[a.Key]++
 		d.grants[a.Key] = grant{a.Token, time.Now().Add(a.Lease)}
 		*got = Answer{OK: true, Fence: d.fences[a.Key]}
 	})
+}
+
+// queue returns the number of those who came before.
+func (d *Desk) queue(a Ask) int {
+	if !a.InLine {
+		return 0
+	}
+	if !slices.Contains(d.line[a.Key], a.Token) {
+		d.line[a.Key] = append(d.line[a.Key], a.Token)
+	}
+	return slices.Index(d.line[a.Key], a.Token)
+}
+
+func (d *Desk) leave(a Ask) {
+	d.line[a.Key] = slices.DeleteFunc(d.line[a.Key], func(token string) bool { return token == a.Token })
 }
 
 // Renew lets a grant last its lease from now.
@@ -76,6 +99,7 @@ func (d *Desk) Renew(a Ask, got *Answer) error {
 // Release ends a grant.
 func (d *Desk) Release(a Ask, got *Answer) error {
 	return d.do(func() {
+		d.leave(a)
 		g := d.grants[a.Key]
 		if got.OK = g.token != "" && (a.Anyway || g.token == a.Token && time.Now().Before(g.until)); got.OK {
 			delete(d.grants, a.Key)
@@ -134,7 +158,7 @@ func (d *Desk) count(_ context.Context, product int64) (int, error) {
 // openDesk serves a desk until the test ends, and returns its address.
 func openDesk(t *testing.T) (*Desk, string) {
 	t.Helper()
-	d := &Desk{grants: map[string]grant{}, fences: map[string]int64{}, shelf: map[int64]item{}}
+	d := &Desk{grants: map[string]grant{}, line: map[string][]string{}, fences: map[string]int64{}, shelf: map[int64]item{}}
 	server := rpc.NewServer()
 	if err := server.Register(d); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ const (
 	holdsTwice           flaw = "holds-twice" // a second release is nil, for the first did nothing
 	freesStrangers       flaw = "frees-strangers"
 	neverExpires         flaw = "never-expires"
+	keepsDeadWaiters     flaw = "keeps-dead-waiters" // in a queue that nobody tidies
 	neverRenews          flaw = "never-renews"
 	keepsTheLossQuiet    flaw = "keeps-the-loss-quiet"
 	fenceStandsStill     flaw = "fence-stands-still"

@@ -71,6 +71,7 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 		r.Lease = 10 * time.Second
 	}
 	began, a := time.Now(), Ask{Key: r.Key, Token: locks.Token(r.Owner), Lease: r.Lease, Anyway: l.flaw == letsEverybodyIn}
+	a.InLine = l.flaw == keepsDeadWaiters
 	if l.flaw == neverExpires {
 		a.Lease = time.Hour
 	}
@@ -96,6 +97,7 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 			if ctx.Err() != nil {
 				return nil, l.gone(ctx, r, a)
 			}
+			_, _ = l.ask("Release", a) // leaves the line
 			return nil, err
 		}
 	}

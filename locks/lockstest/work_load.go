@@ -37,6 +37,7 @@ func (w *worker) deduct(ctx context.Context, c command, s locks.Strategy) reply 
 }
 
 // storm sells c.Rounds times in each of c.Tasks tasks, and counts the outcomes.
+// A task ends early when it is neither served nor told that all is sold.
 func storm(ctx context.Context, c command, s locks.Strategy) reply {
 	t := tally{}
 	var tasks sync.WaitGroup
@@ -47,6 +48,9 @@ func storm(ctx context.Context, c command, s locks.Strategy) reply {
 				o.Owner = fmt.Sprintf("%s-%d-%d", o.Owner, task, round)
 				_, err := s.Deduct(ctx, o)
 				t.count(outcomeOf(err))
+				if err != nil && !errors.Is(err, stock.ErrSoldOut) {
+					return // the storm has failed, and each further wait is a long one
+				}
 			}
 		})
 	}

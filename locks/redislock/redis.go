@@ -56,6 +56,9 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 	}
 	_, _, channel := redisNames(r.Key)
 	began, token := time.Now(), locks.Token(r.Owner)
+	if r.Wait > 0 {
+		l.signals.yield(ctx, channel)
+	}
 	for {
 		heard, asked := l.signals.heard(channel), time.Now()
 		// What was begun ends: a script whose caller hangs up may run after our clean-up.
@@ -68,6 +71,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		if fence > 0 {
 			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
+		l.signals.met(channel, true)
 		// A release wakes us. An expiry says nothing, so sleep no longer than
 		// the lock can live; one without expiry is a stranger's: wait for its release.
 		if busy < 0 {
@@ -124,6 +128,7 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
+	l.signals.releasing(channel)
 	return held(l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64())
 }
 

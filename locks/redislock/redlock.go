@@ -45,7 +45,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 	// One Mutex per acquisition: it is not made for two at once. With a value
 	// set, unlocking takes back also what a failed try left on some nodes.
 	mutex := l.redsync.NewMutex("redlock:"+r.Key,
-		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(nodeTimeout(lease)), redsync.WithValue(token),
+		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease))/float64(lease)), redsync.WithValue(token),
 		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
 	for {
 		asked := time.Now()
@@ -71,11 +71,10 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 	}
 }
 
-// nodeTimeout is the share of the lease that one master may take to answer: far
-// less than the lease, or a single dead master would use it up.
-func nodeTimeout(lease time.Duration) float64 {
-	timeout := min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
-	return float64(timeout) / float64(lease)
+// nodeTimeout is how long one master may take to answer: far less than the
+// lease, or a single one that hangs would use it up.
+func nodeTimeout(lease time.Duration) time.Duration {
+	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
 // hold begins the hold, and mints its fence where one is wanted.
@@ -83,6 +82,8 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, l
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
 		Renew: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, nodeTimeout(lease)) // redsync waits for all of them
+			defer cancel()
 			ok, err := m.ExtendContext(ctx)
 			return majority(ok, err, len(l.nodes))
 		},
@@ -103,45 +104,70 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, l
 	return locks.NewHold(ctx, grant), nil
 }
 
+// unlockTimeout bounds an unlock: a master that hangs must not hold up the next
+// holder. What stays behind on it runs out with its lease.
+const unlockTimeout = 500 * time.Millisecond
+
 // unlock asks every master, also those whose grant timed out: the answer may
 // have been late, and the key there.
 func (l *redlock) unlock(ctx context.Context, m *redsync.Mutex) error {
-	ctx, cancel := locks.CleanUp(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
 	ok, err := m.UnlockContext(ctx)
 	return majority(ok, err, len(l.nodes))
 }
 
-// majority reads redsync's answer: where a majority was asked and has no such
-// lock, it is not held; where too few could be asked, nobody knows.
+// majority reads redsync's answer: the lock is not held where so many masters
+// say so that the others are no majority. Where it hangs on those that were
+// silent, nobody knows.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:
 		return nil
-	case unreachable(err) > (nodes-1)/2:
-		return err
-	default:
+	case err == nil || refusals(err) > (nodes-1)/2:
 		return locks.ErrNotHeld
+	default:
+		return err
 	}
+}
+
+// refusals counts the masters that have no such lock, or another one's.
+func refusals(err error) int {
+	return count(err, func(err error) int {
+		var taken *redsync.ErrTaken
+		var nodeTaken *redsync.ErrNodeTaken
+		switch {
+		case errors.As(err, &taken):
+			return len(taken.Nodes)
+		case errors.As(err, &nodeTaken) || errors.Is(err, redsync.ErrLockAlreadyExpired):
+			return 1
+		}
+		return 0
+	})
 }
 
 // unreachable counts the masters that gave no answer.
 func unreachable(err error) int {
-	var down *redsync.RedisError
-	switch joined := err.(type) { //nolint:errorlint // the tree of a join is walked, not searched
-	case nil:
-		return 0
-	case interface{ Unwrap() []error }:
-		n := 0
-		for _, e := range joined.Unwrap() {
-			n += unreachable(e)
+	return count(err, func(err error) int {
+		var down *redsync.RedisError
+		if errors.As(err, &down) {
+			return 1
 		}
-		return n
+		return 0
+	})
+}
+
+// count adds up what each of the errors that redsync has joined stands for.
+func count(err error, each func(error) int) int {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree of a join is walked, not searched
+	if !ok {
+		return each(err)
 	}
-	if errors.As(err, &down) {
-		return 1
+	n := 0
+	for _, e := range joined.Unwrap() {
+		n += count(e, each)
 	}
-	return 0
+	return n
 }
 
 // Clear removes the lock and the fences from every master.

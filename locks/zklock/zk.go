@@ -61,10 +61,14 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 			_ = l.leave(ctx, dir, guid, node)
 		}
 	}()
-	asked := time.Now()
-	stat, err := l.look(calls, dir+"/"+node)
-	if err != nil {
-		return nil, err
+	asked, fence := time.Now(), int64(0)
+	if r.Fenced {
+		// The id of the transaction that made the node: ZooKeeper never gives it twice.
+		stat, err := l.look(calls, dir+"/"+node)
+		if err != nil {
+			return nil, err
+		}
+		fence = stat.Czxid
 	}
 	for {
 		if context.Cause(alive) != nil {
@@ -76,7 +80,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 		}
 		if before == "" {
 			return l.hold(ctx, alive, locks.Grant{
-				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: stat.Czxid,
+				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence,
 				Renew:   func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
 				Release: func(ctx context.Context) error { return l.leave(ctx, dir, guid, node) },
 			}), nil

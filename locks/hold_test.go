@@ -1,0 +1,380 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oversell/locks"
+)
+
+const second = time.Second
+
+// margin is what a hold leaves of a lease of that length.
+func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+
+// backend is a grant's other side, in a bubble of fake time.
+type backend struct {
+	mu        sync.Mutex
+	renewals  []time.Duration // since the grant
+	answer    func(n int) error
+	slow      time.Duration // from the question to the answer
+	began     time.Time
+	released  int
+	deadlines []time.Duration // left of each renewal's context
+}
+
+// grant is held at a backend that answers the nth renewal (from 0) so.
+func (b *backend) grant(lease time.Duration) locks.Grant {
+	b.began = time.Now()
+	return locks.Grant{
+		Key: "stock:1", Owner: "owner", Asked: time.Now(), Lease: lease, Fence: 7,
+		Renew: b.renew, Release: func(context.Context) error { b.released++; return nil },
+	}
+}
+
+func (b *backend) renew(ctx context.Context) error {
+	b.mu.Lock()
+	n := len(b.renewals)
+	b.renewals = append(b.renewals, time.Since(b.began))
+	deadline, _ := ctx.Deadline()
+	b.deadlines = append(b.deadlines, time.Until(deadline))
+	b.mu.Unlock()
+	select {
+	case <-time.After(b.slow):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.answer == nil {
+		return nil
+	}
+	return b.answer(n)
+}
+
+// endsAfter returns when the hold's context ends, counted from now.
+func endsAfter(h *locks.Hold) time.Duration {
+	began := time.Now()
+	<-h.Context().Done()
+	return time.Since(began)
+}
+
+func wantLost(t *testing.T, h *locks.Hold) {
+	t.Helper()
+	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
+		t.Errorf("the hold's context ended with %v, want %v", cause, locks.ErrLost)
+	}
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("check says %v, want %v", err, locks.ErrLost)
+	}
+}
+
+// TestTrust: it ends a margin before the lease does, counted from when the lock
+// was asked for, not from when it was granted.
+func TestTrust(t *testing.T) {
+	for _, test := range []struct{ lease, answered, want time.Duration }{
+		{10 * second, 0, 10*second - 102*time.Millisecond},
+		{10 * second, 3 * second, 7*second - 102*time.Millisecond},
+		{second, 0, second - 12*time.Millisecond},
+		{second, 2 * second, 0}, // over before the answer was there
+		{time.Millisecond, 0, 0},
+	} {
+		t.Run(fmt.Sprintf("lease %v answered after %v", test.lease, test.answered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := (&backend{}).grant(test.lease)
+				g.Renew = nil
+				time.Sleep(test.answered)
+				h := locks.NewHold(t.Context(), g)
+				if got := endsAfter(h); got != test.want {
+					t.Errorf("trusted for %v, want %v", got, test.want)
+				}
+				wantLost(t, h)
+				_ = h.Release(t.Context())
+			})
+		})
+	}
+}
+
+func TestNoLeaseIsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{}
+		h := locks.NewHold(t.Context(), b.grant(0))
+		time.Sleep(1000 * time.Hour)
+		if err := h.Check(); err != nil || len(b.renewals) > 0 {
+			t.Errorf("without a lease: %v, %d renewals", err, len(b.renewals))
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRenewals: every third of the lease, for as long as it is held, also when
+// the request that asked for the lock is gone.
+func TestRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := locks.NewHold(ctx, b.grant(3*second))
+		time.Sleep(4*second + second/2)
+		if err := h.Check(); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		time.Sleep(4 * second)
+		if err := h.Check(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
+			t.Errorf("after the request was cancelled, check says %v", err)
+		}
+		if err := h.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		want := []time.Duration{1 * second, 2 * second, 3 * second, 4 * second, 5 * second, 6 * second, 7 * second, 8 * second}
+		if fmt.Sprint(b.renewals) != fmt.Sprint(want) {
+			t.Errorf("renewed at %v, want %v", b.renewals, want)
+		}
+	})
+}
+
+// TestSlowRenewals: each counts from when it was asked for.
+func TestSlowRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{slow: second / 2, answer: func(n int) error {
+			if n > 0 {
+				return errors.New("no answer")
+			}
+			return nil
+		}}
+		h := locks.NewHold(t.Context(), b.grant(3*second))
+		// Asked for after 1 s, so it is good until 4 s, though the answer came at 1.5 s.
+		if got, want := endsAfter(h), 4*second-margin(3*second); got != want {
+			t.Errorf("trusted for %v, want %v", got, want)
+		}
+		wantLost(t, h)
+		_ = h.Release(t.Context())
+	})
+}
+
+// TestFailedRenewals are not yet a loss: they are tried again until trust ends.
+func TestFailedRenewals(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		answer  func(n int) error
+		ends    time.Duration // 0: not within 10 s
+		retried time.Duration // the second renewal
+	}{
+		{"never answered", func(int) error { return errors.New("no answer") }, 3*second - margin(3*second), 1150 * time.Millisecond},
+		{"answered again", func(n int) error {
+			if n < 5 {
+				return errors.New("no answer")
+			}
+			return nil
+		}, 0, 1150 * time.Millisecond},
+		{"gone", func(int) error { return fmt.Errorf("renew: %w", locks.ErrNotHeld) }, second, 0},
+		{"gone, after no answer", func(n int) error {
+			if n == 0 {
+				return errors.New("no answer")
+			}
+			return locks.ErrNotHeld
+		}, 1150 * time.Millisecond, 1150 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &backend{answer: test.answer}
+				h := locks.NewHold(t.Context(), b.grant(3*second))
+				if test.ends == 0 {
+					time.Sleep(10 * second)
+					if err := h.Check(); err != nil {
+						t.Error(err)
+					}
+				} else {
+					if got := endsAfter(h); got != test.ends {
+						t.Errorf("lost after %v, want %v", got, test.ends)
+					}
+					wantLost(t, h)
+				}
+				if test.retried != 0 && b.renewals[1] != test.retried {
+					t.Errorf("renewed at %v, want the second at %v", b.renewals, test.retried)
+				}
+				_ = h.Release(t.Context())
+			})
+		})
+	}
+}
+
+// TestRenewalDeadline: a renewal may last as long as trust, and no longer.
+func TestRenewalDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{slow: time.Hour}
+		h := locks.NewHold(t.Context(), b.grant(3*second))
+		if got, want := endsAfter(h), 3*second-margin(3*second); got != want {
+			t.Errorf("lost after %v, want %v", got, want)
+		}
+		if got, want := b.deadlines[0], 2*second-margin(3*second); got != want {
+			t.Errorf("the renewal had %v, want %v", got, want)
+		}
+		_ = h.Release(t.Context())
+	})
+}
+
+// TestCheckLooksAtTheClock: a process that was stopped past its lease wakes up
+// with its timers still to fire. Here the watchdog hangs in a renewal.
+func TestCheckLooksAtTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := (&backend{}).grant(3 * second)
+		hang := make(chan struct{})
+		g.Renew = func(context.Context) error { <-hang; return nil }
+		h := locks.NewHold(t.Context(), g)
+		until := 3*second - margin(3*second)
+		time.Sleep(until - 1)
+		if err := h.Check(); err != nil {
+			t.Errorf("1 ns before the end: %v", err)
+		}
+		time.Sleep(1)
+		if h.Context().Err() != nil {
+			t.Fatal("the watchdog was to hang")
+		}
+		if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+			t.Errorf("at the end: %v, want %v", err, locks.ErrLost)
+		}
+		wantLost(t, h)
+		close(hang)
+		_ = h.Release(t.Context())
+	})
+}
+
+// TestReleaseJoinsTheRenewer: a renewal that came after the release could make a
+// lock live on that nobody holds.
+func TestReleaseJoinsTheRenewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := (&backend{}).grant(3 * second)
+		var renewing atomic.Bool
+		g.Renew = func(ctx context.Context) error {
+			renewing.Store(true)
+			<-ctx.Done()
+			time.Sleep(second / 2) // it takes a moment to see it
+			renewing.Store(false)
+			return ctx.Err()
+		}
+		g.Release = func(context.Context) error {
+			if renewing.Load() {
+				t.Error("released in the middle of a renewal")
+			}
+			return nil
+		}
+		h := locks.NewHold(t.Context(), g)
+		time.Sleep(second + second/10)
+		if !renewing.Load() {
+			t.Fatal("the renewal was to be under way")
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReleaseSurvivesCancellation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := (&backend{}).grant(3 * second)
+		type key struct{}
+		g.Release = func(ctx context.Context) error {
+			deadline, ok := ctx.Deadline()
+			if ctx.Err() != nil || !ok || time.Until(deadline) <= 0 || ctx.Value(key{}) != "kept" {
+				t.Errorf("the release's context: %v, deadline in %v, value %v", ctx.Err(), time.Until(deadline), ctx.Value(key{}))
+			}
+			<-ctx.Done() // a backend that never answers
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
+		h := locks.NewHold(ctx, g)
+		after := false
+		h.Then(func() { after = true })
+		cancel()
+		if err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a release without an answer: %v", err)
+		}
+		if !after {
+			t.Error("after a release that failed, Then was not called")
+		}
+	})
+}
+
+// TestReleaseOnce: of many at the same time one gives the lock back.
+func TestReleaseOnce(t *testing.T) {
+	b := &backend{}
+	h := locks.NewHold(t.Context(), b.grant(time.Minute))
+	after := 0
+	h.Then(func() { after++ })
+	var good, bad atomic.Int32
+	var releasing sync.WaitGroup
+	for range 20 {
+		releasing.Go(func() {
+			switch err := h.Release(t.Context()); {
+			case err == nil:
+				good.Add(1)
+			case errors.Is(err, locks.ErrNotHeld):
+				bad.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	releasing.Wait()
+	if good.Load() != 1 || bad.Load() != 19 || b.released != 1 || after != 1 {
+		t.Errorf("%d released, %d told not held; the backend saw %d, Then was called %d times",
+			good.Load(), bad.Load(), b.released, after)
+	}
+	if h.Context().Err() == nil {
+		t.Error("the hold's context outlives its release")
+	}
+	if err := h.Check(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
+		t.Errorf("after its release the hold says %v", err)
+	}
+}
+
+// TestLose: what the backend tells first is the cause.
+func TestLose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := locks.NewHold(t.Context(), (&backend{}).grant(3*second))
+		why := errors.New("session expired")
+		h.Lose(why)
+		if err := h.Check(); !errors.Is(err, locks.ErrLost) || !errors.Is(err, why) {
+			t.Errorf("check says %v", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err) // the backend still had it
+		}
+	})
+}
+
+func TestRaise(t *testing.T) {
+	mint := func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
+	broken := func(context.Context, int64) (int64, error) { return 0, locks.ErrNotHeld }
+	for _, test := range []struct {
+		name        string
+		raise       func(context.Context, int64) (int64, error)
+		floor, want int64
+		wrong       bool
+	}{
+		{"minted above the floor", mint, 41, 42, false},
+		{"the mint fails", broken, 41, 7, true},
+		{"no mint, and the row has our own fence", nil, 7, 7, false},
+		{"no mint, and the row has an older fence", nil, 6, 7, false},
+		{"no mint, and the row has a later fence", nil, 8, 7, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := (&backend{}).grant(time.Minute)
+			g.Raise = test.raise
+			h := locks.NewHold(t.Context(), g)
+			defer func() { _ = h.Release(context.Background()) }()
+			err := h.Raise(t.Context(), test.floor)
+			if (err != nil) != test.wrong || h.Fence() != test.want {
+				t.Errorf("fence %d, %v; want fence %d, error: %v", h.Fence(), err, test.want, test.wrong)
+			}
+		})
+	}
+}

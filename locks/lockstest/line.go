@@ -1,0 +1,138 @@
+package lockstest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// Line is a wire to a server on which a message can be held up, for what only
+// happens when two connections overtake each other. Close it after use.
+type Line struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	match []byte        // the next message from a client with this in it is held
+	held  chan struct{} // closed when it is
+	free  chan struct{} // closed when it may go on
+	cut   bool
+	conns map[net.Conn]bool
+}
+
+// NewLine opens a line to the server at target, host:port.
+func NewLine(ctx context.Context, target string) (*Line, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("lockstest: %w", err)
+	}
+	l := &Line{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	go l.accept()
+	return l, nil
+}
+
+// Addr is where clients reach the server through the line.
+func (l *Line) Addr() string { return l.listener.Addr().String() }
+
+// HoldNext holds up the next message from a client that contains text, and what
+// follows it on its connection, until free is called. held is closed when it is
+// there. A message counts as received once it is held: its client may hang up.
+func (l *Line) HoldNext(text string) (held <-chan struct{}, free func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.match, l.held, l.free = []byte(text), make(chan struct{}), make(chan struct{})
+	return l.held, sync.OnceFunc(func() { close(l.free) })
+}
+
+// Cut ends every connection, and each new one at once, until it is called with false.
+func (l *Line) Cut(cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = cut
+	if cut {
+		l.hangUp()
+	}
+}
+
+// Close ends the line and all that runs over it.
+func (l *Line) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	l.hangUp()
+	return l.listener.Close()
+}
+
+func (l *Line) hangUp() {
+	for c := range l.conns {
+		_ = c.Close()
+	}
+}
+
+func (l *Line) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		go l.join(client)
+	}
+}
+
+func (l *Line) join(client net.Conn) {
+	server, err := net.Dial("tcp", l.target) //nolint:noctx // ended by Close
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	l.mu.Lock()
+	l.conns[client], l.conns[server] = true, true
+	if l.cut {
+		_, _ = client.Close(), server.Close()
+	}
+	l.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	}()
+	l.forward(server, client)
+	_ = server.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, client)
+	delete(l.conns, server)
+}
+
+// forward hands on what the client says, also after it has hung up.
+func (l *Line) forward(server, client net.Conn) {
+	message := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(message)
+		if n > 0 {
+			l.delay(message[:n])
+			if _, err := server.Write(message[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *Line) delay(message []byte) {
+	l.mu.Lock()
+	hold := l.match != nil && bytes.Contains(message, l.match)
+	held, free := l.held, l.free
+	if hold {
+		l.match = nil
+	}
+	l.mu.Unlock()
+	if hold {
+		close(held)
+		<-free
+	}
+}

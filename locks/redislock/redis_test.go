@@ -1,0 +1,232 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/locks/lockstest"
+)
+
+// TestAcquireTwice: the driver may send a command again whose answer was lost.
+// The same token gets the same grant.
+func TestAcquireTwice(t *testing.T) {
+	c := one(t)
+	l := bare(c)
+	key := newKey()
+	first, _, err := l.try(t.Context(), key, "token", time.Minute)
+	if err != nil || first != 1 {
+		t.Fatalf("fence %d, %v", first, err)
+	}
+	again, _, err := l.try(t.Context(), key, "token", time.Minute)
+	if err != nil || again != first {
+		t.Errorf("the same token again: fence %d, %v; want fence %d", again, err, first)
+	}
+	rival, busy, err := l.try(t.Context(), key, "rival", time.Minute)
+	if err != nil || rival != 0 || busy <= 0 || busy > time.Minute {
+		t.Errorf("a rival: fence %d, busy for %v, %v", rival, busy, err)
+	}
+	if err := l.unlock(t.Context(), key, "rival"); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("release by a rival: %v", err)
+	}
+	if err := l.unlock(t.Context(), key, "token"); err != nil {
+		t.Error(err)
+	}
+	if next, _, err := l.try(t.Context(), key, "rival", time.Minute); err != nil || next != 2 {
+		t.Errorf("the next grant: fence %d, %v", next, err)
+	}
+}
+
+// bare is the lock without its decorators.
+func bare(c redis.UniversalClient) *redisLock {
+	return &redisLock{
+		client: c, lease: time.Minute, signals: newSignals(c),
+		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
+		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
+	}
+}
+
+// TestRenewScript: a renewal makes the lease last from now, for its holder only.
+func TestRenewScript(t *testing.T) {
+	c := one(t)
+	l := bare(c)
+	key := newKey()
+	lock, _, _ := redisNames(key)
+	if _, _, err := l.try(t.Context(), key, "token", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	renew := func(token string) error {
+		return held(l.renew.Run(t.Context(), c, []string{lock}, token, time.Hour.Milliseconds()).Int64())
+	}
+	if err := renew("rival"); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("renewed by a rival: %v", err)
+	}
+	if ttl := c.PTTL(t.Context(), lock).Val(); ttl > time.Minute {
+		t.Errorf("a rival's renewal made the lease %v", ttl)
+	}
+	if err := renew("token"); err != nil {
+		t.Error(err)
+	}
+	if ttl := c.PTTL(t.Context(), lock).Val(); ttl <= time.Minute {
+		t.Errorf("after the renewal the lease is %v", ttl)
+	}
+}
+
+// TestRaiseScript: above the floor and above the counter, for the holder only.
+func TestRaiseScript(t *testing.T) {
+	c := one(t)
+	for _, test := range []struct {
+		name                 string
+		counter, floor, want int64
+	}{
+		{"counter lost", 1, 41, 42},
+		{"counter above the floor", 50, 41, 51},
+		{"a large one", 1, 1 << 50, 1<<50 + 1}, // Lua would print it as 1.12e+15
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := bare(c)
+			key := newKey()
+			lock, counter, _ := redisNames(key)
+			if _, _, err := l.try(t.Context(), key, "token", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			c.Set(t.Context(), counter, test.counter, 0)
+			raise := func(token string) (int64, error) {
+				return l.raise.Run(t.Context(), c, []string{lock, counter}, token, test.floor).Int64()
+			}
+			if got, err := raise("rival"); err != nil || got != 0 {
+				t.Errorf("raised for a rival: %d, %v", got, err)
+			}
+			got, err := raise("token")
+			if err != nil || got != test.want {
+				t.Errorf("raised to %d, %v; want %d", got, err, test.want)
+			}
+			if err := l.unlock(t.Context(), key, "token"); err != nil {
+				t.Fatal(err)
+			}
+			if next, _, err := l.try(t.Context(), key, "next", time.Minute); err != nil || next != test.want+1 {
+				t.Errorf("the next grant has fence %d, %v; want %d", next, err, test.want+1)
+			}
+		})
+	}
+}
+
+// TestKeys: they and the channel are Redisson's, so a Java service can share the lock.
+func TestKeys(t *testing.T) {
+	c := one(t)
+	key := newKey()
+	h := acquire(t, Redis(c, time.Minute), request(key, "owner", 0, 0))
+	fields, err := c.HGetAll(t.Context(), "redis:"+key).Result()
+	if err != nil || len(fields) != 1 {
+		t.Fatalf("%v, %v", fields, err)
+	}
+	for token, count := range fields {
+		if !strings.HasPrefix(token, "owner:") || count != "1" {
+			t.Errorf("the hash holds %s: %s", token, count)
+		}
+	}
+	channel := c.Subscribe(t.Context(), "redisson_lock__channel:{redis:"+key+"}")
+	defer func() { _ = channel.Close() }()
+	if _, err := channel.Receive(t.Context()); err != nil { // the subscription
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	message, err := channel.ReceiveMessage(ctx)
+	if err != nil || message.Payload != "0" {
+		t.Errorf("the release said %v, %v", message, err)
+	}
+}
+
+// TestStrangersKey: a key without an expiry is a stranger's that never renews.
+// It is not taken, and a waiter does not spin.
+func TestStrangersKey(t *testing.T) {
+	c := one(t)
+	key := newKey()
+	c.HSet(t.Context(), "redis:"+key, "stranger", 1)
+	before := commands(t, c)
+	_, err := Redis(c, time.Minute).Acquire(t.Context(), request(key, "owner", 300*time.Millisecond, 0))
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+	}
+	if n := commands(t, c) - before; n > 20 {
+		t.Errorf("one waiter for a key that nobody releases sent %d scripts", n)
+	}
+}
+
+// commands counts the scripts that the server has run.
+func commands(t *testing.T, c redis.UniversalClient) int {
+	t.Helper()
+	stats, err := c.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(stats) {
+		if calls, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+			for _, digit := range calls[:strings.Index(calls, ",")] {
+				n = n*10 + int(digit-'0')
+			}
+		}
+	}
+	return n
+}
+
+// TestLateAcquire: the script of a caller that hung up overtakes nobody: where it
+// runs late, its grant is taken back.
+func TestLateAcquire(t *testing.T) {
+	line := lineTo(t, servers.Addresses().Redis[0])
+	c := client(t, "redis://"+line.Addr()+"/0")
+	l := bare(c)
+	key := newKey()
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
+		t.Fatal(err)
+	}
+	late(t, line, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
+	acquire(t, Redis(one(t), time.Minute), request(key, "next", 20*time.Second, 0))
+}
+
+// late cancels an acquisition whose message, which contains text, is held up.
+func late(t *testing.T, line *lockstest.Line, text string, l locks.Locker, r locks.Request) {
+	t.Helper()
+	held, free := line.HoldNext(text)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(ctx, r)
+		done <- err
+	}()
+	<-held
+	cancel()
+	select {
+	case err := <-done: // it does not wait for the answer: its clean-up is over
+		done <- err
+	case <-time.After(300 * time.Millisecond):
+	}
+	free()
+	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+	}
+}
+
+func lineTo(t *testing.T, url string) *lockstest.Line {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := lockstest.NewLine(t.Context(), o.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = line.Close() })
+	return line
+}

@@ -1,0 +1,226 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestMajority: when a lock counts as gone. Silence is no answer.
+func TestMajority(t *testing.T) {
+	silent, no := error(&redsync.RedisError{Err: errors.New("refused")}), error(&redsync.ErrNodeTaken{})
+	tests := []struct {
+		name            string
+		yes, no, silent int
+		want            error // nil: still held; ErrNotHeld: gone; silent: nobody knows
+	}{
+		{"all", 5, 0, 0, nil},
+		{"a majority", 3, 2, 0, nil},
+		{"a majority of those that answer", 3, 0, 2, nil},
+		{"a minority", 2, 3, 0, locks.ErrNotHeld},
+		{"none", 0, 5, 0, locks.ErrNotHeld},
+		{"too few answer", 2, 0, 3, silent},
+		{"one is silent that could make a majority", 2, 2, 1, silent},
+		{"one is silent that could not", 1, 3, 1, locks.ErrNotHeld},
+		{"two are silent that could", 1, 2, 2, silent},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var err error
+			for range test.no {
+				err = errors.Join(err, no)
+			}
+			if test.no >= 3 {
+				err = &redsync.ErrTaken{Nodes: make([]int, test.no)} // so says redsync
+			}
+			for range test.silent {
+				if test.no < 3 {
+					err = errors.Join(err, silent)
+				}
+			}
+			got := majority(test.yes >= 3, err, 5)
+			if !errors.Is(got, test.want) || errors.Is(got, locks.ErrNotHeld) != errors.Is(test.want, locks.ErrNotHeld) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNodeTimeout(t *testing.T) {
+	for lease, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 20 * time.Millisecond,
+		2 * time.Second:        100 * time.Millisecond,
+		time.Minute:            200 * time.Millisecond,
+	} {
+		if got := nodeTimeout(lease); got != want {
+			t.Errorf("of a lease of %v a node gets %v, want %v", lease, got, want)
+		}
+	}
+}
+
+// TestMintRivals: two never get the same fence, and each gets rising ones.
+func TestMintRivals(t *testing.T) {
+	f := newFences(masters(t, servers))
+	key := newKey()
+	minted := make(chan int64, 200)
+	var rivals sync.WaitGroup
+	for range 4 {
+		rivals.Go(func() {
+			for last := int64(0); len(minted) < 150; {
+				fence, err := f.mint(t.Context(), key, 0)
+				if err != nil {
+					continue // beaten too often: refused, which is safe
+				}
+				if fence <= last {
+					t.Errorf("fence %d after %d", fence, last)
+				}
+				last = fence
+				minted <- fence
+			}
+		})
+	}
+	rivals.Wait()
+	close(minted)
+	seen := map[int64]bool{}
+	for fence := range minted {
+		if seen[fence] {
+			t.Errorf("fence %d was minted twice", fence)
+		}
+		seen[fence] = true
+	}
+}
+
+// TestMintOutages: a minority that is away or has lost its data changes nothing;
+// with a majority gone nothing is minted; when all have forgotten, the floor is
+// what keeps the fences rising.
+func TestMintOutages(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{Redis: 5})
+	nodes := masters(t, r)
+	f := newFences(nodes)
+	key := newKey()
+	last := int64(0)
+	rises := func(what string, floor int64) {
+		t.Helper()
+		fence, err := f.mint(t.Context(), key, floor)
+		if err != nil || fence <= max(last, floor) {
+			t.Fatalf("%s: fence %d after %d, above %d: %v", what, fence, last, floor, err)
+		}
+		last = fence
+	}
+	for i := range 3 {
+		rises(fmt.Sprintf("mint %d", i), 0)
+	}
+	stop(t, r, 1, 2)
+	rises("a minority is away", 0)
+	stop(t, r, 3)
+	if fence, err := f.mint(t.Context(), key, 0); err == nil {
+		t.Fatalf("minted %d with a majority away", fence)
+	}
+	begin(t, r, 1, 2, 3) // empty: they persist nothing
+	stop(t, r, 3)        // 1 and 2 know nothing, 4 and 5 do
+	rises("a minority has lost its data", 0)
+	begin(t, r, 3)
+	for _, node := range nodes {
+		node.FlushAll(t.Context())
+	}
+	if fence, err := f.mint(t.Context(), key, 0); err != nil || fence != 1 {
+		t.Fatalf("all have forgotten: fence %d, %v", fence, err)
+	}
+	rises("all have forgotten, the row has not", last)
+}
+
+func stop(t *testing.T, r *rig.Rig, numbers ...int) {
+	t.Helper()
+	each(t, r, numbers, func(s *rig.Server) error { s.Kill(); return nil })
+}
+
+func begin(t *testing.T, r *rig.Rig, numbers ...int) {
+	t.Helper()
+	each(t, r, numbers, func(s *rig.Server) error { return s.Start(t.Context()) })
+}
+
+func each(t *testing.T, r *rig.Rig, numbers []int, do func(*rig.Server) error) {
+	t.Helper()
+	for _, n := range numbers {
+		s, err := r.Server(fmt.Sprintf("redis-%d", n))
+		if err == nil {
+			err = do(s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMinorityDies: a hold on all five lives on with three, and is released.
+func TestMinorityDies(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{Redis: 5})
+	l := Redlock(masters(t, r), time.Second)
+	key := newKey()
+	h := acquire(t, l, request(key, "owner", 0, 0))
+	stop(t, r, 2, 4)
+	time.Sleep(2 * time.Second) // two leases
+	if err := h.Check(); err != nil {
+		t.Errorf("with a minority dead: %v", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	h = acquire(t, l, request(key, "next", 20*time.Second, 0))
+	stop(t, r, 5)
+	<-h.Context().Done()
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("with a majority dead: %v", err)
+	}
+	other := Redlock(masters(t, r), time.Second)
+	if _, err := other.Acquire(t.Context(), request(key, "third", 0, 0)); !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("with a majority dead, an acquisition: %v", err)
+	}
+}
+
+// TestMinorityHangs: masters that accept and never answer cost some time, but
+// neither the hold nor the lock.
+func TestMinorityHangs(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{Redis: 5})
+	l := Redlock(masters(t, r), 2*time.Second)
+	key := newKey()
+	h := acquire(t, l, request(key, "owner", 0, 0))
+	hung := func(s *rig.Server) error { return syscall.Kill(s.PID(), syscall.SIGSTOP) }
+	each(t, r, []int{1, 5}, hung)
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) {
+		if err := h.Check(); err != nil {
+			t.Fatalf("with a minority that hangs, after %v: %v", time.Since(began), err)
+		}
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := acquire(t, l, request(key, "next", 20*time.Second, 0)).Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLateRedlock is TestLateAcquire on one of five masters. What runs late there
+// may stay for its lease: it is no majority, and keeps nobody out.
+func TestLateRedlock(t *testing.T) {
+	nodes := masters(t, servers)
+	line := lineTo(t, servers.Addresses().Redis[0])
+	nodes[0] = client(t, "redis://"+line.Addr()+"/0")
+	key := newKey()
+	late(t, line, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
+	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
+}

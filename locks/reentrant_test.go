@@ -1,0 +1,148 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oversell/locks"
+)
+
+// TestReentrant: an owner gets the hold that it has; anybody else waits.
+func TestReentrant(t *testing.T) {
+	s := &single{}
+	l := locks.Reentrant(s)
+	outer := acquired(t, l, "owner")
+	inner := acquired(t, l, "owner")
+	if inner != outer || len(s.requests) != 1 {
+		t.Errorf("the second hold is another one; the backend was asked %d times", len(s.requests))
+	}
+	if _, err := l.Acquire(t.Context(), request("rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("another owner: %v", err)
+	}
+	other := request("owner", 0)
+	other.Key = "stock:2"
+	if _, err := l.Acquire(t.Context(), other); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("another key is another lock: %v", err)
+	}
+	released(t, inner)
+	if !s.held {
+		t.Fatal("the inner release freed the lock")
+	}
+	released(t, outer)
+	if s.held {
+		t.Fatal("the outer release did not free the lock")
+	}
+	if err := outer.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("a third release: %v", err)
+	}
+	released(t, acquired(t, l, "rival"))
+	// A hold that was released is not entered again: this one is a new one.
+	again := acquired(t, l, "owner")
+	if again == outer {
+		t.Error("the owner got its old hold")
+	}
+	released(t, again)
+}
+
+// TestReentrantAfterLoss: a hold that was lost is not entered again.
+func TestReentrantAfterLoss(t *testing.T) {
+	s := &single{}
+	l := locks.Reentrant(s)
+	lost := acquired(t, l, "owner")
+	lost.Lose(errors.New("wiped"))
+	if _, err := l.Acquire(t.Context(), request("owner", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("the owner of a lost lock, while another holds it: %v", err)
+	}
+	s.held = false // the successor has released it
+	next := acquired(t, l, "owner")
+	if next == lost {
+		t.Fatal("the owner entered the lost hold")
+	}
+	// The late release of the lost hold does not make the owner forget the new one.
+	_ = lost.Release(t.Context())
+	if again := acquired(t, l, "owner"); again != next {
+		t.Error("the owner has forgotten its hold")
+	}
+}
+
+// TestReentrantAfterHangUp: what an earlier request of the same owner holds is
+// not entered when that request is gone.
+func TestReentrantAfterHangUp(t *testing.T) {
+	l := locks.Reentrant(&single{})
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := l.Acquire(ctx, request("owner", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := l.Acquire(t.Context(), request("owner", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a second request entered a hold whose context had ended: %v", err)
+	}
+	released(t, h)
+}
+
+// TestReentrantForTheDead: a caller that is gone gets nothing, be it its own.
+func TestReentrantForTheDead(t *testing.T) {
+	l := locks.Reentrant(&single{})
+	h := acquired(t, l, "owner")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Acquire(ctx, request("owner", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("for a caller that is gone: %v", err)
+	}
+	released(t, h)
+}
+
+// TestReentrantQueue: in front of a queue, or the owner would wait for itself.
+func TestReentrantQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := locks.Reentrant(locks.Queue(&single{}))
+		outer, inner := acquired(t, l, "owner"), acquired(t, l, "owner")
+		rival := make(chan time.Time, 1)
+		go func() {
+			h, err := l.Acquire(t.Context(), request("rival", time.Hour))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			rival <- time.Now()
+			released(t, h)
+		}()
+		time.Sleep(second)
+		released(t, inner)
+		time.Sleep(second)
+		freed := time.Now()
+		released(t, outer)
+		if got := <-rival; got.Before(freed) {
+			t.Error("the rival came in before the last release")
+		}
+	})
+}
+
+// TestDecoratorsClear: a decorator must not hide what its locker can do.
+func TestDecoratorsClear(t *testing.T) {
+	s := &single{}
+	l := locks.Reentrant(locks.Queue(s))
+	if err := l.(locks.Cleaner).Clear(t.Context(), "stock:1"); err != nil || len(s.cleared) != 1 {
+		t.Errorf("cleared %v: %v", s.cleared, err)
+	}
+}
+
+func acquired(t *testing.T, l locks.Locker, owner string) *locks.Hold {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), request(owner, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func released(t *testing.T, h *locks.Hold) {
+	t.Helper()
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
