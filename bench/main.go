@@ -20,9 +20,9 @@ import (
 // load is what both sides do: clients x loops deductions.
 type load struct{ clients, loops int }
 
-// result of one side in one round.
+// result of one side in one round: requests per second, milliseconds.
 type result struct {
-	perSecond, p99 float64 // requests per second, milliseconds
+	perSecond, p99 float64
 	lost           int
 }
 
@@ -31,11 +31,10 @@ var contests = []struct {
 	strategy string
 	ratio    float64
 	p99      float64
-	straight func(context.Context, lab, load) (result, error)
 }{
-	{"for-update", 0.8, 0, forUpdate},
-	{"redis", 0.8, 150, redisLock},
-	{"zk", 0.8, 400, zkLock},
+	{"for-update", 0.8, 0},
+	{"redis", 0.8, 150},
+	{"zk", 0.8, 400},
 }
 
 func main() {
@@ -43,9 +42,17 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds of each side, in turn")
 	clients := flag.Int("clients", 100, "clients")
 	loops := flag.Int("loops", 50, "requests of each client")
+	worker := flag.String("worker", "", "be one process of the straight loop of this strategy (the bench starts these itself)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *worker != "" {
+		if err := work(ctx, *worker, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := bench(ctx, *binary, *rounds, load{*clients, *loops}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -66,11 +73,11 @@ func bench(ctx context.Context, binary string, rounds int, l load) error {
 	fmt.Printf("%s/%s, %d cores, %s; %d clients x %d requests, %d rounds, medians\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), l.clients, l.loops, rounds)
 	fmt.Printf("lab ready after %.1f s\n\n", time.Since(began).Seconds())
-	fmt.Printf("%-12s %14s %14s %7s %8s %10s %8s\n", "strategy", "straight /s", "service /s", "ratio", "target", "p99 ms", "target")
+	fmt.Printf("%-12s %12s %12s %6s %7s %18s %16s %7s\n", "strategy", "straight /s", "service /s", "ratio", "target", "straight p99 ms", "service p99 ms", "target")
 	for _, c := range contests {
-		var straight, service []result
+		var direct, service []result
 		for range rounds {
-			a, err := c.straight(ctx, lab, l)
+			a, err := straight(ctx, lab, c.strategy, l)
 			if err != nil {
 				return fmt.Errorf("%s, straight: %w", c.strategy, err)
 			}
@@ -81,15 +88,24 @@ func bench(ctx context.Context, binary string, rounds int, l load) error {
 			if a.lost != 0 || b.lost != 0 {
 				return fmt.Errorf("%s lost updates: %d straight, %d in the service; nothing to compare", c.strategy, a.lost, b.lost)
 			}
-			straight, service = append(straight, a), append(service, b)
+			direct, service = append(direct, a), append(service, b)
 		}
 		rate := func(r result) float64 { return r.perSecond }
-		a, b := median(straight, rate), median(service, rate)
-		fmt.Printf("%-12s %14.0f %14.0f %7.2f %8.2f %10.1f %8.0f\n",
-			c.strategy, a, b, b/a, c.ratio, median(service, func(r result) float64 { return r.p99 }), c.p99)
+		p99 := func(r result) float64 { return r.p99 }
+		a, b := median(direct, rate), median(service, rate)
+		fmt.Printf("%-12s %12.0f %12.0f %6.2f %7.2f %18.1f %16.1f %7s\n",
+			c.strategy, a, b, b/a, c.ratio, median(direct, p99), median(service, p99), atMost(c.p99))
 	}
 	fmt.Println()
 	return lab.memory(ctx)
+}
+
+// atMost is a target that may be absent.
+func atMost(limit float64) string {
+	if limit == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", limit)
 }
 
 func median(rs []result, of func(result) float64) float64 {

@@ -12,27 +12,25 @@ import (
 // redisLock is the plain loop on go-redis: SET NX PX, else sleep until a
 // release is published; compare, delete and publish in one script. A process
 // mutex stands before it, or a hundred goroutines would wake at each release.
-func redisLock(ctx context.Context, l lab, load load) (result, error) {
-	return contend(ctx, l, load, func() (func(context.Context) error, func(), error) {
-		db, err := open(l.MySQL)
-		if err != nil {
-			return nil, nil, err
-		}
-		options, err := redis.ParseURL(l.Redis[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		client := redis.NewClient(options)
-		subscription := client.Subscribe(ctx, "bench:released")
-		if _, err := subscription.Receive(ctx); err != nil {
-			return nil, nil, err
-		}
-		p := &redisProcess{client: client, released: subscription.Channel(), script: redis.NewScript(compareAndDelete)}
-		deduct := func(ctx context.Context) error {
-			return p.locked(ctx, func() error { return sell(ctx, db) })
-		}
-		return deduct, func() { _, _, _ = subscription.Close(), client.Close(), db.Close() }, nil
-	})
+func redisLock(ctx context.Context, l lab) (func(context.Context) error, func(), error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	options, err := redis.ParseURL(l.Redis[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(options)
+	subscription := client.Subscribe(ctx, "bench:released")
+	if _, err := subscription.Receive(ctx); err != nil {
+		return nil, nil, err
+	}
+	p := &redisProcess{client: client, released: subscription.Channel(), script: redis.NewScript(compareAndDelete)}
+	deduct := func(ctx context.Context) error {
+		return p.locked(ctx, func() error { return sell(ctx, db) })
+	}
+	return deduct, func() { _, _, _ = subscription.Close(), client.Close(), db.Close() }, nil
 }
 
 const compareAndDelete = `

@@ -13,25 +13,23 @@ import (
 
 // zkLock is the plain loop on go-zookeeper: an ephemeral sequential node, wait
 // for the one before it to go, look again. A process mutex stands before it.
-func zkLock(ctx context.Context, l lab, load load) (result, error) {
-	return contend(ctx, l, load, func() (func(context.Context) error, func(), error) {
-		db, err := open(l.MySQL)
-		if err != nil {
-			return nil, nil, err
-		}
-		conn, _, err := zk.Connect(l.ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			return nil, nil, err
-		}
-		if _, err := conn.Create("/bench", nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return nil, nil, err
-		}
-		p := &zkProcess{conn: conn}
-		deduct := func(ctx context.Context) error {
-			return p.locked(func() error { return sell(ctx, db) })
-		}
-		return deduct, func() { conn.Close(); _ = db.Close() }, nil
-	})
+func zkLock(_ context.Context, l lab) (func(context.Context) error, func(), error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, _, err := zk.Connect(l.ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := conn.Create("/bench", nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return nil, nil, err
+	}
+	p := &zkProcess{conn: conn}
+	deduct := func(ctx context.Context) error {
+		return p.locked(func() error { return sell(ctx, db) })
+	}
+	return deduct, func() { conn.Close(); _ = db.Close() }, nil
 }
 
 type zkProcess struct {

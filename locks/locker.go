@@ -29,6 +29,9 @@ type Request struct {
 	// Fenced says that the holder will use the fence. Where one costs more
 	// round trips (zk one, redlock two), it is minted only then.
 	Fenced bool
+	// Next reports whether another task of this process waits behind this one.
+	// Queue sets it; nil is nobody.
+	Next func() bool
 }
 
 // Token names one grant of an owner: a backend that finds it knows which grant

@@ -29,6 +29,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		return nil, err
 	}
 	r.Wait = max(0, r.Wait-time.Since(began))
+	r.Next = func() bool { return q.turns.Waiting(r.Key) }
 	h, err := q.Locker.Acquire(ctx, r)
 	if errors.Is(err, stock.ErrUnavailable) {
 		q.turns.Fail(r.Key, err)
@@ -81,6 +82,13 @@ func (t *Turns) Take(ctx context.Context, key string, wait time.Duration) (leave
 		}
 	}
 	return sync.OnceFunc(func() { t.next(key) }), nil
+}
+
+// Waiting reports whether somebody waits for the key's turn.
+func (t *Turns) Waiting(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.line[key]) > 0
 }
 
 // enter takes a free turn at once, or returns where to wait for it.

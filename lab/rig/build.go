@@ -3,21 +3,23 @@ package rig
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// buildArgs build the program oversell at a path. The tag drops a format that gin knows
-// and nobody speaks, and half of the program's size with it.
-func buildArgs(path string) []string {
-	return []string{"build", "-tags", "nomsgpack", "-o", path, "oversell"}
+// buildCommand builds the program oversell at path, by the Makefile's flags, so that both
+// share what is compiled already.
+func buildCommand(path string) *exec.Cmd {
+	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-buildvcs=false", "-o", path, "oversell") //nolint:gosec,noctx // constant but for the path; it ends
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return cmd
 }
 
 // Build builds the program oversell at path, for tests that run it by themselves. It must
 // be called from within the module, as tests are.
-func Build(ctx context.Context, path string) error {
-	out, err := exec.CommandContext(ctx, "go", buildArgs(path)...).CombinedOutput() //nolint:gosec // constant but for the path
-	if err != nil {
+func Build(path string) error {
+	if out, err := buildCommand(path).CombinedOutput(); err != nil {
 		return fmt.Errorf("rig: build: %w\n%s", err, out)
 	}
 	return nil
@@ -25,5 +27,5 @@ func Build(ctx context.Context, path string) error {
 
 // build is Build under the eyes of the reaper: a test that is killed leaves no compiler.
 func (r *Rig) build(ctx context.Context, path string) error {
-	return r.run(ctx, "build oversell", filepath.Join(r.dir, "build.log"), exec.Command("go", buildArgs(path)...)) //nolint:gosec,noctx // constant but for the path; ended by run
+	return r.run(ctx, "build oversell", filepath.Join(r.dir, "build.log"), buildCommand(path))
 }

@@ -67,15 +67,21 @@ func TestNothingIsLeft(t *testing.T) {
 				eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
 			}
 			// Every process of a rig has the folder in its command line or works in it.
-			eventually(t, "a process is left", func() bool { return len(processesOf(t, tmp)) == 0 })
+			var left []string
+			defer func() {
+				if t.Failed() {
+					t.Log("left:", left)
+				}
+			}()
+			eventually(t, "a process is left", func() bool { left = processesOf(t, tmp); return len(left) == 0 })
 			eventually(t, "files are left", func() bool { return isEmpty(t, tmp) })
 		})
 	}
 }
 
-// processesOf are the processes that name dir in their command line or work below it.
-// Without /proc it finds none.
-func processesOf(t *testing.T, dir string) (pids []string) {
+// processesOf are the command lines of the processes that name dir in them or work below
+// it. Without /proc it finds none.
+func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
 	must(t, err)
@@ -83,10 +89,10 @@ func processesOf(t *testing.T, dir string) (pids []string) {
 		line, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
 		cwd, _ := os.Readlink(filepath.Join(proc, "cwd"))
 		if strings.Contains(string(line), dir) || strings.HasPrefix(cwd, dir) {
-			pids = append(pids, filepath.Base(proc))
+			lines = append(lines, filepath.Base(proc)+" "+strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
-	return pids
+	return lines
 }
 
 func isEmpty(t *testing.T, dir string) bool {

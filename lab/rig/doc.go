@@ -16,9 +16,8 @@
 // exists that nobody watches over.
 //
 // A process dies as a group: nginx's workers, or the server that a start script
-// began, go with their parent. On Linux the kernel also kills each child when the
-// rig's program dies (see proc_linux.go), which covers the instant between the
-// fork and the report to the reaper.
+// began, go with their parent. And no program runs before the reaper knows its group:
+// see gate.
 //
 // # Ports
 //

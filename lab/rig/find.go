@@ -101,8 +101,8 @@ type zookeeperProgram struct {
 
 // debianJars are what Debian's libzookeeper-java, libslf4j-java and liblog4j1.2-java
 // install. zookeeper.jar's manifest names the others that it needs.
-var debianJars = []string{
-	"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar",
+func debianJars() []string {
+	return []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
 }
 
 // findZookeeper looks for the folder ZOOKEEPER_JARS (the lib folder of a release), for
@@ -115,9 +115,9 @@ func findZookeeper() (zookeeperProgram, error) {
 		java, err := findJava()
 		return zookeeperProgram{java: java, classPath: filepath.Join(dir, "*")}, err
 	}
-	if allExist(debianJars) {
+	if jars := debianJars(); allExist(jars) {
 		java, err := findJava()
-		return zookeeperProgram{java: java, classPath: strings.Join(debianJars, string(os.PathListSeparator))}, err
+		return zookeeperProgram{java: java, classPath: strings.Join(jars, string(os.PathListSeparator))}, err
 	}
 	if script, err := findProgram("zkServer", "zkServer.sh"); err == nil {
 		return zookeeperProgram{script: script}, nil

@@ -46,11 +46,12 @@ func mysqlOptions() []string {
 	}
 }
 
-// Settings of one of the two only.
-var (
-	onlyMySQL   = []string{"--mysqlx=OFF", "--skip-log-bin", "--innodb-redo-log-capacity=64M", "--loose-auto-generate-certs=OFF"}
-	onlyMariaDB = []string{"--innodb-log-file-size=32M"}
-)
+// onlyMySQL and onlyMariaDB are the settings that the other does not know.
+func onlyMySQL() []string {
+	return []string{"--mysqlx=OFF", "--skip-log-bin", "--innodb-redo-log-capacity=64M", "--loose-auto-generate-certs=OFF"}
+}
+
+func onlyMariaDB() []string { return []string{"--innodb-log-file-size=32M"} }
 
 // database starts MySQL or MariaDB in a folder.
 type database struct {
@@ -113,9 +114,9 @@ func (d database) cmd(program string, args ...string) *exec.Cmd {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data")} // --no-defaults must come first
 	all = append(all, mysqlOptions()...)
 	if d.installer == "" {
-		all = append(all, onlyMySQL...)
+		all = append(all, onlyMySQL()...)
 	} else {
-		all = append(all, onlyMariaDB...)
+		all = append(all, onlyMariaDB()...)
 	}
 	if os.Geteuid() == 0 {
 		all = append(all, "--user=root") // else both refuse to run as root

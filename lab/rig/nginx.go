@@ -42,16 +42,8 @@ func (r *Rig) addNginx(program string) error {
 	return nil
 }
 
-// What nginxConf replaces in nginx.conf. Each must be there exactly once, and /tmp/
-// nowhere else.
-const confListen = "listen 8080;"
-
-var (
-	confPaths   = []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"}
-	confReplica = []string{"server replica-1:8000 ", "server replica-2:8100 ", "server replica-3:8200 "}
-)
-
-// nginxConf is the file that docker-compose mounts, with other addresses and paths.
+// nginxConf is the file that docker-compose mounts, with other addresses and paths. What
+// it replaces must be there exactly once.
 func nginxConf(listen, dir string, upstreams []string) (string, error) {
 	text := nginx.Conf()
 	var err error
@@ -61,15 +53,16 @@ func nginxConf(listen, dir string, upstreams []string) (string, error) {
 		}
 		text = strings.Replace(text, old, with, 1)
 	}
-	replace(confListen, "listen "+listen+";")
-	for _, name := range confPaths {
+	replace("listen 8080;", "listen "+listen+";")
+	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
 	}
-	for i, old := range confReplica {
+	servers := []string{"server replica-1:8000 ", "server replica-2:8100 ", "server replica-3:8200 "}
+	for i, old := range servers {
 		switch {
 		case i >= len(upstreams):
 			replace(old, "# no "+old)
-		case i < len(confReplica)-1:
+		case i < len(servers)-1:
 			replace(old, "server "+upstreams[i]+" ")
 		default: // the last line of the file stands for all the rest
 			rest := upstreams[i:]

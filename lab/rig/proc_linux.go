@@ -11,12 +11,16 @@ import (
 // childAttr puts a child into a process group of its own, which Ctrl-C in the
 // terminal does not reach and which one signal kills as a whole.
 //
-// Pdeathsig has the kernel kill the child when the *thread* that forked it ends,
-// not the process: Go ends threads now and then, and a server would die with
-// one for no visible reason. So every child is forked by the launcher's thread.
+// Pdeathsig is for the day on which somebody kills the reaper as well: the kernel kills
+// the child when the *thread* that forked it ends, not the process. Go ends threads now
+// and then, and a server would die with one for no visible reason, so every child is
+// forked by the launcher's thread. A child's own children stay: only the reaper ends those.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
+
+// renameProcess changes the name that ps and killall see.
+func renameProcess(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
 // groupRuns is whether a process of the group runs. A zombie does not: it holds neither
 // ports nor files, and how soon it goes is the affair of init, whose child the worker of a

@@ -4,12 +4,14 @@ package rig
 
 import "syscall"
 
-// childAttr puts a child into a process group of its own. Without Linux's
-// Pdeathsig a program killed between a fork and its report to the reaper, an
-// instant, leaves that one server running.
+// childAttr puts a child into a process group of its own, which Ctrl-C in the
+// terminal does not reach and which one signal kills as a whole.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+// renameProcess is for Linux only.
+func renameProcess(string) {}
 
 // groupRuns is whether the group has a process, be it a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }

@@ -27,30 +27,44 @@ type process struct {
 	asked atomic.Bool // we told it to end
 }
 
-// spawn starts cmd with its output appended to the file at log.
+// gate starts the program of its arguments when it reads a line, and ends when there is
+// none to come. So no program runs before the reaper knows of its group: a lab that is
+// killed in between, and on a busy machine that takes a while, leaves a gate that ends by
+// itself, and not the workers that nginx forked in the meantime.
+const gate = `read -r go && exec "$@" </dev/null`
+
+// spawn starts cmd with its output appended to the file at log. A program that can't be
+// executed ends with status 126 or 127, and the reason in that file.
 func (r *Rig) spawn(cmd *exec.Cmd, log string) (*process, error) {
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // in our folder
 	if err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = childAttr()
+	shut, open, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
+	defer func() { _, _ = shut.Close(), open.Close() }()
 
-	r.launcher.do(func() {
-		if err = cmd.Start(); err != nil {
-			return
-		}
-		if err = r.reaper.watch(cmd.Process.Pid); err != nil {
-			killGroup(cmd.Process.Pid)
-			_ = cmd.Wait()
-		}
-	})
+	gated := exec.Command("/bin/sh", append([]string{"-c", gate, "gate", cmd.Path}, cmd.Args[1:]...)...) //nolint:gosec,noctx // ends with its pipe
+	gated.Dir, gated.Env = cmd.Dir, cmd.Env
+	gated.Stdin, gated.Stdout, gated.Stderr = shut, out, out
+	gated.SysProcAttr = childAttr()
+	r.launcher.do(func() { err = gated.Start() })
 	if err != nil {
 		return nil, fmt.Errorf("rig: start %s: %w", cmd.Path, err)
 	}
-	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	p := &process{cmd: gated, log: log, done: make(chan struct{})}
+	err = r.reaper.watch(p.pid())
+	if err == nil {
+		_, err = open.WriteString("go\n")
+	}
 	go p.wait(r.reaper)
+	if err != nil {
+		p.kill()
+		return nil, fmt.Errorf("rig: start %s: %w", cmd.Path, err)
+	}
 	return p, nil
 }
 

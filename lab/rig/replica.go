@@ -43,12 +43,10 @@ func (r *Rig) addReplica(i int) error {
 	return nil
 }
 
-// serveEnv are the variables that configure `oversell serve`.
-var serveEnv = []string{"ADDR", "REPLICA", "MYSQL_DSN", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "LAB", "LAB_TOKEN"}
-
-// cleanEnv is the environment without what would point a replica of a partial rig to
-// somebody else's servers.
+// cleanEnv is the environment without what configures `oversell serve`: it could point a
+// replica of a partial rig to somebody else's servers.
 func cleanEnv() []string {
+	serveEnv := []string{"ADDR", "REPLICA", "MYSQL_DSN", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "LAB", "LAB_TOKEN"}
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(serveEnv, name)

@@ -2,6 +2,7 @@ package lockstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"oversell/locks"
@@ -66,7 +67,10 @@ func (s *Subject) writesLate(ctx context.Context, fenced bool) (lost int, late, 
 	if err := sale.resume(ctx); err != nil {
 		return 0, nil, err
 	}
-	_, late = sale.sale(ctx)
+	receipt, late := sale.sale(ctx)
+	if late == nil && receipt.Warning == "" {
+		return 0, nil, errors.New("the late sale's receipt does not warn of the lost lock")
+	}
 	lost, err = s.lostUpdates(ctx, product, stocked, []error{successor, late})
 	return lost, late, err
 }
@@ -76,4 +80,41 @@ func (s *Subject) sale(product int64, owner string, fenced bool) stock.Order {
 	o := order(product, owner, s.Patience)
 	o.Lease, o.Fenced = s.short("", "").Lease, fenced
 	return o
+}
+
+// amnesia wipes the backend's state between fenced sales, and with it what some
+// know of the fences. The row remembers: the sales go on, above its fence.
+func amnesia(ctx context.Context, s *Subject) error {
+	all, err := s.peers(ctx, 2)
+	if err != nil {
+		return err
+	}
+	const before, after = 3, 2
+	product, err := s.NewProduct(ctx, before+after)
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	for i := range before + after {
+		if i == before {
+			if err := went("wipe the lock", all[0].clear(ctx, locks.Key(product))); err != nil {
+				return err
+			}
+		}
+		o := order(product, fmt.Sprintf("owner-%d", i), s.Patience)
+		o.Fenced = true
+		c, err := all[i%2].send(command{Do: doDeduct, Strategy: s.Card.ID, Order: o})
+		if err != nil {
+			return err
+		}
+		receipt, err := c.sale(ctx)
+		if err != nil {
+			return fmt.Errorf("sale %d, after %d were made before the backend forgot: %w", i+1, before, err)
+		}
+		if receipt.Fence <= last {
+			return fmt.Errorf("sale %d has fence %d, the one before it had %d", i+1, receipt.Fence, last)
+		}
+		last = receipt.Fence
+	}
+	return nil
 }

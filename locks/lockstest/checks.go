@@ -132,6 +132,10 @@ func leaseChecks() []Check {
 			Name: "fenced-write", Says: "a fenced write of a holder that was paused past its lease is refused",
 			Claim: claimIf(func(c locks.Card) bool { return leased(c) && c.Fenced }, every), yes: fencedWrite,
 		},
+		{
+			Name: "amnesia", Says: "fenced sales go on, with rising fences, when the backend has forgotten everything",
+			Claim: claimIf(func(c locks.Card) bool { return leased(c) && c.Fenced }, every), yes: amnesia,
+		},
 	}
 }
 

@@ -42,6 +42,7 @@ type Ask struct {
 	Count      int
 	Fence      int64 // of a fenced write
 	Anyway     bool  // do it, whoever holds the key
+	Forget     bool  // and the fences too
 	InLine     bool  // take the key in order of arrival
 }
 
@@ -103,6 +104,9 @@ func (d *Desk) Release(a Ask, got *Answer) error {
 		g := d.grants[a.Key]
 		if got.OK = g.token != "" && (a.Anyway || g.token == a.Token && time.Now().Before(g.until)); got.OK {
 			delete(d.grants, a.Key)
+		}
+		if a.Forget {
+			delete(d.fences, a.Key)
 		}
 	})
 }

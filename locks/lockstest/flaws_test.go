@@ -24,6 +24,7 @@ const (
 	neverRenews          flaw = "never-renews"
 	keepsTheLossQuiet    flaw = "keeps-the-loss-quiet"
 	fenceStandsStill     flaw = "fence-stands-still"
+	forgetsItsFences     flaw = "forgets-its-fences"
 	waitsForItself       flaw = "waits-for-itself"
 	blamesAnother        flaw = "blames-another"
 	mumblesOutages       flaw = "mumbles-outages"
@@ -33,6 +34,7 @@ const (
 	readsEarly         flaw = "reads-early"
 	releasesEarly      flaw = "releases-early"
 	writesWithoutFence flaw = "writes-without-fence"
+	keepsQuietAfterAll flaw = "keeps-quiet-after-all" // that the lock was lost before its release
 	sellsAir           flaw = "sells-air"
 	forgetsToRelease   flaw = "forgets-to-release"
 

@@ -157,7 +157,7 @@ func (l *deskLock) held(what string, a Ask) error {
 
 // Clear wipes the grant of a key.
 func (s *shop) Clear(_ context.Context, key string) error {
-	return s.desk.Call("Desk.Release", Ask{Key: key, Anyway: true}, &Answer{})
+	return s.desk.Call("Desk.Release", Ask{Key: key, Anyway: true, Forget: s.flaw == forgetsItsFences}, &Answer{})
 }
 
 func (s *shop) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -171,7 +171,12 @@ func (s *shop) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err 
 		return r, err
 	}
 	if s.flaw != forgetsToRelease {
-		defer func() { _ = h.Release(ctx) }()
+		defer func() {
+			r.Fence = h.Fence()
+			if h.Release(ctx) != nil && s.flaw != keepsQuietAfterAll {
+				r.Warning = "the lock was lost"
+			}
+		}()
 	}
 	item, err := s.read(o)
 	if err != nil {

@@ -39,6 +39,9 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
+		if stock.Beaten(err) { // undone: somebody is at the row, as a holder would be
+			err = nil
+		}
 		if err != nil || ctx.Err() != nil {
 			// The answer is lost, or nobody wants it; the grant may be there.
 			clean, cancel := locks.CleanUp(ctx)

@@ -39,6 +39,7 @@ type redisLock struct {
 	client                         redis.UniversalClient
 	lease                          time.Duration
 	signals                        *signals
+	rivals                         rivals
 	acquire, renew, release, raise *redis.Script
 }
 
@@ -56,8 +57,8 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 	}
 	_, _, channel := redisNames(r.Key)
 	began, token := time.Now(), locks.Token(r.Owner)
-	if r.Wait > 0 {
-		l.signals.yield(ctx, channel)
+	if err := l.yield(ctx, r, channel, began); err != nil {
+		return nil, err
 	}
 	for {
 		heard, asked := l.signals.heard(channel), time.Now()
@@ -69,9 +70,9 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 			return nil, l.fail(ctx, r, token, err)
 		}
 		if fence > 0 {
+			l.rivals.granted(channel)
 			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
-		l.signals.met(channel, true)
 		// A release wakes us. An expiry says nothing, so sleep no longer than
 		// the lock can live; one without expiry is a stranger's: wait for its release.
 		if busy < 0 {
@@ -104,7 +105,7 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_ = l.unlock(clean, r.Key, token)
+	_ = l.unlock(clean, r, token)
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
@@ -122,14 +123,30 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 			fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
 			return fence, held(fence, err)
 		},
-		Release: func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) },
+		Release: func(ctx context.Context) error { return l.unlock(ctx, r, token) },
 	}
 }
 
-func (l *redisLock) unlock(ctx context.Context, key, token string) error {
-	lock, _, channel := redisNames(key)
-	l.signals.releasing(channel)
-	return held(l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64())
+// unlock releases, and tells the waiters unless the next task of this process
+// follows at once.
+func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string) error {
+	lock, _, channel := redisNames(r.Key)
+	next, heard := r.Next != nil && r.Next(), l.signals.heard(channel)
+	tell := 1
+	if l.rivals.goOn(channel, next, func() { l.client.Publish(context.WithoutCancel(ctx), channel, "0") }) {
+		tell = 0
+	}
+	told, err := l.release.Run(ctx, l.client, []string{lock, channel}, token, tell).Int64()
+	if err != nil {
+		return err
+	}
+	if tell == 1 {
+		l.rivals.told(channel, told > 1, next, heard) // one of those told is this process
+	}
+	if told < 0 {
+		return locks.ErrNotHeld
+	}
+	return nil
 }
 
 // held reads a script's answer: 0 is "not ours".

@@ -8,10 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// courtesy is how long a process that has just released holds back for others:
-// long enough for them to hear of the release and to take the lock.
-const courtesy = 2 * time.Millisecond
-
 // linger is how long a subscription outlives its last waiter: under load the
 // next one comes within a millisecond.
 const linger = 5 * time.Second
@@ -35,8 +31,6 @@ type subscription struct {
 	changed chan struct{} // closed at the next message
 	waiters int
 	unused  *time.Timer
-	rivals  bool   // another process wants the lock, as far as we know
-	theirs  uint64 // once this many were heard, the rivals have had their turn
 }
 
 func newSignals(c redis.UniversalClient) *signals {
@@ -76,51 +70,6 @@ func (s *signals) listen(channel string, count uint64) (wake <-chan struct{}, le
 		wake = past
 	}
 	return wake, func() { s.leave(channel, sub) }
-}
-
-// met notes whether another process was seen to want the lock.
-func (s *signals) met(channel string, rivals bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sub := s.subs[channel]; sub != nil {
-		sub.rivals = rivals
-	}
-}
-
-// releasing notes that the next message will be of our own release, and that
-// the one after it, if there are rivals, will be of theirs.
-func (s *signals) releasing(channel string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sub := s.subs[channel]; sub != nil && sub.rivals {
-		sub.theirs = sub.heard + 2
-	}
-}
-
-// yield lets the rivals go first after our own release, for no longer than
-// courtesy. Without it the process that released is always the first to ask
-// again: the others would try in vain, and their waiters starve.
-func (s *signals) yield(ctx context.Context, channel string) {
-	timer := time.NewTimer(courtesy)
-	defer timer.Stop()
-	for {
-		s.mu.Lock()
-		sub := s.subs[channel]
-		if sub == nil || sub.heard >= sub.theirs {
-			s.mu.Unlock()
-			return
-		}
-		changed := sub.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-timer.C:
-			s.met(channel, false)
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // subscribe asks for the channel; the answer comes as a message.

@@ -35,7 +35,7 @@ func (l *zkLock) create(ctx context.Context, dir, guid string) (string, error) {
 }
 
 func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, error) {
-	session, answered := l.session.SessionID(), make(chan struct{})
+	answered := make(chan struct{})
 	node, err := do(ctx, func() (string, error) {
 		defer close(answered)
 		return l.session.Create(dir+"/"+prefixOf(guid), nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
@@ -46,7 +46,7 @@ func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, erro
 	go func() {
 		// Not before the driver is done with it: it may still send the request.
 		<-answered
-		l.forget(ctx, dir, guid, session)
+		l.forget(ctx, dir, guid, l.session.SessionID())
 	}()
 	return "", err
 }

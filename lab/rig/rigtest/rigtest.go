@@ -92,7 +92,7 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 func Build(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "oversell")
-	if err := rig.Build(tb.Context(), path); err != nil {
+	if err := rig.Build(path); err != nil {
 		tb.Fatal(err)
 	}
 	return path

@@ -1,0 +1,196 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/locks/lockstest"
+	"oversell/stock"
+)
+
+// row is a row of db_lock.
+type row struct {
+	Owner     *string
+	Epoch     int64
+	ExpiresIn float64 // seconds, by the database's clock
+}
+
+func rowOf(t *testing.T, db *gorm.DB, key string) (got row) {
+	t.Helper()
+	if err := db.Raw("SELECT owner, epoch, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) / 1e6 AS expires_in "+
+		"FROM db_lock WHERE lock_name = ?", key).Scan(&got).Error; err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestRow: one row per key, whose epoch counts the grants and whose expiry is the
+// database's.
+func TestRow(t *testing.T) {
+	db := database(t, "")
+	l, key := DBRow(db, time.Minute), newKey()
+	for epoch := int64(1); epoch <= 3; epoch++ {
+		h := acquire(t, l, request(key, "owner", 0, 10*time.Second))
+		got := rowOf(t, db, key)
+		if h.Fence() != epoch || got.Epoch != epoch || got.Owner == nil || got.ExpiresIn <= 0 || got.ExpiresIn > 10 {
+			t.Errorf("grant %d: fence %d, row %+v", epoch, h.Fence(), got)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowOf(t, db, key); got.Owner != nil || got.Epoch != epoch {
+			t.Errorf("after the release: %+v", got)
+		}
+	}
+}
+
+// TestTakeOver: an expired row is taken over as it is; its old owner can neither
+// renew nor release it, not even while nobody else has it.
+func TestTakeOver(t *testing.T) {
+	db := database(t, "")
+	l, key := &dbRow{db, time.Minute}, newKey()
+	if epoch, err := l.take(t.Context(), key, "old", time.Hour); err != nil || epoch != 1 {
+		t.Fatalf("epoch %d, %v", epoch, err)
+	}
+	if epoch, err := l.take(t.Context(), key, "new", time.Minute); err != nil || epoch != 0 {
+		t.Fatalf("a rival got epoch %d, %v", epoch, err)
+	}
+	expire(t, db, key)
+	if err := l.renew(t.Context(), key, "old", time.Hour); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("renewed after its end: %v", err)
+	}
+	if err := l.release(t.Context(), key, "old"); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released after its end: %v", err)
+	}
+	if epoch, err := l.take(t.Context(), key, "new", time.Minute); err != nil || epoch != 2 {
+		t.Fatalf("taken over with epoch %d, %v", epoch, err)
+	}
+	for _, err := range []error{l.renew(t.Context(), key, "old", time.Hour), l.release(t.Context(), key, "old")} {
+		if !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("by the old owner, while the new one holds it: %v", err)
+		}
+	}
+	if got := rowOf(t, db, key); got.Owner == nil || *got.Owner != "new" || got.ExpiresIn > 60 {
+		t.Errorf("the new owner's row: %+v", got)
+	}
+}
+
+func expire(t *testing.T, db *gorm.DB, key string) {
+	t.Helper()
+	if err := db.Exec("UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) WHERE lock_name = ?", key).Error; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFirstGrant: many meet at a key that has no row yet. One row is made, one of
+// them gets it, and nobody deadlocks.
+func TestFirstGrant(t *testing.T) {
+	db := database(t, "")
+	for range 20 {
+		key := newKey()
+		granted := make(chan int64, 8)
+		var rivals sync.WaitGroup
+		for i := range 8 {
+			rivals.Go(func() {
+				epoch, err := (&dbRow{db, time.Minute}).take(t.Context(), key, string(rune('a'+i)), time.Minute)
+				if err != nil {
+					t.Error(err)
+				}
+				if epoch > 0 {
+					granted <- epoch
+				}
+			})
+		}
+		rivals.Wait()
+		if len(granted) != 1 || <-granted != 1 {
+			t.Fatalf("%d were granted a key that is new", len(granted))
+		}
+	}
+}
+
+// TestLateStatement: the UPDATE of a caller that hung up overtakes nobody: where
+// it runs late, its grant is taken back.
+func TestLateStatement(t *testing.T) {
+	server, err := servers.Server("mysql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := lockstest.NewLine(t.Context(), server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = line.Close() })
+	l, key := DBRow(database(t, line.Addr()), time.Minute), newKey()
+	held, free := line.HoldNext("UPDATE db_lock")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(ctx, request(key, "late", time.Minute, time.Minute))
+		done <- err
+	}()
+	<-held
+	cancel()
+	select {
+	case err := <-done: // it does not wait for the answer: its clean-up is over
+		done <- err
+	case <-time.After(300 * time.Millisecond):
+	}
+	free()
+	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+	}
+	acquire(t, DBRow(database(t, ""), time.Minute), request(key, "next", 20*time.Second, 0))
+}
+
+// TestJanitor frees what has expired, and only that; the epochs stay.
+func TestJanitor(t *testing.T) {
+	db := database(t, "")
+	l, dead, living := &dbRow{db, time.Minute}, newKey(), newKey()
+	for _, key := range []string{dead, living} {
+		if _, err := l.take(t.Context(), key, "owner", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expire(t, db, dead)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		Janitor(ctx, db, 10*time.Millisecond)
+	}()
+	soon(t, "the dead row is freed", func() bool { return rowOf(t, db, dead).Owner == nil })
+	cancel()
+	<-gone
+	if got := rowOf(t, db, living); got.Owner == nil || got.Epoch != 1 {
+		t.Errorf("the living row: %+v", got)
+	}
+	if got := rowOf(t, db, dead); got.Epoch != 1 {
+		t.Errorf("the dead row: %+v", got)
+	}
+	if epoch, err := l.take(t.Context(), dead, "next", time.Minute); err != nil || epoch != 2 {
+		t.Errorf("the grant after the janitor: epoch %d, %v", epoch, err)
+	}
+}
+
+// TestRowLocked: somebody looks at the row FOR UPDATE for a while. That is a
+// rival, no outage.
+func TestRowLocked(t *testing.T) {
+	db := database(t, "")
+	l, key := DBRow(db, time.Minute), newKey()
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unlock := lockRowOf(t, db, "SELECT owner FROM db_lock WHERE lock_name = ? FOR UPDATE", key)
+	time.AfterFunc(2500*time.Millisecond, unlock) // InnoDB gives a statement 2 s (stock.Open), then it says 1205
+	h, err := l.Acquire(t.Context(), request(key, "waiter", 20*time.Second, 0))
+	if err != nil {
+		t.Fatalf("while the row was locked by a statement: %v (unavailable: %v)", err, errors.Is(err, stock.ErrUnavailable))
+	}
+	_ = h.Release(t.Context())
+}

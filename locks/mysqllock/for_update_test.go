@@ -1,0 +1,73 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestForUpdateWaiters: the one whose wait is over and the one who hangs up are
+// told apart, took nothing, and keep nobody out.
+func TestForUpdateWaiters(t *testing.T) {
+	db := database(t, "")
+	s, product := ForUpdate(db), newProduct(t, db, 5)
+	unlock := lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
+	began := time.Now()
+	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "impatient", Wait: 300 * time.Millisecond})
+	if took := time.Since(began); !errors.Is(err, locks.ErrNotAcquired) || took < 300*time.Millisecond {
+		t.Errorf("a wait of 300ms ended after %v with %v", took, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
+	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that hung up: %v", err)
+	}
+	_, err = s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "one look"})
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("one look at a locked row: %v", err)
+	}
+	unlock()
+	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: 20 * time.Second})
+	if err != nil || r.Remaining != 4 {
+		t.Errorf("after them: %+v, %v", r, err)
+	}
+}
+
+// TestForUpdateOutlastsInnoDB: a wait is as long as the order says, though InnoDB
+// gives up a statement after 2 s (stock.Open).
+func TestForUpdateOutlastsInnoDB(t *testing.T) {
+	db := database(t, "")
+	s, product := ForUpdate(db), newProduct(t, db, 5)
+	time.AfterFunc(2500*time.Millisecond, lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product))
+	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "patient", Wait: 20 * time.Second})
+	if err != nil || r.Remaining != 4 || r.Retries == 0 {
+		t.Errorf("%+v, %v; want a sale after a retry", r, err)
+	}
+}
+
+// TestVersionGivesUp: beaten until its wait was over, it says so, and how often.
+func TestVersionGivesUp(t *testing.T) {
+	db := database(t, "")
+	s, product := Version(db), newProduct(t, db, 5)
+	// A rival that is always faster: it writes between each read and the write.
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step == locks.Read {
+			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	r, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "unlucky", Wait: 300 * time.Millisecond})
+	if !errors.Is(err, stock.ErrConflict) || r.Retries < 2 {
+		t.Errorf("%d retries, %v; want %v", r.Retries, err, stock.ErrConflict)
+	}
+	item, err := stock.NewLedger(db).Read(t.Context(), product)
+	if err != nil || item.Count != 5 {
+		t.Errorf("%d left, %v", item.Count, err)
+	}
+}

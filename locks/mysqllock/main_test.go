@@ -1,0 +1,103 @@
+package mysqllock
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+var servers *rig.Rig
+
+func TestMain(m *testing.M) {
+	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
+}
+
+// database is a pool on the migrated database at that address, or at the rig's.
+func database(t *testing.T, addr string) *gorm.DB {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addr != "" {
+		cfg.Addr = addr
+	}
+	db, err := stock.Open(cfg.FormatDSN(), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// newProduct puts so many pieces of a new product into the stock.
+func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
+	t.Helper()
+	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: count}
+	if err := db.Create(&item).Error; err != nil {
+		t.Fatal(err)
+	}
+	return item.ID
+}
+
+// lockRowOf begins a transaction with a locking read, and ends it when called.
+func lockRowOf(t *testing.T, db *gorm.DB, query string, id any) (unlock func()) {
+	t.Helper()
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := pool.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if _, err := tx.ExecContext(t.Context(), query, id); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() }
+}
+
+// newKey is a key that no other test uses.
+func newKey() string { return "stock:" + uuid.NewString() }
+
+func request(key, owner string, wait, lease time.Duration) locks.Request {
+	return locks.Request{Key: key, Owner: owner, Wait: wait, Lease: lease}
+}
+
+func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Hold {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Release(context.Background()) })
+	return h
+}
+
+// soon returns when what is true, and fails when it never is.
+func soon(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

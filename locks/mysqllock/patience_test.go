@@ -1,0 +1,50 @@
+package mysqllock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMeanPause(t *testing.T) {
+	for _, test := range []struct{ left, wait, want time.Duration }{
+		{10 * time.Second, 10 * time.Second, longestPause},
+		{0, 10 * time.Second, shortestPause},
+		{5 * time.Second, 10 * time.Second, (longestPause + shortestPause) / 2},
+		{0, 0, shortestPause},
+	} {
+		if got := meanPause(test.left, test.wait); got != test.want {
+			t.Errorf("with %v left of %v: %v, want %v", test.left, test.wait, got, test.want)
+		}
+	}
+}
+
+// TestPatience: there are attempts until the wait is over, and none after it.
+func TestPatience(t *testing.T) {
+	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			began, p, attempts := time.Now(), newPatience(wait), 1
+			for p.pause(t.Context()) {
+				attempts++
+			}
+			if took := time.Since(began); took > wait {
+				t.Errorf("a patience of %v lasted %v", wait, took)
+			}
+			if wait >= time.Second && (attempts < int(wait/longestPause) || attempts > int(wait/shortestPause)) {
+				t.Errorf("%d attempts in %v", attempts, wait)
+			}
+		})
+	}
+}
+
+func TestPatienceOfTheDead(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := newPatience(time.Hour)
+	for range 100 { // the pause is random, and may be 0
+		if p.pause(ctx) {
+			t.Fatal("an attempt more for a caller that is gone")
+		}
+	}
+}

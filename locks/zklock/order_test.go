@@ -1,0 +1,66 @@
+package zklock
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestSequence(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		want int32
+		ok   bool
+	}{
+		{"_c_8f7d3c5a-lock-0000000007", 7, true},
+		{"_c_8f7d3c5a-lock-2147483647", math.MaxInt32, true},
+		{"_c_8f7d3c5a-lock--2147483648", math.MinInt32, true}, // the counter has wrapped
+		{"_c_8f7d3c5a-lock--0000000005", -5, true},
+		{"_c_8f7d3c5a-lock-", 0, false},
+		{"_c_8f7d3c5a-lock-12x", 0, false},
+		{"_c_8f7d3c5a-lock-2147483648", 0, false}, // no sequence of ZooKeeper's
+		{"_c_8f7d3c5a-READ-0000000007", 0, false}, // Curator's read-write lock
+		{"0000000007", 0, false},
+		{"", 0, false},
+	} {
+		if got, ok := sequence(test.name); ok != test.ok || ok && got != test.want {
+			t.Errorf("%q: %d, %v; want %d, %v", test.name, got, ok, test.want, test.ok)
+		}
+	}
+}
+
+// TestInOrder: by the sequence, not by the GUID; over the wrap; no strangers.
+func TestInOrder(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		names, want []string
+	}{
+		{
+			"by sequence",
+			[]string{"_c_a-lock-0000000012", "_c_z-lock-0000000003", "_c_m-lock-0000000005"},
+			[]string{"_c_z-lock-0000000003", "_c_m-lock-0000000005", "_c_a-lock-0000000012"},
+		},
+		{
+			"over the wrap",
+			[]string{"_c_a-lock--2147483648", "_c_b-lock-2147483646", "_c_c-lock--2147483647", "_c_d-lock-2147483647"},
+			[]string{"_c_b-lock-2147483646", "_c_d-lock-2147483647", "_c_a-lock--2147483648", "_c_c-lock--2147483647"},
+		},
+		{
+			"from below zero to above it",
+			[]string{"_c_a-lock-0000000000", "_c_b-lock--0000000001"},
+			[]string{"_c_b-lock--0000000001", "_c_a-lock-0000000000"},
+		},
+		{
+			"strangers are left out",
+			[]string{"config", "_c_a-READ-0000000001", "_c_b-lock-0000000002", "x-lock-abc", "_c_b-lock-"},
+			[]string{"_c_b-lock-0000000002"},
+		},
+		{"nobody", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := inOrder(test.names); !slices.Equal(got, test.want) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestNode: it is named as Curator names it, ephemeral, and its transaction is
+// the fence.
+func TestNode(t *testing.T) {
+	s, key := session(t, server(), 10*time.Second), newKey()
+	r := request(key, "owner", 0) // at once, though the session is not yet there
+	r.Fenced = true
+	h := acquire(t, ZK(s), r)
+	names, _ := nodes(t, s, key)
+	if len(names) != 1 || !regexp.MustCompile(`^_c_[0-9a-f-]{36}-lock-\d{10}$`).MatchString(names[0]) {
+		t.Fatalf("the key's nodes: %v", names)
+	}
+	_, stat, err := s.Exists(root + key + "/" + names[0])
+	if err != nil || stat.EphemeralOwner != s.SessionID() || stat.Czxid != h.Fence() || h.Fence() == 0 {
+		t.Errorf("owner %d (we are %d), fence %d, transaction %d: %v", stat.EphemeralOwner, s.SessionID(), h.Fence(), stat.Czxid, err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if names, _ := nodes(t, s, key); len(names) != 0 {
+		t.Errorf("after the release: %v", names)
+	}
+}
+
+// TestStrangers: nodes of others in the key's folder keep nobody out.
+func TestStrangers(t *testing.T) {
+	s, key := session(t, server(), 10*time.Second), newKey()
+	if err := s.mkdir(t.Context(), root+key); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config", "_c_x-READ-0000000000", "x-lock-abc"} {
+		if _, err := s.Create(root+key+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acquire(t, ZK(s), request(key, "owner", 0))
+}
+
+// TestNoServer: what can't be reached is named, soon.
+func TestNoServer(t *testing.T) {
+	line := wire(t)
+	line.Cut(true)
+	s := session(t, line.Addr(), 2*time.Second)
+	for _, wait := range []time.Duration{0, time.Second} {
+		_, err := ZK(s).Acquire(t.Context(), request(newKey(), "owner", wait))
+		var down *stock.Unavailable
+		if !errors.As(err, &down) || down.Backend != "zookeeper" {
+			t.Errorf("with a wait of %v: %v", wait, err)
+		}
+	}
+	line.Cut(false)
+	l, key := ZK(s), newKey()
+	soon(t, "the server is back", func() bool {
+		h, err := l.Acquire(t.Context(), request(key, "owner", 0))
+		if err != nil && !errors.Is(err, stock.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil && h.Release(t.Context()) == nil
+	})
+}
+
+// TestLateNode: a caller hangs up while its node is on the way. The node comes,
+// is found by its GUID, and goes.
+func TestLateNode(t *testing.T) {
+	line := wire(t)
+	s, other, key := session(t, line.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+	l := ZK(s)
+	if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // the folder is there
+		t.Fatal(err)
+	}
+	_, before := nodes(t, other, key)
+	held, free := line.HoldNext("-lock-")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(ctx, request(key, "late", time.Minute))
+		done <- err
+	}()
+	<-held
+	cancel()
+	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+	}
+	free()
+	soon(t, "the late node has come and gone", func() bool {
+		names, changes := nodes(t, other, key)
+		return changes == before+2 && len(names) == 0
+	})
+	acquire(t, ZK(other), request(key, "next", 0))
+}
+
+// TestShortCut: the connection is cut for less than the session lives. The hold
+// is not trusted any more from that moment, but its node is ours to delete.
+func TestShortCut(t *testing.T) {
+	line := wire(t)
+	s, other, key := session(t, line.Addr(), 30*time.Second), session(t, server(), 20*time.Second), newKey()
+	h := acquire(t, ZK(s), request(key, "owner", 0))
+	line.Cut(true)
+	<-h.Context().Done()
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
+	}
+	if names, _ := nodes(t, other, key); len(names) != 1 {
+		t.Errorf("the node must outlive the connection: %v", names)
+	}
+	line.Cut(false)
+	if err := h.Release(t.Context()); err != nil {
+		t.Errorf("released in the same session: %v", err)
+	}
+	acquire(t, ZK(other), request(key, "next", 0))
+}
+
+// TestReleaseDuringCut: a release that can't reach the server says so, and is
+// done later.
+func TestReleaseDuringCut(t *testing.T) {
+	line := wire(t)
+	s, other, key := session(t, line.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
+	h := acquire(t, ZK(s), request(key, "owner", 0))
+	line.Cut(true)
+	if err := h.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released with the server out of reach: %v", err)
+	}
+	line.Cut(false)
+	acquire(t, ZK(other), request(key, "next", 30*time.Second))
+}
+
+// TestExpiredSession: the connection is cut for longer than the session lives.
+// The holder has lost the lock, the waiter takes a fresh place or gives up, and
+// the next ones get a new session.
+func TestExpiredSession(t *testing.T) {
+	line := wire(t)
+	s, other := session(t, line.Addr(), 2*time.Second), session(t, server(), 20*time.Second)
+	mine, theirs := newKey(), newKey()
+	l := ZK(s)
+	h := acquire(t, l, request(mine, "holder", 0))
+	rival := acquire(t, ZK(other), request(theirs, "rival", 0))
+	waiting := make(chan error, 1)
+	go func() {
+		w, err := l.Acquire(t.Context(), request(theirs, "waiter", time.Minute))
+		if err == nil {
+			err = w.Release(t.Context())
+		}
+		waiting <- err
+	}()
+	soon(t, "the waiter stands in the line", func() bool {
+		names, _ := nodes(t, other, theirs)
+		return len(names) == 2
+	})
+	line.Cut(true)
+	acquire(t, ZK(other), request(mine, "successor", 30*time.Second))
+	soon(t, "the waiter's node is gone", func() bool {
+		names, _ := nodes(t, other, theirs)
+		return len(names) == 1
+	})
+	line.Cut(false)
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the holder: %v, want %v", err, locks.ErrLost)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the release of the lost lock: %v, want %v", err, locks.ErrNotHeld)
+	}
+	if err := rival.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// It has found a new session in time, or was told that there is none.
+	if err := <-waiting; err != nil && !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("the waiter: %v", err)
+	}
+	acquire(t, ZK(other), request(theirs, "next", 30*time.Second))
+	acquire(t, l, request(newKey(), "again", 30*time.Second))
+}
+
+// TestTrustOfOldSessions: a hold is not saved by the session that came after its own.
+func TestTrustOfOldSessions(t *testing.T) {
+	line := wire(t)
+	s, key := session(t, line.Addr(), 20*time.Second), newKey()
+	h := acquire(t, ZK(s), request(key, "owner", 0))
+	line.Cut(true)
+	<-h.Context().Done()
+	line.Cut(false)
+	soon(t, "a connection again", func() bool { return s.Alive().Err() == nil })
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the hold of before the cut: %v, want %v", err, locks.ErrLost)
+	}
+}
