@@ -31,7 +31,7 @@ type Request struct {
 	Fenced bool
 	// Next reports whether another task of this process waits behind this one.
 	// Queue sets it; nil is nobody.
-	Next func() bool
+	Next func() bool `json:"-"`
 }
 
 // Token names one grant of an owner: a backend that finds it knows which grant

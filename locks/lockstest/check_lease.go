@@ -63,7 +63,7 @@ func wakesUp(ctx context.Context, s *Subject, h held) error {
 
 // noExpiry holds for longer than any lease.
 func noExpiry(ctx context.Context, s *Subject) error {
-	all, err := s.brisk(ctx, 2)
+	all, err := s.briskPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func noExpiry(ctx context.Context, s *Subject) error {
 
 // renewal holds for more than three leases.
 func renewal(ctx context.Context, s *Subject) error {
-	all, err := s.brisk(ctx, 2)
+	all, err := s.briskPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Subject) stays(ctx context.Context, h held, rival peer, key string, lon
 
 // noRenewal sees the hold end, for the holder and for its rival.
 func noRenewal(ctx context.Context, s *Subject) error {
-	all, err := s.brisk(ctx, 2)
+	all, err := s.briskPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (s *Subject) afterLease(ctx context.Context, p peer, key string) error {
 
 // lossNotice wipes the lock behind its holder's back.
 func lossNotice(ctx context.Context, s *Subject) error {
-	all, err := s.brisk(ctx, 2)
+	all, err := s.briskPair(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // timeOut waits for a held key for a moment, and for longer than a lease lasts:
 // the wait and the lease are two clocks.
 func timeOut(ctx context.Context, s *Subject) error {
-	all, err := s.brisk(ctx, 2)
+	all, err := s.briskPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Subject) churned(ctx context.Context, all []peer, key string, rounds in
 	for i, p := range all {
 		c := command{
 			Do: doChurn, Strategy: s.Card.ID, Request: waiting(s.long(key, fmt.Sprintf("cut-off-%d", i)), s.Crew.Long),
-			Rounds: rounds, Wait: churnWithin, Seed: seed*10 + uint64(i), //nolint:gosec // i is small
+			Rounds: rounds, Wait: churnWithin, Seed: seed*10 + uint64(i),
 		}
 		sent, err := p.send(c)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 func is(what string, got error, want ...error) error {
 	for _, w := range want {
 		if !errors.Is(got, w) {
-			return fmt.Errorf("%s: want %q, got %w", what, w, orNil(got))
+			return fmt.Errorf("%s: want %q, got %v", what, w, orNil(got)) //nolint:errorlint // what was got is not what is reported
 		}
 	}
 	return nil

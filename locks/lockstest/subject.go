@@ -53,12 +53,12 @@ func (s *Subject) peers(ctx context.Context, n int) ([]peer, error) {
 	return s.gather(ctx, n, s.Crew.Long)
 }
 
-// brisk is peers whose leases are short, also where a request can't say so.
-func (s *Subject) brisk(ctx context.Context, n int) ([]peer, error) {
+// briskPair is two peers whose leases are short, also where a request can't say so.
+func (s *Subject) briskPair(ctx context.Context) ([]peer, error) {
 	if s.Card.LeasePerRequest {
-		return s.peers(ctx, n)
+		return s.peers(ctx, 2)
 	}
-	return s.gather(ctx, n, s.Lease)
+	return s.gather(ctx, 2, s.Lease)
 }
 
 func (s *Subject) gather(ctx context.Context, n int, lease time.Duration) ([]peer, error) {

@@ -111,7 +111,7 @@ func (w *worker) do(ctx context.Context, c command) reply {
 	case doStorm:
 		return storm(ctx, c, s)
 	case doClear:
-		return clear(ctx, c, s)
+		return wipe(ctx, c, s)
 	}
 	l, ok := s.(locks.Locker)
 	if !ok {
@@ -179,7 +179,7 @@ func (w *worker) ofHold(ctx context.Context, c command) reply {
 	}
 }
 
-func clear(ctx context.Context, c command, s locks.Strategy) reply {
+func wipe(ctx context.Context, c command, s locks.Strategy) reply {
 	cleaner, ok := s.(locks.Cleaner)
 	if !ok {
 		return reply{Fault: faultOf(errors.New("its state can't be cleared"))}

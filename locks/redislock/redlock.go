@@ -159,7 +159,7 @@ func unreachable(err error) int {
 
 // count adds up what each of the errors that redsync has joined stands for.
 func count(err error, each func(error) int) int {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree of a join is walked, not searched
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return each(err)
 	}
