@@ -36,7 +36,8 @@ func labCommand() *cobra.Command {
 		Short: "bring up the whole lab on this machine, until Ctrl-C",
 		Long: `Starts MySQL or MariaDB, five Redis, ZooKeeper, nginx and the replicas as child
 processes on loopback, prints their addresses, and waits. Ctrl-C, or SIGTERM, ends it.
-However it ends, nothing of it is left: no process, no port, no file but that of --json.
+However it ends, nothing of it is left: no process, no port, no file but that of --json,
+which appears in one step when all is ready.
 
 nginx takes port 8080 and the replicas 8000, 8100, 8200 where these are free, and any
 free port otherwise; the other servers always take any free port. So labs may run side

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// The checks wait for leases more than they compute.
-	if err := flag.Set("test.parallel", "10"); err != nil {
+	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -14,8 +14,9 @@ import (
 
 // deskLock is a locker at the desk. Sound, or with one flaw.
 type deskLock struct {
-	desk *rpc.Client
-	flaw flaw
+	desk   *rpc.Client
+	flaw   flaw
+	ghosts atomic.Int32
 }
 
 // shop sells under a locker, from the desk's shelf. It is what locks.Guard is
@@ -29,7 +30,7 @@ type shop struct {
 
 // newShop returns the strategy with that flaw.
 func newShop(desk *rpc.Client, f flaw) locks.Strategy {
-	l := locks.Queue(&deskLock{desk, f})
+	l := locks.Queue(&deskLock{desk: desk, flaw: f})
 	switch f {
 	case waitsForItself:
 	case onlyNextDoor:
@@ -93,7 +94,7 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 		if got.OK {
 			return l.hold(ctx, r, a, got, asked), nil
 		}
-		if err := locks.Doze(ctx, r, began, 3*time.Millisecond); err != nil {
+		if err := locks.Doze(ctx, r, began, 5*time.Millisecond); err != nil {
 			if ctx.Err() != nil {
 				return nil, l.gone(ctx, r, a)
 			}
@@ -107,9 +108,11 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 func (l *deskLock) gone(ctx context.Context, r locks.Request, a Ask) error {
 	switch l.flaw {
 	case haunts:
-		later := r
-		later.Wait = time.Minute
-		go func() { _, _ = l.Acquire(context.WithoutCancel(ctx), later) }()
+		if l.ghosts.Add(1) <= 2 { // enough to be seen
+			later := r
+			later.Wait = 20 * time.Second
+			go func() { _, _ = l.Acquire(context.WithoutCancel(ctx), later) }()
+		}
 	case forgetsItsGrant:
 	case hidesTheCause:
 		_, _ = l.ask("Release", a)

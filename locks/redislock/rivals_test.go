@@ -1,0 +1,152 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oversell/locks"
+)
+
+// TestRun: how many grants in a row a process may take without telling others.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r rivals
+		untold := 0
+		tell := func() { untold++ }
+		if r.goOn("c", true, tell) {
+			t.Error("a release without a grant goes untold")
+		}
+		for i := 1; i < run; i++ {
+			r.granted("c")
+			if r.goOn("c", false, tell) {
+				t.Error("a release with nobody behind it goes untold")
+			}
+			if !r.goOn("c", true, tell) {
+				t.Errorf("grant %d of %d in a row is told", i, run)
+			}
+		}
+		r.granted("c")
+		if r.goOn("c", true, tell) {
+			t.Errorf("grant %d in a row is not told", run)
+		}
+		r.told("c", true, true, 7)
+		if got := r.holdBack("c"); got != 9 {
+			t.Errorf("then it holds back until message %d, want 9", got)
+		}
+		if got := r.holdBack("c"); got != 0 {
+			t.Errorf("it holds back twice, until %d", got)
+		}
+		// A run is short in time as well.
+		r.granted("c")
+		time.Sleep(runTime)
+		if r.goOn("c", true, tell) {
+			t.Errorf("a run of %v goes on", runTime)
+		}
+		// With nobody else told, or nobody behind us, there is nothing to hold back for.
+		for _, told := range [][2]bool{{false, true}, {true, false}} {
+			r.told("c", told[0], told[1], 7)
+			if got := r.holdBack("c"); got != 0 {
+				t.Errorf("told others: %v, somebody behind us: %v, and it holds back until %d", told[0], told[1], got)
+			}
+		}
+		if untold != 0 {
+			t.Errorf("the others were told %d times of releases whose successors came", untold)
+		}
+	})
+}
+
+// TestUntold: where the successor does not come after all, the others are told.
+func TestUntold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r rivals
+		told := make(chan time.Time, 1)
+		r.granted("c")
+		began := time.Now()
+		if !r.goOn("c", true, func() { told <- time.Now() }) {
+			t.Fatal("the first grant of a run is told")
+		}
+		if got := (<-told).Sub(began); got != courtesy {
+			t.Errorf("told after %v, want %v", got, courtesy)
+		}
+	})
+}
+
+// TestUntoldWaiter: a process releases without a message, for a task of its own
+// that has just gone. The waiter next door must not sleep for the whole lease.
+func TestUntoldWaiter(t *testing.T) {
+	here, there := Redis(one(t), time.Hour), Redis(one(t), time.Hour)
+	for round := range 50 {
+		key := newKey()
+		first := acquire(t, here, request(key, "first", 0, 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		var tasks sync.WaitGroup
+		tasks.Go(func() {
+			h, err := here.Acquire(ctx, request(key, "fickle", time.Minute, 0))
+			if err == nil {
+				err = h.Release(ctx)
+			}
+			if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
+				t.Error(err)
+			}
+		})
+		tasks.Go(func() {
+			h, err := there.Acquire(t.Context(), request(key, "next door", 20*time.Second, 0))
+			if err == nil {
+				err = h.Release(t.Context())
+			}
+			if err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+		})
+		time.Sleep(time.Duration(round%5) * time.Millisecond)
+		tasks.Go(cancel)
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		tasks.Wait()
+	}
+}
+
+// TestRivalsGetTheirTurn: one task in one process against ten in another.
+func TestRivalsGetTheirTurn(t *testing.T) {
+	many, few := Redis(one(t), time.Hour), Redis(one(t), time.Hour)
+	key := newKey()
+	var granted atomic.Int64 // to the many
+	ctx, cancel := context.WithCancel(t.Context())
+	var tasks sync.WaitGroup
+	for i := range 10 {
+		tasks.Go(func() {
+			for {
+				h, err := many.Acquire(ctx, request(key, fmt.Sprint(i), time.Minute, 0))
+				if err != nil {
+					return
+				}
+				granted.Add(1)
+				_ = h.Release(ctx)
+			}
+		})
+	}
+	const turns = 20
+	for range turns {
+		h, err := few.Acquire(t.Context(), request(key, "single", time.Minute, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := granted.Load()
+	cancel()
+	tasks.Wait()
+	t.Logf("%d grants to the ten tasks, %d to the single one", taken, turns)
+	if taken > turns*run*20 {
+		t.Errorf("%d grants to the ten tasks for %d to the single one", taken, turns)
+	}
+}
