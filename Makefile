@@ -67,9 +67,11 @@ bench: servers build ## the service against the same loop written straight on th
 	cd bench && $(GO) run .
 
 .PHONY: readme
-readme: ## put the table of the last demo into README.md
-	@awk '/<!-- demo -->/ {print; print "```"; while ((getline line < "results/demo.txt") > 0) print line; print "```"; skip=1} \
-	  /<!-- \/demo -->/ {skip=0} !skip' README.md > README.md.new && mv README.md.new README.md
+readme: servers build ## run the comparison, and put its result into README.md
+	@mkdir -p results
+	COLUMNS=100 bin/oversell run > results/readme.txt
+	@awk '/<!-- demo -->/ {print; print "```"; while ((getline line < "results/readme.txt") > 0) print line; print "```"; skip=1} \
+	  /<!-- \/demo -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
 
 .PHONY: clean
 clean: ## remove bin/ and results/

@@ -64,6 +64,9 @@ func (s *Subject) writesLate(ctx context.Context, fenced bool) (lost int, late, 
 	if err := sleeper.Wake(); err != nil {
 		return 0, nil, err
 	}
+	if successor != nil {
+		return 0, nil, fmt.Errorf("the sale of the successor, after the sleeper's lease: %w", successor)
+	}
 	if err := sale.resume(ctx); err != nil {
 		return 0, nil, err
 	}

@@ -2,10 +2,12 @@ package lockstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"oversell/locks"
+	"oversell/stock"
 )
 
 // timeOut waits for a held key for a moment, and for longer than a lease lasts:
@@ -43,26 +45,32 @@ func timeOut(ctx context.Context, s *Subject) error {
 	return rival.freeNow(ctx, key, "next")
 }
 
-// givesUp returns an error unless p waits for that long, and no longer.
+// givesUp returns an error unless p waits for that long, and no longer. Where the
+// backend was away for a moment it is asked again, as in acquire.
 func (s *Subject) givesUp(ctx context.Context, p peer, key string, wait time.Duration) error {
-	c, err := p.acquiring(waiting(s.long(key, "waiter"), wait))
-	if err != nil {
-		return err
-	}
-	r, err := c.wait(ctx)
-	if err != nil {
-		return err
-	}
 	what := fmt.Sprintf("a wait of %v for a held key", wait)
-	switch err := is(what, r.err(), locks.ErrNotAcquired); {
-	case err != nil:
-		return err
-	case r.Took < wait:
-		return fmt.Errorf("%s was over after %v", what, r.Took)
-	case r.Took > wait+s.Patience:
-		return fmt.Errorf("%s took %v", what, r.Took)
+	for began := time.Now(); ; settle(ctx) {
+		c, err := p.acquiring(waiting(s.long(key, "waiter"), wait))
+		if err != nil {
+			return err
+		}
+		r, err := c.wait(ctx)
+		if err != nil {
+			return err
+		}
+		err = is(what, r.err(), locks.ErrNotAcquired)
+		switch {
+		case errors.Is(r.err(), stock.ErrUnavailable) && time.Since(began) < s.Patience:
+			continue
+		case err != nil:
+			return err
+		case r.Took < wait:
+			return fmt.Errorf("%s was over after %v", what, r.Took)
+		case r.Took > wait+s.Patience:
+			return fmt.Errorf("%s took %v", what, r.Took)
+		}
+		return nil
 	}
-	return nil
 }
 
 // cancellation cancels waiters in the holder's process and in another one, and

@@ -43,8 +43,9 @@ func (l *Line) Addr() string { return l.listener.Addr().String() }
 func (l *Line) HoldNext(text string) (held <-chan struct{}, free func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.match, l.held, l.free = []byte(text), make(chan struct{}), make(chan struct{})
-	return l.held, sync.OnceFunc(func() { close(l.free) })
+	gate := make(chan struct{})
+	l.match, l.held, l.free = []byte(text), make(chan struct{}), gate
+	return l.held, sync.OnceFunc(func() { close(gate) })
 }
 
 // Cut ends every connection, and each new one at once, until it is called with false.

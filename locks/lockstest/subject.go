@@ -2,6 +2,7 @@ package lockstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,13 +124,20 @@ type held struct {
 	took  time.Duration // until it was granted
 }
 
-// acquire returns the hold, or the error of the locker.
+// acquire returns the hold, or the error of the locker. A backend that is away
+// for a moment, as a busy machine may make it seem, is asked again: outages have
+// a check of their own.
 func (p peer) acquire(ctx context.Context, r locks.Request) (held, error) {
-	c, err := p.acquiring(r)
-	if err != nil {
-		return held{}, err
+	for began := time.Now(); ; settle(ctx) {
+		c, err := p.acquiring(r)
+		if err != nil {
+			return held{}, err
+		}
+		h, err := p.granted(ctx, c)
+		if !errors.Is(err, stock.ErrUnavailable) || time.Since(began) > p.subject.Patience {
+			return h, err
+		}
 	}
-	return p.granted(ctx, c)
 }
 
 // acquiring asks, and does not wait for the grant.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -41,14 +42,9 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 	if lease == 0 {
 		lease = l.lease
 	}
-	began, token := time.Now(), locks.Token(r.Owner)
-	// One Mutex per acquisition: it is not made for two at once. With a value
-	// set, unlocking takes back also what a failed try left on some nodes.
-	mutex := l.redsync.NewMutex("redlock:"+r.Key,
-		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease))/float64(lease)), redsync.WithValue(token),
-		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
+	began := time.Now()
 	for {
-		asked := time.Now()
+		asked, mutex := time.Now(), l.newMutex(r, lease)
 		// What was begun ends: a SET whose caller hangs up may come after our clean-up.
 		trying, done := locks.CleanUp(ctx)
 		err := mutex.TryLockContext(trying)
@@ -60,15 +56,38 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		if err == nil {
 			return l.hold(ctx, r, mutex, lease, asked)
 		}
-		if down := unreachable(err); down > (len(l.nodes)-1)/2 {
+		if unreachable(err) > (len(l.nodes)-1)/2 {
 			_ = l.unlock(ctx, mutex)
-			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", down, len(l.nodes), err)}
+		}
+		if l.lacking(err, time.Since(began) >= r.Wait) {
+			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
 		}
 		// Random, so that rivals who split the masters don't meet again.
 		if err := locks.Doze(ctx, r, began, 2*time.Millisecond+rand.N(10*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}
+}
+
+// newMutex is for one try. The value is its own too: what comes late of a try that
+// was too slow, be it the grant or its undoing, must not meet the next one's.
+// With it set, unlocking takes back also what a failed try left on some nodes.
+func (l *redlock) newMutex(r locks.Request, lease time.Duration) *redsync.Mutex {
+	token := locks.Token(r.Owner)
+	return l.redsync.NewMutex("redlock:"+r.Key,
+		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease))/float64(lease)),
+		redsync.WithValue(token), redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
+}
+
+// lacking reports whether there is no majority of masters to ask. Those that
+// only were too slow are asked again while there is time: a machine under load
+// is no outage.
+func (l *redlock) lacking(err error, last bool) bool {
+	down := unreachable(err)
+	if !last {
+		down -= tooSlow(err)
+	}
+	return down > (len(l.nodes)-1)/2
 }
 
 // nodeTimeout is how long one master may take to answer: far less than the
@@ -151,6 +170,17 @@ func unreachable(err error) int {
 	return count(err, func(err error) int {
 		var down *redsync.RedisError
 		if errors.As(err, &down) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// tooSlow counts those of them that did not answer in time.
+func tooSlow(err error) int {
+	return count(err, func(err error) int {
+		var timeout net.Error
+		if unreachable(err) == 1 && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()) {
 			return 1
 		}
 		return 0

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
+	"oversell/locks/lockstest"
 	"oversell/stock"
 )
 
@@ -223,4 +225,87 @@ func TestLateRedlock(t *testing.T) {
 	key := newKey()
 	late(t, line, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
+}
+
+// TestSlowMajority: a majority answers too late, once. With a wait it is asked
+// again; without one it counts as away.
+func TestSlowMajority(t *testing.T) {
+	nodes, lines := lined(t, 3)
+	l := Redlock(nodes, time.Minute)
+	slow := func(key string) (free func()) {
+		var frees []func()
+		for _, line := range lines {
+			_, free := line.HoldNext("redlock:" + key)
+			frees = append(frees, free)
+		}
+		return func() {
+			for _, free := range frees {
+				free()
+			}
+		}
+	}
+	key := newKey()
+	free := slow(key)
+	if _, err := l.Acquire(t.Context(), request(key, "one look", 0, 0)); !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("one try, which is not answered in time: %v", err)
+	}
+	free()
+	key = newKey()
+	free = slow(key)
+	h, err := l.Acquire(t.Context(), request(key, "patient", 20*time.Second, 0))
+	if err != nil {
+		t.Fatalf("with time for another try: %v", err)
+	}
+	free() // the first try's SET comes now
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLateUndoing: a try was too slow and was undone, but its undoing comes only
+// when the next try has been granted. It is no business of that one.
+func TestLateUndoing(t *testing.T) {
+	nodes, lines := lined(t, 3)
+	l := Redlock(nodes, time.Minute)
+	if err := acquire(t, l, request(newKey(), "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
+		t.Fatal(err)
+	}
+	key := newKey()
+	var undoings sync.WaitGroup
+	granted := make(chan struct{})
+	for _, line := range lines {
+		setting, set := line.HoldNext("redlock:" + key)
+		undoings.Go(func() {
+			<-setting
+			undoing, undo := line.HoldNext("redlock:" + key)
+			<-undoing
+			set()
+			<-granted
+			undo()
+		})
+	}
+	// What the first try left must run out before the second can have it all.
+	h := acquire(t, l, request(key, "patient", 20*time.Second, 2*time.Second))
+	close(granted)
+	undoings.Wait()
+	time.Sleep(4 * time.Second) // two leases: it is renewed, or lost
+	if err := h.Check(); err != nil {
+		t.Errorf("after the undoing of the try before: %v", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// lined are the masters, the first n of them behind lines.
+func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Line) {
+	t.Helper()
+	nodes := masters(t, servers)
+	var lines []*lockstest.Line
+	for i := range n {
+		line := lineTo(t, servers.Addresses().Redis[i])
+		nodes[i] = client(t, "redis://"+line.Addr()+"/0")
+		lines = append(lines, line)
+	}
+	return nodes, lines
 }

@@ -15,7 +15,7 @@ import (
 // Nothing that the lock promises rests on it.
 const (
 	// run and runTime bound what a process takes in a row.
-	run     = 5
+	run     = 3
 	runTime = 20 * time.Millisecond
 	// courtesy is how long it then holds back at most, and how long a lock that
 	// was released without a message stays so when nobody takes it.
