@@ -108,6 +108,7 @@ func cancellation(ctx context.Context, s *Subject) error {
 	if err := went("its release", got.release(ctx)); err != nil {
 		return err
 	}
+	settle(ctx) // whatever still runs for those who went away has the lock by now
 	return s.deadOnArrival(ctx, all[1], all[0], key)
 }
 
@@ -157,6 +158,7 @@ func cleanUp(ctx context.Context, s *Subject) error {
 	if err := s.churned(ctx, all[:2], key, 60, 1); err != nil {
 		return fmt.Errorf("on a free key: %w", err)
 	}
+	settle(ctx) // as in cancellation
 	if err := all[2].free(ctx, key, "after-it"); err != nil {
 		return err
 	}
@@ -170,6 +172,7 @@ func cleanUp(ctx context.Context, s *Subject) error {
 	if err := went("the holder's release", h.release(ctx)); err != nil {
 		return err
 	}
+	settle(ctx)
 	return all[2].free(ctx, key, "after-it")
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -44,20 +43,20 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 	}
 	began := time.Now()
 	for {
-		asked, mutex := time.Now(), l.newMutex(r, lease)
+		asked, m := time.Now(), l.newMutex(r, lease)
 		// What was begun ends: a SET whose caller hangs up may come after our clean-up.
 		trying, done := locks.CleanUp(ctx)
-		err := mutex.TryLockContext(trying)
+		err := m.TryLockContext(trying)
 		done()
 		if ctx.Err() != nil {
-			_ = l.unlock(ctx, mutex)
+			_ = m.unlock(ctx)
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
 		if err == nil {
-			return l.hold(ctx, r, mutex, lease, asked)
+			return l.hold(ctx, r, m, lease, asked)
 		}
 		if unreachable(err) > (len(l.nodes)-1)/2 {
-			_ = l.unlock(ctx, mutex)
+			_ = m.unlock(ctx)
 		}
 		if l.lacking(err, time.Since(began) >= r.Wait) {
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
@@ -67,16 +66,6 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 			return nil, err
 		}
 	}
-}
-
-// newMutex is for one try. The value is its own too: what comes late of a try that
-// was too slow, be it the grant or its undoing, must not meet the next one's.
-// With it set, unlocking takes back also what a failed try left on some nodes.
-func (l *redlock) newMutex(r locks.Request, lease time.Duration) *redsync.Mutex {
-	token := locks.Token(r.Owner)
-	return l.redsync.NewMutex("redlock:"+r.Key,
-		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease))/float64(lease)),
-		redsync.WithValue(token), redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
 }
 
 // lacking reports whether there is no majority of masters to ask. Those that
@@ -90,29 +79,18 @@ func (l *redlock) lacking(err error, last bool) bool {
 	return down > (len(l.nodes)-1)/2
 }
 
-// nodeTimeout is how long one master may take to answer: far less than the
-// lease, or a single one that hangs would use it up.
-func nodeTimeout(lease time.Duration) time.Duration {
-	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
-}
-
 // hold begins the hold, and mints its fence where one is wanted.
-func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, lease time.Duration, asked time.Time) (*locks.Hold, error) {
+func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Hold, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
-		Renew: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, nodeTimeout(lease)) // redsync waits for all of them
-			defer cancel()
-			ok, err := m.ExtendContext(ctx)
-			return majority(ok, err, len(l.nodes))
-		},
+		Renew:   m.extend,
 		Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
-		Release: func(ctx context.Context) error { return l.unlock(ctx, m) },
+		Release: m.unlock,
 	}
 	if r.Fenced {
 		fence, err := l.fences.mint(ctx, r.Key, 0)
 		if err != nil {
-			_ = l.unlock(ctx, m)
+			_ = m.unlock(ctx)
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}
@@ -121,83 +99,6 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *redsync.Mutex, l
 		grant.Fence = fence
 	}
 	return locks.NewHold(ctx, grant), nil
-}
-
-// unlockTimeout bounds an unlock: a master that hangs must not hold up the next
-// holder. What stays behind on it runs out with its lease.
-const unlockTimeout = 500 * time.Millisecond
-
-// unlock asks every master, also those whose grant timed out: the answer may
-// have been late, and the key there.
-func (l *redlock) unlock(ctx context.Context, m *redsync.Mutex) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
-	defer cancel()
-	ok, err := m.UnlockContext(ctx)
-	return majority(ok, err, len(l.nodes))
-}
-
-// majority reads redsync's answer: the lock is not held where so many masters
-// say so that the others are no majority. Where it hangs on those that were
-// silent, nobody knows.
-func majority(ok bool, err error, nodes int) error {
-	switch {
-	case ok:
-		return nil
-	case err == nil || refusals(err) > (nodes-1)/2:
-		return locks.ErrNotHeld
-	default:
-		return err
-	}
-}
-
-// refusals counts the masters that have no such lock, or another one's.
-func refusals(err error) int {
-	return count(err, func(err error) int {
-		var taken *redsync.ErrTaken
-		var nodeTaken *redsync.ErrNodeTaken
-		switch {
-		case errors.As(err, &taken):
-			return len(taken.Nodes)
-		case errors.As(err, &nodeTaken) || errors.Is(err, redsync.ErrLockAlreadyExpired):
-			return 1
-		}
-		return 0
-	})
-}
-
-// unreachable counts the masters that gave no answer.
-func unreachable(err error) int {
-	return count(err, func(err error) int {
-		var down *redsync.RedisError
-		if errors.As(err, &down) {
-			return 1
-		}
-		return 0
-	})
-}
-
-// tooSlow counts those of them that did not answer in time.
-func tooSlow(err error) int {
-	return count(err, func(err error) int {
-		var timeout net.Error
-		if unreachable(err) == 1 && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()) {
-			return 1
-		}
-		return 0
-	})
-}
-
-// count adds up what each of the errors that redsync has joined stands for.
-func count(err error, each func(error) int) int {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return each(err)
-	}
-	n := 0
-	for _, e := range joined.Unwrap() {
-		n += count(e, each)
-	}
-	return n
 }
 
 // Clear removes the lock and the fences from every master.

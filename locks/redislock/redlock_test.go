@@ -193,8 +193,8 @@ func TestMinorityDies(t *testing.T) {
 	}
 }
 
-// TestMinorityHangs: masters that accept and never answer cost some time, but
-// neither the hold nor the lock.
+// TestMinorityHangs: masters that accept and never answer cost an acquisition
+// some time, but neither the hold nor the lock, and a release nothing.
 func TestMinorityHangs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -208,8 +208,12 @@ func TestMinorityHangs(t *testing.T) {
 			t.Fatalf("with a minority that hangs, after %v: %v", time.Since(began), err)
 		}
 	}
+	began := time.Now()
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if took := time.Since(began); took >= unlockTimeout {
+		t.Errorf("the release waited %v for masters that hang", took)
 	}
 	if err := acquire(t, l, request(key, "next", 20*time.Second, 0)).Release(context.Background()); err != nil {
 		t.Error(err)

@@ -2,6 +2,10 @@ package redislock
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +15,11 @@ import (
 // linger is how long a subscription outlives its last waiter: under load the
 // next one comes within a millisecond.
 const linger = 5 * time.Second
+
+const (
+	alive  = 5 * time.Second        // a connection silent for so long is asked whether it lives
+	redial = 100 * time.Millisecond // between two attempts to connect again
+)
 
 // signals turns messages on a channel into wake-ups: one connection for this
 // process, one subscription per channel however many wait for it.
@@ -100,14 +109,41 @@ func (s *signals) tell(pubsub *redis.PubSub, channel string) {
 	}
 }
 
+// receive hears until the client is closed. When the connection breaks,
+// everybody is woken: a release may be missed, or Redis be gone, and who tries
+// finds out. The client dials and subscribes again by itself.
 func (s *signals) receive(pubsub *redis.PubSub) {
-	for message := range pubsub.ChannelWithSubscriptions() {
+	ctx := context.Background()
+	for silent := false; ; {
+		message, err := pubsub.ReceiveTimeout(ctx, alive)
 		switch m := message.(type) {
 		case *redis.Message:
 			s.hear(m.Channel)
 		case *redis.Subscription:
 			s.hear(m.Channel)
 		}
+		var late net.Error
+		switch {
+		case err == nil:
+			silent = false
+		case errors.Is(err, redis.ErrClosed):
+			return
+		case errors.As(err, &late) && late.Timeout() && !silent:
+			silent = true
+			_ = pubsub.Ping(ctx) // an answer, or the next time-out, says whether the line is dead
+		default:
+			s.hearAll()
+			time.Sleep(redial)
+		}
+	}
+}
+
+func (s *signals) hearAll() {
+	s.mu.Lock()
+	channels := slices.Collect(maps.Keys(s.subs))
+	s.mu.Unlock()
+	for _, channel := range channels {
+		s.hear(channel)
 	}
 }
 

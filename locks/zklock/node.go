@@ -43,12 +43,26 @@ func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, erro
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		return node, err
 	}
+	l.takeBack(ctx, dir, guid, answered)
+	return "", err
+}
+
+// takeBack deletes a node that nobody waits for any more. It may not be there
+// yet: the driver may still send the request, until it has answered.
+func (l *zkLock) takeBack(ctx context.Context, dir, guid string, answered <-chan struct{}) {
+	clean, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	select {
+	case <-answered:
+		if l.session.empty(clean, dir, prefixOf(guid)) == nil {
+			return
+		}
+	case <-clean.Done():
+	}
 	go func() {
-		// Not before the driver is done with it: it may still send the request.
 		<-answered
 		l.forget(ctx, dir, guid, l.session.SessionID())
 	}()
-	return "", err
 }
 
 // leave deletes our node; ErrNotHeld when it was gone before, or with its

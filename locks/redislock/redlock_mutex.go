@@ -1,0 +1,144 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+
+	"oversell/locks"
+)
+
+// mutex is one try for a lock, and what it got. Its value is its own: what comes
+// late of a try that was too slow, be it the grant or its undoing, must not meet
+// the next one's.
+type mutex struct {
+	*redsync.Mutex
+	// hasty is the same lock, for orders that go on when a majority has answered.
+	// A master that hangs is waited for by TryLock only, and not for long.
+	hasty *redsync.Mutex
+	lease time.Duration
+	nodes int
+}
+
+func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
+	// With the value set, unlocking takes back also what a failed try left on some nodes.
+	token := locks.Token(r.Owner)
+	options := []redsync.Option{
+		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease)) / float64(lease)),
+		redsync.WithValue(token), redsync.WithGenValueFunc(func() (string, error) { return token, nil }),
+	}
+	name := "redlock:" + r.Key
+	return &mutex{
+		Mutex: l.redsync.NewMutex(name, options...),
+		hasty: l.redsync.NewMutex(name, append(options, redsync.WithFailFast(true))...),
+		lease: lease, nodes: len(l.nodes),
+	}
+}
+
+// nodeTimeout is how long one master may take to answer: far less than the
+// lease, or a single one that hangs would use it up.
+func nodeTimeout(lease time.Duration) time.Duration {
+	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
+}
+
+// unlockTimeout bounds an unlock on the masters that are slower than a majority.
+const unlockTimeout = 3 * time.Second
+
+// unlock asks every master, also those whose grant timed out: the answer may
+// have been late, and the key there.
+func (m *mutex) unlock(ctx context.Context) error {
+	ctx, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	return m.onAll(ctx, unlockTimeout, m.hasty.UnlockContext)
+}
+
+// extend asks every master that has the lock to keep it for a lease from now. One
+// that hears of it after an unlock has none, and makes none.
+func (m *mutex) extend(ctx context.Context) error {
+	return m.onAll(ctx, m.lease, m.hasty.ExtendContext)
+}
+
+// onAll returns when a majority has answered, or ctx ends. The order goes on for
+// that long on the others.
+func (m *mutex) onAll(ctx context.Context, patience time.Duration, order func(context.Context) (bool, error)) error {
+	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	time.AfterFunc(patience, cancel)
+	answer := make(chan error, 1)
+	go func() {
+		ok, err := order(outlasting)
+		answer <- majority(ok, err, m.nodes)
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// majority reads redsync's answer: the lock is not held where so many masters
+// say so that the others are no majority. Where it hangs on those that were
+// silent, nobody knows.
+func majority(ok bool, err error, nodes int) error {
+	switch {
+	case ok:
+		return nil
+	case err == nil || refusals(err) > (nodes-1)/2:
+		return locks.ErrNotHeld
+	default:
+		return err
+	}
+}
+
+// refusals counts the masters that have no such lock, or another one's.
+func refusals(err error) int {
+	return count(err, func(err error) int {
+		var taken *redsync.ErrTaken
+		var nodeTaken *redsync.ErrNodeTaken
+		switch {
+		case errors.As(err, &taken):
+			return len(taken.Nodes)
+		case errors.As(err, &nodeTaken) || errors.Is(err, redsync.ErrLockAlreadyExpired):
+			return 1
+		}
+		return 0
+	})
+}
+
+// unreachable counts the masters that gave no answer.
+func unreachable(err error) int {
+	return count(err, func(err error) int {
+		var down *redsync.RedisError
+		if errors.As(err, &down) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// tooSlow counts those of them that did not answer in time.
+func tooSlow(err error) int {
+	return count(err, func(err error) int {
+		var timeout net.Error
+		if unreachable(err) == 1 && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// count adds up what each of the errors that redsync has joined stands for.
+func count(err error, each func(error) int) int {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return each(err)
+	}
+	n := 0
+	for _, e := range joined.Unwrap() {
+		n += count(e, each)
+	}
+	return n
+}
