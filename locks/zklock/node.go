@@ -40,7 +40,8 @@ func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, erro
 		defer close(answered)
 		return l.session.Create(dir+"/"+prefixOf(guid), nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	})
-	if err == nil || errors.Is(err, zk.ErrNoNode) {
+	// Without a server the request was never sent: nothing can be there.
+	if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoServer) {
 		return node, err
 	}
 	l.takeBack(ctx, dir, guid, answered)
@@ -66,8 +67,8 @@ func (l *zkLock) takeBack(ctx context.Context, dir, guid string, answered <-chan
 }
 
 // leave deletes our node; ErrNotHeld when it was gone before, or with its
-// session. Where the server is away it tries until the time for a clean-up is
-// over, and then goes on in the background.
+// session. Where the server is away the deletion goes on in the background: who
+// waits behind us must hear of it, not wait for it.
 func (l *zkLock) leave(ctx context.Context, dir, guid, node string) error {
 	session := l.session.SessionID()
 	clean, cancel := locks.CleanUp(ctx)
@@ -84,9 +85,7 @@ func (l *zkLock) leave(ctx context.Context, dir, guid, node string) error {
 		case errors.Is(err, locks.ErrNotHeld):
 			return err
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-clean.Done():
+		if clean.Err() != nil || context.Cause(l.session.Alive()) != nil {
 			go l.forget(ctx, dir, guid, session)
 			return err
 		}

@@ -57,7 +57,11 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 	// Were the session replaced since, the looks below find no node.
 	alive := l.session.Alive()
 	defer func() {
-		if err != nil {
+		switch {
+		case err != nil && context.Cause(alive) != nil:
+			// Nobody to ask now; whoever waits need not wait for that.
+			go l.forget(ctx, dir, guid, l.session.SessionID())
+		case err != nil:
 			_ = l.leave(ctx, dir, guid, node)
 		}
 	}()
@@ -87,7 +91,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 		}
 		// Woken or not, look again: a waiter before us may have died, and then
 		// the lock is still held by somebody further ahead.
-		asked, err = l.await(calls, r, began, dir+"/"+before)
+		asked, err = l.await(calls, alive, r, began, dir+"/"+before)
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +116,9 @@ func (l *zkLock) predecessor(ctx context.Context, dir, node string) (string, err
 	return "", errNodeGone
 }
 
-// await waits until the node before ours is gone or the wait is over. It gets
-// the node, for a watch by Exists on a node that is gone already would leak.
-func (l *zkLock) await(ctx context.Context, r locks.Request, began time.Time, before string) (asked time.Time, err error) {
+// await waits until the node before ours is gone, the connection breaks, or the
+// wait is over. It gets the node, for a watch by Exists on a node that is gone already would leak.
+func (l *zkLock) await(ctx, alive context.Context, r locks.Request, began time.Time, before string) (asked time.Time, err error) {
 	gone, err := do(ctx, func() (<-chan zk.Event, error) {
 		_, _, events, err := l.session.GetW(before)
 		return events, err
@@ -131,6 +135,8 @@ func (l *zkLock) await(ctx context.Context, r locks.Request, began time.Time, be
 	go func() {
 		select {
 		case <-gone:
+			close(wake)
+		case <-alive.Done():
 			close(wake)
 		case <-stop:
 		}
