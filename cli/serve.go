@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -89,6 +90,11 @@ func (s *settings) check() error {
 
 // serve runs until ctx ends, then lets running requests finish.
 func serve(ctx context.Context, s settings) error {
+	// A replica keeps 4 MB or so alive: collecting when that has doubled, several
+	// times a second under load, saves memory that nobody misses.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("replica", s.Replica)
 	clients, err := openBackends(s)
 	if err != nil {

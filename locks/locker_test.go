@@ -54,6 +54,19 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// TestAwaitNobody: woken and hung up at once, the caller is still gone.
+func TestAwaitNobody(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wake := make(chan struct{})
+	close(wake)
+	for range 100 { // a select picks at random
+		if err := locks.Await(ctx, request("owner", time.Hour), time.Now(), time.Hour, wake); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Fatalf("one try more for a caller that is gone: %v", err)
+		}
+	}
+}
+
 func TestCleanUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

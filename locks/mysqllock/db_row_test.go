@@ -127,6 +127,9 @@ func TestLateStatement(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = line.Close() })
 	l, key := DBRow(database(t, line.Addr()), time.Minute), newKey()
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the row is there
+		t.Fatal(err)
+	}
 	held, free := line.HoldNext("UPDATE db_lock")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -86,7 +86,7 @@ func TestRaiseScript(t *testing.T) {
 	}{
 		{"counter lost", 1, 41, 42},
 		{"counter above the floor", 50, 41, 51},
-		{"a large one", 1, 1 << 50, 1<<50 + 1}, // Lua would print it as 1.12e+15
+		{"a large one", 1, 1 << 50, 1<<50 + 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := bare(c)
@@ -190,29 +190,31 @@ func TestLateAcquire(t *testing.T) {
 	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
 		t.Fatal(err)
 	}
-	late(t, line, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
+	// The driver does not listen to a cancellation, but to a deadline.
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	late(ctx, t, line, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redis(one(t), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// late cancels an acquisition whose message, which contains text, is held up.
-func late(t *testing.T, line *lockstest.Line, text string, l locks.Locker, r locks.Request) {
+// late has an acquisition whose message, which contains text, is held up until
+// after its context has ended.
+func late(ctx context.Context, t *testing.T, line *lockstest.Line, text string, l locks.Locker, r locks.Request) {
 	t.Helper()
-	held, free := line.HoldNext(text)
-	ctx, cancel := context.WithCancel(t.Context())
+	_, free := line.HoldNext(text)
 	done := make(chan error, 1)
 	go func() {
 		_, err := l.Acquire(ctx, r)
 		done <- err
 	}()
-	<-held
-	cancel()
+	<-ctx.Done()
 	select {
 	case err := <-done: // it does not wait for the answer: its clean-up is over
 		done <- err
 	case <-time.After(300 * time.Millisecond):
 	}
 	free()
-	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) {
+	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, ctx.Err()) {
 		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
 	}
 }

@@ -172,7 +172,7 @@ func TestMinorityDies(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 5})
 	l := Redlock(masters(t, r), time.Second)
 	key := newKey()
-	h := acquire(t, l, request(key, "owner", 0, 0))
+	h := acquire(t, l, request(key, "owner", 20*time.Second, 0))
 	stop(t, r, 2, 4)
 	time.Sleep(2 * time.Second) // two leases
 	if err := h.Check(); err != nil {
@@ -200,7 +200,7 @@ func TestMinorityHangs(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 5})
 	l := Redlock(masters(t, r), 2*time.Second)
 	key := newKey()
-	h := acquire(t, l, request(key, "owner", 0, 0))
+	h := acquire(t, l, request(key, "owner", 20*time.Second, 0))
 	hung := func(s *rig.Server) error { return syscall.Kill(s.PID(), syscall.SIGSTOP) }
 	each(t, r, []int{1, 5}, hung)
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) {
@@ -227,7 +227,9 @@ func TestLateRedlock(t *testing.T) {
 	line := lineTo(t, servers.Addresses().Redis[0])
 	nodes[0] = client(t, "redis://"+line.Addr()+"/0")
 	key := newKey()
-	late(t, line, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel) // before the other masters' grant counts
+	late(ctx, t, line, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
@@ -271,7 +273,7 @@ func TestSlowMajority(t *testing.T) {
 func TestLateUndoing(t *testing.T) {
 	nodes, lines := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
-	if err := acquire(t, l, request(newKey(), "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
+	if err := acquire(t, l, request(newKey(), "first", 20*time.Second, 0)).Release(t.Context()); err != nil { // the scripts are loaded
 		t.Fatal(err)
 	}
 	key := newKey()
