@@ -90,8 +90,8 @@ func (s *settings) check() error {
 
 // serve runs until ctx ends, then lets running requests finish.
 func serve(ctx context.Context, s settings) error {
-	// A replica keeps 4 MB or so alive: collecting when that has doubled, several
-	// times a second under load, saves memory that nobody misses.
+	// A replica keeps little alive: collecting whenever that has doubled, many
+	// times a second under load, would save memory that nobody misses.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
