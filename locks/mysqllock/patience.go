@@ -9,7 +9,7 @@ import (
 // longestPause is the mean pause of a newcomer that was beaten, shortestPause
 // that of one whose wait is nearly over.
 const (
-	longestPause  = 40 * time.Millisecond
+	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
 )
 
@@ -41,11 +41,12 @@ func (p *patience) pause(ctx context.Context) bool {
 	}
 }
 
-// meanPause shrinks as the wait runs out. The usual backoff grows instead, and
+// meanPause shrinks as the wait runs out, fast at first. The usual backoff grows instead, and
 // then newcomers, who ask most often, overtake whoever has waited longest.
 func meanPause(left, wait time.Duration) time.Duration {
 	if wait <= 0 {
 		return shortestPause
 	}
-	return shortestPause + time.Duration(float64(longestPause-shortestPause)*float64(left)/float64(wait))
+	share := float64(left) / float64(wait)
+	return shortestPause + time.Duration(float64(longestPause-shortestPause)*share*share)
 }

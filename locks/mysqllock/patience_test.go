@@ -11,7 +11,7 @@ func TestMeanPause(t *testing.T) {
 	for _, test := range []struct{ left, wait, want time.Duration }{
 		{10 * time.Second, 10 * time.Second, longestPause},
 		{0, 10 * time.Second, shortestPause},
-		{5 * time.Second, 10 * time.Second, (longestPause + shortestPause) / 2},
+		{5 * time.Second, 10 * time.Second, (longestPause + 3*shortestPause) / 4},
 		{0, 0, shortestPause},
 	} {
 		if got := meanPause(test.left, test.wait); got != test.want {
