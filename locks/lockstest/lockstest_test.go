@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// The checks wait for leases more than they compute.
-	if err := flag.Set("test.parallel", "20"); err != nil {
+	if err := flag.Set("test.parallel", "14"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -60,7 +60,7 @@ type fair struct {
 func openFair(t *testing.T) fair {
 	t.Helper()
 	desk, address := openDesk(t)
-	crew := &lockstest.Crew{Long: 10 * time.Second, Command: func(time.Duration) *exec.Cmd {
+	crew := &lockstest.Crew{Long: 40 * time.Second, Command: func(time.Duration) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), deskEnv+"="+address, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 		return cmd
@@ -79,7 +79,7 @@ func (f fair) subject(broken flaw) *lockstest.Subject {
 	}
 	return &lockstest.Subject{
 		Card: cardOf(broken), Crew: f.crew, NewProduct: f.desk.newProduct, Count: f.desk.count,
-		Lease: time.Second, Patience: 4 * time.Second,
+		Lease: 1500 * time.Millisecond, Patience: 5 * time.Second,
 		Outages: map[string]lockstest.Outage{"desk": {Stop: stop(true), Start: stop(false)}},
 	}
 }
