@@ -57,11 +57,17 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 	}
 	_, _, channel := redisNames(r.Key)
 	began, token := time.Now(), locks.Token(r.Owner)
-	if err := l.yield(ctx, r, channel, began); err != nil {
-		return nil, err
-	}
 	for {
 		heard, asked := l.signals.heard(channel), time.Now()
+		if r.Wait > 0 && l.rivals.theirs(channel, heard) {
+			if err := l.listen(ctx, r, channel, heard, began, runTime); err != nil {
+				return nil, err
+			}
+			if l.signals.heard(channel) > heard {
+				continue
+			}
+			asked = time.Now()
+		}
 		// What was begun ends: a script whose caller hangs up may run after our clean-up.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, err := l.try(trying, r.Key, token, lease)
@@ -70,7 +76,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 			return nil, l.fail(ctx, r, token, err)
 		}
 		if fence > 0 {
-			l.rivals.granted(channel)
+			l.rivals.granted(channel, heard)
 			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
 		// A release wakes us. An expiry says nothing, so sleep no longer than
@@ -78,13 +84,17 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		if busy < 0 {
 			busy = r.Wait
 		}
-		wake, leave := l.signals.listen(channel, heard)
-		err = locks.Await(ctx, r, began, busy, wake)
-		leave()
-		if err != nil {
+		if err := l.listen(ctx, r, channel, heard, began, busy); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// listen waits for a message after those heard, but no longer than limit.
+func (l *redisLock) listen(ctx context.Context, r locks.Request, channel string, heard uint64, began time.Time, limit time.Duration) error {
+	wake, leave := l.signals.listen(channel, heard)
+	defer leave()
+	return locks.Await(ctx, r, began, limit, wake)
 }
 
 // try returns the fence granted, or 0 and how long the holder's lease lasts.
@@ -141,7 +151,7 @@ func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string) e
 		return err
 	}
 	if tell == 1 {
-		l.rivals.told(channel, told > 1, next, heard) // one of those told is this process
+		l.rivals.told(channel, uint64(max(0, told-1)), next, heard) // one of those told is this process
 	}
 	if told < 0 {
 		return locks.ErrNotHeld

@@ -1,58 +1,71 @@
 package redislock
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"oversell/locks"
 )
 
 // A release wakes every process that waits, and the one that released is the
 // first to ask again: the others ask in vain, each time. So there is a rule. A
 // process with a waiter of its own releases without a message, a few times in a
-// row; then it tells all, and holds back until one of them has had the lock.
-// Nothing that the lock promises rests on it.
+// row. Then it tells all, and lets as many of them go first as went first the
+// last time: busy processes take turns, and one that wants nothing delays
+// nobody twice. Nothing that the lock promises rests on it.
 const (
-	// run and runTime bound what a process takes in a row.
+	// run and runTime bound what a process takes in a row. For runTime it also
+	// waits for each of the others that go first.
 	run     = 3
 	runTime = 20 * time.Millisecond
-	// courtesy is how long it then holds back at most, and how long a lock that
-	// was released without a message stays so when nobody takes it.
+	// courtesy is how long a lock that was released without a message stays so
+	// when nobody takes it.
 	courtesy = 2 * time.Millisecond
 )
 
 // rivals keeps the rule for each channel. The zero value is ready.
 type rivals struct {
-	mu   sync.Mutex
-	runs map[string]*grants
+	mu    sync.Mutex
+	turns map[string]*turn
 }
 
-// grants is what this process took in a row.
-type grants struct {
-	count  int
+// turn is what a process knows of its own turns. The numbers count messages
+// heard on the channel.
+type turn struct {
+	grants int // in the run that is on
 	since  time.Time
-	theirs uint64      // hold back until so many messages were heard
 	untold *time.Timer // tells the others of a release without a message
+	ended  uint64      // the run before, our own message included
+	again  uint64      // our next run may begin
+	first  uint64      // how many went before us the last time; 0: not known
+}
+
+// theirs reports whether a lock that seems free is for the others to take.
+func (r *rivals) theirs(channel string, heard uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.turns[channel]
+	return t != nil && t.grants == 0 && heard < t.again
 }
 
 // granted counts a grant.
-func (r *rivals) granted(channel string) {
+func (r *rivals) granted(channel string, heard uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.runs == nil {
-		r.runs = map[string]*grants{}
+	if r.turns == nil {
+		r.turns = map[string]*turn{}
 	}
-	g := r.runs[channel]
-	if g == nil {
-		g = &grants{since: time.Now()}
-		r.runs[channel] = g
+	t := r.turns[channel]
+	if t == nil {
+		t = &turn{}
+		r.turns[channel] = t
 	}
-	g.count++
-	if g.untold != nil {
-		g.untold.Stop()
-		g.untold = nil
+	if t.grants == 0 {
+		t.since = time.Now()
+		if heard > t.ended && t.ended > 0 {
+			t.first = heard - t.ended
+		}
 	}
+	t.grants++
+	t.quiet()
 }
 
 // goOn reports whether the next task of this process may follow without a
@@ -60,57 +73,41 @@ func (r *rivals) granted(channel string) {
 func (r *rivals) goOn(channel string, next bool, tell func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g := r.runs[channel]
-	if g == nil || !next || g.count >= run || time.Since(g.since) >= runTime {
+	t := r.turns[channel]
+	if t == nil || !next || t.grants >= run || time.Since(t.since) >= runTime {
 		return false
 	}
-	if g.untold != nil {
-		g.untold.Stop()
-	}
-	g.untold = time.AfterFunc(courtesy, func() {
-		r.told(channel, false, false, 0)
+	t.quiet()
+	t.untold = time.AfterFunc(courtesy, func() {
+		r.told(channel, 0, false, 0)
 		tell()
 	})
 	return true
 }
 
-// told ends the run. With others told, and a task of ours that waits, heard is
-// what was heard before: our own message comes next, and then one of theirs.
-func (r *rivals) told(channel string, others, next bool, heard uint64) {
+// told ends the run: others were told, and next says whether a task of ours
+// waits. heard is what was heard before; our own message comes next.
+func (r *rivals) told(channel string, others uint64, next bool, heard uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.runs, channel)
-	if others && next {
-		r.runs[channel] = &grants{since: time.Now(), theirs: heard + 2}
+	t := r.turns[channel]
+	if t == nil {
+		return
 	}
+	t.quiet()
+	if others == 0 || !next {
+		delete(r.turns, channel)
+		return
+	}
+	if t.first > 0 {
+		others = min(others, t.first)
+	}
+	t.grants, t.ended, t.again = 0, heard+1, heard+1+others
 }
 
-// holdBack is how many messages to hear before the first try after a run.
-func (r *rivals) holdBack(channel string) (theirs uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if g := r.runs[channel]; g != nil {
-		theirs, g.theirs = g.theirs, 0
-		g.since = time.Now()
+func (t *turn) quiet() {
+	if t.untold != nil {
+		t.untold.Stop()
+		t.untold = nil
 	}
-	return theirs
-}
-
-// yield lets the rivals have the lock first after a run of ours.
-func (l *redisLock) yield(ctx context.Context, r locks.Request, channel string, began time.Time) error {
-	theirs := l.rivals.holdBack(channel)
-	for end := time.Now().Add(courtesy); theirs > 0 && r.Wait > 0; {
-		heard := l.signals.heard(channel)
-		if left := time.Until(end); heard < theirs && left > 0 {
-			wake, leave := l.signals.listen(channel, heard)
-			err := locks.Await(ctx, r, began, left, wake)
-			leave()
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		break
-	}
-	return nil
 }

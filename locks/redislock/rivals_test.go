@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 			t.Error("a release without a grant goes untold")
 		}
 		for i := 1; i < run; i++ {
-			r.granted("c")
+			r.granted("c", 0)
 			if r.goOn("c", false, tell) {
 				t.Error("a release with nobody behind it goes untold")
 			}
@@ -31,29 +31,16 @@ func TestRun(t *testing.T) {
 				t.Errorf("grant %d of %d in a row is told", i, run)
 			}
 		}
-		r.granted("c")
+		r.granted("c", 0)
 		if r.goOn("c", true, tell) {
 			t.Errorf("grant %d in a row is not told", run)
 		}
-		r.told("c", true, true, 7)
-		if got := r.holdBack("c"); got != 9 {
-			t.Errorf("then it holds back until message %d, want 9", got)
-		}
-		if got := r.holdBack("c"); got != 0 {
-			t.Errorf("it holds back twice, until %d", got)
-		}
 		// A run is short in time as well.
-		r.granted("c")
+		r.told("c", 1, true, 0)
+		r.granted("c", 2)
 		time.Sleep(runTime)
 		if r.goOn("c", true, tell) {
 			t.Errorf("a run of %v goes on", runTime)
-		}
-		// With nobody else told, or nobody behind us, there is nothing to hold back for.
-		for _, told := range [][2]bool{{false, true}, {true, false}} {
-			r.told("c", told[0], told[1], 7)
-			if got := r.holdBack("c"); got != 0 {
-				t.Errorf("told others: %v, somebody behind us: %v, and it holds back until %d", told[0], told[1], got)
-			}
 		}
 		if untold != 0 {
 			t.Errorf("the others were told %d times of releases whose successors came", untold)
@@ -61,12 +48,50 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// TestTheirs: after a run the lock is for as many of the others as took it the
+// last time; at first for all that heard of the release.
+func TestTheirs(t *testing.T) {
+	var r rivals
+	begins := func(heard, want uint64) {
+		t.Helper()
+		for ; r.theirs("c", heard); heard++ {
+			if heard > want {
+				t.Fatalf("our next run begins after message %d", heard)
+			}
+		}
+		if heard != want {
+			t.Errorf("our next run may begin at message %d, want %d", heard, want)
+		}
+	}
+	begins(7, 7)
+	r.granted("c", 7)
+	r.told("c", 2, true, 7)
+	begins(7, 10)     // our own message, and two more
+	r.granted("c", 9) // only one of them came
+	r.told("c", 2, true, 9)
+	begins(9, 11)
+	r.granted("c", 12) // both are there again
+	r.told("c", 2, true, 12)
+	begins(12, 15)
+	r.granted("c", 15)
+	r.told("c", 1, true, 15) // one has left
+	begins(15, 17)
+	for _, alone := range []struct {
+		others uint64
+		next   bool
+	}{{0, true}, {2, false}} {
+		r.granted("c", 20)
+		r.told("c", alone.others, alone.next, 20)
+		begins(20, 20)
+	}
+}
+
 // TestUntold: where the successor does not come after all, the others are told.
 func TestUntold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r rivals
 		told := make(chan time.Time, 1)
-		r.granted("c")
+		r.granted("c", 0)
 		began := time.Now()
 		if !r.goOn("c", true, func() { told <- time.Now() }) {
 			t.Fatal("the first grant of a run is told")
