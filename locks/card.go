@@ -24,6 +24,10 @@ type Card struct {
 	LeasePerRequest bool `json:"lease_per_request"`
 	// Renews: a living holder keeps its grant for as long as it works.
 	Renews bool `json:"renews"`
+	// Fair: over all replicas, grants go in the order of arrival.
+	Fair bool `json:"fair"`
+	// Slow: it sleeps between two tries, so a full run takes minutes.
+	Slow bool `json:"slow"`
 	// Reentrant: the same owner may acquire again without waiting for itself.
 	Reentrant bool `json:"reentrant"`
 	// Fenced: grants carry a token that rises with every grant of a key.
@@ -69,12 +73,18 @@ const (
 	LostReply     Hazard = "lost-reply"     // done, but the answer never came
 	Nesting       Hazard = "nesting"        // the owner acquires again
 	Herd          Hazard = "herd"           // every release wakes everybody
+	Polling       Hazard = "polling"        // waiters ask again and again
+	ForeignUnlock Hazard = "foreign-unlock" // a release frees a lock that another one holds by now
+	EarlyRelease  Hazard = "early-release"  // the lock is free before the transaction commits
+	Deadlock      Hazard = "deadlock"       // two wait for each other
 )
 
 // Break is a hazard that the strategy does not survive, and why.
 type Break struct {
 	Hazard Hazard `json:"hazard"`
 	Why    Text   `json:"why"`
+	// At is the step where a pause or a death shows it; empty: any moment will do.
+	At Step `json:"at,omitempty"`
 }
 
 // Figure is one result of the tutorial's author on his machine: a fact for
