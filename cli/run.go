@@ -40,7 +40,8 @@ func runCommand() *cobra.Command {
 		Use:   "run [strategy...]",
 		Short: "Run the same load against one strategy after the other",
 		Long: `Sets the stock, lets the clients buy, and compares what was sold with what is left,
-for each strategy in turn: those named, or all. Without --target it brings up a lab of
+for each strategy in turn: those named, the eight best known, or with --all the whole
+ladder (then with a fifth of the requests for those that poll). Without --target it brings up a lab of
 its own for the time of the run; with --target it loads one that is running.
 
 The table and the sentences go to stdout, everything else to stderr. A report FILE is
@@ -54,10 +55,14 @@ Exit status:
   130  stopped by Ctrl-C; what was measured until then is shown, marked as partial
        (a second Ctrl-C ends at once)`,
 		Example: `  oversell run
+  oversell run --all
   oversell run none redis --clients 50 --html result.html
   oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
+			if flags.plan.All && len(args) > 0 {
+				return &exit{2, errors.New("run: --all runs every strategy; name none beside it")}
+			}
 			if flags.plan.Target != "" && cmd.Flags().Changed("replicas") {
 				return &exit{2, errors.New("run: --replicas is for a lab of its own; the one at --target has its replicas already")}
 			}
@@ -65,6 +70,7 @@ Exit status:
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&flags.plan.All, "all", false, "run the whole ladder")
 	f.IntVar(&flags.plan.Clients, "clients", 100, "clients that buy at the same time")
 	f.IntVar(&flags.plan.Loops, "loops", 50, "requests of each client, one after the other")
 	f.DurationVar(&flags.plan.RampUp, "ramp-up", 0, "time over which the clients start, evenly spread")

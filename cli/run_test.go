@@ -225,7 +225,7 @@ func endless(t *testing.T) (target string, waiting *atomic.Int64) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/strategies":
-			_, _ = w.Write([]byte(`[{"id":"redis","safe":true}]`))
+			_, _ = w.Write([]byte(`[{"id":"redis","safe":true,"core":true}]`))
 		case "/stock/1":
 			_, _ = w.Write([]byte(`{"id":1,"count":5000,"version":0,"fence":0}`))
 		default:

@@ -15,7 +15,7 @@ import (
 func strategiesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "strategies [strategy]",
-		Short: "Print the ladder, or one strategy's card",
+		Short: "Print the ladder, or one strategy's card and the code that runs",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var cards []locks.Card
@@ -31,7 +31,7 @@ func strategiesCommand() *cobra.Command {
 			for _, card := range cards {
 				if card.ID == args[0] {
 					printCard(c.OutOrStdout(), card)
-					return nil
+					return printCode(c.OutOrStdout(), card)
 				}
 			}
 			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
@@ -54,19 +54,34 @@ func printLadder(w io.Writer, cards []locks.Card) {
 
 func printCard(w io.Writer, card locks.Card) {
 	fmt.Fprintf(w, "%s: %s (%s)\n\n%s\n%s\n\n", card.ID, card.Title.EN, card.Title.ZH, card.Summary.EN, card.Summary.ZH)
-	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s\n", card.Source,
-		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced))
+	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s\n", card.Source,
+		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced), yes(card.Fair))
 	protects := make([]string, len(card.Protects))
 	for i, h := range card.Protects {
 		protects[i] = string(h)
 	}
 	fmt.Fprintf(w, "protects   %s\n", strings.Join(protects, ", "))
 	for _, b := range card.Breaks {
-		fmt.Fprintf(w, "breaks     %s: %s\n           %s\n", b.Hazard, b.Why.EN, b.Why.ZH)
+		at := ""
+		if b.At != "" {
+			at = " (at step " + string(b.At) + ")"
+		}
+		fmt.Fprintf(w, "breaks     %s%s: %s\n           %s\n", b.Hazard, at, b.Why.EN, b.Why.ZH)
 	}
 	for _, f := range card.Tutorial {
 		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note)
 	}
+}
+
+func printCode(w io.Writer, card locks.Card) error {
+	files, err := catalog.Source(card)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		fmt.Fprintf(w, "\n--- %s\n%s", f.Name, f.Text)
+	}
+	return nil
 }
 
 func yes(claim bool) string {

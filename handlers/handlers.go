@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,9 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
-	Ledger     *stock.Ledger
+	// Source gives the code of a card's strategy.
+	Source func(locks.Card) ([]locks.File, error)
+	Ledger *stock.Ledger
 	// Backends are asked by /readyz.
 	Backends []Backend
 	// Lab allows what changes the class's data, to whoever sends Token.
@@ -71,6 +74,7 @@ func New(config Config) *Service {
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
+	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)
 	s.engine.PUT("/stock/:id", s.labOnly, s.putStock)
 	s.engine.GET("/events", s.streamEvents)
@@ -106,6 +110,25 @@ func (s *Service) recovered(c *gin.Context) {
 		}
 	}()
 	c.Next()
+}
+
+// getStrategy is one card, with the code that runs.
+func (s *Service) getStrategy(c *gin.Context) {
+	id := c.Param("id")
+	strategy, ok := s.byID[id]
+	if !ok {
+		s.problem(c, problem{Status: http.StatusNotFound, Outcome: "bad_request", Detail: "no strategy " + short(id) + "; there are " + strings.Join(s.ids, ", ")})
+		return
+	}
+	code, err := s.Source(strategy.Card())
+	if err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	c.JSON(http.StatusOK, struct {
+		locks.Card
+		Code []locks.File `json:"code"`
+	}{strategy.Card(), code})
 }
 
 // ready says which backends answer. Within two seconds, whatever they do.

@@ -124,14 +124,13 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 	if p.values.Has("lease") {
 		o.Lease = p.duration("lease", 0, minLease, maxDuration)
 	}
-	id := p.text("strategy", "none")
-	strategy, ok := s.byID[id]
-	if !ok {
-		p.fail("strategy", id, "one of "+strings.Join(s.ids, ", "))
+	strategy := s.strategy(p, "none")
+	if strategy == nil {
 		return nil, o, p.err
 	}
 	// What a strategy can't do, it must not seem to do.
 	card := strategy.Card()
+	id := card.ID
 	if o.Fenced && !card.Fenced {
 		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c locks.Card) bool { return c.Fenced }))
 	}
@@ -139,6 +138,17 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c locks.Card) bool { return c.LeasePerRequest }))
 	}
 	return strategy, o, p.err
+}
+
+// strategy reads the parameter of that name; nil where there is none such.
+func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
+	id := p.text("strategy", otherwise)
+	strategy, ok := s.byID[id]
+	if !ok {
+		p.fail("strategy", id, "one of "+strings.Join(s.ids, ", "))
+		return nil
+	}
+	return strategy
 }
 
 // having lists the strategies whose card says so.

@@ -17,13 +17,24 @@ import (
 	"oversell/stock"
 )
 
+// getStock reads the row; with ?strategy= of one that keeps the stock
+// elsewhere, the count is what is left there.
 func (s *Service) getStock(c *gin.Context) {
 	id, bad := productID(c)
+	p := newParams(c.Request, []string{"strategy"})
+	strategy := s.strategy(p, "none")
+	if bad == nil {
+		bad = p.err
+	}
 	if bad != nil {
 		s.badRequest(c, bad)
 		return
 	}
-	item, err := s.Ledger.Read(c.Request.Context(), id)
+	ctx := c.Request.Context()
+	item, err := s.Ledger.Read(ctx, id)
+	if keeper, ok := strategy.(locks.Keeper); ok && err == nil {
+		item.Count, err = keeper.Count(ctx, id)
+	}
 	if err != nil {
 		s.problem(c, describe(err))
 		return

@@ -32,7 +32,8 @@ var ErrPlan = errors.New("invalid run")
 type Plan struct {
 	Target     string
 	Token      string
-	Strategies []string // none: all, in the order of the ladder
+	Strategies []string // none: the core ones, in the order of the ladder
+	All        bool     // none: the whole ladder, with fewer requests for the slow ones
 	Clients    int
 	Loops      int
 	Stock      int
@@ -80,6 +81,23 @@ func (p Plan) load(strategy string) load.Plan {
 	}
 }
 
+// A slow strategy sleeps between two tries: of the whole ladder it gets a fifth of the
+// requests and of the stock, and its requests a long patience.
+const (
+	slower       = 5
+	slowPatience = 60 * time.Second
+)
+
+// of is the plan as this strategy gets it.
+func (p Plan) of(card Card) Plan {
+	if p.All && card.Slow {
+		loops := max(1, p.Loops/slower)
+		p.Stock = p.Stock * loops / p.Loops
+		p.Loops, p.Wait = loops, max(p.Wait, slowPatience)
+	}
+	return p
+}
+
 // Run runs the plan and returns a trial for each strategy that was loaded.
 //
 // An error that wraps ErrPlan means that nothing was done. With any other the trials so
@@ -99,14 +117,14 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := choose(cards, p.Strategies)
+	chosen, err := choose(cards, p.Strategies, p.All)
 	if err != nil {
 		return nil, err
 	}
 	var trials []Trial
 	for i, card := range chosen {
 		w.Begin(card.ID, i+1, len(chosen))
-		t, err := p.try(ctx, s, card, cards, w)
+		t, err := p.of(card).try(ctx, s, card, cards, w)
 		if t != nil {
 			trials = append(trials, *t)
 			w.End(t.Result)
@@ -119,9 +137,12 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 }
 
 // choose finds the wanted cards, in the wanted order.
-func choose(cards []Card, wanted []string) ([]Card, error) {
-	if len(wanted) == 0 {
+func choose(cards []Card, wanted []string, all bool) ([]Card, error) {
+	switch {
+	case all:
 		return cards, nil
+	case len(wanted) == 0:
+		return slices.DeleteFunc(slices.Clone(cards), func(c Card) bool { return !c.Core }), nil
 	}
 	chosen := make([]Card, 0, len(wanted))
 	for _, id := range wanted {
@@ -144,7 +165,7 @@ func ids(cards []Card) string {
 
 // try runs one strategy. Without a trial nothing was sent.
 func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watcher) (*Trial, error) {
-	warnings, err := s.reset(ctx, p.Stock)
+	warnings, err := s.reset(ctx, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -157,7 +178,7 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watch
 		return nil, stopped
 	}
 	// What was sold must be told even when the run was stopped.
-	remaining, err := s.remaining(context.WithoutCancel(ctx), ctx, h)
+	remaining, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
@@ -180,7 +201,7 @@ func concerning(card Card, cards []Card, warnings []string) []string {
 // remaining reads the stock when the run is over. The database may be on its way back,
 // so it asks for a while; and where requests ended unknown, replicas may still be at
 // work on them, so it waits until the count stands still.
-func (s *shop) remaining(ctx, impatient context.Context, h history.History) (*int, error) {
+func (s *shop) remaining(ctx, impatient context.Context, strategy string, h history.History) (*int, error) {
 	restless := history.Taken(h.Ops, history.Unknown) > 0
 	patience := readPatience
 	if impatient.Err() != nil {
@@ -191,7 +212,7 @@ func (s *shop) remaining(ctx, impatient context.Context, h history.History) (*in
 	var last *int
 	var failed error
 	for {
-		it, err := s.stock(ctx)
+		it, err := s.stock(ctx, strategy)
 		switch {
 		case err == nil && (!restless || last != nil && *last == it.Count):
 			return &it.Count, nil

@@ -36,7 +36,7 @@ func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	switch {
 	case r.URL.Path == "/strategies":
-		reply(w, 200, []map[string]any{{"id": "none", "safe": false}, {"id": "redis", "safe": true}, {"id": "zk", "safe": true}})
+		reply(w, 200, []map[string]any{{"id": "none", "safe": false, "core": true}, {"id": "redis", "safe": true, "core": true}, {"id": "zk", "safe": true, "core": true}, {"id": "redis-setnx", "safe": true, "slow": true}})
 	case r.URL.Path == "/stock/1" && r.Method == http.MethodPut:
 		s.put(w, r)
 	case r.URL.Path == "/stock/1":
@@ -153,6 +153,22 @@ func TestRunComparesAll(t *testing.T) {
 	}
 	if len(trials[1].History.Ops) != 20 {
 		t.Errorf("%d operations kept", len(trials[1].History.Ops))
+	}
+}
+
+// TestRunAll: the slow ones get a fifth of the requests and of the stock.
+func TestRunAll(t *testing.T) {
+	_, plan := start(t, &fakeShop{})
+	plan.All = true
+	trials, err := lab.Run(t.Context(), plan, &watched{})
+	if err != nil || len(trials) != 4 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	if zk := trials[2].Result; zk.Samples != 20 || zk.Stock != 20 || zk.WaitMS != 1000 {
+		t.Errorf("zk: %+v", zk)
+	}
+	if slow := trials[3].Result; slow.Samples != 4 || slow.Stock != 4 || slow.Sold != 4 || slow.WaitMS != 60_000 {
+		t.Errorf("redis-setnx: %+v", slow)
 	}
 }
 
@@ -368,7 +384,7 @@ func TestValidate(t *testing.T) {
 func TestStrategies(t *testing.T) {
 	_, plan := start(t, &fakeShop{})
 	cards, err := lab.Strategies(t.Context(), plan.Target)
-	if err != nil || len(cards) != 3 || cards[1] != (lab.Card{ID: "redis", Safe: true}) {
+	if err != nil || len(cards) != 4 || cards[1] != (lab.Card{ID: "redis", Safe: true, Core: true}) {
 		t.Errorf("%v, %v", cards, err)
 	}
 }

@@ -25,6 +25,8 @@ var ErrToken = errors.New("the token was refused")
 type Card struct {
 	ID   string `json:"id"`
 	Safe bool   `json:"safe"` // claims that no update is lost, with any number of replicas
+	Core bool   `json:"core"` // runs where none is named
+	Slow bool   `json:"slow"` // sleeps between two tries
 }
 
 // item is a row of the shop's stock.
@@ -65,7 +67,7 @@ func Strategies(ctx context.Context, target string) ([]Card, error) {
 
 func (s *shop) strategies(ctx context.Context) ([]Card, error) {
 	var cards []Card
-	if err := s.call(ctx, http.MethodGet, nil, &cards, "strategies"); err != nil {
+	if err := s.call(ctx, http.MethodGet, nil, &cards, "strategies", ""); err != nil {
 		return nil, err
 	}
 	if len(cards) == 0 {
@@ -74,24 +76,25 @@ func (s *shop) strategies(ctx context.Context) ([]Card, error) {
 	return cards, nil
 }
 
-func (s *shop) stock(ctx context.Context) (item, error) {
+// stock is the row's, or what the strategy keeps instead of it.
+func (s *shop) stock(ctx context.Context, strategy string) (item, error) {
 	var it item
-	err := s.call(ctx, http.MethodGet, nil, &it, "stock", strconv.Itoa(product))
+	err := s.call(ctx, http.MethodGet, nil, &it, "stock/"+strconv.Itoa(product), "strategy="+url.QueryEscape(strategy))
 	return it, err
 }
 
 // reset sets the stock, and reads it back: a run on stock that somebody else just sold
 // from would judge the strategy for a stranger's deeds.
-func (s *shop) reset(ctx context.Context, count int) (warnings []string, err error) {
+func (s *shop) reset(ctx context.Context, strategy string, count int) (warnings []string, err error) {
 	var set item
 	body, err := json.Marshal(map[string]int{"count": count})
 	if err != nil {
 		return nil, fmt.Errorf("reset the stock: %w", err)
 	}
-	if err := s.call(ctx, http.MethodPut, body, &set, "stock", strconv.Itoa(product)); err != nil {
+	if err := s.call(ctx, http.MethodPut, body, &set, "stock/"+strconv.Itoa(product), ""); err != nil {
 		return nil, fmt.Errorf("reset the stock: %w", err)
 	}
-	got, err := s.stock(ctx)
+	got, err := s.stock(ctx, strategy)
 	if err != nil {
 		return nil, fmt.Errorf("read the stock back: %w", err)
 	}
@@ -109,8 +112,10 @@ type refusal struct {
 }
 
 // call asks the shop and reads its JSON into answer.
-func (s *shop) call(ctx context.Context, method string, body []byte, answer any, path ...string) error {
-	address := s.base.JoinPath(path...).String()
+func (s *shop) call(ctx context.Context, method string, body []byte, answer any, path, query string) error {
+	where := s.base.JoinPath(path)
+	where.RawQuery = query
+	address := where.String()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", address, err)

@@ -9,6 +9,8 @@ type Card struct {
 	Summary Text   `json:"summary"`
 	// Source names the tutorial's sections or the paper.
 	Source string `json:"source"`
+	// Core: one of those that a comparison takes when none is named.
+	Core bool `json:"core"`
 	// Scope says among whom the strategy keeps order.
 	Scope Scope `json:"scope"`
 	// Safe: loses no update, with any number of replicas, while nothing fails.
@@ -35,6 +37,12 @@ type Card struct {
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
 	Tutorial []Figure `json:"tutorial"`
+}
+
+// File is a file of a strategy's code, as it was compiled.
+type File struct {
+	Name string `json:"name"` // in the repository: locks/redislock/redis.go
+	Text string `json:"text"`
 }
 
 // Text is said in both languages of the class.

@@ -30,7 +30,7 @@ func (m *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 func (*mutex) Card() locks.Card {
 	return locks.Card{
 		ID: "mutex", Family: "local", Source: "1.4, 1.5", Scope: locks.ScopeProcess,
-		Backends: []string{"mysql"}, Locker: true,
+		Core: true, Backends: []string{"mysql"}, Locker: true,
 		Title: locks.Text{EN: "A mutex in each process", ZH: "进程内互斥锁"},
 		Summary: locks.Text{
 			EN: "One request at a time in each replica. With three replicas, three requests at a time.",

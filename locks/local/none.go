@@ -44,8 +44,8 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 func (none) Card() locks.Card {
 	return locks.Card{
 		ID: "none", Family: "local", Source: "1.2, 1.3", Scope: locks.ScopeNone,
-		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "No lock", ZH: "无锁"},
+		Core: true, Backends: []string{"mysql"},
+		Title: locks.Text{EN: "No lock", ZH: "无锁"},
 		Summary: locks.Text{
 			EN: "SELECT the count, then UPDATE it to one less: two requests that read the same count sell two pieces and take one off the shelf.",
 			ZH: "先查库存，再更新为减一：两个请求读到同一个数，卖出两件，库存只少一件。",

@@ -139,7 +139,7 @@ func (l *dbRow) Clear(ctx context.Context, key string) error {
 func (*dbRow) Card() locks.Card {
 	return locks.Card{
 		ID: "db-row", Family: "mysql", Source: "2, 2.3; 002, 004", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Locker: true,
+		Core: true, Backends: []string{"mysql"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: locks.Text{EN: "A row that is the lock", ZH: "数据库锁表"},
 		Summary: locks.Text{

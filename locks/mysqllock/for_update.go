@@ -119,8 +119,8 @@ func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration
 func (*forUpdate) Card() locks.Card {
 	return locks.Card{
 		ID: "for-update", Family: "mysql", Source: "1.6.1", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "SELECT … FOR UPDATE", ZH: "悲观锁 FOR UPDATE"},
+		Core: true, Backends: []string{"mysql"},
+		Title: locks.Text{EN: "SELECT … FOR UPDATE", ZH: "悲观锁 FOR UPDATE"},
 		Summary: locks.Text{
 			EN: "The database locks the row until the transaction commits; everybody else waits for it.",
 			ZH: "数据库把这一行锁住直到事务提交，其他请求排队等待。",

@@ -71,8 +71,8 @@ func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err er
 func (*version) Card() locks.Card {
 	return locks.Card{
 		ID: "version", Family: "mysql", Source: "1.6.2", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
+		Core: true, Backends: []string{"mysql"},
+		Title: locks.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
 		Summary: locks.Text{
 			EN: "Read count and version, write only if the version has not moved, else start again.",
 			ZH: "读出库存和版本号，版本没变才写入，变了就重来。",

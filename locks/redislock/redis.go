@@ -179,7 +179,7 @@ func (l *redisLock) Clear(ctx context.Context, key string) error {
 func (*redisLock) Card() locks.Card {
 	return locks.Card{
 		ID: "redis", Family: "redis", Source: "3.9.1; 002, 003", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true,
+		Core: true, Backends: []string{"mysql", "redis"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: locks.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
 		Summary: locks.Text{

@@ -113,7 +113,7 @@ func (l *redlock) Clear(ctx context.Context, key string) error {
 func (*redlock) Card() locks.Card {
 	return locks.Card{
 		ID: "redlock", Family: "redis", Source: "3.8, 3.9.4; 003, 004", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redlock"}, Locker: true,
+		Core: true, Backends: []string{"mysql", "redlock"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: locks.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
 		Summary: locks.Text{

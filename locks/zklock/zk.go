@@ -15,8 +15,9 @@ import (
 
 // ZK is what Curator's InterProcessMutex does (tutorial 4.5, 4.6.1): every
 // waiter has an ephemeral sequential node and watches the one before it; the
-// first in the row holds the lock. A dead session's nodes go by themselves.
-func ZK(s *Session) locks.Locker { return locks.Reentrant(locks.Queue(&zkLock{s})) }
+// first in the row holds the lock. A dead session's nodes go by themselves. The
+// row is one for all replicas, so grants go in the order of arrival.
+func ZK(s *Session) locks.Locker { return locks.Reentrant(&zkLock{s}) }
 
 type zkLock struct{ session *Session }
 
@@ -173,8 +174,8 @@ func (l *zkLock) Clear(ctx context.Context, key string) error {
 func (*zkLock) Card() locks.Card {
 	return locks.Card{
 		ID: "zk", Family: "zookeeper", Source: "4.5, 4.6.1; 002, 004", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "zookeeper"}, Locker: true,
-		Lease: true, Renews: true, Reentrant: true, Fenced: true,
+		Core: true, Backends: []string{"mysql", "zookeeper"}, Locker: true,
+		Lease: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
 		Title: locks.Text{EN: "ZooKeeper, as Curator does it", ZH: "ZooKeeper 可重入锁（Curator 方式）"},
 		Summary: locks.Text{
 			EN: "A row of ephemeral sequential nodes; each waiter watches the one before it, and looks again when it goes.",

@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"oversell/locks"
+	"oversell/locks/local"
+	"oversell/locks/mysqllock"
+	"oversell/locks/redislock"
+	"oversell/locks/zklock"
+)
+
+//nolint:gochecknoglobals // constant
+var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
+
+// Source returns the code of a card's strategy: the file named after its id, and
+// the scripts that it embeds.
+func Source(card locks.Card) ([]locks.File, error) {
+	family := map[string]struct {
+		folder string
+		files  fs.FS
+	}{
+		"local":     {"local", local.Source},
+		"mysql":     {"mysqllock", mysqllock.Source},
+		"redis":     {"redislock", redislock.Source},
+		"zookeeper": {"zklock", zklock.Source},
+	}[card.Family]
+	if family.files == nil {
+		return nil, fmt.Errorf("source of %s: no family %q", card.ID, card.Family)
+	}
+	var files []locks.File
+	add := func(name string) error {
+		text, err := fs.ReadFile(family.files, name)
+		if err != nil {
+			return fmt.Errorf("source of %s: %w", card.ID, err)
+		}
+		files = append(files, locks.File{Name: "locks/" + family.folder + "/" + name, Text: string(text)})
+		return nil
+	}
+	if err := add(strings.ReplaceAll(card.ID, "-", "_") + ".go"); err != nil {
+		return nil, err
+	}
+	for _, script := range scripts.FindAllStringSubmatch(files[0].Text, -1) {
+		if err := add(script[1]); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
