@@ -28,12 +28,13 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, backends())
 	l := begin(t, r)
+	counted := operations(t, r, l)
 	// ZooKeeper's session must outlive an outage or expire in it: both are tried,
 	// for the crew's is long and the server takes a second or two to start again.
 	for _, card := range cards() {
 		t.Run(card.ID, func(t *testing.T) {
 			s := l.subject(card)
-			s.Patience = time.Minute
+			s.Patience, s.Operations = time.Minute, counted
 			s.Outages = map[string]lockstest.Outage{
 				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"),
 				"redis": outage(t, r, "redis-1"), "redlock": outage(t, r, "redis-3", "redis-4", "redis-5"),

@@ -34,7 +34,7 @@ func outage(ctx context.Context, s *Subject) error {
 		}
 		made += 2
 	}
-	left, err := s.Count(ctx, product)
+	left, err := s.left(ctx, product)
 	if err == nil && left != stocked-made {
 		err = fmt.Errorf("%d sold of %d, and %d are left", made, stocked, left)
 	}

@@ -80,7 +80,7 @@ func (s *Subject) lostUpdates(ctx context.Context, product int64, stocked int, s
 	if made == 0 {
 		return 0, fmt.Errorf("nothing was sold: %w", errors.Join(sales...))
 	}
-	left, err := s.Count(ctx, product)
+	left, err := s.left(ctx, product)
 	return made - (stocked - left), err
 }
 
@@ -114,7 +114,7 @@ func stormSells(ctx context.Context, s *Subject) error {
 			sum[outcome] += n
 		}
 	}
-	left, err := s.Count(ctx, product)
+	left, err := s.left(ctx, product)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func refusals(ctx context.Context, s *Subject) error {
 	if err := s.hangsUp(ctx, mine, product); err != nil {
 		return err
 	}
-	if left, err := s.Count(ctx, product); err != nil || left != stocked {
+	if left, err := s.left(ctx, product); err != nil || left != stocked {
 		return fmt.Errorf("%d pieces are left of %d that were not sold (%w)", left, stocked, orNil(err))
 	}
 	return went("a sale after all those refusals", rival.deduct(ctx, order(product, "next", s.Patience)))

@@ -2,6 +2,7 @@ package lockstest
 
 import (
 	"context"
+	"slices"
 
 	"oversell/locks"
 )
@@ -55,6 +56,11 @@ func Checks() []Check {
 	all := append(lockChecks(), leaseChecks()...)
 	all = append(all, saleChecks()...)
 	return append(all, Check{
+		Name: "polling", Alone: true,
+		Says: "waiters wait to be told, and ask nothing meanwhile", Denies: "waiters ask again and again",
+		Claim: claimIf(func(c locks.Card) bool { return c.Locker && c.Scope == locks.ScopeShared },
+			func(c locks.Card) bool { return !breaks(c, locks.Polling) }), yes: quiet, no: polls,
+	}, Check{
 		Name: "outage", Alone: true,
 		Says:  "a backend that is gone is named in an error at once, and used again when it is back",
 		Claim: claimIf(func(c locks.Card) bool { return len(c.Backends) > 0 }, every), yes: outage,
@@ -106,9 +112,24 @@ func leaseChecks() []Check {
 	leased := func(c locks.Card) bool { return c.Locker && c.Lease }
 	return []Check{
 		{
-			Name: "expiry", Says: "a holder that sleeps past its lease has lost the lock, knows it when it wakes up, and can't free its successor's",
+			Name: "expiry", Says: "a holder that sleeps past its lease has lost the lock, and knows it when it wakes up",
 			Denies: "a grant does not end by itself", yes: expiry, no: noExpiry,
 			Claim: claimIf(locker, func(c locks.Card) bool { return c.Lease }),
+		},
+		{
+			Name: "foreign-unlock", Says: "a release after the lease does not free the successor's lock",
+			Denies: "it does",
+			Claim:  claimIf(leased, func(c locks.Card) bool { return !breaks(c, locks.ForeignUnlock) }), yes: foreignUnlockSafe, no: foreignUnlockSeen,
+		},
+		{
+			Name: "dead-waiter", Says: "a waiter that dies in the middle of the queue lets nobody in early",
+			Denies: "it lets its successor in beside the holder",
+			Claim: claimIf(func(c locks.Card) bool { return breaks(c, locks.DeadWaiter) || protects(c, locks.DeadWaiter) },
+				func(c locks.Card) bool { return !breaks(c, locks.DeadWaiter) }), yes: deadWaiterSafe, no: deadWaiterSeen,
+		},
+		{
+			Name: "order", Says: "grants go in the order of arrival, over all processes",
+			Claim: claimIf(func(c locks.Card) bool { return c.Fair }, every), yes: inOrder,
 		},
 		{
 			Name: "crash", Says: "a dead holder or waiter blocks nobody for longer than its lease",
@@ -142,14 +163,18 @@ func leaseChecks() []Check {
 func saleChecks() []Check {
 	return []Check{
 		{
+			Name: "early-release", Says: "a sale that begins between the release and the commit reads what the commit makes old, and loses it",
+			Claim: claimIf(func(c locks.Card) bool { return breaks(c, locks.EarlyRelease) }, every), yes: early,
+		},
+		{
 			Name: "step-race", Says: "a sale that begins while another one stands between its read and its write loses no update, across processes",
 			Denies: "it loses one", yes: stepRaceAcross, no: stepRaceAcrossLoses,
-			Claim: claimIf(every, func(c locks.Card) bool { return c.Safe }),
+			Claim: claimIf(commitsFirst, func(c locks.Card) bool { return c.Safe }),
 		},
 		{
 			Name: "step-race-inside", Says: "the same in one process",
 			Denies: "it loses one in one process", yes: stepRaceInside, no: stepRaceInsideLoses,
-			Claim: claimIf(every, ordered),
+			Claim: claimIf(commitsFirst, ordered),
 		},
 		{
 			Name: "storm", Says: "when more is asked than there is, exactly the stock is sold and the rest are told",
@@ -171,6 +196,9 @@ func locker(c locks.Card) bool { return c.Locker }
 // ordered: it keeps some order, be it in one process only.
 func ordered(c locks.Card) bool { return c.Scope != locks.ScopeNone }
 
+// commitsFirst: its race is between read and write. early-release has the other.
+func commitsFirst(c locks.Card) bool { return !breaks(c, locks.EarlyRelease) }
+
 // claimIf is silent where the check does not apply, and else as claimed says.
 func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
 	return func(c locks.Card) Claim {
@@ -183,6 +211,10 @@ func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
 			return No
 		}
 	}
+}
+
+func protects(c locks.Card, h locks.Hazard) bool {
+	return slices.Contains(c.Protects, h)
 }
 
 func breaks(c locks.Card, h locks.Hazard) bool {

@@ -28,6 +28,9 @@ type Subject struct {
 	// the thing never happens.
 	Patience time.Duration
 
+	// Operations counts what a backend was asked so far, for checks that are Alone.
+	Operations map[string]func(ctx context.Context) (int64, error)
+
 	// Outages stop and start what the card names as backends, for Alone checks.
 	Outages map[string]Outage
 }

@@ -20,6 +20,7 @@ const (
 	doCancel  = "cancel" // ends the context of another command
 	doGo      = "go"     // lets a deduction go on that is paused at a step
 	doClear   = "clear"  // wipes the key's state, whoever holds it
+	doCount   = "count"  // what is left of a product, where the strategy keeps it
 	doContend = "contend"
 	doChurn   = "churn"
 	doStorm   = "storm"
@@ -57,6 +58,8 @@ type reply struct {
 	Took    time.Duration `json:"took,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Receipt stock.Receipt `json:"receipt,omitzero"`
+	// Kept: the strategy keeps the stock itself, and the receipt says what remains.
+	Kept bool `json:"kept,omitempty"`
 	// Ended: the hold's context has ended; the fault is its cause.
 	Ended bool           `json:"ended,omitempty"`
 	Tally map[string]int `json:"tally,omitempty"`

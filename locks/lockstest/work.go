@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oversell/locks"
+	"oversell/stock"
 )
 
 // Open returns the strategy of that id. A worker calls it for every command, so
@@ -112,6 +113,8 @@ func (w *worker) do(ctx context.Context, c command) reply {
 		return storm(ctx, c, s)
 	case doClear:
 		return wipe(ctx, c, s)
+	case doCount:
+		return remaining(ctx, c, s)
 	}
 	l, ok := s.(locks.Locker)
 	if !ok {
@@ -177,6 +180,15 @@ func (w *worker) ofHold(ctx context.Context, c command) reply {
 	case <-time.After(c.Wait):
 		return reply{}
 	}
+}
+
+func remaining(ctx context.Context, c command, s locks.Strategy) reply {
+	keeper, ok := s.(locks.Keeper)
+	if !ok {
+		return reply{}
+	}
+	n, err := keeper.Count(ctx, c.Order.Product)
+	return reply{Kept: true, Receipt: stock.Receipt{Remaining: n}, Fault: faultOf(err)}
 }
 
 func wipe(ctx context.Context, c command, s locks.Strategy) reply {

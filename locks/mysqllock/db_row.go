@@ -147,10 +147,16 @@ func (*dbRow) Card() locks.Card {
 			ZH: "唯一键的一行记录持有者，按数据库时钟过期，用一条 UPDATE 接管。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Nesting, locks.LostReply},
-		Breaks: []locks.Break{{Hazard: locks.Pause, Why: locks.Text{
-			EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
-			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
-		}}},
+		Breaks: []locks.Break{
+			{Hazard: locks.Pause, Why: locks.Text{
+				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+			}},
+			{Hazard: locks.Polling, Why: locks.Text{
+				EN: "A database tells nobody: one waiter of each process asks again every few milliseconds.",
+				ZH: "数据库不会通知谁：每个进程有一个等待者每隔几毫秒再问一次。",
+			}},
+		},
 		Tutorial: []locks.Figure{{Note: "without expiry, retry after 50 ms", Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
 }

@@ -130,6 +130,10 @@ func (*redlock) Card() locks.Card {
 				EN: "When the clocks of a majority leap, the keys are gone early.",
 				ZH: "多数节点时钟跳变时，键会提前消失。",
 			}},
+			{Hazard: locks.Polling, Why: locks.Text{
+				EN: "No master knows who holds the lock, so none can tell: one waiter of each process asks again every few milliseconds.",
+				ZH: "没有哪个节点知道锁在谁手里，也就没法通知：每个进程有一个等待者每隔几毫秒再问一次。",
+			}},
 		},
 		Tutorial: []locks.Figure{},
 	}

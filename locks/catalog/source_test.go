@@ -1,0 +1,27 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"oversell/locks/catalog"
+)
+
+// TestSource: every strategy is one file, named after its id, that holds its card.
+func TestSource(t *testing.T) {
+	for _, card := range cards() {
+		files, err := catalog.Source(card)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(files[0].Text, `"`+card.ID+`"`) {
+			t.Errorf("%s does not hold the card of %s", files[0].Name, card.ID)
+		}
+		for _, f := range files[1:] {
+			if !strings.HasPrefix(f.Text, "-- ") {
+				t.Errorf("%s does not begin with its keys and arguments", f.Name)
+			}
+		}
+	}
+}
