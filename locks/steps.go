@@ -11,6 +11,7 @@ type Step string
 // The steps of every guarded deduction. A strategy may have its own besides.
 const (
 	Asked    Step = "asked"    // wants the lock
+	Queued   Step = "queued"   // has a place in the backend's queue, where there is one
 	Granted  Step = "granted"  // has it
 	Read     Step = "read"     // has read the count
 	Writing  Step = "writing"  // has looked at the hold for the last time, writes next

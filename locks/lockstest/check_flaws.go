@@ -127,15 +127,13 @@ func (s *Subject) deadWaiter(ctx context.Context, judge func(third *call, who pe
 		return err
 	}
 	defer second.Kill()
-	if _, err := second.acquiring(waiting(s.short(key, "second"), s.Crew.Long)); err != nil {
+	if _, err := s.queued(ctx, second, waiting(s.short(key, "second"), s.Crew.Long)); err != nil {
 		return err
 	}
-	settle(ctx)
-	third, err := all[1].acquiring(waiting(s.long(key, "third"), s.Crew.Long))
+	third, err := s.queued(ctx, all[1], waiting(s.long(key, "third"), s.Crew.Long))
 	if err != nil {
 		return err
 	}
-	settle(ctx)
 	second.Kill()
 	return judge(third, all[1], holder)
 }
@@ -174,7 +172,7 @@ func deadWaiterSeen(ctx context.Context, s *Subject) error {
 	})
 }
 
-// inOrder has nine wait that came one after the other, in three processes, and
+// inOrder has thirty wait that came one after the other, in three processes, and
 // compares the order of the grants.
 func inOrder(ctx context.Context, s *Subject) error {
 	key, err := s.newKey(ctx)
@@ -185,19 +183,17 @@ func inOrder(ctx context.Context, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	const waiters = 9
+	const waiters = 30
 	h, err := all[0].acquire(ctx, s.long(key, "holder"))
 	if err != nil {
 		return err
 	}
 	calls := make([]*call, waiters)
 	for i := range calls {
-		// Not in turn: three of one process, then three of the next.
-		if calls[i], err = all[i/3].acquiring(waiting(s.long(key, fmt.Sprintf("waiter-%d", i)), s.Crew.Long)); err != nil {
-			return err
+		r := waiting(s.long(key, fmt.Sprintf("waiter-%d", i)), s.Crew.Long)
+		if calls[i], err = s.queued(ctx, all[seat(i)], r); err != nil {
+			return fmt.Errorf("waiter %d: %w", i, err)
 		}
-		settle(ctx)
-		settle(ctx) // the order of arrival is the backend's
 	}
 	for i, c := range calls {
 		for later, other := range calls[i+1:] {
@@ -211,13 +207,25 @@ func inOrder(ctx context.Context, s *Subject) error {
 			return err
 		}
 		soon, cancel := context.WithTimeout(ctx, s.Patience)
-		h, err = all[i/3].granted(soon, c)
+		h, err = all[seat(i)].granted(soon, c)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("waiter %d of %d, when all before it had their turn: %w", i+1, waiters, err)
 		}
 	}
 	return went("the last release", h.release(ctx))
+}
+
+// seat has three of one process arrive before three of the next.
+func seat(i int) int { return i / 3 % 3 }
+
+// queued asks, and returns when the request has its place in the queue.
+func (s *Subject) queued(ctx context.Context, p peer, r locks.Request) (*call, error) {
+	c, err := p.send(command{Do: doAcquire, Strategy: s.Card.ID, Request: r, Step: locks.Queued})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.untilPaused(ctx)
 }
 
 // What the lock's backend is asked while nothing happens but waiting.

@@ -124,7 +124,7 @@ func leaseChecks() []Check {
 		{
 			Name: "dead-waiter", Says: "a waiter that dies in the middle of the queue lets nobody in early",
 			Denies: "it lets its successor in beside the holder",
-			Claim: claimIf(func(c locks.Card) bool { return breaks(c, locks.DeadWaiter) || protects(c, locks.DeadWaiter) },
+			Claim: claimIf(func(c locks.Card) bool { return c.Fair || breaks(c, locks.DeadWaiter) || protects(c, locks.DeadWaiter) },
 				func(c locks.Card) bool { return !breaks(c, locks.DeadWaiter) }), yes: deadWaiterSafe, no: deadWaiterSeen,
 		},
 		{

@@ -18,6 +18,7 @@ import (
 type Desk struct {
 	mu     sync.Mutex
 	down   bool
+	asked  int64
 	grants map[string]grant
 	line   map[string][]string
 	fences map[string]int64
@@ -132,6 +133,7 @@ func (d *Desk) Write(a Ask, got *Answer) error {
 func (d *Desk) do(f func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.asked++
 	if d.down {
 		return errDown
 	}
@@ -143,6 +145,12 @@ func (d *Desk) close(down bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.down = down
+}
+
+func (d *Desk) operations(context.Context) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asked, nil
 }
 
 func (d *Desk) newProduct(_ context.Context, count int) (int64, error) {

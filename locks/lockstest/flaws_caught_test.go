@@ -21,10 +21,10 @@ func TestFlaws(t *testing.T) {
 		only        []string // for a flaw with which the other checks take minutes
 	}{
 		{flaw: letsEverybodyIn, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "step-race",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "foreign-unlock", "renewal", "step-race",
 		}, may: []string{"clean-up", "crash", "storm"}},
 		{flaw: onlyNextDoor, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "foreign-unlock", "renewal",
 			"loss-notice", "pause", "fenced-write", "amnesia", "step-race",
 		}, may: []string{"storm"}},
 		{flaw: hurries, caught: []string{"time-out"}},
@@ -33,8 +33,8 @@ func TestFlaws(t *testing.T) {
 		{flaw: forgetsItsGrant, caught: []string{"clean-up"}},
 		{flaw: releasesForTheLiving, caught: []string{"release", "refusals"}, may: []string{"clean-up"}},
 		{flaw: holdsTwice, caught: []string{"release", "re-entry"}, only: []string{"release", "re-entry", "step-race"}},
-		{flaw: freesStrangers, caught: []string{"expiry"}},
-		{flaw: neverExpires, caught: []string{"expiry", "crash", "loss-notice", "pause", "fenced-write"}},
+		{flaw: freesStrangers, caught: []string{"expiry", "foreign-unlock"}},
+		{flaw: neverExpires, caught: []string{"expiry", "foreign-unlock", "crash", "loss-notice", "pause", "fenced-write"}},
 		{flaw: keepsDeadWaiters, caught: []string{"crash"}},
 		{flaw: neverRenews, caught: []string{"renewal"}},
 		{flaw: keepsTheLossQuiet, caught: []string{"loss-notice"}, may: []string{"expiry"}},
@@ -54,6 +54,10 @@ func TestFlaws(t *testing.T) {
 		{flaw: deniesScope, caught: []string{"exclusion-across"}},
 		{flaw: deniesSafety, caught: []string{"step-race"}},
 		{flaw: hidesItsPause, caught: []string{"pause"}},
+		{flaw: confessesStrangers, caught: []string{"foreign-unlock"}, only: []string{"foreign-unlock"}},
+		{flaw: confessesDeadWaiter, caught: []string{"dead-waiter"}, only: []string{"dead-waiter"}},
+		{flaw: confessesEarly, caught: []string{"early-release"}, only: []string{"early-release"}},
+		{flaw: boastsOfOrder, caught: []string{"order"}, only: []string{"order"}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.flaw), func(t *testing.T) {
@@ -70,6 +74,17 @@ func TestOutageFlaws(t *testing.T) {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
 			compare(t, sees(t, openFair(t).subject(flaw), "outage"), caught, nil)
+		})
+	}
+}
+
+// TestPollingFlaws count the questions to a desk of their own.
+func TestPollingFlaws(t *testing.T) {
+	t.Parallel()
+	for flaw, caught := range map[flaw][]string{sound: nil, hidesItsPolls: {"polling"}, confessesPolls: {"polling"}} {
+		t.Run(string(flaw), func(t *testing.T) {
+			t.Parallel()
+			compare(t, sees(t, openFair(t).subject(flaw), "polling"), caught, nil)
 		})
 	}
 }

@@ -46,13 +46,21 @@ const (
 	deniesScope   flaw = "denies-scope"
 	deniesSafety  flaw = "denies-safety"
 	hidesItsPause flaw = "hides-its-pause"
+	hidesItsPolls flaw = "hides-its-polls"
+	// One that confesses what it does not do.
+	confessesStrangers  flaw = "confesses-strangers"
+	confessesDeadWaiter flaw = "confesses-dead-waiter"
+	confessesEarly      flaw = "confesses-early-release"
+	confessesPolls      flaw = "confesses-polls"
+	// One that boasts of an order which it does not keep: its first waiter dozes.
+	boastsOfOrder flaw = "boasts-of-order"
 )
 
 func cardOf(f flaw) locks.Card {
 	c := locks.Card{
 		ID: string(f), Family: "desk", Scope: locks.ScopeShared, Safe: true, Backends: []string{"desk"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Breaks: []locks.Break{{Hazard: locks.Pause}},
+		Breaks: []locks.Break{{Hazard: locks.Pause}, {Hazard: locks.Polling}},
 	}
 	switch f {
 	case deniesReEntry:
@@ -69,6 +77,16 @@ func cardOf(f flaw) locks.Card {
 		c.Safe = false
 	case hidesItsPause:
 		c.Breaks = nil
+	case hidesItsPolls:
+		c.Breaks = c.Breaks[:1]
+	case confessesStrangers:
+		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.ForeignUnlock})
+	case confessesDeadWaiter:
+		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.DeadWaiter})
+	case confessesEarly:
+		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.EarlyRelease})
+	case boastsOfOrder:
+		c.Fair = true
 	}
 	return c
 }

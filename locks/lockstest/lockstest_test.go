@@ -78,7 +78,8 @@ func (f fair) subject(broken flaw) *lockstest.Subject {
 		return func(context.Context) error { f.desk.close(down); return nil }
 	}
 	return &lockstest.Subject{
-		Card: cardOf(broken), Crew: f.crew, NewProduct: f.desk.newProduct, Count: f.desk.count,
+		Operations: map[string]func(context.Context) (int64, error){"desk": f.desk.operations},
+		Card:       cardOf(broken), Crew: f.crew, NewProduct: f.desk.newProduct, Count: f.desk.count,
 		Lease: 1500 * time.Millisecond, Patience: 5 * time.Second,
 		Outages: map[string]lockstest.Outage{"desk": {Stop: stop(true), Start: stop(false)}},
 	}

@@ -33,7 +33,7 @@ func newShop(desk *rpc.Client, f flaw) locks.Strategy {
 	l := locks.Queue(&deskLock{desk: desk, flaw: f})
 	switch f {
 	case waitsForItself:
-	case onlyNextDoor:
+	case onlyNextDoor, confessesPolls:
 		l = &deskless{}
 	default:
 		l = locks.Reentrant(l)
@@ -79,11 +79,14 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 	if l.flaw == hurries {
 		r.Wait /= 2
 	}
-	for {
+	for first := true; ; first = false {
 		asked := time.Now()
 		got, err := l.ask("Take", a)
 		if err != nil {
 			return nil, err
+		}
+		if first {
+			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 		}
 		if l.flaw == forgetsItsGrant {
 			time.Sleep(2 * time.Millisecond)
@@ -94,7 +97,11 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 		if got.OK {
 			return l.hold(ctx, r, a, got, asked), nil
 		}
-		if err := locks.Doze(ctx, r, began, 5*time.Millisecond); err != nil {
+		pause := 5 * time.Millisecond
+		if l.flaw == boastsOfOrder && r.Owner == "waiter-0" {
+			pause = time.Hour
+		}
+		if err := locks.Doze(ctx, r, began, pause); err != nil {
 			if ctx.Err() != nil {
 				return nil, l.gone(ctx, r, a)
 			}

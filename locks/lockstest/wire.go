@@ -37,7 +37,8 @@ type command struct {
 
 	Request locks.Request `json:"request,omitzero"`
 	Order   stock.Order   `json:"order,omitzero"`
-	// Step is where a deduction is to be paused, once.
+	// Step is where a deduction is to be paused, once, or an acquisition tells that
+	// it passes.
 	Step locks.Step `json:"step,omitempty"`
 	// Cancelled: the command is given a context that has ended already.
 	Cancelled bool          `json:"cancelled,omitempty"`

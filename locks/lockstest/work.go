@@ -148,6 +148,13 @@ func (w *worker) meddle(c command) reply {
 }
 
 func (w *worker) acquire(ctx context.Context, c command, l locks.Locker) reply {
+	if c.Step != "" { // told, not paused: the lock must not be kept waiting
+		ctx = locks.WithTracer(ctx, func(_ context.Context, e locks.Event) {
+			if e.Step == c.Step {
+				w.answer(reply{ID: c.ID, Paused: true})
+			}
+		})
+	}
 	h, err := l.Acquire(ctx, c.Request)
 	if err != nil {
 		return reply{Fault: faultOf(err)}
