@@ -57,9 +57,9 @@ fmt: ## format all Go files
 	$(TOOL) gofumpt -l -w .
 
 # make jmeter strategy=zk plan=check-lock.jmx: any of these.
-JMETER := plan strategy strategies threads loops stock product wait strict
+JMETER := plan strategy strategies threads loops stock product wait strict backend hold
 .PHONY: jmeter
-jmeter: servers build ## both JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
+jmeter: servers build ## all JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
 
 .PHONY: bench
@@ -67,11 +67,14 @@ bench: servers build ## the service against the same loop written straight on th
 	cd bench && $(GO) run .
 
 .PHONY: readme
-readme: servers build ## run the comparison, and put its result into README.md
+readme: servers build ## run the comparison, and put its result and the ladder into README.md
 	@mkdir -p results
 	COLUMNS=100 bin/oversell run > results/readme.txt
-	@awk '/<!-- demo -->/ {print; print "```"; while ((getline line < "results/readme.txt") > 0) print line; print "```"; skip=1} \
-	  /<!-- \/demo -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
+	bin/oversell strategies --markdown > results/ladder.txt
+	@awk 'function put(file, fence) {if (fence) print "```"; while ((getline line < file) > 0) print line; if (fence) print "```"} \
+	  /<!-- demo -->/ {print; put("results/readme.txt", 1); skip=1} \
+	  /<!-- ladder -->/ {print; print ""; put("results/ladder.txt", 0); print ""; skip=1} \
+	  /<!-- \/(demo|ladder) -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
 
 .PHONY: clean
 clean: ## remove bin/ and results/

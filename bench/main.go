@@ -96,6 +96,9 @@ func bench(ctx context.Context, binary string, rounds int, l load) error {
 		fmt.Printf("%-12s %12.0f %12.0f %6.2f %7.2f %18.1f %16.1f %7s\n",
 			c.strategy, a, b, b/a, c.ratio, median(direct, p99), median(service, p99), atMost(c.p99))
 	}
+	if err := operations(ctx, lab); err != nil {
+		return err
+	}
 	fmt.Println()
 	return lab.memory(ctx)
 }

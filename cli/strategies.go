@@ -13,7 +13,8 @@ import (
 )
 
 func strategiesCommand() *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	c := &cobra.Command{
 		Use:   "strategies [strategy]",
 		Short: "Print the ladder, or one strategy's card and the code that runs",
 		Args:  cobra.MaximumNArgs(1),
@@ -24,7 +25,10 @@ func strategiesCommand() *cobra.Command {
 				cards = append(cards, s.Card())
 				ids = append(ids, s.Card().ID)
 			}
-			if len(args) == 0 {
+			switch {
+			case markdown && len(args) == 0:
+				return printMarkdown(c.OutOrStdout(), cards)
+			case len(args) == 0:
 				printLadder(c.OutOrStdout(), cards)
 				return nil
 			}
@@ -37,6 +41,30 @@ func strategiesCommand() *cobra.Command {
 			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
 		},
 	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the ladder as the README has it")
+	return c
+}
+
+// printMarkdown has a row for each strategy, linked to its file.
+func printMarkdown(w io.Writer, cards []locks.Card) error {
+	fmt.Fprintln(w, "| strategy | tutorial | what it does | sells exactly | what breaks it | run it |\n|---|---|---|---|---|---|")
+	for _, card := range cards {
+		files, err := catalog.Source(card)
+		if err != nil {
+			return err
+		}
+		breaks := make([]string, len(card.Breaks))
+		for i, b := range card.Breaks {
+			breaks[i] = string(b.Hazard)
+		}
+		name := "`" + card.ID + "`"
+		if card.Core {
+			name = "**" + name + "**"
+		}
+		fmt.Fprintf(w, "| [%s](%s) | %s | %s | %s | %s | `bin/oversell run %s` |\n",
+			name, files[0].Name, card.Source, card.Summary.EN, yes(card.Safe), strings.Join(breaks, ", "), card.ID)
+	}
+	return nil
 }
 
 func printLadder(w io.Writer, cards []locks.Card) {

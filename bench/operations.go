@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// crowds is how many wait at the same time.
+var crowds = []int{10, 100, 1000}
+
+// costly are the strategies whose questions to their backend are counted: those
+// that are told when it is their turn, and then those that ask for it.
+var costly = []string{
+	"redis", "redis-fair", "zk",
+	"redis-setnx", "zk-ephemeral", "zk-ephemeral-watch", "zk-sequential",
+}
+
+// operations prints what one grant costs the lock's backend, as it counts itself.
+func operations(ctx context.Context, l lab) error {
+	fmt.Println("\nquestions to the lock's backend for each grant, with so many waiters")
+	fmt.Printf("%-20s", "strategy")
+	for _, n := range crowds {
+		fmt.Printf(" %10d", n)
+	}
+	fmt.Println()
+	for _, strategy := range costly {
+		fmt.Printf("%-20s", strategy)
+		for _, n := range crowds {
+			each, err := l.perGrant(ctx, strategy, n)
+			if err != nil {
+				return fmt.Errorf("%s with %d waiters: %w", strategy, n, err)
+			}
+			fmt.Printf(" %10.1f", each)
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+// perGrant has so many clients buy twice each, and counts. Those who poll may not
+// all get their turn within the wait.
+func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float64, error) {
+	count := l.zooKeeperPackets
+	switch {
+	case strategy == "redis-setnx":
+		count = func(ctx context.Context) (int64, error) { return l.redisCommands(ctx, "setnx", "set", "del") }
+	case strings.HasPrefix(strategy, "redis"):
+		count = func(ctx context.Context) (int64, error) {
+			return l.redisCommands(ctx, "evalsha", "eval", "subscribe", "unsubscribe")
+		}
+	}
+	before, err := count(ctx)
+	if err != nil {
+		return 0, err
+	}
+	file := filepath.Join(l.dir, "operations.json")
+	const loops = 2
+	run := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--token", l.Token, "--json", file, "--wait", "30s",
+		"--clients", strconv.Itoa(clients), "--loops", strconv.Itoa(loops), "--stock", strconv.Itoa(clients*loops))
+	out, failed := run.CombinedOutput() // a poller that had bad luck for 30 s is an error
+	after, err := count(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var results []struct {
+		Sold int `json:"sold"`
+	}
+	if err := readJSON(file, &results); err != nil || len(results) != 1 || results[0].Sold == 0 {
+		return 0, fmt.Errorf("nothing was sold (%w, %w): %s", failed, err, out)
+	}
+	return float64(after-before) / float64(results[0].Sold), nil
+}
+
+var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
+
+// redisCommands counts those that a strategy's clients send: Redis's own figure
+// has the commands inside a script as well.
+func (l lab) redisCommands(ctx context.Context, names ...string) (sum int64, err error) {
+	options, err := redis.ParseURL(l.Redis[0])
+	if err != nil {
+		return 0, err
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	text, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range commandStat.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.ParseInt(m[2], 10, 64); err == nil && slices.Contains(names, m[1]) {
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// zooKeeperPackets counts requests, as mntr does.
+func (l lab) zooKeeperPackets(ctx context.Context) (int64, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.ZooKeeper[0])
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "mntr"); err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`zk_packets_received\s+(\d+)`).FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("mntr says %s", text)
+	}
+	return strconv.ParseInt(string(found[1]), 10, 64)
+}
