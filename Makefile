@@ -66,6 +66,12 @@ jmeter: servers build ## all JMeter plans, headless, against a lab of its own (s
 bench: servers build ## the service against the same loop written straight on the drivers
 	cd bench && $(GO) run .
 
+.PHONY: interop
+interop: servers build ## one lock shared with Java: Redisson and Curator, current and the tutorial's versions
+	@sh interop/java.sh
+	cd interop && for versions in current tutorial; do mvn -q -B -ntp -Dstyle.color=never -P$$versions clean compile || exit 1; done
+	cd interop && $(GO) test $(TAGS) -count=1 -timeout 20m -v .
+
 .PHONY: readme
 readme: servers build ## run the comparison, and put its result and the ladder into README.md
 	@mkdir -p results

@@ -46,6 +46,20 @@ type reply struct {
 	Count      int    `json:"count"`
 	Fence      int64  `json:"fence"`
 	Warning    string `json:"warning"`
+
+	// Of the primitives.
+	Name      string   `json:"name"`
+	WaitedMS  float64  `json:"waited_ms"`
+	HeldMS    float64  `json:"held_ms"`
+	Then      string   `json:"then"`
+	Set       bool     `json:"set"`
+	Left      int      `json:"left"`
+	Value     int64    `json:"value"`
+	Version   int64    `json:"version"`
+	Succeeded bool     `json:"succeeded"`
+	Before    int64    `json:"before"`
+	After     int64    `json:"after"`
+	Warnings  []string `json:"warnings"`
 }
 
 // send asks base for a path. A transport of its own for each call: a kept
@@ -56,7 +70,7 @@ func send(ctx context.Context, method, base, path string) (reply, error) {
 		return reply{}, err
 	}
 	request.Header.Set("X-Lab-Token", token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	answer, err := client.Do(request)
 	if err != nil {
 		return reply{}, err

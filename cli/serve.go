@@ -107,7 +107,8 @@ func serve(ctx context.Context, s settings) error {
 	go mysqllock.Janitor(background, clients.DB, time.Minute)
 
 	service := handlers.New(handlers.Config{
-		Replica: s.Replica, Strategies: catalog.Strategies(clients.Backends), Source: catalog.Source, Ledger: stock.NewLedger(clients.DB),
+		Replica: s.Replica, Strategies: catalog.Strategies(clients.Backends), Source: catalog.Source,
+		Primitives: catalog.Primitives(clients.Backends), Ledger: stock.NewLedger(clients.DB),
 		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})

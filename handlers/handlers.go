@@ -23,6 +23,9 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
+	// Primitives are served by the first backend that has one, unless a request
+	// names another.
+	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
 	Source func(locks.Card) ([]locks.File, error)
 	Ledger *stock.Ledger
@@ -73,6 +76,7 @@ func New(config Config) *Service {
 	s.engine.Use(s.recovered)
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
+	s.routePrimitives()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)

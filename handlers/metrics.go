@@ -14,6 +14,7 @@ type metrics struct {
 	registry             *prometheus.Registry
 	requests             *prometheus.CounterVec
 	retries              *prometheus.CounterVec
+	primitives           *prometheus.CounterVec
 	waited, pooled, held *prometheus.HistogramVec
 }
 
@@ -31,11 +32,14 @@ func newMetrics() *metrics {
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "oversell_retries_total", Help: "Attempts that a rival beat.",
 		}, []string{"strategy"}),
+		primitives: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "oversell_primitives_total", Help: "Requests for a primitive by backend and outcome.",
+		}, []string{"primitive", "backend", "outcome"}),
 		waited: seconds("lock_wait", "Time in the lock's queue."),
 		pooled: seconds("pool_wait", "Time waiting for a database connection."),
 		held:   seconds("lock_held", "Time in the critical section."),
 	}
-	m.registry.MustRegister(m.requests, m.retries, m.waited, m.pooled, m.held)
+	m.registry.MustRegister(m.requests, m.retries, m.primitives, m.waited, m.pooled, m.held)
 	return m
 }
 

@@ -20,6 +20,8 @@ const (
 	minLease    = 100 * time.Millisecond
 	defaultWait = 10 * time.Second
 	maxCount    = 1_000_000
+	maxName     = 64
+	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
 
 // paramError names the parameter and what it may be.
@@ -90,11 +92,11 @@ func (p *params) number(name string, otherwise, low, high int64) int64 {
 	return n
 }
 
-func (p *params) duration(name string, otherwise, low, high time.Duration) time.Duration {
+func (p *params) duration(name string, otherwise, low time.Duration) time.Duration {
 	text := p.text(name, otherwise.String())
 	d, err := time.ParseDuration(text)
-	if err != nil || d < low || d > high {
-		p.fail(name, text, fmt.Sprintf("a duration from %v to %v, such as 500ms or 2s", low, high))
+	if err != nil || d < low || d > maxDuration {
+		p.fail(name, text, fmt.Sprintf("a duration from %v to %v, such as 500ms or 2s", low, maxDuration))
 	}
 	return d
 }
@@ -107,6 +109,26 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
+// word reads a name that is safe in any backend's key. Without otherwise the
+// request must have it.
+func (p *params) word(name, otherwise string) string {
+	text := p.text(name, otherwise)
+	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
+	if strange || text == "" || len(text) > maxName || text == "." || text == ".." {
+		p.fail(name, text, fmt.Sprintf("1 to %d letters, digits, dots, _ or -, and not only . or ..", maxName))
+	}
+	return text
+}
+
+// needed is a number without which the request means nothing.
+func (p *params) needed(name string, low, high int64) int64 {
+	if p.values.Has(name) {
+		return p.number(name, 0, low, high)
+	}
+	p.fail(name, "", fmt.Sprintf("given: a whole number from %d to %d", low, high))
+	return 0
+}
+
 // order reads a deduction from the request.
 func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramError) {
 	p := newParams(r, checkLockParams)
@@ -116,13 +138,13 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 	o := stock.Order{
 		Product: p.number("product", 1, 1, 1<<62),
 		Qty:     int(p.number("qty", 1, 1, maxQty)),
-		Work:    p.duration("hold", 0, 0, maxDuration),
-		Wait:    p.duration("wait", defaultWait, 0, maxDuration),
+		Work:    p.duration("hold", 0, 0),
+		Wait:    p.duration("wait", defaultWait, 0),
 		Fenced:  p.boolean("fenced"),
 		Owner:   s.newOwner(),
 	}
 	if p.values.Has("lease") {
-		o.Lease = p.duration("lease", 0, minLease, maxDuration)
+		o.Lease = p.duration("lease", 0, minLease)
 	}
 	strategy := s.strategy(p, "none")
 	if strategy == nil {

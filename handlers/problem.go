@@ -19,9 +19,12 @@ type problem struct {
 	Outcome  string  `json:"outcome"`
 	Replica  string  `json:"replica"`
 	Strategy string  `json:"strategy,omitempty"`
+	Name     string  `json:"name,omitempty"`
 	WaitedMS float64 `json:"waited_ms"`
+	HeldMS   float64 `json:"held_ms,omitempty"`
 	Retries  int     `json:"retries"`
-	// Parameter and Allowed explain a 400, Backend a 503.
+	// Parameter and Allowed explain a 400, Backend a 503. Name
+	// and HeldMS belong to a primitive, whose Backend is always told.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`
 	Backend   string `json:"backend,omitempty"`
@@ -40,6 +43,8 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	{locks.ErrLost, http.StatusServiceUnavailable, "lost"},
 	{stock.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{locks.ErrNotAcquired, http.StatusServiceUnavailable, "not_acquired"},
+	{locks.ErrUpgrade, http.StatusConflict, "upgrade"},
+	{locks.ErrMismatch, http.StatusConflict, "mismatch"},
 	{stock.ErrConflict, http.StatusServiceUnavailable, "conflict"},
 	{stock.ErrCancelled, http.StatusServiceUnavailable, "cancelled"},
 }

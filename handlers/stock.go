@@ -73,25 +73,32 @@ func (s *Service) putStock(c *gin.Context) {
 	}{item, warnings})
 }
 
-// clear asks every strategy at once to forget the key.
+// clear asks every strategy at once to forget the key, and every backend to
+// forget its primitives.
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	failures := make(chan string, len(s.Strategies))
+	failures := make(chan string, len(s.Strategies)+len(s.Primitives))
 	asked := 0
-	for _, strategy := range s.Strategies {
-		cleaner, ok := strategy.(locks.Cleaner)
-		if !ok {
-			continue
-		}
+	ask := func(who string, forget func(context.Context) error) {
 		asked++
 		go func() {
-			if err := cleaner.Clear(ctx, key); err != nil {
-				failures <- fmt.Sprintf("%s: %v", strategy.Card().ID, err)
+			if err := forget(ctx); err != nil {
+				failures <- fmt.Sprintf("%s: %v", who, err)
 				return
 			}
 			failures <- ""
 		}()
+	}
+	for _, strategy := range s.Strategies {
+		if cleaner, ok := strategy.(locks.Cleaner); ok {
+			ask(strategy.Card().ID, func(ctx context.Context) error { return cleaner.Clear(ctx, key) })
+		}
+	}
+	for _, p := range s.Primitives {
+		if p.Clear != nil {
+			ask(p.Backend+" primitives", p.Clear)
+		}
 	}
 	warnings := []string{}
 	for range asked {

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs the plans in JMeter 5.6.3, headless, against a lab of its own.
 #
-#   jmeter/run.sh                                      both plans
+#   jmeter/run.sh                                      all plans
 #   jmeter/run.sh -Dstrategy=zk -Dplan=check-lock.jmx  any property of jmeter/pom.xml
+#   jmeter/run.sh -Dbackend=zk -Dhold=1s -Dplan=rwlock.jmx
 #   OVERSELL=path/to/oversell jmeter/run.sh            instead of bin/oversell
 #
 # The lab ends with this script, however that ends. Exit code 0: every sample went well,
@@ -66,7 +67,7 @@ mkfifo "$tmp/out"
 tee "$results/maven.log" <"$tmp/out" | awk '
 	{ sub(/^\[INFO\] /, "") }
 	/^Executing test: / { print; fflush() }
-	/^(strategy|stopped|warning|summary =)/ { print "  " $0; fflush() }
+	/^(strategy|semaphore|rwlock|latch|stopped|warning|summary =)/ { print "  " $0; fflush() }
 	/^\[ERROR\]/ && !told { print; fflush(); told = 1 }' &
 # strict=false comes first: whoever passes it again wins.
 mvn -B -ntp -f jmeter/pom.xml verify -Dstrict=false "$@" \
@@ -81,7 +82,7 @@ if [ "$failed" -ne 0 ]; then
 fi
 for csv in "$results"/*.csv; do
 	# A JMeter that ran nothing has no errors either.
-	grep -q ',remaining ' "$csv" || {
+	grep -Eq ',"?(remaining|semaphore|rwlock|latch)[ :]' "$csv" || {
 		echo "jmeter: $csv has no result, see $results/maven.log" >&2
 		exit 1
 	}

@@ -30,14 +30,42 @@ type Backends struct {
 // Strategies lists them in the order of the ladder.
 func Strategies(b Backends) []locks.Strategy {
 	ledger := stock.NewLedger(b.DB)
+	guard := func(l locks.Locker) locks.Strategy { return locks.Guard(l, ledger) }
 	return []locks.Strategy{
 		local.None(ledger),
-		locks.Guard(local.Mutex(), ledger),
+		guard(local.Mutex()),
+		local.MutexInTx(b.DB),
 		mysqllock.ForUpdate(b.DB),
+		mysqllock.ShareMode(b.DB),
 		mysqllock.Version(b.DB),
-		locks.Guard(mysqllock.DBRow(b.DB, b.Lease), ledger),
-		locks.Guard(redislock.Redis(b.Redis, b.Lease), ledger),
-		locks.Guard(redislock.Redlock(b.Redlock, b.Lease), ledger),
-		locks.Guard(zklock.ZK(b.ZooKeeper), ledger),
+		guard(mysqllock.DBRowNaive(b.DB)),
+		guard(mysqllock.DBRow(b.DB, b.Lease)),
+		guard(mysqllock.DBRowFair(b.DB, b.Lease)),
+		guard(redislock.SetNX(b.Redis)),
+		guard(redislock.SetNXExpire(b.Redis, b.Lease)),
+		guard(redislock.GetSet(b.Redis, b.Lease)),
+		guard(redislock.Expire(b.Redis, b.Lease)),
+		guard(redislock.UUID(b.Redis, b.Lease)),
+		guard(redislock.ThreadID(b.Redis, b.Lease)),
+		guard(redislock.Lua(b.Redis, b.Lease)),
+		guard(redislock.ReentrantLock(b.Redis, b.Lease)),
+		guard(redislock.Watchdog(b.Redis, b.Lease)),
+		guard(redislock.Redis(b.Redis, b.Lease)),
+		guard(redislock.Fair(b.Redis, b.Lease)),
+		guard(redislock.Multi(b.Redis, b.Lease)),
+		guard(redislock.Redlock(b.Redlock, b.Lease)),
+		redislock.Watch(b.Redis, ledger),
+		guard(zklock.Ephemeral(b.ZooKeeper)),
+		guard(zklock.EphemeralWatch(b.ZooKeeper)),
+		guard(zklock.Sequential(b.ZooKeeper)),
+		guard(zklock.WatchNaive(b.ZooKeeper)),
+		guard(zklock.ZK(b.ZooKeeper)),
+		guard(zklock.Mutex(b.ZooKeeper)),
+		guard(zklock.Multi(b.ZooKeeper)),
 	}
+}
+
+// Primitives are what the backends offer besides locks.
+func Primitives(b Backends) []locks.Primitives {
+	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }

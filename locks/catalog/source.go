@@ -13,7 +13,6 @@ import (
 	"oversell/locks/zklock"
 )
 
-//nolint:gochecknoglobals // constant
 var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
 
 // Source returns the code of a card's strategy: the file named after its id, and

@@ -225,7 +225,8 @@ func (s *Subject) queued(ctx context.Context, p peer, r locks.Request) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	return c, c.untilPaused(ctx)
+	err = c.untilPaused(ctx)
+	return c, err
 }
 
 // What the lock's backend is asked while nothing happens but waiting.

@@ -2,6 +2,7 @@ package mysqllock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -10,7 +11,8 @@ import (
 // Janitor frees the expired rows of db_lock every so often, until ctx ends, so
 // that the table shows only the living (tutorial 2.3). Nothing depends on it:
 // an expired row is taken over as it is. The rows themselves stay, for with
-// them the epochs would begin again, and old fences pass.
+// them the epochs would begin again, and old fences pass. From db_queue it
+// deletes the dead rows of keys that nobody queues for any more.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -22,6 +24,17 @@ func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 			// A failure needs no answer: the next tick tries again.
 			_ = db.WithContext(ctx).Exec(
 				"UPDATE db_lock SET owner = NULL WHERE owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)").Error
+			_ = reapAll(ctx, &dbRowFair{db: db})
 		}
 	}
+}
+
+// reapAll goes by id, as the next in line does.
+func reapAll(ctx context.Context, l *dbRowFair) error {
+	var dead []int64
+	err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE expires_at <= UTC_TIMESTAMP(6)").Scan(&dead).Error
+	for _, id := range dead {
+		err = errors.Join(err, l.reap(ctx, id))
+	}
+	return err
 }

@@ -16,17 +16,17 @@ import (
 
 // A node's name is Curator's: _c_<GUID>-lock-<sequence>. The GUID finds the
 // node again when the answer to its creation was lost.
-func prefixOf(guid string) string { return "_c_" + guid + "-lock-" }
+func prefixOf(guid string) string { return "_c_" + guid + "-" }
 
 // create makes the node and returns its name. When the answer is missing it
 // looks whether the server has made the node all the same.
 func (l *zkLock) create(ctx context.Context, dir, guid string) (string, error) {
-	node, err := l.createOnce(ctx, dir, guid)
+	node, err := l.createOnce(ctx, dir, guid, "lock-")
 	if errors.Is(err, zk.ErrNoNode) {
 		if err := l.session.mkdir(ctx, dir); err != nil {
 			return "", fmt.Errorf("make %s: %w", dir, err)
 		}
-		node, err = l.createOnce(ctx, dir, guid)
+		node, err = l.createOnce(ctx, dir, guid, "lock-")
 	}
 	if err != nil {
 		return "", err
@@ -34,11 +34,11 @@ func (l *zkLock) create(ctx context.Context, dir, guid string) (string, error) {
 	return node[len(dir)+1:], nil
 }
 
-func (l *zkLock) createOnce(ctx context.Context, dir, guid string) (string, error) {
+func (l *zkLock) createOnce(ctx context.Context, dir, guid, kind string) (string, error) {
 	answered := make(chan struct{})
 	node, err := do(ctx, func() (string, error) {
 		defer close(answered)
-		return l.session.Create(dir+"/"+prefixOf(guid), nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		return l.session.Create(dir+"/"+prefixOf(guid)+kind, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	})
 	// Without a server the request was never sent: nothing can be there.
 	if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoServer) {

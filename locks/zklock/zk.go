@@ -24,9 +24,14 @@ type zkLock struct{ session *Session }
 const root = "/oversell/zk/"
 
 func (l *zkLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	return l.acquire(ctx, r, root+r.Key, l.lookAgain)
+}
+
+// acquire queues in dir. The turn is how a node there waits for its own.
+func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn turn) (*locks.Hold, error) {
 	began := time.Now()
 	for {
-		h, err := l.queue(ctx, r, began)
+		h, err := l.queue(ctx, r, began, dir, turn)
 		switch {
 		case err == nil || errors.Is(err, locks.ErrNotAcquired):
 			return h, err
@@ -45,8 +50,8 @@ func (l *zkLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, err
 var errNodeGone = errors.New("our node is gone")
 
 // queue makes a node and waits until it is the first. On failure, no node stays.
-func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Hold, err error) {
-	dir, guid := root+r.Key, uuid.NewString()
+func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, dir string, turn turn) (h *locks.Hold, err error) {
+	guid := uuid.NewString()
 	// One time-out more than the wait: an answer that is late must not pass for a server that is gone.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+l.session.timeout)
 	defer cancel()
@@ -54,6 +59,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 	if err != nil {
 		return nil, err // create has cleaned up
 	}
+	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 	// Not before the node is there, for creating it may have waited for a connection.
 	// Were the session replaced since, the looks below find no node.
 	alive := l.session.Alive()
@@ -66,7 +72,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 			_ = l.leave(ctx, dir, guid, node)
 		}
 	}()
-	asked, fence := time.Now(), int64(0)
+	fence := int64(0)
 	if r.Fenced {
 		// The id of the transaction that made the node: ZooKeeper never gives it twice.
 		stat, err := l.look(calls, dir+"/"+node)
@@ -75,28 +81,52 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time) (h
 		}
 		fence = stat.Czxid
 	}
+	asked, err := turn(calls, place{r, began, alive, dir, node})
+	if err != nil {
+		return nil, err
+	}
+	return l.hold(ctx, alive, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence,
+		Renew:   func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
+		Release: func(ctx context.Context) error { return l.leave(ctx, dir, guid, node) },
+	}), nil
+}
+
+// place is a node in the queue.
+type place struct {
+	request   locks.Request
+	began     time.Time       // of the wait
+	alive     context.Context // ends with the node's session, or before
+	dir, node string
+}
+
+// turn waits for a place's turn. asked is when the look was sent that saw it.
+type turn func(context.Context, place) (asked time.Time, err error)
+
+// lookAgain waits until the node is the first.
+func (l *zkLock) lookAgain(ctx context.Context, p place) (asked time.Time, err error) {
 	for {
-		if context.Cause(alive) != nil {
-			return nil, fmt.Errorf("%w: %w", errNodeGone, context.Cause(alive))
-		}
-		before, err := l.predecessor(calls, dir, node)
-		if err != nil {
-			return nil, err
-		}
-		if before == "" {
-			return l.hold(ctx, alive, locks.Grant{
-				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence,
-				Renew:   func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
-				Release: func(ctx context.Context) error { return l.leave(ctx, dir, guid, node) },
-			}), nil
+		asked, before, err := l.before(ctx, p)
+		if err != nil || before == "" {
+			return asked, err
 		}
 		// Woken or not, look again: a waiter before us may have died, and then
 		// the lock is still held by somebody further ahead.
-		asked, err = l.await(calls, alive, r, began, dir+"/"+before)
-		if err != nil {
-			return nil, err
+		if _, err := l.await(ctx, p.alive, p.request, p.began, p.dir+"/"+before); err != nil {
+			return asked, err
 		}
 	}
+}
+
+// before is the node just before ours, and when we asked for it. errNodeGone:
+// our session was cut off.
+func (l *zkLock) before(ctx context.Context, p place) (asked time.Time, before string, err error) {
+	if err := context.Cause(p.alive); err != nil {
+		return asked, "", fmt.Errorf("%w: %w", errNodeGone, err)
+	}
+	asked = time.Now()
+	before, err = l.predecessor(ctx, p.dir, p.node)
+	return asked, before, err
 }
 
 // predecessor returns the node just before ours, "" when ours is the first.

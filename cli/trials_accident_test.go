@@ -1,0 +1,213 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+)
+
+// A thousand wait a second for one permit that somebody has for three: one or few
+// get it, the rest is told 503, and nothing of them is left anywhere.
+func TestThousandWaitersOnOnePermit(t *testing.T) {
+	for _, backend := range backends {
+		restock(t, 10)
+		semaphore := locking("semaphore", backend, "storm", 0) + "&permits=1&wait=0s"
+		pass(t, semaphore) // whatever is made once for good is made now
+		before := goroutines(t)
+		var promised []<-chan answer
+		for i := range 1000 {
+			base := shop.Addresses().Replicas[i%3]
+			promised = append(promised, begin(t.Context(), base, locking("semaphore", backend, "storm", 3*time.Second)+"&permits=1&wait=1s"))
+		}
+		outcomes := map[string]int{}
+		for _, p := range promised {
+			a := <-p
+			outcomes[fmt.Sprintf("%d %s", a.HTTP, a.Outcome)]++
+			if a.err != nil || a.HTTP == http.StatusServiceUnavailable && a.RetryAfter == "" {
+				t.Errorf("%s: %+v, %v", backend, a.reply, a.err)
+			}
+		}
+		if had := outcomes["200 held"]; had < 1 || had > 20 || had+outcomes["503 not_acquired"] != 1000 {
+			t.Errorf("%s: %v", backend, outcomes)
+		}
+		pass(t, semaphore) // the permit is there, at once
+		eventually(t, backend+": the waiters' goroutines have ended", func() (bool, string) {
+			now := goroutines(t)
+			for i := range now {
+				if now[i] > before[i]+20 {
+					return false, fmt.Sprintf("%v before, %v now", before, now)
+				}
+			}
+			return true, ""
+		})
+		nothingHeld(t, "storm")
+	}
+}
+
+// goroutines of each replica.
+func goroutines(t *testing.T) (all []int) {
+	t.Helper()
+	for _, base := range shop.Addresses().Replicas {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if text, ok := strings.CutPrefix(lines.Text(), "go_goroutines "); ok {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, n)
+			}
+		}
+		_ = answer.Body.Close()
+	}
+	if len(all) != len(shop.Addresses().Replicas) {
+		t.Fatalf("go_goroutines of %d replicas", len(all))
+	}
+	return all
+}
+
+// nothingHeld looks into Redis for keys of primitives, and into ZooKeeper for
+// nodes of somebody who lives. What stands there for good holds nothing.
+func nothingHeld(t *testing.T, name string) {
+	t.Helper()
+	client := singleRedis(t)
+	keys, err := client.Keys(t.Context(), "primitive:*"+name+"*").Result()
+	if err != nil || len(keys) > 0 {
+		t.Errorf("left in redis: %q, %v", keys, err)
+	}
+	conn, _, err := zk.Connect([]string{shop.Addresses().Zookeeper[0]}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var look func(node string)
+	look = func(node string) {
+		children, stat, err := conn.Children(node)
+		switch {
+		case err != nil:
+			t.Errorf("look into %s: %v", node, err)
+		case stat.EphemeralOwner != 0:
+			t.Errorf("left in zookeeper: %s", node)
+		}
+		for _, child := range children {
+			look(path.Join(node, child))
+		}
+	}
+	look("/oversell")
+}
+
+func singleRedis(t *testing.T) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Whoever hangs up, holding or waiting, is out of the others' way at once.
+func TestPrimitiveClientHangsUp(t *testing.T) {
+	restock(t, 10)
+	for _, backend := range backends {
+		for _, what := range []string{"write", "read", "semaphore"} {
+			rival := "write"
+			if what == "semaphore" {
+				rival = what
+			}
+			probe := locking(rival, backend, "gone", 0) + "&wait=0s"
+			holding, hangUp := context.WithCancel(t.Context())
+			holder := begin(holding, shop.Addresses().Replicas[0], locking(what, backend, "gone", time.Minute)+map[string]string{"semaphore": "&qty=3"}[what])
+			await(t, probe)
+			waiting, giveUp := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if a := <-begin(waiting, shop.Addresses().Replicas[1], locking(rival, backend, "gone", 0)+"&wait=60s"); a.err == nil {
+				t.Errorf("%s %s: the waiter was to wait: %+v", backend, what, a.reply)
+			}
+			giveUp()
+			hangUp()
+			<-holder
+			eventually(t, backend+" "+what+" is free", func() (bool, string) {
+				r := ask(t, http.MethodGet, shop.Addresses().Target, probe)
+				return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
+			})
+		}
+	}
+}
+
+// A hold that Redis forgot is no success, and its holder is told.
+func TestPrimitiveIsLost(t *testing.T) {
+	for _, what := range []string{"write", "read", "semaphore"} {
+		restock(t, 10)
+		holder := begin(t.Context(), shop.Addresses().Target, locking(what, "redis", "lost", 5*time.Second)+"&lease=1s"+map[string]string{"semaphore": "&qty=3"}[what])
+		probe := "write"
+		if what == "semaphore" {
+			probe = what
+		}
+		await(t, locking(probe, "redis", "lost", 0)+"&wait=0s")
+		restock(t, 10) // clears what they hold
+		if a := <-holder; a.HTTP != http.StatusServiceUnavailable || a.Outcome != "lost" {
+			t.Errorf("%s: %+v, %v", what, a.reply, a.err)
+		}
+	}
+}
+
+// A backend that is down is a 503 that names it, and a warning of the reset. It
+// is used again without a restart.
+func TestPrimitivesWithoutBackend(t *testing.T) {
+	for _, c := range []struct {
+		backend, server, name string
+		paths                 []string
+	}{
+		{"redis", "redis-1", "redis", []string{"read", "write", "semaphore", "latch", "countdown"}},
+		{"zk", "zookeeper", "zookeeper", []string{
+			"read", "write", "semaphore", "barrier/set", "barrier/wait", "barrier/remove",
+			"double-barrier/enter", "double-barrier/leave", "counter", "counter?op=increment", "counter/events",
+		}},
+	} {
+		restock(t, 10)
+		if err := server(t, c.server).Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range c.paths {
+			query := "/test/" + what + "?backend=" + c.backend
+			if strings.Contains(what, "?") {
+				query = "/test/" + what + "&backend=" + c.backend
+			}
+			if strings.HasPrefix(what, "double") {
+				query += "&owner=me"
+			}
+			if r := ask(t, http.MethodGet, shop.Addresses().Target, query); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "unavailable" || r.Backend != c.name {
+				t.Errorf("%s without %s: %+v", query, c.server, r)
+			}
+		}
+		r := ask(t, http.MethodPut, shop.Addresses().Target, "/stock/1?count=10")
+		if !strings.Contains(strings.Join(r.Warnings, "\n"), c.backend+" primitives: ") {
+			t.Errorf("the reset without %s: %+v", c.server, r)
+		}
+		if err := server(t, c.server).Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, c.backend+" works again", func() (bool, string) {
+			r := ask(t, http.MethodGet, shop.Addresses().Target, locking("write", c.backend, "again", 0))
+			return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The tutorial's own trials of the primitives (3.9.5 to 3.9.7), over three
+// replicas through nginx. It holds for 5 and 10 seconds; these hold for one, and
+// look at who waited for whom.
+const trialHold = time.Second
+
+var backends = []string{"redis", "zk"}
+
+// answer is what became of a request sent in the background.
+type answer struct {
+	reply
+	err error
+}
+
+// begin sends a request, and promises the answer.
+func begin(ctx context.Context, base, path string) <-chan answer {
+	promised := make(chan answer, 1)
+	go func() {
+		r, err := send(ctx, http.MethodGet, base, path)
+		promised <- answer{r, err}
+	}()
+	return promised
+}
+
+// granted waits for a promised answer, which must be 200.
+func granted(t *testing.T, who string, promised <-chan answer) reply {
+	t.Helper()
+	a := <-promised
+	if a.err != nil || a.HTTP != http.StatusOK {
+		t.Fatalf("%s: %+v, %v", who, a.reply, a.err)
+	}
+	return a.reply
+}
+
+// pass is a request through nginx that must be answered 200.
+func pass(t *testing.T, path string) reply {
+	t.Helper()
+	return granted(t, path, begin(t.Context(), shop.Addresses().Target, path))
+}
+
+// refused is a request through nginx that must be answered otherwise.
+func refused(t *testing.T, path string, status int, outcome string) {
+	t.Helper()
+	if r := ask(t, http.MethodGet, shop.Addresses().Target, path); r.HTTP != status || r.Outcome != outcome {
+		t.Errorf("%s: want %d %s, got %+v", path, status, outcome, r)
+	}
+}
+
+// await waits until a request is refused for want of what somebody holds.
+func await(t *testing.T, path string) {
+	t.Helper()
+	eventually(t, path+" finds it held", func() (bool, string) {
+		r := ask(t, http.MethodGet, shop.Addresses().Target, path)
+		return r.Outcome == "not_acquired", fmt.Sprintf("%+v", r)
+	})
+}
+
+func locking(what, backend, name string, hold time.Duration) string {
+	return fmt.Sprintf("/test/%s?backend=%s&name=%s&hold=%v", what, backend, name, hold)
+}
+
+func TestReadersAndWriters(t *testing.T) {
+	for _, backend := range backends {
+		t.Run(backend, func(t *testing.T) {
+			restock(t, 10)
+			half := float64(trialHold.Milliseconds()) / 2
+			together := func(what string) (first, second reply) {
+				a := begin(t.Context(), shop.Addresses().Target, locking(what, backend, "together", trialHold))
+				b := begin(t.Context(), shop.Addresses().Target, locking(what, backend, "together", trialHold))
+				first, second = granted(t, what, a), granted(t, what, b)
+				if first.WaitedMS > second.WaitedMS {
+					first, second = second, first
+				}
+				return first, second
+			}
+			_, writer := together("write")
+			if writer.WaitedMS < half {
+				t.Errorf("two writers: the second waited %v ms for a hold of %v", writer.WaitedMS, trialHold)
+			}
+			if _, reader := together("read"); reader.WaitedMS > writer.WaitedMS/2 {
+				t.Errorf("two readers: the second waited %v ms, the second writer %v", reader.WaitedMS, writer.WaitedMS)
+			}
+			for _, c := range []struct{ first, second string }{{"write", "read"}, {"read", "write"}} {
+				name := c.first + "-then-" + c.second
+				first := begin(t.Context(), shop.Addresses().Target, locking(c.first, backend, name, trialHold))
+				await(t, locking("write", backend, name, 0)+"&wait=0s")
+				if second := pass(t, locking(c.second, backend, name, 0)); second.WaitedMS < half {
+					t.Errorf("%s: the second waited %v ms for a hold of %v", name, second.WaitedMS, trialHold)
+				}
+				granted(t, c.first, first)
+			}
+		})
+	}
+}
+
+// A writer may read as well. A reader may not write, and loses nothing by asking.
+func TestDowngradeAndUpgrade(t *testing.T) {
+	restock(t, 10)
+	for _, backend := range backends {
+		if r := pass(t, locking("write", backend, "nested", 0)+"&then=read&wait=5s"); r.Then != "read" || r.Outcome != "held" {
+			t.Errorf("%s: a writer that reads: %+v", backend, r)
+		}
+		refused(t, locking("read", backend, "nested", 0)+"&then=write&wait=5s", http.StatusConflict, "upgrade")
+		// Neither of them left anything behind.
+		pass(t, locking("write", backend, "nested", 0)+"&wait=0s")
+	}
+}
+
+// Ten at once on three permits: waves of 3, 3, 3 and 1, a hold apart.
+func TestSemaphoreWaves(t *testing.T) {
+	for _, backend := range backends {
+		restock(t, 10)
+		var promised []<-chan answer
+		for range 10 {
+			promised = append(promised, begin(t.Context(), shop.Addresses().Target, locking("semaphore", backend, "waves", trialHold)+"&permits=3"))
+		}
+		waves, replicas := make([]int, 11), map[string]int{}
+		var waited []float64
+		for _, p := range promised {
+			r := granted(t, backend+" semaphore", p)
+			waited = append(waited, r.WaitedMS)
+			replicas[r.Replica]++
+			waves[min(10, int(math.Round(r.WaitedMS/float64(trialHold.Milliseconds()))))]++
+		}
+		slices.Sort(waited)
+		if !slices.Equal(waves[:5], []int{3, 3, 3, 1, 0}) {
+			t.Errorf("%s: waves of %v, want 3, 3, 3, 1; they waited %v ms", backend, waves, waited)
+		}
+		if len(replicas) != 3 {
+			t.Errorf("%s: only %v served", backend, replicas)
+		}
+		taken := begin(t.Context(), shop.Addresses().Target, locking("semaphore", backend, "sizes", trialHold)+"&permits=1")
+		await(t, locking("semaphore", backend, "sizes", 0)+"&permits=1&wait=0s")
+		refused(t, locking("semaphore", backend, "sizes", 0)+"&permits=2&wait=0s", http.StatusConflict, "mismatch")
+		granted(t, backend+" semaphore", taken)
+	}
+}
+
+// The latch of 6 opens at the sixth countdown, not at the fifth, through whichever
+// replica they come, also when one dies in between.
+func TestLatchOpensAtTheSixth(t *testing.T) {
+	restock(t, 10)
+	replicas := shop.Addresses().Replicas
+	monitor := begin(t.Context(), replicas[0], "/test/latch?name=classroom&count=6&wait=60s")
+	await(t, "/test/latch?name=classroom&wait=0s")
+	for i, through := range []int{0, 1, 2, 0, 1} {
+		r := ask(t, http.MethodGet, replicas[through], "/test/countdown?name=classroom")
+		if r.HTTP != http.StatusOK || r.Outcome != "counted" || r.Left != 5-i || r.Set {
+			t.Fatalf("countdown %d: %+v", i+1, r)
+		}
+		if i == 2 {
+			server(t, "replica-3").Kill()
+		}
+	}
+	refused(t, "/test/latch?name=classroom&wait=300ms", http.StatusServiceUnavailable, "not_acquired")
+	select {
+	case a := <-monitor:
+		t.Fatalf("five of six have left, and the door is locked: %+v, %v", a.reply, a.err)
+	default:
+	}
+	if err := server(t, "replica-3").Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask(t, http.MethodGet, replicas[2], "/test/countdown?name=classroom"); r.Outcome != "opened" || r.Left != 0 || r.Set {
+		t.Errorf("the sixth: %+v", r)
+	}
+	if r := granted(t, "the monitor", monitor); r.Outcome != "opened" || r.WaitedMS == 0 {
+		t.Errorf("the monitor: %+v", r)
+	}
+	// As in the tutorial, the seventh begins the next six, and says so.
+	if r := ask(t, http.MethodGet, replicas[0], "/test/countdown?name=classroom"); r.Left != 5 || !r.Set {
+		t.Errorf("the seventh: %+v", r)
+	}
+}

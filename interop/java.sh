@@ -1,0 +1,28 @@
+#!/bin/sh
+# Installs Maven and a JDK where they are missing: the Java side of the shared locks is
+# built with them. It is silent when nothing is missing.
+set -eu
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+works() { have mvn && { have javac || [ -x "${JAVA_HOME:-/nowhere}/bin/javac" ]; }; }
+works && exit 0
+
+if have apt-get; then
+	missing=
+	have mvn || missing="$missing maven"
+	have javac || missing="$missing default-jdk-headless"
+	sudo=
+	[ "$(id -u)" -eq 0 ] || sudo=sudo
+	echo "installing:$missing"
+	$sudo apt-get -qq update
+	# shellcheck disable=SC2086 # words
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing
+	works && exit 0
+elif [ "$(uname)" = Darwin ] && have brew; then
+	echo 'installing: maven openjdk'
+	brew install maven openjdk
+	works && exit 0
+fi
+echo 'interop needs Maven and a JDK 17 or newer: apt-get install maven default-jdk-headless, or brew install maven' >&2
+exit 1

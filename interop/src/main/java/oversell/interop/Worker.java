@@ -1,0 +1,94 @@
+package oversell.interop;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+
+/**
+ * A Java service that does what it is told, one line for one line, all by one thread. It ends
+ * when its input does.
+ *
+ * <pre>
+ *   Worker redis redis://127.0.0.1:6379 LEASE_MS [JDBC_URL]
+ *   Worker zk    127.0.0.1:2181         LEASE_MS [JDBC_URL]
+ *
+ *                            ready LIBRARY.jar java VERSION
+ *   acquire KEY WAIT_MS      granted | timeout
+ *   release KEY              released
+ *   count KEY                how often this thread holds it
+ *   deduct KEY N THREADS     sold: N x THREADS pieces; then how often somebody else sold in between
+ * </pre>
+ *
+ * Whatever goes wrong is answered by a line that begins with error.
+ */
+final class Worker {
+    private final SharedLock lock;
+    private final Shop shop;
+
+    private Worker(SharedLock lock, Shop shop) {
+        this.lock = lock;
+        this.shop = shop;
+    }
+
+    public static void main(String[] args) {
+        try (SharedLock lock = open(args[0], args[1], Duration.ofMillis(Long.parseLong(args[2])))) {
+            Path jar = Path.of(lock.library().getProtectionDomain().getCodeSource().getLocation().toURI());
+            say("ready " + jar.getFileName() + " java " + System.getProperty("java.version"));
+            new Worker(lock, new Shop(lock, args.length > 3 ? args[3] : null)).serve();
+        } catch (Exception | LinkageError e) {
+            e.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    private static SharedLock open(String kind, String address, Duration lease) throws Exception {
+        return switch (kind) {
+            case "redis" -> new OnRedisson(address, lease);
+            case "zk" -> new OnCurator(address, lease);
+            default -> throw new IllegalArgumentException("redis or zk, not " + kind);
+        };
+    }
+
+    private void serve() throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            say(answer(line.split(" ")));
+        }
+    }
+
+    private String answer(String[] words) {
+        try {
+            return switch (words[0]) {
+                case "acquire" -> lock.acquire(words[1], Duration.ofMillis(Long.parseLong(words[2]))) ? "granted" : "timeout";
+                case "release" -> {
+                    lock.release(words[1]);
+                    yield "released";
+                }
+                case "count" -> String.valueOf(lock.count(words[1]));
+                case "deduct" -> {
+                    int pieces = Integer.parseInt(words[2]);
+                    int threads = Integer.parseInt(words[3]);
+                    int turns = shop.sell(words[1], pieces, threads);
+                    yield "sold " + pieces * threads + " " + turns;
+                }
+                default -> "error: no command " + words[0];
+            };
+        } catch (ExecutionException e) {
+            return error(e.getCause());
+        } catch (Exception e) {
+            return error(e);
+        }
+    }
+
+    private static String error(Throwable e) {
+        return ("error: " + e).replace('\n', ' ').replace('\r', ' ');
+    }
+
+    private static void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+}

@@ -1,0 +1,164 @@
+package interop
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// worker is the Java program, which answers each line by one.
+type worker struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	lines   chan string
+	ended   chan struct{} // closed when the program is gone; err says how
+	err     error
+}
+
+// startWorker returns when the program has connected. The versions are a profile of
+// pom.xml; lease is how long the server keeps what the program holds when it dies.
+func startWorker(t *testing.T, versions string, s side, lease time.Duration) *worker {
+	t.Helper()
+	target := filepath.Join("target", versions)
+	classes, jars := filepath.Join(target, "classes"), filepath.Join(target, "lib")
+	for _, dir := range []string{classes, jars} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Fatalf("the Java program is not built: make interop does it, with Maven and a JDK: %v", err)
+		}
+	}
+	c := exec.Command(javaProgram(), append(javaOptions(),
+		"-cp", classes+string(os.PathListSeparator)+filepath.Join(jars, "*"),
+		"oversell.interop.Worker", s.strategy, s.address, strconv.FormatInt(lease.Milliseconds(), 10), jdbc(t))...)
+	c.Stderr = t.Output()
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{process: c, in: in, lines: make(chan string, 16), ended: make(chan struct{})}
+	go w.listen(out)
+	t.Cleanup(w.close)
+	hello := w.answer(t)
+	library, ok := strings.CutPrefix(hello, "ready ")
+	if !ok {
+		t.Fatalf("the Java program says %q", hello)
+	}
+	t.Log(library)
+	return w
+}
+
+// javaProgram is where lab/rig/servers.sh and java.sh look as well.
+func javaProgram() string {
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		return filepath.Join(home, "bin", "java")
+	}
+	return "java"
+}
+
+// javaOptions make a small program that starts fast.
+func javaOptions() []string {
+	return []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true"}
+}
+
+// jdbc is the database by the name that the Java driver gives it.
+func jdbc(t *testing.T) string {
+	t.Helper()
+	dsn, err := mysql.ParseDSN(servers.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "jdbc:mariadb://" + dsn.Addr + "/" + dsn.DBName + "?user=" + dsn.User
+}
+
+func (w *worker) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		w.lines <- lines.Text()
+	}
+	w.err = w.process.Wait()
+	close(w.ended)
+	close(w.lines)
+}
+
+// tell sends a command; the next answer is to this one.
+func (w *worker) tell(t *testing.T, command ...string) {
+	t.Helper()
+	if _, err := io.WriteString(w.in, strings.Join(command, " ")+"\n"); err != nil {
+		t.Fatalf("tell the Java program %v: %v", command, err)
+	}
+}
+
+func (w *worker) answer(t *testing.T) string {
+	t.Helper()
+	select {
+	case line, ok := <-w.lines:
+		if !ok {
+			t.Fatalf("the Java program has ended: %v", w.err)
+		}
+		return line
+	case <-time.After(2 * patience):
+		t.Fatal("the Java program does not answer")
+	}
+	return ""
+}
+
+// want sends a command and fails unless the answer is this one.
+func (w *worker) want(t *testing.T, answer string, command ...string) {
+	t.Helper()
+	w.tell(t, command...)
+	w.wantAnswer(t, answer, command...)
+}
+
+func (w *worker) wantAnswer(t *testing.T, want string, command ...string) {
+	t.Helper()
+	if got := w.answer(t); got != want {
+		t.Fatalf("Java, %s: want %s, got %s", strings.Join(command, " "), want, got)
+	}
+}
+
+// acquire waits in the foreground, for millis at most.
+func (w *worker) acquire(t *testing.T, key string) {
+	t.Helper()
+	w.want(t, "granted", "acquire", key, millis(patience))
+}
+
+// kill ends the program as kill -9 does, and returns when it is gone.
+func (w *worker) kill(t *testing.T) {
+	t.Helper()
+	if err := w.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range w.lines { //nolint:revive // until it is closed, with the pipe
+	}
+}
+
+// close lets the program end by itself, or else kills it.
+func (w *worker) close() {
+	_ = w.in.Close()
+	go func() {
+		for range w.lines { //nolint:revive // nobody wants them any more
+		}
+	}()
+	select {
+	case <-w.ended:
+	case <-time.After(20 * time.Second):
+		_ = w.process.Process.Kill()
+		<-w.ended
+	}
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

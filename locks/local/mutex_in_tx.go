@@ -1,0 +1,137 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// unlocked: the mutex is free, and the transaction has not committed yet.
+const unlocked locks.Step = "unlocked"
+
+// MutexInTx takes the mutex inside the transaction and releases it before the
+// commit, as a method does that is @Transactional and synchronized (the
+// tutorial's 1.4, with 1.6.1's transaction around it). Others hold a pooled
+// connection while they wait for the mutex.
+func MutexInTx(db *gorm.DB) locks.Strategy { return &mutexInTx{db: db} }
+
+type mutexInTx struct {
+	db    *gorm.DB
+	turns locks.Turns
+}
+
+func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	began, queue := time.Now(), locks.Request{Key: locks.Key(o.Product), Wait: o.Wait}
+	locks.Trace(ctx, locks.Asked, queue.Key, o.Owner, 0)
+	for {
+		err := s.try(ctx, o, &r, max(0, o.Wait-time.Since(began)))
+		if !stock.Beaten(err) {
+			return r, err
+		}
+		// 1205 or 1213: rolled back, and tried again until the wait is over.
+		r.Retries++
+		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
+		if over := locks.Doze(ctx, queue, began, pause); over != nil {
+			return r, fmt.Errorf("%w: %w", over, err)
+		}
+	}
+}
+
+// try is one transaction on one connection.
+func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
+	asked, committing := time.Now(), false
+	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
+	defer cancel()
+	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
+		r.Pooled += time.Since(asked)
+		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			if err := s.synchronized(ctx, tx, o, r, wait); err != nil {
+				return err
+			}
+			// DANGER: from here to the COMMIT the mutex is free and our UPDATE is
+			// invisible. The next task reads the old count from its snapshot, waits
+			// for our row lock when it writes, and then writes over what we sold.
+			committing = true
+			locks.Trace(ctx, unlocked, locks.Key(o.Product), o.Owner, 0)
+			return nil
+		})
+	})
+	switch {
+	case err == nil:
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+		return nil
+	case stock.Beaten(err) || locks.NothingTaken(err):
+		return err
+	case committing:
+		return stock.MaybeWritten(err)
+	default: // rolled back, or never begun
+		return stock.NothingWritten(ctx, err)
+	}
+}
+
+// synchronized is the body of the method: one task at a time in this process.
+func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
+	key, asked := locks.Key(o.Product), time.Now()
+	leave, err := s.turns.Take(ctx, key, wait)
+	granted := time.Now()
+	r.Waited += granted.Sub(asked)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	defer func() { r.Held = time.Since(granted) }()
+	locks.Trace(ctx, locks.Granted, key, o.Owner, 0)
+	var item stock.Item
+	err = tx.Take(&item, o.Product).Error // the first read, so the snapshot is taken here
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return fmt.Errorf("product %d: %w", o.Product, stock.ErrUnknownProduct)
+	}
+	if err != nil {
+		return err
+	}
+	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	if item.Count < o.Qty {
+		return stock.ErrSoldOut
+	}
+	if err := locks.Work(ctx, o.Work); err != nil {
+		return err
+	}
+	r.Remaining = item.Count - o.Qty
+	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	// The row may be locked by somebody who has not committed: InnoDB waits 2 s
+	// at most (stock.Open), and says 1205.
+	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
+		return err
+	}
+	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	return nil
+}
+
+func (*mutexInTx) Card() locks.Card {
+	return locks.Card{
+		ID: "mutex-in-tx", Family: "local", Source: "1.4, 1.6.1", Scope: locks.ScopeNone,
+		Backends: []string{"mysql"},
+		Title:    locks.Text{EN: "A mutex inside the transaction", ZH: "事务里的互斥锁"},
+		Summary: locks.Text{
+			EN: "BEGIN, lock the mutex, SELECT, UPDATE, unlock, and only then COMMIT: the next request reads before the sale is visible.",
+			ZH: "开启事务，加锁，查询，更新，解锁，最后才提交：下一个请求读到的还是提交前的库存。",
+		},
+		Breaks: []locks.Break{
+			{Hazard: locks.EarlyRelease, At: unlocked, Why: locks.Text{
+				EN: "The mutex is free before the commit, so the next request reads the old count, even in the same process.",
+				ZH: "锁在提交之前就释放了，下一个请求读到旧库存，哪怕在同一个进程里。",
+			}},
+			{Hazard: locks.ReplicaRace, Why: locks.Text{
+				EN: "The lock lives in one address space; the replica next door has another.",
+				ZH: "锁只存在于一个进程的内存里，隔壁的副本用的是另一把锁。",
+			}},
+		},
+	}
+}

@@ -1,0 +1,117 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// pausedSale is a sale that stands at a step until it is told to go on.
+type pausedSale struct {
+	there, goOn chan struct{}
+	receipt     stock.Receipt
+	err         error
+	over        chan struct{}
+}
+
+func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at locks.Step) *pausedSale {
+	t.Helper()
+	p := &pausedSale{there: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step == at {
+			close(p.there)
+			<-p.goOn
+		}
+	})
+	go func() {
+		defer close(p.over)
+		p.receipt, p.err = s.Deduct(ctx, o)
+	}()
+	select {
+	case <-p.there:
+	case <-p.over:
+		t.Fatalf("never came to %q: %v", at, p.err)
+	}
+	return p
+}
+
+func (p *pausedSale) end() (stock.Receipt, error) {
+	close(p.goOn)
+	<-p.over
+	return p.receipt, p.err
+}
+
+func countOf(t *testing.T, s *mutexInTx, product int64) int {
+	t.Helper()
+	item, err := stock.NewLedger(s.db).Read(t.Context(), product)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item.Count
+}
+
+// TestMutexInTxLoses: the first sale has unlocked and not committed, the second
+// has read. Both are made in one process, and one piece leaves the shelf.
+func TestMutexInTxLoses(t *testing.T) {
+	s := &mutexInTx{db: database(t)}
+	product := newProduct(t, s.db, 10)
+	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: 20 * time.Second}, unlocked)
+	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, locks.Read)
+	for _, sale := range []*pausedSale{first, second} {
+		if r, err := sale.end(); err != nil || r.Remaining != 9 {
+			t.Fatalf("%+v, %v; want a sale that leaves 9", r, err)
+		}
+	}
+	if left := countOf(t, s, product); left != 9 {
+		t.Errorf("%d left after two sales of 10; want one lost update", left)
+	}
+}
+
+// TestMutexInTxKeepsOut: between the lock and the unlock it is a mutex, bounded
+// by the wait, and by the caller's patience.
+func TestMutexInTxKeepsOut(t *testing.T) {
+	s := &mutexInTx{db: database(t)}
+	product := newProduct(t, s.db, 10)
+	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, locks.Read)
+	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 50 * time.Millisecond})
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("while the mutex is taken: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "third", Wait: time.Minute})
+	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that hung up: %v", err)
+	}
+	if _, err := first.end(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 20, Owner: "greedy"}); !errors.Is(err, stock.ErrSoldOut) {
+		t.Errorf("20 of 9 pieces: %v", err)
+	}
+	if left := countOf(t, s, product); left != 9 {
+		t.Errorf("%d left, want 9", left)
+	}
+}
+
+// TestMutexInTxRowLocked: the row lock of one that has not committed outlasts
+// the other's wait. That is a rival, no outage.
+func TestMutexInTxRowLocked(t *testing.T) {
+	s := &mutexInTx{db: database(t)}
+	product := newProduct(t, s.db, 10)
+	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, unlocked)
+	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "second"})
+	if !errors.Is(err, locks.ErrNotAcquired) || !stock.Beaten(err) || r.Retries != 1 {
+		t.Errorf("%+v, %v; want 1205 and then no time left", r, err)
+	}
+	if _, err := first.end(); err != nil {
+		t.Fatal(err)
+	}
+	if left := countOf(t, s, product); left != 9 {
+		t.Errorf("%d left, want 9", left)
+	}
+}

@@ -1,0 +1,267 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oversell/locks"
+	"oversell/locks/local"
+)
+
+// shelf is a local mutex that tells what is taken and given back, and whose
+// grants have a lease where it has one.
+type shelf struct {
+	locks.Locker // a mutex
+	lease        time.Duration
+	renews       bool
+
+	mu      sync.Mutex
+	log     []string
+	holds   map[string]*locks.Hold // the last of each key
+	fences  int64
+	gone    map[string]bool // a release finds nothing there
+	cleared []string
+}
+
+func newShelf() *shelf {
+	return &shelf{Locker: local.Mutex(), holds: map[string]*locks.Hold{}, gone: map[string]bool{}}
+}
+
+func (s *shelf) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	inner, err := s.Locker.Acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, "+"+r.Key)
+	s.fences++
+	g := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: time.Now(), Lease: s.lease, Fence: s.fences, Release: s.release(r.Key, inner)}
+	if s.renews {
+		g.Renew = func(context.Context) error { return nil }
+	}
+	g.Raise = func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
+	s.holds[r.Key] = locks.NewHold(ctx, g)
+	return s.holds[r.Key], nil
+}
+
+func (s *shelf) release(key string, inner *locks.Hold) func(context.Context) error {
+	return func(ctx context.Context) error {
+		s.mu.Lock()
+		s.log = append(s.log, "-"+key)
+		gone := s.gone[key]
+		s.mu.Unlock()
+		if err := inner.Release(ctx); err != nil || !gone {
+			return err
+		}
+		return locks.ErrNotHeld
+	}
+}
+
+func (s *shelf) Clear(_ context.Context, key string) error {
+	s.cleared = append(s.cleared, key)
+	return nil
+}
+
+func (s *shelf) wantLog(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.log, want) {
+		t.Errorf("taken and given back: %v, want %v", s.log, want)
+	}
+}
+
+// several is a Multi for these keys, whatever is asked for.
+func several(l locks.Locker, keys ...string) locks.Locker {
+	return locks.Multi(locks.Card{ID: "several"}, l, func(string) []string { return keys })
+}
+
+func ask(owner string, wait time.Duration) locks.Request {
+	return locks.Request{Key: "order", Owner: owner, Wait: wait}
+}
+
+func must(t *testing.T, l locks.Locker, r locks.Request) *locks.Hold {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestMultiSorts: each key once, in sorted order, and back the other way round.
+func TestMultiSorts(t *testing.T) {
+	s := newShelf()
+	h := must(t, several(s, "b", "c", "a", "b"), ask("owner", 0))
+	if h.Key() != "order" || h.Owner() != "owner" || h.Fence() != 2 {
+		t.Errorf("%s of %s with fence %d, want that of the first key named, 2", h.Key(), h.Owner(), h.Fence())
+	}
+	if err := h.Raise(t.Context(), 41); err != nil || h.Fence() != 42 || s.holds["b"].Fence() != 42 || s.holds["a"].Fence() != 1 {
+		t.Errorf("raised to %d, %v", h.Fence(), err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.wantLog(t, "+a", "+b", "+c", "-c", "-b", "-a")
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("a second release: %v", err)
+	}
+	c := several(s, "b", "a").(locks.Cleaner)
+	if err := c.Clear(t.Context(), "order"); err != nil || !slices.Equal(s.cleared, []string{"a", "b"}) {
+		t.Errorf("cleared %v, %v", s.cleared, err)
+	}
+}
+
+// TestMultiAllOrNothing: what fails at the second key gives the first one back.
+func TestMultiAllOrNothing(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		wait   time.Duration
+		cancel time.Duration
+		took   time.Duration
+		cause  error
+	}{
+		{"one try", 0, time.Hour, 0, locks.ErrNotAcquired},
+		{"one wait for both keys", 5 * second, time.Hour, 5 * second, locks.ErrNotAcquired},
+		{"cancelled at the first key", time.Hour, second, second, context.Canceled},
+		{"cancelled at the second key", time.Hour, 4 * second, 4 * second, context.Canceled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf()
+				a, b := must(t, s, locks.Request{Key: "a"}), must(t, s, locks.Request{Key: "b"})
+				free := time.AfterFunc(3*second, func() { _ = a.Release(context.Background()) })
+				if test.wait == 0 {
+					free.Reset(0)
+					time.Sleep(time.Nanosecond)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(test.cancel, cancel)
+				began := time.Now()
+				_, err := several(s, "b", "a").Acquire(ctx, ask("owner", test.wait))
+				if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, test.cause) || time.Since(began) != test.took {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				_ = b.Release(t.Context())
+				time.Sleep(3 * second) // the first key's holder is gone, too
+				h := must(t, several(s, "b", "a"), ask("next", 0))
+				_ = h.Release(t.Context())
+				cancel()
+			})
+		})
+	}
+}
+
+// TestMultiLoss: the whole is lost with any part, for the part's reason.
+func TestMultiLoss(t *testing.T) {
+	for _, lost := range []string{"a", "b", "c"} {
+		t.Run(lost, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, why := newShelf(), errors.New("the server forgot")
+				h := must(t, several(s, "a", "b", "c"), ask("owner", 0))
+				if err := h.Check(); err != nil {
+					t.Fatal(err)
+				}
+				s.holds[lost].Lose(why)
+				synctest.Wait()
+				wantLost(t, h)
+				if cause := context.Cause(h.Context()); !errors.Is(cause, why) {
+					t.Errorf("lost because of %v, want %v", cause, why)
+				}
+				s.gone[lost] = true
+				if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+					t.Errorf("release: %v, want %v", err, locks.ErrNotHeld)
+				}
+				s.wantLog(t, "+a", "+b", "+c", "-c", "-b", "-a")
+			})
+		})
+	}
+}
+
+// TestMultiTrust: it ends with the lease of the part that was taken first, unless
+// the parts are renewed.
+func TestMultiTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		s.lease = 10 * second
+		b := must(t, s, locks.Request{Key: "b"})
+		time.AfterFunc(4*second, func() { _ = b.Release(context.Background()) })
+		h := must(t, several(s, "a", "b"), ask("owner", 5*second))
+		if got, want := endsAfter(h), 6*second-margin(s.lease); got != want {
+			t.Errorf("trusted for %v, want %v", got, want)
+		}
+		wantLost(t, h)
+		_ = h.Release(t.Context())
+
+		s.renews = true
+		h = must(t, several(s, "a", "b"), ask("owner", 0))
+		time.Sleep(10 * s.lease)
+		if err := h.Check(); err != nil {
+			t.Errorf("after ten renewed leases: %v", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestMultiLostWhileWaiting: a part whose lease ends before the last part is
+// granted is no grant.
+func TestMultiLostWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		b := must(t, s, locks.Request{Key: "b"})
+		time.AfterFunc(4*second, func() { _ = b.Release(context.Background()) })
+		s.lease = second
+		_, err := several(s, "a", "b").Acquire(t.Context(), ask("owner", time.Minute))
+		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrLost) {
+			t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+		}
+		s.wantLog(t, "+b", "+a", "-b", "+b", "-b", "-a")
+	})
+}
+
+// TestMultiReenters: what the inner locker lets in again, the whole does.
+func TestMultiReenters(t *testing.T) {
+	s := newShelf()
+	l := several(locks.Reentrant(s), "a", "b")
+	outer, inner := must(t, l, ask("owner", 0)), must(t, l, ask("owner", 0))
+	for i, h := range []*locks.Hold{inner, outer} {
+		if _, err := l.Acquire(t.Context(), ask("rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("a rival after %d releases: %v", i, err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	s.wantLog(t, "+a", "+b", "-b", "-a")
+}
+
+// TestMultiOppositeOrders: two tasks that name the keys the other way round don't
+// wait for each other.
+func TestMultiOppositeOrders(t *testing.T) {
+	inner := local.Mutex()
+	var both sync.WaitGroup
+	for i, l := range []locks.Locker{several(inner, "a", "b"), several(inner, "b", "a")} {
+		both.Go(func() {
+			for range 500 {
+				h, err := l.Acquire(t.Context(), ask(fmt.Sprintf("task-%d", i), 20*second))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := h.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	both.Wait()
+}

@@ -1,0 +1,269 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+)
+
+func queueOf(t *testing.T, db *gorm.DB, key string) (ids []int64) {
+	t.Helper()
+	if err := db.Raw("SELECT id FROM db_queue WHERE lock_name = ? ORDER BY id", key).Scan(&ids).Error; err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// joinDead puts a waiter into the queue that will never renew its row.
+func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 {
+	t.Helper()
+	l := &dbRowFair{db, time.Minute}
+	id, err := l.join(t.Context(), &place{key: key, owner: "dead", lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestFairOrder: twelve waiters on two replicas are granted the lock in the order
+// in which they came, and their fences rise.
+func TestFairOrder(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	replicas := []locks.Locker{DBRowFair(db, time.Minute), DBRowFair(database(t, ""), time.Minute)}
+	holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
+	const waiters = 12
+	var mu sync.Mutex
+	var order []int
+	fences := []int64{holder.Fence()}
+	var all sync.WaitGroup
+	for i := range waiters {
+		all.Go(func() {
+			h, err := replicas[i%2].Acquire(t.Context(), request(key, string(rune('a'+i)), time.Minute, 0))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order, fences = append(order, i), append(fences, h.Fence())
+			mu.Unlock()
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		soon(t, "it stands in the queue", func() bool { return len(queueOf(t, db, key)) == i+2 })
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if len(order) != waiters || !slices.IsSorted(order) || !slices.IsSorted(fences) {
+		t.Errorf("granted in the order %v with fences %v", order, fences)
+	}
+	if left := queueOf(t, db, key); len(left) != 0 {
+		t.Errorf("%v are left in the queue", left)
+	}
+}
+
+// TestFairDead: a dead holder and a dead waiter between living ones each delay the
+// next until their own lease is over, and no longer; the order stays.
+func TestFairDead(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := DBRowFair(db, time.Minute)
+	dead := []int64{joinDead(t, db, key, 2*time.Second)}
+	granted := make(chan *locks.Hold, 2)
+	begin := func(owner string, standing int) {
+		go func() {
+			h, err := l.Acquire(t.Context(), request(key, owner, time.Minute, 0))
+			if err != nil {
+				t.Error(err)
+			}
+			granted <- h
+		}()
+		soon(t, owner+" stands in the queue", func() bool { return len(queueOf(t, db, key)) >= standing })
+	}
+	began := time.Now()
+	begin("first", 2)
+	dead = append(dead, joinDead(t, db, key, 2*time.Second))
+	begin("second", 4)
+	// Their leases are a minute: were the dead given that much, this would take it.
+	for _, owner := range []string{"first", "second"} {
+		h := <-granted
+		if h == nil || h.Owner() != owner {
+			t.Fatalf("granted to %+v, want %s", h, owner)
+		}
+		if took := time.Since(began); took > 30*time.Second || took < time.Second {
+			t.Errorf("%s was granted after %v, with a dead one of 2 s before it", owner, took)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, id := range dead {
+		if err := (&dbRowFair{db: db}).renew(t.Context(), id, time.Minute); !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("the dead one's row: %v, want %v", err, locks.ErrNotHeld)
+		}
+	}
+}
+
+// TestFairWaiterOutlivesLease: a living waiter keeps its place for longer than its
+// lease, and its hold as well.
+func TestFairWaiterOutlivesLease(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := DBRowFair(db, time.Second)
+	first := acquire(t, l, request(key, "first", 0, 0))
+	granted := make(chan *locks.Hold, 1)
+	go func() {
+		h, err := l.Acquire(t.Context(), request(key, "second", time.Minute, 0))
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- h
+	}()
+	soon(t, "it stands in the queue", func() bool { return len(queueOf(t, db, key)) == 2 })
+	before := queueOf(t, db, key)
+	time.Sleep(2500 * time.Millisecond)
+	if now := queueOf(t, db, key); !slices.Equal(now, before) || first.Check() != nil {
+		t.Errorf("after two and a half leases: %v, before: %v; the holder: %v", now, before, first.Check())
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h := <-granted; h.Fence() != before[1] {
+		t.Errorf("fence %d, want %d", h.Fence(), before[1])
+	} else if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFairReaped: a waiter whose row was deleted while it slept joins again, behind
+// those who came meanwhile.
+func TestFairReaped(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := &dbRowFair{db, time.Minute}
+	first := acquire(t, l, request(key, "first", 0, 0))
+	sleeper := &place{key: key, owner: "sleeper", lease: time.Minute}
+	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 1 {
+		t.Fatalf("%d ahead, %v", ahead, err)
+	}
+	if err := l.leave(t.Context(), sleeper.id); err != nil {
+		t.Fatal(err)
+	}
+	later := joinDead(t, db, key, time.Minute)
+	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 2 || sleeper.id <= later {
+		t.Errorf("%d ahead of place %d, %v; the one that came later has %d", ahead, sleeper.id, err, later)
+	}
+	// The same when all is wiped: nobody holds the lock without a row.
+	if err := l.Clear(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the holder's release: %v", err)
+	}
+	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 0 || !slices.Equal(queueOf(t, db, key), []int64{sleeper.id}) {
+		t.Errorf("%d ahead, %v, queue %v", ahead, err, queueOf(t, db, key))
+	}
+	l.quit(t.Context(), sleeper)
+}
+
+// TestFairPlacesAppearInOrder: while a lower id is not yet visible, nobody gets a
+// higher one.
+func TestFairPlacesAppearInOrder(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := &dbRowFair{db, time.Minute}
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tx := db.Begin()
+	defer tx.Rollback()
+	if err := tx.Exec(`INSERT INTO db_queue (lock_name, owner, expires_at)
+		SELECT lock_name, 'slow', UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE FROM db_turnstile WHERE lock_name = ? FOR UPDATE`, key).Error; err != nil {
+		t.Fatal(err)
+	}
+	granted := make(chan *locks.Hold, 1)
+	go func() {
+		h, err := l.Acquire(t.Context(), request(key, "fast", time.Minute, 0))
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- h
+	}()
+	select {
+	case h := <-granted:
+		t.Fatalf("granted with fence %d before a lower one was visible", h.Fence())
+	case <-time.After(500 * time.Millisecond):
+	}
+	if err := tx.Commit().Error; err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "both are visible", func() bool { return len(queueOf(t, db, key)) == 2 })
+	slow := queueOf(t, db, key)[0]
+	if err := l.leave(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	h := <-granted
+	if h.Fence() <= slow {
+		t.Errorf("fence %d after %d", h.Fence(), slow)
+	}
+	_ = h.Release(t.Context())
+}
+
+// TestFairLeavesNothing: whoever gives up, hangs up at any moment, or asks in
+// vain, has left the queue; and nobody deadlocks in the crowd.
+func TestFairLeavesNothing(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := DBRowFair(db, time.Minute)
+	var all sync.WaitGroup
+	n := 0 // without a lock of its own: the race detector sees to it
+	for i := range 6 {
+		owner := string(rune('a' + i))
+		all.Go(func() {
+			for j := range 15 {
+				h, err := l.Acquire(t.Context(), request(key, owner, time.Minute, 0))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n++
+				if err := h.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j)*300*time.Microsecond)
+				if h, err := l.Acquire(ctx, request(key, owner, time.Minute, 0)); err == nil {
+					_ = h.Release(ctx)
+				} else if !errors.Is(err, locks.ErrNotAcquired) {
+					t.Error(err)
+				}
+				cancel()
+				if h, err := l.Acquire(t.Context(), request(key, owner, 0, 0)); err == nil {
+					_ = h.Release(ctx)
+				} else if !errors.Is(err, locks.ErrNotAcquired) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left := queueOf(t, db, key); n != 90 || len(left) != 0 {
+		t.Errorf("%d grants, want 90; %v are left in the queue", n, left)
+	}
+}
+
+// TestFairJanitor deletes the dead rows of a queue that nobody joins, and only them.
+func TestFairJanitor(t *testing.T) {
+	db, dead, living := database(t, ""), newKey(), newKey()
+	joinDead(t, db, dead, time.Microsecond)
+	joinDead(t, db, living, time.Minute)
+	if err := reapAll(t.Context(), &dbRowFair{db: db}); err != nil {
+		t.Fatal(err)
+	}
+	if len(queueOf(t, db, dead)) != 0 || len(queueOf(t, db, living)) != 1 {
+		t.Errorf("the dead: %v, the living: %v", queueOf(t, db, dead), queueOf(t, db, living))
+	}
+}

@@ -1,0 +1,125 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// DBRowNaive is a row under a unique key (tutorial 2.2): whoever can INSERT it
+// has the lock, and DELETEs it; the rest sleep 50 ms and try again.
+func DBRowNaive(db *gorm.DB) locks.Locker { return &dbRowNaive{db} }
+
+type dbRowNaive struct{ db *gorm.DB }
+
+const (
+	naivePause   = 50 * time.Millisecond
+	duplicateKey = 1062
+)
+
+// DANGER: nothing ends this lock but its own DELETE. Where the holder dies, or
+// the answer to the INSERT is lost, the row stays for ever: it has no expiry, and
+// no owner by whom to tell whose it is.
+func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	for began := time.Now(); ; {
+		asked := time.Now()
+		// What was begun ends: an INSERT whose caller hangs up goes on in the server.
+		trying, done := locks.CleanUp(ctx)
+		id, err := l.insert(trying, r.Key)
+		done()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
+		case id > 0 && ctx.Err() != nil: // nobody wants it any more
+			clean, cancel := locks.CleanUp(ctx)
+			defer cancel()
+			_ = l.remove(clean, id)
+		case id > 0:
+			return locks.NewHold(ctx, locks.Grant{
+				Key: r.Key, Owner: r.Owner, Asked: asked,
+				Release: func(ctx context.Context) error { return l.remove(ctx, id) },
+			}), nil
+		}
+		if err := locks.Doze(ctx, r, began, naivePause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// insert returns the new row's id, or 0 when somebody has the row. 1213 and 1205
+// say so, too: rivals that wait for the same row to go may deadlock.
+func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
+	pool, err := l.db.DB()
+	if err != nil {
+		return 0, fmt.Errorf("mysql pool: %w", err)
+	}
+	result, err := pool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key)
+	var answer *mysql.MySQLError
+	switch {
+	case stock.Beaten(err), errors.As(err, &answer) && answer.Number == duplicateKey:
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+// remove deletes the row of one grant; ErrNotHeld when it is gone.
+func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
+	for {
+		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
+		switch {
+		case stock.Beaten(tx.Error) && ctx.Err() == nil: // undone: the row would stay for ever
+		case tx.Error != nil:
+			return tx.Error
+		case tx.RowsAffected == 0:
+			return locks.ErrNotHeld
+		default:
+			return nil
+		}
+	}
+}
+
+// Clear deletes the key's row, whoever holds it: the only cure after a crash.
+func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
+	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
+}
+
+func (*dbRowNaive) Card() locks.Card {
+	return locks.Card{
+		ID: "db-row-naive", Family: "mysql", Source: "2.2; 002", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, Locker: true, Slow: true,
+		Title: locks.Text{EN: "INSERT to lock, DELETE to unlock", ZH: "插入加锁，删除解锁"},
+		Summary: locks.Text{
+			EN: "Whoever inserts the row has the lock and deletes it; the rest sleep 50 ms and try again.",
+			ZH: "谁能插入这一行谁就持有锁，用完删除；其他请求睡 50 毫秒再试。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Pause},
+		Breaks: []locks.Break{
+			{Hazard: locks.Crash, At: locks.Granted, Why: locks.Text{
+				EN: "The row has no expiry: when its holder dies, it is locked for ever.",
+				ZH: "这一行没有过期时间，持有者一死，锁就永远留在那里。",
+			}},
+			{Hazard: locks.LostReply, Why: locks.Text{
+				EN: "The row does not say whose it is: when the answer to the INSERT is lost, nobody dares delete it.",
+				ZH: "这一行没写是谁的：插入成功但回复丢了，就没人敢删它。",
+			}},
+			{Hazard: locks.Nesting, Why: locks.Text{
+				EN: "An owner that acquires again waits for its own row.",
+				ZH: "同一个持有者再次加锁，等的是自己那一行。",
+			}},
+			{Hazard: locks.Polling, Why: locks.Text{
+				EN: "Every waiter tries an INSERT every 50 ms, and a free lock lies idle meanwhile.",
+				ZH: "每个等待者每 50 毫秒插入一次；锁空出来，也要等到下一次才有人拿。",
+			}},
+		},
+		Tutorial: []locks.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},
+	}
+}

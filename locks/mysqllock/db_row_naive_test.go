@@ -1,0 +1,95 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+)
+
+func naiveRows(t *testing.T, db *gorm.DB, key string) (n int64) {
+	t.Helper()
+	if err := db.Raw("SELECT COUNT(*) FROM db_lock_naive WHERE lock_name = ?", key).Scan(&n).Error; err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestNaiveFlaws: the row is the lock. Its owner can't have it twice, the janitor
+// leaves it alone, and only Clear frees it when nobody releases it.
+func TestNaiveFlaws(t *testing.T) {
+	db := database(t, "")
+	l, key := DBRowNaive(db), newKey()
+	h := acquire(t, l, request(key, "owner", 0, 0))
+	if _, err := l.Acquire(t.Context(), request(key, "owner", 200*time.Millisecond, 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("the owner again: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	Janitor(ctx, db, 10*time.Millisecond)
+	if naiveRows(t, db, key) != 1 {
+		t.Error("the janitor has healed it")
+	}
+	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil || naiveRows(t, db, key) != 0 {
+		t.Errorf("after Clear: %v, %d rows", err, naiveRows(t, db, key))
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the release of a row that is gone: %v", err)
+	}
+	again := acquire(t, l, request(key, "next", 0, 0))
+	if err := again.Release(t.Context()); err != nil || naiveRows(t, db, key) != 0 {
+		t.Errorf("after the release: %v, %d rows", err, naiveRows(t, db, key))
+	}
+}
+
+// TestNaiveCutOff: a caller that hangs up at any moment leaves no row, for it
+// would stay for ever.
+func TestNaiveCutOff(t *testing.T) {
+	db := database(t, "")
+	l, key := DBRowNaive(db), newKey()
+	for i := range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
+		if h, err := l.Acquire(ctx, request(key, "fickle", time.Minute, 0)); err == nil {
+			_ = h.Release(ctx)
+		} else if !errors.Is(err, locks.ErrNotAcquired) {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if n := naiveRows(t, db, key); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+// TestNaiveContention: one at a time, and whatever deadlocks between INSERTs and
+// DELETEs is nobody's trouble.
+func TestNaiveContention(t *testing.T) {
+	db := database(t, "")
+	l, key := DBRowNaive(db), newKey()
+	var all sync.WaitGroup
+	n := 0 // without a lock of its own: the race detector sees to it
+	for range 6 {
+		all.Go(func() {
+			for range 5 {
+				h, err := l.Acquire(t.Context(), request(key, "owner", time.Minute, 0))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n++
+				if err := h.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n != 30 || naiveRows(t, db, key) != 0 {
+		t.Errorf("%d grants, want 30; %d rows are left", n, naiveRows(t, db, key))
+	}
+}

@@ -1,0 +1,133 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// ShareMode reads the row under a shared lock, and then writes it (tutorial
+// 1.6.1). It loses nothing, and it is the wrong lock: two who have both read
+// wait for each other, and the database ends one of them.
+func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
+
+type shareMode struct{ db *gorm.DB }
+
+func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	key, patience := locks.Key(o.Product), newPatience(o.Wait)
+	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	for {
+		err := s.try(ctx, o, &r, patience)
+		// 1213 undid the transaction, 1205 a statement: both are rolled back by
+		// now, and tried again until the wait is over.
+		if !stock.Beaten(err) {
+			return r, err
+		}
+		r.Retries++
+		if !patience.pause(ctx) {
+			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
+		}
+	}
+}
+
+// try is one transaction on one connection, as in for_update.go.
+func (s *shareMode) try(ctx context.Context, o stock.Order, r *stock.Receipt, patience *patience) error {
+	asked, committing := time.Now(), false
+	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
+	defer cancel()
+	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
+		r.Pooled += time.Since(asked)
+		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			if err := deductShared(ctx, tx, o, r, patience); err != nil {
+				return err
+			}
+			committing = true
+			return nil
+		})
+	})
+	switch {
+	case err == nil:
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+		return nil
+	case stock.Beaten(err) || locks.NothingTaken(err):
+		return err
+	case committing:
+		return stock.MaybeWritten(err)
+	default: // rolled back, or never begun
+		return stock.NothingWritten(ctx, err)
+	}
+}
+
+// deductShared is what the transaction does between BEGIN and COMMIT.
+func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, patience *patience) error {
+	key, asked := locks.Key(o.Product), time.Now()
+	var item stock.Item
+	err := bounded(ctx, o, patience, func(waiting context.Context) error {
+		// MySQL 8 calls it FOR SHARE as well; MariaDB knows the old name only.
+		return tx.WithContext(waiting).Raw("SELECT * FROM db_stock WHERE id = ? LOCK IN SHARE MODE", o.Product).Take(&item).Error
+	})
+	granted := time.Now()
+	r.Waited += granted.Sub(asked)
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return fmt.Errorf("product %d: %w", o.Product, stock.ErrUnknownProduct)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { r.Held = time.Since(granted) }()
+	locks.Trace(ctx, locks.Granted, key, o.Owner, 0)
+	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	if item.Count < o.Qty {
+		return stock.ErrSoldOut
+	}
+	if err := locks.Work(ctx, o.Work); err != nil {
+		return err
+	}
+	r.Remaining = item.Count - o.Qty
+	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	// DANGER: others may have read the row under a shared lock as well. To write,
+	// each must wait until the others are gone: a circle, which InnoDB cuts with
+	// error 1213. FOR UPDATE would have let only one of them read.
+	err = bounded(ctx, o, patience, func(waiting context.Context) error {
+		return tx.WithContext(waiting).Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error
+	})
+	if err == nil {
+		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	}
+	return err
+}
+
+// bounded runs a statement that may wait for a lock, until the patience is over;
+// with none left it has a second for its answer.
+func bounded(ctx context.Context, o stock.Order, patience *patience, statement func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
+	defer cancel()
+	err := statement(waiting)
+	if err != nil && waiting.Err() != nil {
+		return locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait)
+	}
+	return err
+}
+
+func (*shareMode) Card() locks.Card {
+	return locks.Card{
+		ID: "share-mode", Family: "mysql", Source: "1.6.1", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"},
+		Title:    locks.Text{EN: "SELECT … LOCK IN SHARE MODE", ZH: "共享锁 LOCK IN SHARE MODE"},
+		Summary: locks.Text{
+			EN: "Everybody may read under a shared lock; whoever then writes must wait for all the other readers.",
+			ZH: "大家都能加共享锁读取，但谁要写入，就得等其他所有读者走开。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
+		Breaks: []locks.Break{{Hazard: locks.Deadlock, At: locks.Read, Why: locks.Text{
+			EN: "Two readers that both want to write wait for each other until the database ends one of them with error 1213.",
+			ZH: "两个读者都想写入，就互相等待，直到数据库用 1213 错误终止其中一个。",
+		}}},
+	}
+}

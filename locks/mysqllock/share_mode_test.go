@@ -1,0 +1,128 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestShareModeDeadlocks: two read, and then both write. One of them gets 1213,
+// tries again, and no update is lost.
+func TestShareModeDeadlocks(t *testing.T) {
+	db := database(t, "")
+	product := newProduct(t, db, 10)
+	var mu sync.Mutex
+	reads, both := 0, make(chan struct{})
+	ctx := locks.WithTracer(t.Context(), func(ctx context.Context, e locks.Event) {
+		if e.Step != locks.Read {
+			return
+		}
+		mu.Lock()
+		if reads++; reads == 2 {
+			close(both)
+		}
+		mu.Unlock()
+		select {
+		case <-both:
+		case <-ctx.Done():
+		}
+	})
+	retries := make(chan int, 2)
+	var sales sync.WaitGroup
+	for _, owner := range []string{"first", "second"} {
+		sales.Go(func() {
+			r, err := ShareMode(db).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: owner, Wait: 20 * time.Second})
+			if err != nil {
+				t.Errorf("%s: %v", owner, err)
+			}
+			retries <- r.Retries
+		})
+	}
+	sales.Wait()
+	if n := <-retries + <-retries; n == 0 {
+		t.Error("nobody was beaten")
+	}
+	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 8 {
+		t.Errorf("%d left of 10 after two sales, %v", item.Count, err)
+	}
+}
+
+// TestShareModeCircle sees the error itself: without time for another try, the
+// victim says what beat it.
+func TestShareModeCircle(t *testing.T) {
+	db := database(t, "")
+	product := newProduct(t, db, 10)
+	there, goOn := make(chan struct{}), make(chan struct{})
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step == locks.Read {
+			close(there)
+			<-goOn
+		}
+	})
+	sale := make(chan error, 1)
+	go func() {
+		_, err := ShareMode(db).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "first"})
+		sale <- err
+	}()
+	<-there
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rival, err := pool.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rival.Rollback() }()
+	var count int
+	if err := rival.QueryRow("SELECT count FROM db_stock WHERE id = ? LOCK IN SHARE MODE", product).Scan(&count); err != nil {
+		t.Fatal(err)
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := rival.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count-1, product)
+		wrote <- err
+	}()
+	close(goOn)
+	// Which of the two the server ends is its own choice.
+	first, second := <-sale, <-wrote
+	var e *mysql.MySQLError
+	if !errors.As(errors.Join(first, second), &e) || e.Number != 1213 || (first != nil) == (second != nil) {
+		t.Errorf("the sale: %v; its rival: %v; want 1213 for one of them", first, second)
+	}
+	if first != nil && !errors.Is(first, locks.ErrNotAcquired) {
+		t.Errorf("the sale: %v, want %v", first, locks.ErrNotAcquired)
+	}
+}
+
+// TestShareModeWaiters: a locked row outlasts a wait, and a caller hangs up.
+func TestShareModeWaiters(t *testing.T) {
+	db := database(t, "")
+	s, product := ShareMode(db), newProduct(t, db, 5)
+	unlock := lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
+	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "impatient", Wait: 300 * time.Millisecond})
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a wait that is over: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
+	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that hung up: %v", err)
+	}
+	unlock()
+	if _, err := s.Deduct(t.Context(), stock.Order{Product: 1 << 60, Qty: 1, Owner: "lost"}); !errors.Is(err, stock.ErrUnknownProduct) {
+		t.Errorf("a product that nobody has: %v", err)
+	}
+	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: 20 * time.Second})
+	if err != nil || r.Remaining != 4 {
+		t.Errorf("after them: %+v, %v", r, err)
+	}
+}

@@ -1,0 +1,11 @@
+-- KEYS[1] latch  KEYS[2] channel  -> what is left to count
+if redis.call('exists', KEYS[1]) == 0 then
+  return 0
+end
+local left = redis.call('hincrby', KEYS[1], 'left', -1)
+if left > 0 then
+  return left
+end
+redis.call('del', KEYS[1])
+redis.call('publish', KEYS[2], '0')
+return 0

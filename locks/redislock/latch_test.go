@@ -1,0 +1,188 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"oversell/locks"
+)
+
+// sets is a latch that must be new.
+func sets(t *testing.T, p locks.Primitives, key string, count int) {
+	t.Helper()
+	if set, err := p.Latch.TrySet(t.Context(), key, count); err != nil || !set {
+		t.Fatalf("set: %v, %v", set, err)
+	}
+}
+
+// countsDown counts once, and wants so many left.
+func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
+	t.Helper()
+	if left, err := p.Latch.CountDown(t.Context(), key); err != nil || left != want {
+		t.Fatalf("%d left, %v; want %d", left, err, want)
+	}
+}
+
+// TestLatchOfSix is the tutorial's trial: it opens at the sixth count, not at the
+// fifth; the counts come from three replicas, and one of them dies in between.
+func TestLatchOfSix(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	mortal, err := Open(servers.Addresses().Redis[0], 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dies := Primitives(mortal, time.Hour)
+	sets(t, dies, key, 6)
+	var waiters []<-chan outcome
+	for i := range 9 {
+		waiters = append(waiters, beside(func() (*locks.Hold, error) {
+			return nil, all[i%3].Latch.Await(t.Context(), request(key, "", enough, 0))
+		}))
+	}
+	_, channel := latchNames(key)
+	listening(t, c, channel, 3)
+	for i, left := range []int{5, 4, 3, 2, 1} {
+		if i == 2 {
+			countsDown(t, dies, key, left)
+			if err := mortal.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		countsDown(t, all[i%3], key, left)
+	}
+	if set, err := all[0].Latch.TrySet(t.Context(), key, 6); err != nil || set {
+		t.Errorf("set anew while it counts: %v, %v", set, err)
+	}
+	if err := all[0].Latch.Await(t.Context(), request(key, "", 0, 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("after the fifth: %v", err)
+	}
+	for _, w := range waiters {
+		if len(w) > 0 {
+			t.Fatal("open at the fifth")
+		}
+	}
+	countsDown(t, all[2], key, 0)
+	for _, w := range waiters {
+		if _, err := result(t, "a waiter", w); err != nil {
+			t.Error(err)
+		}
+	}
+	nothingLeft(t, c, key)
+}
+
+// TestLatchOpen: one that was never set lets through, and so does one that has
+// opened. Neither counts below 0, and both can be set.
+func TestLatchOpen(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	for range 2 {
+		if err := all[0].Latch.Await(t.Context(), request(key, "", 0, 0)); err != nil {
+			t.Error(err)
+		}
+		countsDown(t, all[1], key, 0)
+		nothingLeft(t, c, key)
+		sets(t, all[1], key, 1)
+		countsDown(t, all[2], key, 0)
+	}
+	for _, count := range []int{-1, 0, latchMost + 1} {
+		if set, err := all[0].Latch.TrySet(t.Context(), key, count); err == nil || set {
+			t.Errorf("set to %d: %v, %v", count, set, err)
+		}
+	}
+	sets(t, all[0], key, latchMost)
+	countsDown(t, all[0], key, latchMost-1)
+	if err := all[0].Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, c, key)
+}
+
+// TestLatchSetAnew: the waiters of a latch go on when it opens, also where the
+// next one is set before they have looked.
+func TestLatchSetAnew(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	name, channel := latchNames(key)
+	script, err := c.ScriptLoad(t.Context(), latchCountLua).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		sets(t, all[0], key, 1)
+		old := c.HGet(t.Context(), name, "id").Val()
+		waiter := beside(func() (*locks.Hold, error) {
+			return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0))
+		})
+		soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
+		pipe := c.TxPipeline() // nobody looks in between
+		pipe.EvalSha(t.Context(), script, []string{name, channel})
+		pipe.HSet(t.Context(), name, "left", 1, "id", "after "+old)
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := result(t, "the waiter", waiter); err != nil {
+			t.Error(err)
+		}
+		countsDown(t, all[0], key, 0)
+	}
+	nothingLeft(t, c, key)
+}
+
+// TestLatchTogether: a hundred counts at once are a hundred different answers; who
+// gives up or has no time left says so, and no goroutine stays.
+func TestLatchTogether(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	warm(t, all, key)
+	before := runtime.NumGoroutine()
+	sets(t, all[0], key, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	fickle := beside(func() (*locks.Hold, error) { return nil, all[1].Latch.Await(ctx, request(key, "", enough, 0)) })
+	_, channel := latchNames(key)
+	soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
+	cancel()
+	_, err := result(t, "who is gone", fickle)
+	wantNot(t, "who is gone", nil, err, context.Canceled)
+	wantNot(t, "who is gone", nil, err, locks.ErrNotAcquired)
+	wantNot(t, "a short wait", nil, all[1].Latch.Await(t.Context(), request(key, "", 100*time.Millisecond, 0)), locks.ErrNotAcquired)
+	if _, err := all[0].Latch.CountDown(ctx, key); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a count for nobody: %v", err)
+	}
+	var mu sync.Mutex
+	var answers []int
+	var tasks sync.WaitGroup
+	for i := range 100 {
+		tasks.Go(func() {
+			left, err := all[i%3].Latch.CountDown(t.Context(), key)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers = append(answers, left)
+		})
+	}
+	tasks.Wait()
+	slices.Sort(answers)
+	for i, left := range answers {
+		if left != i {
+			t.Fatalf("the answers are %v", answers)
+		}
+	}
+	nothingLeft(t, c, key)
+	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// waitersAt counts who listens in that process.
+func waitersAt(p locks.Primitives, channel string) int {
+	s := p.Latch.(*latch).signals //nolint:forcetypeassert // ours
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sub := s.subs[channel]; sub != nil {
+		return sub.waiters
+	}
+	return 0
+}

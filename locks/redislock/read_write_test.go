@@ -1,0 +1,484 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// enough is a wait that no test comes near.
+const enough = 20 * time.Second
+
+// threeReplicas are the primitives as three processes see them.
+func threeReplicas(t *testing.T, lease time.Duration) [3]locks.Primitives {
+	t.Helper()
+	return [3]locks.Primitives{Primitives(one(t), lease), Primitives(one(t), lease), Primitives(one(t), lease)}
+}
+
+// given is a hold that must be granted.
+func given(t *testing.T, h *locks.Hold, err error) *locks.Hold {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Release(context.Background()) })
+	return h
+}
+
+// giveBack releases what is still held.
+func giveBack(t *testing.T, holds ...*locks.Hold) {
+	t.Helper()
+	for _, h := range holds {
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// wantNot fails when a hold was granted, or refused for another reason.
+func wantNot(t *testing.T, what string, h *locks.Hold, err, want error) {
+	t.Helper()
+	if h != nil {
+		_ = h.Release(context.Background())
+	}
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// outcome of an acquisition that runs beside the test.
+type outcome struct {
+	h   *locks.Hold
+	err error
+}
+
+func beside(take func() (*locks.Hold, error)) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		h, err := take()
+		done <- outcome{h, err}
+	}()
+	return done
+}
+
+func result(t *testing.T, what string, done <-chan outcome) (*locks.Hold, error) {
+	t.Helper()
+	select {
+	case o := <-done:
+		return o.h, o.err
+	case <-time.After(2 * enough):
+		t.Fatalf("never ended: %s", what)
+		return nil, errors.ErrUnsupported
+	}
+}
+
+// listening returns when so many processes wait for news of key.
+func listening(t *testing.T, c redis.UniversalClient, channel string, want int64) {
+	t.Helper()
+	soon(t, "the waiters listen", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == want })
+}
+
+// nothingLeft returns when no key of key's primitives is left.
+func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
+	t.Helper()
+	soon(t, "no key is left", func() bool {
+		left, err := c.Keys(t.Context(), primitivePrefix+"*"+key+"*").Result()
+		return err == nil && len(left) == 0
+	})
+}
+
+// TestReadWriteTrials are the tutorial's: who waits for whom, on two replicas.
+// The lease is an hour: a waiter that goes on was woken by the release.
+func TestReadWriteTrials(t *testing.T) {
+	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Hold, error)
+	var read, write take = locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
+	for _, test := range []struct {
+		name          string
+		first, second take
+		together      bool
+	}{
+		{"two writers", write, write, false},
+		{"two readers", read, read, true},
+		{"write, then read", write, read, false},
+		{"read, then write", read, write, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+			h, err := test.first(all[0].ReadWrite, t.Context(), request(key, "first", 0, 0))
+			first := given(t, h, err)
+			h, err = test.second(all[1].ReadWrite, t.Context(), request(key, "second", 0, 0))
+			if test.together {
+				giveBack(t, first, given(t, h, err))
+				nothingLeft(t, c, key)
+				return
+			}
+			wantNot(t, "one look", h, err, locks.ErrNotAcquired)
+			second := beside(func() (*locks.Hold, error) {
+				return test.second(all[1].ReadWrite, t.Context(), request(key, "second", enough, 0))
+			})
+			listening(t, c, "primitive:rw:{"+key+"}:channel", 1)
+			if len(second) > 0 {
+				t.Fatal("the second did not wait")
+			}
+			giveBack(t, first)
+			h, err = result(t, "the second", second)
+			giveBack(t, given(t, h, err))
+			nothingLeft(t, c, key)
+		})
+	}
+}
+
+// TestReadWriteReentry: an owner enters again without waiting, and what it holds
+// counts until the last release.
+func TestReadWriteReentry(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	a, b := all[0].ReadWrite, all[1].ReadWrite
+	take := func(f func(context.Context, locks.Request) (*locks.Hold, error), owner string) *locks.Hold {
+		t.Helper()
+		h, err := f(t.Context(), request(key, owner, 0, 0))
+		return given(t, h, err)
+	}
+	first, second, reads := take(a.Write, "x"), take(a.Write, "x"), take(a.Read, "x")
+	refuse := func(what string) {
+		t.Helper()
+		for _, f := range []func(context.Context, locks.Request) (*locks.Hold, error){b.Read, b.Write} {
+			h, err := f(t.Context(), request(key, "x:y", 0, 0))
+			wantNot(t, what, h, err, locks.ErrNotAcquired)
+		}
+	}
+	refuse("written twice")
+	giveBack(t, first)
+	refuse("written once")
+	// Downgrade: others read as well, nobody writes, not even the owner.
+	giveBack(t, second)
+	other := take(b.Read, "y")
+	h, err := a.Write(t.Context(), request(key, "x", time.Minute, 0))
+	wantNot(t, "upgrade", h, err, locks.ErrUpgrade)
+	giveBack(t, other)
+	h, err = b.Write(t.Context(), request(key, "x", time.Minute, 0))
+	wantNot(t, "upgrade of the only reader, from another replica", h, err, locks.ErrUpgrade)
+	h, err = b.Write(t.Context(), request(key, "y", 0, 0))
+	wantNot(t, "a writer beside a reader", h, err, locks.ErrNotAcquired)
+	again := take(a.Read, "x")
+	giveBack(t, reads)
+	h, err = b.Write(t.Context(), request(key, "y", 0, 0))
+	wantNot(t, "a writer beside a reader's second read", h, err, locks.ErrNotAcquired)
+	giveBack(t, again)
+	giveBack(t, take(b.Write, "y"))
+	if err := again.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released twice: %v", err)
+	}
+	nothingLeft(t, c, key)
+}
+
+// TestWriterWaits: it keeps readers out that come later, but not the one that
+// reads again: the writer waits for that one's first read.
+func TestWriterWaits(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	_, _, waiting := readWriteNames(key)
+	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
+	early := given(t, h, err)
+	gone, cancel := context.WithCancel(t.Context())
+	fickle := beside(func() (*locks.Hold, error) {
+		return all[1].ReadWrite.Write(gone, request(key, "fickle", enough, 0))
+	})
+	soon(t, "the writer waits", func() bool { return c.ZCard(t.Context(), waiting).Val() == 1 })
+	patient := beside(func() (*locks.Hold, error) {
+		return all[1].ReadWrite.Write(t.Context(), request(key, "patient", enough, 0))
+	})
+	l := all[1].ReadWrite.(*readWrite) //nolint:forcetypeassert // ours
+	soon(t, "the second writer stands behind it", func() bool { return l.writers.Waiting(key) })
+	late := func(what string) {
+		t.Helper()
+		h, err := all[2].ReadWrite.Read(t.Context(), request(key, "late", 0, 0))
+		wantNot(t, what, h, err, locks.ErrNotAcquired)
+		h, err = all[2].ReadWrite.Write(t.Context(), request(key, "late", 0, 0))
+		wantNot(t, what, h, err, locks.ErrNotAcquired)
+	}
+	late("one that came after the writers")
+	h, err = all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
+	again := given(t, h, err)
+	cancel()
+	h, err = result(t, "the cancelled writer", fickle)
+	wantNot(t, "the cancelled writer", h, err, context.Canceled)
+	late("one that came before the first writer gave up")
+	giveBack(t, early, again)
+	h, err = result(t, "the writer", patient)
+	giveBack(t, given(t, h, err))
+	nothingLeft(t, c, key)
+}
+
+// TestWriterGivesUp: then those go on whom it kept out. The lease is an hour, so
+// they were told.
+func TestWriterGivesUp(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	_, _, waiting := readWriteNames(key)
+	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
+	early := given(t, h, err)
+	writer := beside(func() (*locks.Hold, error) {
+		return all[1].ReadWrite.Write(t.Context(), request(key, "writer", time.Second, 0))
+	})
+	soon(t, "the writer waits", func() bool { return c.ZCard(t.Context(), waiting).Val() == 1 })
+	late := beside(func() (*locks.Hold, error) {
+		return all[2].ReadWrite.Read(t.Context(), request(key, "late", enough, 0))
+	})
+	h, err = result(t, "the writer", writer)
+	wantNot(t, "the writer", h, err, locks.ErrNotAcquired)
+	h, err = result(t, "the late reader", late)
+	giveBack(t, early, given(t, h, err))
+	nothingLeft(t, c, key)
+}
+
+// TestWriterAmongReaders: a stream of readers that overlap starves no writer.
+func TestWriterAmongReaders(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	readers, _, _ := readWriteNames(key)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stream sync.WaitGroup
+	for i := range 6 {
+		stream.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				h, err := all[i%3].ReadWrite.Read(ctx, request(key, fmt.Sprint(i, n), enough, 0))
+				if err != nil {
+					continue
+				}
+				_ = locks.Work(ctx, 20*time.Millisecond)
+				giveBack(t, h)
+			}
+		})
+	}
+	soon(t, "several read", func() bool { return c.ZCard(t.Context(), readers).Val() > 2 })
+	for range 5 {
+		h, err := all[1].ReadWrite.Write(t.Context(), request(key, "writer", enough, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := c.ZCard(t.Context(), readers).Val(); n > 0 {
+			t.Errorf("%d readers beside the writer", n)
+		}
+		giveBack(t, h)
+	}
+	cancel()
+	stream.Wait()
+	nothingLeft(t, c, key)
+}
+
+// TestDeadReader: each hold ends by its own lease. One reader is dead, one lives
+// and renews; and a waiting writer that is dead keeps nobody out.
+func TestDeadReader(t *testing.T) {
+	const lease = 500 * time.Millisecond
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	readers, writers, waiting := readWriteNames(key)
+	script := redis.NewScript(readWriteReadLua)
+	if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
+		t.Fatal(granted, err)
+	}
+	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "living", 0, lease))
+	living := given(t, h, err)
+	write := redis.NewScript(readWriteWriteLua)
+	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 1, "line", lease.Milliseconds(), true)); granted || !errors.Is(err, locks.ErrUpgrade) {
+		t.Fatal(granted, err)
+	}
+	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead writer"), 1, "line", lease.Milliseconds(), true)); granted || err != nil {
+		t.Fatal(granted, err)
+	}
+	// No message will come: this reader wakes when the dead writer's entry ends.
+	h, err = all[1].ReadWrite.Read(t.Context(), request(key, "late", enough, 0))
+	giveBack(t, given(t, h, err))
+	soon(t, "the dead reader is gone", func() bool {
+		h, err := all[1].ReadWrite.Read(t.Context(), request(key, "sweeper", 0, 0))
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		return err == nil && c.ZCard(t.Context(), readers).Val() == 1
+	})
+	if err := living.Check(); err != nil {
+		t.Errorf("the living reader: %v", err)
+	}
+	h, err = all[2].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
+	wantNot(t, "a writer beside the living reader", h, err, locks.ErrNotAcquired)
+	giveBack(t, living)
+	h, err = all[2].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
+	giveBack(t, given(t, h, err))
+	nothingLeft(t, c, key)
+}
+
+// TestDeadAlone: a writer waits for a dead reader's lease and no longer, and what
+// the dead leave behind goes by itself.
+func TestDeadAlone(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	readers, writers, waiting := readWriteNames(key)
+	script := redis.NewScript(readWriteReadLua)
+	die := func() {
+		t.Helper()
+		if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 400)); err != nil || !granted {
+			t.Fatal(granted, err)
+		}
+	}
+	die()
+	h, err := all[0].ReadWrite.Write(t.Context(), request(key, "writer", enough, 0))
+	giveBack(t, given(t, h, err))
+	die()
+	nothingLeft(t, c, key)
+}
+
+// TestPrimitivesClear: holders learn of it and can't release, waiters go on.
+func TestPrimitivesClear(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, 900*time.Millisecond), newKey()
+	h, err := all[0].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
+	writer := given(t, h, err)
+	h, err = all[0].Semaphore.Acquire(t.Context(), request(key, "permit", 0, 0), 1, 1)
+	permit := given(t, h, err)
+	if set, err := all[0].Latch.TrySet(t.Context(), key, 2); err != nil || !set {
+		t.Fatal(set, err)
+	}
+	reader := beside(func() (*locks.Hold, error) {
+		return all[1].ReadWrite.Read(t.Context(), request(key, "reader", enough, 0))
+	})
+	next := beside(func() (*locks.Hold, error) {
+		return all[1].Semaphore.Acquire(t.Context(), request(key, "next", enough, 0), 1, 1)
+	})
+	through := beside(func() (*locks.Hold, error) { return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0)) })
+	for _, kind := range []string{"rw", "semaphore", "latch"} {
+		listening(t, c, "primitive:"+kind+":{"+key+"}:channel", 1)
+	}
+	if err := all[2].Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*locks.Hold{writer, permit} {
+		woken(t, "the holder", h.Context().Done())
+		if err := context.Cause(h.Context()); !errors.Is(err, locks.ErrLost) {
+			t.Errorf("the holder was told %v", err)
+		}
+		if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("a late release: %v", err)
+		}
+	}
+	h, err = result(t, "the reader", reader)
+	giveBack(t, given(t, h, err))
+	h, err = result(t, "the next permit", next)
+	giveBack(t, given(t, h, err))
+	if _, err := result(t, "who waits at the latch", through); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, c, key)
+}
+
+// TestReadWriteStorm: readers and writers of three replicas, some of them gone
+// before their turn. Nobody writes beside another, and nothing stays.
+func TestReadWriteStorm(t *testing.T) {
+	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
+	warm(t, all, key)
+	before := runtime.NumGoroutine()
+	var readers, writers, granted atomic.Int64
+	var tasks sync.WaitGroup
+	for i := range 60 {
+		tasks.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			l, r := all[i%3].ReadWrite, request(key, fmt.Sprint("task", i), enough, 0)
+			if i%10 == 0 {
+				time.AfterFunc(time.Duration(i)*time.Millisecond, cancel)
+			}
+			take, inside, most := l.Read, &readers, int64(60)
+			if i%4 == 1 {
+				take, inside, most = l.Write, &writers, 1
+			}
+			h, err := take(ctx, r)
+			if err != nil {
+				if ctx.Err() == nil || !errors.Is(err, locks.ErrNotAcquired) {
+					t.Error(err)
+				}
+				return
+			}
+			granted.Add(1)
+			if n := inside.Add(1); n > most || (writers.Load() > 0 && readers.Load() > 0) {
+				t.Errorf("%d readers and %d writers inside", readers.Load(), writers.Load())
+			}
+			time.Sleep(time.Millisecond)
+			inside.Add(-1)
+			giveBack(t, h)
+		})
+	}
+	tasks.Wait()
+	if granted.Load() < 54 {
+		t.Errorf("%d were granted", granted.Load())
+	}
+	nothingLeft(t, c, key)
+	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// warm opens the connections that stay, so that goroutines can be counted.
+func warm(t *testing.T, all [3]locks.Primitives, key string) {
+	t.Helper()
+	for _, p := range all {
+		if set, err := p.Latch.TrySet(t.Context(), "warm:"+key, 1); err != nil || !set {
+			t.Fatal(set, err)
+		}
+		err := p.Latch.Await(t.Context(), request("warm:"+key, "", 50*time.Millisecond, 0))
+		if !errors.Is(err, locks.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		if _, err := p.Latch.CountDown(t.Context(), "warm:"+key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// acquires makes a Locker of a primitive's operation, for the tests of lockers.
+type acquires func(context.Context, locks.Request) (*locks.Hold, error)
+
+func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	return f(ctx, r)
+}
+
+func (acquires) Card() locks.Card { return locks.Card{} }
+
+// TestLatePrimitives: a script that arrives after its caller hung up takes nothing;
+// a Redis that can't be reached is unavailable, not busy.
+func TestLatePrimitives(t *testing.T) {
+	for _, test := range []struct {
+		name, script string
+		of           func(locks.Primitives) acquires
+	}{
+		{"read", readWriteReadLua, func(p locks.Primitives) acquires { return p.ReadWrite.Read }},
+		{"write", readWriteWriteLua, func(p locks.Primitives) acquires { return p.ReadWrite.Write }},
+		{"semaphore", semaphoreAcquireLua, func(p locks.Primitives) acquires {
+			return func(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+				return p.Semaphore.Acquire(ctx, r, 3, 2)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, line, key := one(t), lineTo(t, servers.Addresses().Redis[0]), newKey()
+			take := test.of(Primitives(client(t, "redis://"+line.Addr()+"/0"), time.Hour))
+			h, err := take(t.Context(), request(key, "first", 0, 0)) // the scripts are loaded
+			giveBack(t, given(t, h, err))
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			late(ctx, t, line, redis.NewScript(test.script).Hash(), take, request(key, "late", time.Minute, 0))
+			nothingLeft(t, c, key)
+			h, err = take(ctx, request(key, "gone", 0, 0))
+			wantNot(t, "a caller that is gone", h, err, locks.ErrNotAcquired)
+			line.Cut(true)
+			h, err = take(t.Context(), request(key, "cut off", time.Second, 0))
+			wantNot(t, "a line that is cut", h, err, stock.ErrUnavailable)
+			var off *stock.Unavailable
+			if !errors.As(err, &off) || off.Backend != "redis" || strings.Contains(fmt.Sprint(err), locks.ErrNotAcquired.Error()) {
+				t.Errorf("a line that is cut: %v", err)
+			}
+		})
+	}
+}

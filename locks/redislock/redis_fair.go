@@ -1,0 +1,272 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+//go:embed redis_fair_head.lua
+var fairHeadLua string
+
+//go:embed redis_fair_take.lua
+var fairTakeLua string
+
+//go:embed redis_fair_leave.lua
+var fairLeaveLua string
+
+//go:embed redis_fair_beat.lua
+var fairBeatLua string
+
+const (
+	// fairLife is how long a waiter of whom nothing is heard keeps its place, by
+	// Redis's clock. Redisson waits 5 s too, for each of the dead; here all who
+	// died together are passed over together.
+	fairLife = 5 * time.Second
+	// fairBeat is how often a process says that its waiters live. A dead waiter
+	// delays the next by fairLife + fairBeat at most, under 7 s.
+	fairBeat = fairLife / 3
+	// fairBatch bounds how many waiters one script looks at.
+	fairBatch = 500
+)
+
+// Fair does what Redisson's fair lock does (tutorial 3.9.2): the lock of Redis,
+// but all waiters of all replicas stand in one queue inside Redis, and a release
+// wakes the first of them only.
+//
+// No locks.Queue stands in front of it: that lets one waiter of each process into
+// the queue, and the others of that process would be overtaken.
+func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return locks.Reentrant(newFair(c, lease))
+}
+
+func newFair(c redis.UniversalClient, lease time.Duration) *fairLock {
+	return &fairLock{
+		client: c, lease: lease, signals: newSignals(c), waiting: map[string]map[string]bool{},
+		take: redis.NewScript(fairHeadLua + fairTakeLua), leave: redis.NewScript(fairHeadLua + fairLeaveLua),
+		beat: redis.NewScript(fairHeadLua + fairBeatLua), renew: redis.NewScript(renewLua), raise: redis.NewScript(raiseLua),
+	}
+}
+
+type fairLock struct {
+	client                          redis.UniversalClient
+	lease                           time.Duration
+	signals                         *signals
+	take, leave, beat, renew, raise *redis.Script
+
+	mu      sync.Mutex
+	waiting map[string]map[string]bool // this process's waiters: key -> tokens
+}
+
+// fair are the keys of one lock. The braces keep them on one node of a cluster.
+type fair struct {
+	lock, fence, queue, deadlines string
+	channel                       string // and a token: where that waiter is woken
+}
+
+func fairNames(key string) fair {
+	lock := "redis-fair:" + key
+	tag := "{" + lock + "}:"
+	return fair{lock, tag + "fence", tag + "queue", tag + "deadlines", tag + "wake:"}
+}
+
+func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lease := r.Lease
+	if lease == 0 {
+		lease = l.lease
+	}
+	began, token := time.Now(), locks.Token(r.Owner)
+	channel := fairNames(r.Key).channel + token
+	if r.Wait > 0 {
+		defer l.alive(r.Key, token)()
+	}
+	for queued := false; ; {
+		heard, asked := l.signals.heard(channel), time.Now()
+		// What was begun ends: a script whose caller hangs up may run after our clean-up.
+		trying, done := locks.CleanUp(ctx)
+		fence, busy, ahead, err := l.try(trying, r, token, lease)
+		done()
+		if err != nil || ctx.Err() != nil {
+			return nil, l.fail(ctx, r, token, err)
+		}
+		if fence > 0 {
+			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
+		}
+		if !queued {
+			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+			queued = true
+		}
+		if err := l.listen(ctx, r, channel, heard, began, busy, ahead); err != nil {
+			l.takeBack(ctx, r, token)
+			return nil, err
+		}
+	}
+}
+
+// listen waits for our turn. Only the first looks when the holder's lease may be
+// over; behind it there is nothing to see, and a lost message is made good by the
+// next beat.
+func (l *fairLock) listen(ctx context.Context, r locks.Request, channel string, heard uint64, began time.Time, busy time.Duration, ahead int64) error {
+	if ahead > 0 || busy < 0 {
+		busy = r.Wait
+	}
+	wake, leave := l.signals.listen(channel, heard)
+	defer leave()
+	err := locks.Await(ctx, r, began, busy, wake)
+	// The first thing heard is that the subscription stands. Those in front look
+	// again, for a release may have been missed. The others have time.
+	if err == nil && heard == 0 && ahead > 1 && l.signals.heard(channel) == 1 {
+		wake, leave := l.signals.listen(channel, 1)
+		defer leave()
+		err = locks.Await(ctx, r, began, busy, wake)
+	}
+	return err
+}
+
+// try returns the fence granted, or 0, for how long the holder's lease lasts, and
+// how many wait before us.
+func (l *fairLock) try(ctx context.Context, r locks.Request, token string, lease time.Duration) (fence int64, busy time.Duration, ahead int64, err error) {
+	n, life := fairNames(r.Key), int64(0)
+	if r.Wait > 0 {
+		life = fairLife.Milliseconds()
+	}
+	reply, err := l.take.Run(ctx, l.client, []string{n.lock, n.fence, n.queue, n.deadlines}, token, lease.Milliseconds(), life).Int64Slice()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if reply[0] == 1 {
+		return reply[1], 0, 0, nil
+	}
+	return 0, time.Duration(reply[1]) * time.Millisecond, reply[2], nil
+}
+
+func (l *fairLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
+	l.takeBack(ctx, r, token)
+	if ctx.Err() != nil {
+		return locks.NotAcquired(ctx, r.Key, r.Wait)
+	}
+	return &stock.Unavailable{Backend: "redis", Err: err}
+}
+
+// takeBack leaves the queue, and gives back what a try may have got whose answer
+// is missing, or not wanted any more. Where Redis can't be reached, nobody
+// refreshes what stays behind, and it is reaped like the dead.
+func (l *fairLock) takeBack(ctx context.Context, r locks.Request, token string) {
+	clean, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	_ = l.unlock(clean, r.Key, token)
+}
+
+func (l *fairLock) grant(r locks.Request, token string, lease time.Duration, asked time.Time, fence int64) locks.Grant {
+	n := fairNames(r.Key)
+	return locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence,
+		Renew: func(ctx context.Context) error {
+			return held(l.renew.Run(ctx, l.client, []string{n.lock}, token, lease.Milliseconds()).Int64())
+		},
+		Raise: func(ctx context.Context, floor int64) (int64, error) {
+			fence, err := l.raise.Run(ctx, l.client, []string{n.lock, n.fence}, token, floor).Int64()
+			return fence, held(fence, err)
+		},
+		Release: func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) },
+	}
+}
+
+// unlock releases, or leaves the queue, and wakes the next where the lock is free.
+func (l *fairLock) unlock(ctx context.Context, key, token string) error {
+	n := fairNames(key)
+	return held(l.leave.Run(ctx, l.client, []string{n.lock, n.queue, n.deadlines}, token, n.channel).Int64())
+}
+
+// alive keeps the waiter's place until its end. However many wait in this
+// process, one command in each beat speaks for all of them.
+func (l *fairLock) alive(key, token string) (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting[key] == nil {
+		l.waiting[key] = map[string]bool{}
+		time.AfterFunc(fairBeat, func() { l.beats(key) })
+	}
+	l.waiting[key][token] = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting[key], token)
+	}
+}
+
+// beats refreshes the waiters of a key, until there are none. Who has lost its
+// place, or can't be refreshed, is woken to see for itself.
+func (l *fairLock) beats(key string) {
+	l.mu.Lock()
+	tokens := slices.Collect(maps.Keys(l.waiting[key]))
+	if len(tokens) == 0 {
+		delete(l.waiting, key)
+	}
+	l.mu.Unlock()
+	n := fairNames(key)
+	for batch := range slices.Chunk(tokens, fairBatch) {
+		ctx, cancel := context.WithTimeout(context.Background(), fairBeat)
+		args := []any{n.channel, fairLife.Milliseconds()}
+		for _, token := range batch {
+			args = append(args, token)
+		}
+		gone, err := l.beat.Run(ctx, l.client, []string{n.lock, n.queue, n.deadlines}, args...).StringSlice()
+		cancel()
+		if err != nil {
+			gone = batch
+		}
+		for _, token := range gone {
+			l.signals.hear(n.channel + token)
+		}
+	}
+	if len(tokens) > 0 {
+		time.AfterFunc(fairBeat, func() { l.beats(key) })
+	}
+}
+
+// Clear removes lock, counter and queue. Who waits hears of it at the next beat,
+// and queues again.
+func (l *fairLock) Clear(ctx context.Context, key string) error {
+	n := fairNames(key)
+	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()
+}
+
+func (*fairLock) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-fair", Family: "redis", Source: "3.9.2", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true,
+		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
+		Title: locks.Text{EN: "One Redis, in order of arrival", ZH: "Redis 公平锁"},
+		Summary: locks.Text{
+			EN: "All waiters of all replicas stand in one queue in Redis; a release wakes only the first, and the dead are passed over after 5 s.",
+			ZH: "所有副本的等待者在 Redis 里排成一队；释放只唤醒队首，死掉的等待者 5 秒后被跳过。",
+		},
+		Protects: []locks.Hazard{
+			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting,
+			locks.Herd, locks.DeadWaiter,
+		},
+		Breaks: []locks.Break{
+			{Hazard: locks.Failover, Why: locks.Text{
+				EN: "Replication is asynchronous: the new master may never have heard of the lock, nor of the queue.",
+				ZH: "主从复制是异步的，新主可能既没有这把锁，也没有这个队列。",
+			}},
+			{Hazard: locks.Pause, Why: locks.Text{
+				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+			}},
+			{Hazard: locks.ClockJump, Why: locks.Text{
+				EN: "Lease and places in the queue run on Redis's clock: when it leaps, they are gone early.",
+				ZH: "租期和队列中的位置都按 Redis 的时钟走，时钟一跳，就提前失效。",
+			}},
+		},
+	}
+}

@@ -1,0 +1,276 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+)
+
+// queued waits until so many stand in the key's queue.
+func queued(t *testing.T, c redis.UniversalClient, key string, want int64) {
+	t.Helper()
+	soon(t, fmt.Sprintf("%d are in the queue", want), func() bool {
+		return c.ZCard(t.Context(), fairNames(key).queue).Val() == want
+	})
+}
+
+// TestFairOrder: twelve waiters of three replicas, granted as they arrived.
+func TestFairOrder(t *testing.T) {
+	c, key := one(t), newKey()
+	replicas := []locks.Locker{Fair(one(t), time.Minute), Fair(one(t), time.Minute), Fair(one(t), time.Minute)}
+	holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
+	var mu sync.Mutex
+	var order []int
+	fences := []int64{holder.Fence()}
+	var all sync.WaitGroup
+	// Not round robin: some arrive together in one replica, and none is the last.
+	for i, replica := range []int{0, 0, 2, 1, 1, 0, 2, 2, 2, 1, 0, 1} {
+		all.Go(func() {
+			h, err := replicas[replica].Acquire(t.Context(), request(key, fmt.Sprintf("waiter-%d", i), time.Minute, 0))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order, fences = append(order, i), append(fences, h.Fence())
+			mu.Unlock()
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		queued(t, c, key, int64(i+1))
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if len(order) != 12 || !slices.IsSorted(order) {
+		t.Errorf("granted in the order %v", order)
+	}
+	for i, fence := range fences {
+		if fence != int64(i+1) {
+			t.Errorf("the fences are %v", fences)
+			break
+		}
+	}
+	n := fairNames(key)
+	if left := c.Exists(t.Context(), n.lock, n.queue, n.deadlines).Val(); left != 0 {
+		t.Errorf("%d keys stay behind", left)
+	}
+}
+
+// TestFairNoOvertaking: a free lock belongs to the first in the queue, also when
+// somebody asks before the first has heard of it.
+func TestFairNoOvertaking(t *testing.T) {
+	c, key := one(t), newKey()
+	l, n := newFair(c, time.Minute), fairNames(key)
+	holder := acquire(t, l, request(key, "holder", 0, 0))
+	if fence, _, ahead, err := l.try(t.Context(), request(key, "", time.Minute, 0), "first", time.Minute); fence != 0 || ahead != 0 || err != nil {
+		t.Fatalf("the first: fence %d, %d before it, %v", fence, ahead, err)
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Acquire(t.Context(), request(key, "pushy", 0, 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("one try, before the first's turn: %v", err)
+	}
+	if waiting := c.ZRange(t.Context(), n.queue, 0, -1).Val(); !slices.Equal(waiting, []string{"first"}) {
+		t.Errorf("the queue is %v", waiting)
+	}
+	for range 2 { // the second time for an answer that was lost
+		if fence, _, _, err := l.try(t.Context(), request(key, "", time.Minute, 0), "first", time.Minute); fence != 2 || err != nil {
+			t.Errorf("the first, on its turn: fence %d, %v", fence, err)
+		}
+	}
+}
+
+// TestFairCancelled: whoever gives up is out of the queue, and the one behind goes on.
+func TestFairCancelled(t *testing.T) {
+	c, key := one(t), newKey()
+	l := Fair(c, time.Minute)
+	holder := acquire(t, l, request(key, "holder", 0, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	gaveUp := make(chan error, 2)
+	go func() {
+		_, err := l.Acquire(ctx, request(key, "cancelled", time.Minute, 0))
+		gaveUp <- err
+	}()
+	queued(t, c, key, 1)
+	next := make(chan error, 1)
+	go func() {
+		h, err := Fair(one(t), time.Minute).Acquire(t.Context(), request(key, "next", time.Minute, 0))
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		next <- err
+	}()
+	queued(t, c, key, 2)
+	go func() {
+		_, err := l.Acquire(t.Context(), request(key, "impatient", 50*time.Millisecond, 0))
+		gaveUp <- err
+	}()
+	cancel()
+	for range 2 {
+		if err := <-gaveUp; !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+		}
+	}
+	names := c.ZRange(t.Context(), fairNames(key).queue, 0, -1).Val()
+	if len(names) != 1 || !strings.HasPrefix(names[0], "next:") {
+		t.Errorf("in the queue: %v", names)
+	}
+	if n := c.HLen(t.Context(), fairNames(key).deadlines).Val(); n != 1 {
+		t.Errorf("%d deadlines, want 1", n)
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFairDeadWaiters: two who died in the queue delay the next by one life, not two.
+func TestFairDeadWaiters(t *testing.T) {
+	c, key := one(t), newKey()
+	l, n := newFair(c, time.Minute), fairNames(key)
+	holder := acquire(t, l, request(key, "holder", 0, 0))
+	for _, dead := range []string{"dead-1", "dead-2"} {
+		if _, _, _, err := l.try(t.Context(), request(key, "", time.Minute, 0), dead, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(chan error, 1)
+	go func() {
+		h, err := l.Acquire(t.Context(), request(key, "next", time.Minute, 0))
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		got <- err
+	}()
+	queued(t, c, key, 3)
+	// By Redis's clock: until then the dead may be living.
+	until, err := strconv.ParseInt(c.HGet(t.Context(), n.deadlines, "dead-1").Val(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	// The bound is documented, the rest is for a busy machine.
+	late := c.Time(t.Context()).Val().Sub(time.UnixMilli(until))
+	if late < 0 || late > fairBeat+5*time.Second {
+		t.Errorf("granted %v after the dead one's deadline, want %v at most", late, fairBeat)
+	}
+}
+
+// TestFairLosesNoLivingWaiter: who is refreshed keeps its place for longer than a
+// life, and whoever lost it queues again.
+func TestFairLosesNoLivingWaiter(t *testing.T) {
+	c, key := one(t), newKey()
+	l, n := newFair(c, time.Minute), fairNames(key)
+	holder := acquire(t, l, request(key, "holder", 0, 0))
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			h, err := l.Acquire(t.Context(), request(key, fmt.Sprintf("waiter-%d", i), time.Minute, 0))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = h.Release(t.Context())
+		})
+		queued(t, c, key, int64(i+1))
+	}
+	line := func() []string { return c.ZRange(t.Context(), n.queue, 0, -1).Val() }
+	before := line()
+	first := c.HGet(t.Context(), n.deadlines, before[1]).Val()
+	soon(t, "the second is refreshed", func() bool { return c.HGet(t.Context(), n.deadlines, before[1]).Val() > first })
+	if now := line(); !slices.Equal(now, before) {
+		t.Errorf("the queue was %v, is %v", before, now)
+	}
+	c.ZRem(t.Context(), n.queue, before[0])
+	soon(t, "the one that lost its place is the last", func() bool { return slices.Equal(line(), []string{before[1], before[0]}) })
+	// A release whose message is lost: the next beat wakes the first.
+	c.Del(t.Context(), n.lock)
+	all.Wait()
+	if err := holder.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the release of a lock that was wiped: %v", err)
+	}
+}
+
+// TestFairRoundTrips: a grant costs as much with a thousand waiters as with ten.
+func TestFairRoundTrips(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{Redis: 1}) // its statistics are ours alone
+	for _, waiters := range []int{10, 100, 1000} {
+		t.Run(strconv.Itoa(waiters), func(t *testing.T) {
+			c := client(t, r.Addresses().Redis[0])
+			key := newKey()
+			replicas := []locks.Locker{
+				Fair(client(t, r.Addresses().Redis[0]), time.Minute), Fair(client(t, r.Addresses().Redis[0]), time.Minute),
+			}
+			holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
+			before := sent(t, c)
+			var all sync.WaitGroup
+			for i := range waiters {
+				all.Go(func() {
+					h, err := replicas[i%2].Acquire(t.Context(), request(key, strconv.Itoa(i), time.Minute, 0))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = h.Release(t.Context())
+				})
+			}
+			queued(t, c, key, int64(waiters))
+			if err := holder.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			all.Wait()
+			each := 1 + float64(sent(t, c)-before)/float64(waiters) // 1: it stops to listen, later
+			t.Logf("%.1f commands for each grant", each)
+			if each > 6 {
+				t.Errorf("%.1f commands for each grant, want 6 at most", each)
+			}
+		})
+	}
+}
+
+// sent counts what clients have sent for a lock so far: scripts, and orders for messages.
+func sent(t *testing.T, c redis.UniversalClient) int {
+	t.Helper()
+	stats, err := c.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(stats) {
+		for _, command := range []string{"eval", "evalsha", "subscribe"} {
+			if calls, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+				count, _, _ := strings.Cut(calls, ",")
+				k, err := strconv.Atoi(count)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += k
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,66 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+//go:embed redis_lua_release.lua
+var luaReleaseLua string
+
+// Lua compares and deletes in one script, which Redis runs without a command of
+// anybody else in between (tutorial 3.4, 3.5; 001, 004). The driver sends the
+// script's hash (EVALSHA), and its text where Redis does not know it yet. lease is
+// for requests that name none.
+func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return &redisLua{client: c, lease: lease, release: redis.NewScript(luaReleaseLua)}
+}
+
+type redisLua struct {
+	client  redis.UniversalClient
+	lease   time.Duration
+	release *redis.Script
+}
+
+func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lock, token, lease := "redis-lua:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
+	release := func(ctx context.Context) error {
+		return held(l.release.Run(ctx, l.client, []string{lock}, token).Int64())
+	}
+	asked, err := poll(ctx, r, try{
+		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
+		giveBack: release,
+		unsure:   release, // the token says whether the key is ours
+	})
+	if err != nil {
+		return nil, err
+	}
+	// DANGER: nobody renews. The hold says when its lease is over, but who does not
+	// listen works on beside the next holder.
+	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+}
+
+// Clear deletes the key, whoever holds it.
+func (l *redisLua) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, "redis-lua:"+key).Err()
+}
+
+func (*redisLua) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-lua", Family: "redis", Source: "3.4, 3.5; 001, 004", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+		Title: locks.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
+		Summary: locks.Text{
+			EN: "The value is random; one script compares it and deletes the key, so nobody frees a stranger's lock.",
+			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删别人的锁。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.LostReply, locks.Cutoff},
+		Breaks:   usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump),
+		Tutorial: []locks.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
+	}
+}

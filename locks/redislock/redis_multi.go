@@ -1,0 +1,53 @@
+package redislock
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+// Multi locks a product and its warehouse together, both or none, each as Redis
+// locks one key (tutorial 3.9.3, Redisson's MultiLock).
+func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return locks.Multi(multiCard(), Redis(c, lease), productAndWarehouse)
+}
+
+// productAndWarehouse has names of its own, for the inner lock's would be those
+// of a sale that only locks the product.
+func productAndWarehouse(key string) []string {
+	product := "redis-multi:" + key
+	return []string{product, product + ":warehouse"}
+}
+
+func multiCard() locks.Card {
+	return locks.Card{
+		ID: "redis-multi", Family: "redis", Source: "3.9.3", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true,
+		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
+		Title: locks.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
+		Summary: locks.Text{
+			EN: "A sale locks its product and the warehouse, both or none, always in the same order, and loses both when one is lost.",
+			ZH: "一次销售同时锁住商品和仓库，要么全锁要么全不锁，顺序固定；丢了一把就算全丢。",
+		},
+		Protects: []locks.Hazard{
+			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting,
+			locks.Herd, locks.Deadlock,
+		},
+		Breaks: []locks.Break{
+			{Hazard: locks.Failover, Why: locks.Text{
+				EN: "Replication is asynchronous: the new master may never have heard of one of the locks, or of any.",
+				ZH: "主从复制是异步的，新主可能缺其中一把锁，甚至全都没有。",
+			}},
+			{Hazard: locks.Pause, Why: locks.Text{
+				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+			}},
+			{Hazard: locks.ClockJump, Why: locks.Text{
+				EN: "The leases run on Redis's clock: when it leaps, the keys are gone early.",
+				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
+			}},
+		},
+	}
+}

@@ -1,0 +1,84 @@
+package redislock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+// SetNXExpire gives the key of SetNX a life with a second command (001, 002, 003;
+// the tutorial warns of it in 3.2). lease is for requests that name none.
+func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return &redisSetNXExpire{c, lease}
+}
+
+type redisSetNXExpire struct {
+	client redis.UniversalClient
+	lease  time.Duration
+}
+
+const afterSetNX locks.Step = "after-setnx" // has the key, which has no expiry yet
+
+func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lock, lease := "redis-setnx-expire:"+r.Key, leaseOf(r, l.lease)
+	var asked time.Time // for the expiry: the lease begins with it
+	// A blind DEL: past our lease it frees a stranger's lock, as in redis-expire.
+	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
+	take := func(ctx context.Context) (got bool, err error) {
+		got, err = l.client.SetNX(ctx, lock, "locked", 0).Result()
+		if err != nil || !got {
+			return false, err
+		}
+		// DANGER: who dies between these two commands leaves a key without expiry
+		// (TTL -1), and everybody waits for ever.
+		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
+		asked = time.Now()
+		err = uncut(ctx, func(ctx context.Context) (err error) { // a pause above must not use up the time for it
+			got, err = l.client.PExpire(ctx, lock, lease).Result()
+			return err
+		})
+		if err != nil {
+			_ = uncut(ctx, release) // alive, we know that the key is ours
+		}
+		return got, err // false: somebody cleared the key
+	}
+	if _, err := poll(ctx, r, try{take: take, giveBack: release}); err != nil {
+		return nil, err
+	}
+	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+}
+
+// Clear deletes the key, whoever holds it.
+func (l *redisSetNXExpire) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, "redis-setnx-expire:"+key).Err()
+}
+
+func (*redisSetNXExpire) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-setnx-expire", Family: "redis", Source: "3.2; 001, 002, 003", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+		Title: locks.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
+		Summary: locks.Text{
+			EN: "SETNX makes the key and EXPIRE gives it a life, in two commands with a gap between them.",
+			ZH: "SETNX 建键，EXPIRE 设过期，两条命令之间有空隙。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace},
+		Breaks: append([]locks.Break{
+			{Hazard: locks.Crash, At: afterSetNX, Why: locks.Text{
+				EN: "Who dies between SETNX and EXPIRE leaves a key that never expires.",
+				ZH: "死在 SETNX 和 EXPIRE 之间，留下的键永不过期。",
+			}},
+			{Hazard: locks.LostReply, Why: locks.Text{
+				EN: "A SETNX whose answer is lost is not followed by an EXPIRE: the key stays for ever.",
+				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
+			}},
+			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+				EN: "A holder past its lease deletes the key, whoever holds it by now.",
+				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
+			}},
+		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+	}
+}

@@ -1,0 +1,110 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+//go:embed redis_thread_id_release.lua
+var threadIDReleaseLua string
+
+// ThreadID takes the number of its thread for a value (001), and compares and
+// deletes in one script. lease is for requests that name none.
+func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return &redisThreadID{client: c, lease: lease, release: redis.NewScript(threadIDReleaseLua)}
+}
+
+type redisThreadID struct {
+	client  redis.UniversalClient
+	lease   time.Duration
+	threads threads
+	release *redis.Script
+}
+
+func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lock, lease := "redis-thread-id:"+r.Key, leaseOf(r, l.lease)
+	// DANGER: the number names a thread of this process, not of all of them. The
+	// replica next door has a thread 1 too: when our lease is over and the lock is
+	// its, our release finds "its own" number, and frees a stranger's lock.
+	number, leave := l.threads.enter(r.Key)
+	release := func(ctx context.Context) error {
+		return held(l.release.Run(ctx, l.client, []string{lock}, number).Int64())
+	}
+	asked, err := poll(ctx, r, try{
+		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
+		giveBack: release,
+	})
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	h := locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release})
+	h.Then(leave)
+	return h, nil
+}
+
+// threads numbers the tasks of this process that want a key. A goroutine has no
+// number that a program may know, so they get theirs as threads of a pool do: the
+// smallest that is free, from 1, until they have released. The zero value is ready.
+type threads struct {
+	mu   sync.Mutex
+	busy map[string]map[int]bool
+}
+
+func (t *threads) enter(key string) (number int, leave func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy == nil {
+		t.busy = map[string]map[int]bool{}
+	}
+	if t.busy[key] == nil {
+		t.busy[key] = map[int]bool{}
+	}
+	number = 1
+	for t.busy[key][number] {
+		number++
+	}
+	t.busy[key][number] = true
+	return number, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.busy[key], number)
+		if len(t.busy[key]) == 0 {
+			delete(t.busy, key)
+		}
+	}
+}
+
+// Clear deletes the key, whoever holds it.
+func (l *redisThreadID) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, "redis-thread-id:"+key).Err()
+}
+
+func (*redisThreadID) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-thread-id", Family: "redis", Source: "001", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+		Title: locks.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
+		Summary: locks.Text{
+			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",
+			ZH: "值是线程号，用脚本比较并删除；可是每个进程都有 1 号线程。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
+		Breaks: append([]locks.Break{
+			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+				EN: "Two replicas share the number: a holder past its lease frees the lock of its namesake next door.",
+				ZH: "两个副本的线程号会重复，超过租期的持有者会放掉隔壁同号线程的锁。",
+			}},
+			{Hazard: locks.LostReply, Why: locks.Text{
+				EN: "After a SET whose answer is lost, the number in the key may be a namesake's: it is left alone, and blocks for a lease.",
+				ZH: "SET 的应答丢了，键里的号码可能是别人的，不能删，要白等一个租期。",
+			}},
+		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+	}
+}

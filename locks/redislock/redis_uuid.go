@@ -1,0 +1,76 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+// UUID writes a random value that only its holder knows, and looks at it before
+// it deletes the key (tutorial 3.3; 001). lease is for requests that name none.
+func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker { return &redisUUID{c, lease} }
+
+type redisUUID struct {
+	client redis.UniversalClient
+	lease  time.Duration
+}
+
+const compared locks.Step = "compared" // has seen that the key is its own, deletes it next
+
+func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lock, token, lease := "redis-uuid:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
+	release := func(ctx context.Context) error { return l.unlock(ctx, r, lock, token) }
+	asked, err := poll(ctx, r, try{
+		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
+		giveBack: release,
+		unsure:   release, // the value says whether the key is ours
+	})
+	if err != nil {
+		return nil, err
+	}
+	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+}
+
+func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token string) error {
+	value, err := l.client.Get(ctx, lock).Result()
+	if errors.Is(err, redis.Nil) || err == nil && value != token {
+		return locks.ErrNotHeld
+	}
+	if err != nil {
+		return err
+	}
+	// DANGER: the compare and the DEL are two commands. If the lease ends between
+	// them, the next holder makes the key, and what we delete is its lock.
+	locks.Trace(ctx, compared, r.Key, r.Owner, 0)
+	return uncut(ctx, func(ctx context.Context) error { // a pause above must not use up the time for it
+		return held(l.client.Del(ctx, lock).Result())
+	})
+}
+
+// Clear deletes the key, whoever holds it.
+func (l *redisUUID) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, "redis-uuid:"+key).Err()
+}
+
+func (*redisUUID) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-uuid", Family: "redis", Source: "3.3; 001", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+		Title: locks.Text{EN: "A random value, GET before DEL", ZH: "UUID 防误删"},
+		Summary: locks.Text{
+			EN: "The value is random; the release compares it with a GET, and deletes the key in a second command.",
+			ZH: "值是随机的 UUID；释放时先 GET 比较，再用另一条命令 DEL。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.LostReply},
+		Breaks: append([]locks.Break{
+			{Hazard: locks.ForeignUnlock, At: compared, Why: locks.Text{
+				EN: "The compare and the DEL are two steps: a lease that ends between them lets the DEL hit the next holder's lock.",
+				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是别人的锁。",
+			}},
+		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+	}
+}

@@ -1,0 +1,222 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Watch keeps the stock in Redis and locks nothing (tutorial document 002): WATCH
+// the count, read it, write it in MULTI and EXEC, which does nothing if anybody
+// has written the count since the WATCH. Whoever is beaten starts again.
+//
+// The first sale of a product brings its count over from the row in MySQL. From
+// then on the row is not looked at, and not written either.
+func Watch(c redis.UniversalClient, ledger *stock.Ledger) locks.Strategy {
+	return &watch{c, ledger}
+}
+
+type watch struct {
+	client redis.UniversalClient
+	ledger *stock.Ledger
+}
+
+const (
+	// longestPause bounds the mean pause before another try, which begins at
+	// shortestPause and doubles.
+	longestPause  = 64 * time.Millisecond
+	shortestPause = time.Millisecond
+	// execTimeout bounds an EXEC that no longer listens to its caller.
+	execTimeout = 5 * time.Second
+)
+
+func watchName(product int64) string { return "redis-watch:" + locks.Key(product) }
+
+func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	began, mean := time.Now(), shortestPause
+	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
+	for {
+		tried := time.Now()
+		r.Waited = tried.Sub(began)
+		r.Remaining, err = s.try(ctx, o)
+		r.Held = time.Since(tried)
+		if errors.Is(err, errNotLoaded) {
+			if err := s.load(ctx, o.Product); err != nil {
+				return r, err
+			}
+			continue
+		}
+		if !errors.Is(err, stock.ErrConflict) {
+			return r, err
+		}
+		r.Retries++
+		if !pause(ctx, mean, o.Wait-time.Since(began)) {
+			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+		}
+		mean = min(2*mean, longestPause)
+	}
+}
+
+// errNotLoaded says that Redis has no count of the product.
+var errNotLoaded = errors.New("redis has no such stock")
+
+// try is one round of WATCH and EXEC; ErrConflict when a rival wrote in between.
+// It keeps its connection all the while, for WATCH belongs to a connection.
+func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err error) {
+	if ctx.Err() != nil {
+		return 0, beforeExec(ctx, nil)
+	}
+	name := watchName(o.Product)
+	sent := false
+	err = s.client.Watch(ctx, func(tx *redis.Tx) error {
+		if remaining, err = s.look(ctx, tx, o); err != nil {
+			// A cancelled caller's connection goes back without the WATCH, too.
+			_ = tx.Unwatch(context.WithoutCancel(ctx)).Err()
+			return err
+		}
+		locks.Trace(ctx, locks.Writing, locks.Key(o.Product), o.Owner, 0)
+		// What was begun ends: hanging up now would not stop the EXEC.
+		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
+		defer cancel()
+		sent = true
+		_, err := tx.TxPipelined(free, func(p redis.Pipeliner) error {
+			// DANGER: what is sold here is sold in Redis only. A Redis that loses its
+			// memory takes the count from the row again, and sells it once more.
+			p.Set(free, name, remaining, 0)
+			return nil
+		})
+		return err
+	}, name)
+	if sent {
+		err = afterExec(err)
+	} else {
+		err = beforeExec(ctx, err)
+	}
+	if err == nil {
+		locks.Trace(ctx, locks.Written, locks.Key(o.Product), o.Owner, 0)
+	}
+	return remaining, err
+}
+
+// look reads the count that is being watched, and works out what would be left.
+func (s *watch) look(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
+	count, err := tx.Get(ctx, watchName(o.Product)).Int()
+	if errors.Is(err, redis.Nil) {
+		return 0, errNotLoaded
+	}
+	if err != nil {
+		return 0, err
+	}
+	locks.Trace(ctx, locks.Read, locks.Key(o.Product), o.Owner, 0)
+	if count < o.Qty {
+		return count, stock.ErrSoldOut
+	}
+	return count - o.Qty, locks.Work(ctx, o.Work)
+}
+
+// beforeExec names the error of a try that surely sent no EXEC.
+func beforeExec(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errNotLoaded), errors.Is(err, stock.ErrSoldOut), errors.Is(err, stock.ErrCancelled):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))
+	case errors.Is(err, redis.ErrPoolTimeout):
+		return fmt.Errorf("%w: rivals have all the connections: %w", stock.ErrConflict, err)
+	default:
+		return &stock.Unavailable{Backend: "redis", Err: err}
+	}
+}
+
+// afterExec names the error of a try that sent one. Where Redis answered with an
+// error nothing was written; where the answer is missing, nobody knows.
+func afterExec(err error) error {
+	var answer redis.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, redis.TxFailedErr):
+		return fmt.Errorf("%w: the count was written since it was read", stock.ErrConflict)
+	case errors.As(err, &answer):
+		return &stock.Unavailable{Backend: "redis", Err: err}
+	default:
+		return fmt.Errorf("exec in redis: %w", err)
+	}
+}
+
+// load brings the count over from the row, unless somebody else was faster.
+func (s *watch) load(ctx context.Context, product int64) error {
+	item, err := s.ledger.Read(ctx, product)
+	if err != nil {
+		return err
+	}
+	if err := s.client.SetNX(ctx, watchName(product), item.Count, 0).Err(); err != nil {
+		return beforeExec(ctx, err)
+	}
+	return nil
+}
+
+// pause waits for mean on the average, at random, so that those who were beaten
+// together don't meet again. False: there is no time for another try.
+func pause(ctx context.Context, mean, left time.Duration) bool {
+	d := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
+	if d >= left {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return true // the next try says that the caller is gone
+	}
+}
+
+// Count is Redis's count, or the row's where Redis has none yet.
+func (s *watch) Count(ctx context.Context, product int64) (int, error) {
+	count, err := s.client.Get(ctx, watchName(product)).Int()
+	if errors.Is(err, redis.Nil) {
+		item, err := s.ledger.Read(ctx, product)
+		return item.Count, err
+	}
+	if err != nil {
+		return 0, beforeExec(ctx, err)
+	}
+	return count, nil
+}
+
+// Clear forgets the count, and with it what was sold: the next sale begins from the row.
+func (s *watch) Clear(ctx context.Context, key string) error {
+	return s.client.Del(ctx, "redis-watch:"+key).Err()
+}
+
+func (*watch) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-watch", Family: "redis", Source: "002", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"},
+		Title:    locks.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
+		Summary: locks.Text{
+			EN: "The count lives in Redis: watch it, read it, write it only if nobody has written it since, else start again.",
+			ZH: "库存放在 Redis：监视、读出，期间没人改过才写入，否则重来。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
+		Breaks: []locks.Break{
+			{Hazard: locks.CASStorm, Why: locks.Text{
+				EN: "Of all who watch the same count one wins; the others' work is wasted, and retried beside everybody else's.",
+				ZH: "监视同一个库存的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
+			}},
+			{Hazard: locks.Failover, Why: locks.Text{
+				EN: "The stock lives outside MySQL: a new master, or a Redis that lost its memory, forgets sales and sells the same pieces again.",
+				ZH: "库存不在 MySQL 里：新主或丢了数据的 Redis 会忘掉已售出的，再卖一次。",
+			}},
+		},
+	}
+}

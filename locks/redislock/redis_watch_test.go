@@ -1,0 +1,233 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+// shop is a stock in MySQL with its Redis.
+type shop struct {
+	*rig.Rig
+	ledger     *stock.Ledger
+	newProduct func(t *testing.T, count int) int64
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
+	db, err := stock.Open(r.Addresses().MySQL, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	return &shop{r, stock.NewLedger(db), func(t *testing.T, count int) int64 {
+		t.Helper()
+		item := stock.Item{ProductCode: "redislock", StockCode: "001", Count: count}
+		if err := db.Create(&item).Error; err != nil {
+			t.Fatal(err)
+		}
+		return item.ID
+	}}
+}
+
+func (s *shop) client(t *testing.T) redis.UniversalClient { return client(t, s.Addresses().Redis[0]) }
+
+// TestWatch needs a MySQL besides, so all its parts share one.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for name, test := range map[string]func(*testing.T, *shop){
+		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "keeper": watchKeeper, "lost reply": watchLostReply,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// watchStorm: 24 tasks on three replicas ask for 150 pieces of 100.
+func watchStorm(t *testing.T, s *shop) {
+	product := s.newProduct(t, 100)
+	var mu sync.Mutex
+	sold, soldOut, retries, asked := 0, 0, 0, 0
+	var all sync.WaitGroup
+	for replica := range 3 {
+		shelf := Watch(s.client(t), s.ledger)
+		for task := range 8 {
+			all.Go(func() {
+				o := stock.Order{Product: product, Qty: 1, Owner: fmt.Sprintf("task-%d-%d", replica, task), Wait: time.Minute}
+				for {
+					mu.Lock()
+					asked++
+					done := asked > 150
+					mu.Unlock()
+					if done {
+						return
+					}
+					receipt, err := shelf.Deduct(t.Context(), o)
+					mu.Lock()
+					retries += receipt.Retries
+					switch {
+					case err == nil:
+						sold++
+					case errors.Is(err, stock.ErrSoldOut):
+						soldOut++
+					default:
+						t.Error(err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	all.Wait()
+	left, err := Watch(s.client(t), s.ledger).(locks.Keeper).Count(t.Context(), product)
+	if err != nil || sold != 100 || soldOut != 50 || left != 0 {
+		t.Errorf("%d sold, %d told that it is sold out, %d left, %v", sold, soldOut, left, err)
+	}
+	if retries == 0 {
+		t.Error("24 tasks on one count, and nobody was beaten")
+	}
+}
+
+// watchConflict: who is beaten in every try is told so, which is not "sold out",
+// and who has patience tries again.
+func watchConflict(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	c := s.client(t)
+	shelf := Watch(c, s.ledger)
+	// beaten has a rival write after each of the first reads.
+	beaten := func(times int) context.Context {
+		return locks.WithTracer(t.Context(), func(ctx context.Context, e locks.Event) {
+			if e.Step == locks.Writing && times > 0 {
+				times--
+				if err := c.Decr(ctx, watchName(product)).Err(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	o := stock.Order{Product: product, Qty: 1, Owner: "unlucky"}
+	receipt, err := shelf.Deduct(beaten(1), o)
+	if !errors.Is(err, stock.ErrConflict) || errors.Is(err, stock.ErrSoldOut) || receipt.Retries != 1 {
+		t.Errorf("beaten in its only try: %d retries, %v", receipt.Retries, err)
+	}
+	o.Wait = time.Minute
+	receipt, err = shelf.Deduct(beaten(3), o)
+	if err != nil || receipt.Retries != 3 || receipt.Remaining != 10-1-3-1 {
+		t.Errorf("beaten three times: %d retries, %d left, %v", receipt.Retries, receipt.Remaining, err)
+	}
+}
+
+// watchRefusals: nothing is taken, and the connection goes back as it was.
+func watchRefusals(t *testing.T, s *shop) {
+	product := s.newProduct(t, 3)
+	c, err := Open(s.Addresses().Redis[0], 1) // one connection: one that is kept is missed
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	shelf := Watch(c, s.ledger)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	midway, hangUp := context.WithCancel(t.Context())
+	midway = locks.WithTracer(midway, func(_ context.Context, e locks.Event) {
+		if e.Step == locks.Read {
+			hangUp()
+		}
+	})
+	late, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	for _, test := range []struct {
+		name  string
+		ctx   context.Context
+		order stock.Order
+		want  error
+	}{
+		{"too many", t.Context(), stock.Order{Product: product, Qty: 4}, stock.ErrSoldOut},
+		{"unknown", t.Context(), stock.Order{Product: 1 << 60, Qty: 1}, stock.ErrUnknownProduct},
+		{"gone before", gone, stock.Order{Product: product, Qty: 1}, stock.ErrCancelled},
+		{"gone midway", midway, stock.Order{Product: product, Qty: 1, Work: time.Hour}, stock.ErrCancelled},
+		{"too late", late, stock.Order{Product: product, Qty: 1, Work: time.Hour}, stock.ErrCancelled},
+	} {
+		if _, err := shelf.Deduct(test.ctx, test.order); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+	}
+	if left, err := shelf.(locks.Keeper).Count(t.Context(), product); err != nil || left != 3 {
+		t.Errorf("%d left, %v", left, err)
+	}
+	// A WATCH that stayed on the connection would undo this EXEC.
+	if receipt, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 3}); err != nil || receipt.Remaining != 0 {
+		t.Errorf("after the refusals: %d left, %v", receipt.Remaining, err)
+	}
+}
+
+// watchKeeper: the row is where the stock comes from, and is not written.
+func watchKeeper(t *testing.T, s *shop) {
+	product := s.newProduct(t, 5)
+	shelf := Watch(s.client(t), s.ledger)
+	count := func(want int) {
+		t.Helper()
+		if got, err := shelf.(locks.Keeper).Count(t.Context(), product); err != nil || got != want {
+			t.Errorf("the count is %d, %v; want %d", got, err, want)
+		}
+	}
+	count(5)
+	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 2}); err != nil {
+		t.Fatal(err)
+	}
+	count(3)
+	if item, err := s.ledger.Read(t.Context(), product); err != nil || item.Count != 5 {
+		t.Errorf("the row has %d, %v", item.Count, err)
+	}
+	if err := shelf.(locks.Cleaner).Clear(t.Context(), locks.Key(product)); err != nil {
+		t.Fatal(err)
+	}
+	count(5)
+	if _, err := shelf.(locks.Keeper).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
+		t.Errorf("the count of what nobody has: %v", err)
+	}
+}
+
+// watchLostReply: an EXEC whose answer never comes may have sold the piece.
+func watchLostReply(t *testing.T, s *shop) {
+	product := s.newProduct(t, 5)
+	line := lineTo(t, s.Addresses().Redis[0])
+	shelf := Watch(client(t, "redis://"+line.Addr()+"/0"), s.ledger)
+	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
+		t.Fatal(err)
+	}
+	held, free := line.HoldNext("exec")
+	defer free()
+	sold := make(chan error, 1)
+	go func() {
+		_, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Wait: time.Minute})
+		sold <- err
+	}()
+	<-held
+	line.Cut(true)
+	if err := <-sold; err == nil || locks.NothingTaken(err) {
+		t.Errorf("the answer to EXEC is lost: %v", err)
+	}
+	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("redis is gone before anything was sent: %v", err)
+	}
+}

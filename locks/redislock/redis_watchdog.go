@@ -1,0 +1,87 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+)
+
+//go:embed redis_reentrant_acquire.lua
+var watchdogAcquireLua string
+
+//go:embed redis_watchdog_renew.lua
+var watchdogRenewLua string
+
+//go:embed redis_reentrant_release.lua
+var watchdogReleaseLua string
+
+// Watchdog is the hash of ReentrantLock, whose lease is renewed every third of it
+// for as long as its holder lives (tutorial 3.7). Acquire and release run the
+// scripts of redis-reentrant. lease is for requests that name none.
+func Watchdog(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	return &redisWatchdog{
+		client: c, lease: lease, renew: redis.NewScript(watchdogRenewLua),
+		acquire: redis.NewScript(watchdogAcquireLua), release: redis.NewScript(watchdogReleaseLua),
+	}
+}
+
+type redisWatchdog struct {
+	client                  redis.UniversalClient
+	lease                   time.Duration
+	acquire, renew, release *redis.Script
+}
+
+func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	lock, lease := []string{"redis-watchdog:" + r.Key}, leaseOf(r, l.lease)
+	release := func(ctx context.Context) error {
+		return counted(l.release.Run(ctx, l.client, lock, r.Owner).Int64())
+	}
+	asked, err := poll(ctx, r, try{
+		take: func(ctx context.Context) (bool, error) {
+			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease)).Bool()
+		},
+		giveBack: release, // and nothing for a lost answer, as in redis-reentrant
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The Hold calls Renew every third of the lease, and stops before it releases.
+	// DANGER: a process that is paused renews nothing, and does not know it: past
+	// its lease, it wakes up beside the next holder.
+	return locks.NewHold(ctx, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release,
+		Renew: func(ctx context.Context) error {
+			return held(l.renew.Run(ctx, l.client, lock, r.Owner, millis(lease)).Int64())
+		},
+	}), nil
+}
+
+// Clear deletes the hash, whoever holds the lock.
+func (l *redisWatchdog) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, "redis-watchdog:"+key).Err()
+}
+
+func (*redisWatchdog) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-watchdog", Family: "redis", Source: "3.7; 003", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Locker: true,
+		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Slow: true,
+		Title: locks.Text{EN: "The counting hash, renewed", ZH: "可重入锁加自动续期"},
+		Summary: locks.Text{
+			EN: "The hash of redis-reentrant, renewed every third of the lease while its holder lives.",
+			ZH: "在 redis-reentrant 之上，持有者活着就每三分之一租期续一次。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.Nesting, locks.Cutoff, locks.Overrun},
+		Breaks: append([]locks.Break{
+			{Hazard: locks.LostReply, Why: locks.Text{
+				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
+				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
+			}},
+		}, usual(locks.Pause, locks.Polling, locks.Failover, locks.ClockJump)...),
+		Tutorial: []locks.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
+	}
+}

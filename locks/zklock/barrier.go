@@ -1,0 +1,73 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/locks"
+)
+
+// barrier is Curator's DistributedBarrier (tutorial 4.6.6): a node, and all wait
+// until it is deleted. It is not ephemeral: a barrier outlives who set it.
+type barrier struct{ recipe }
+
+// Set puts the barrier up; false: it was up already.
+func (b *barrier) Set(ctx context.Context, key string) (bool, error) {
+	r := locks.Request{Key: key}
+	set, err := b.make(ctx, r, nil)
+	return set, named(ctx, r, err)
+}
+
+// make creates the key's node, and its folder where that is missing.
+func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made bool, err error) {
+	for {
+		_, err := write(ctx, r, func() (string, error) {
+			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		})
+		if !errors.Is(err, zk.ErrNoNode) {
+			if errors.Is(err, zk.ErrNodeExists) {
+				return false, nil
+			}
+			return err == nil, err
+		}
+		calls, cancel := p.patience(ctx, r, time.Now())
+		err = p.mkdirs(calls, p.folder[:len(p.folder)-1])
+		cancel()
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// Await waits until the barrier is gone.
+func (b *barrier) Await(ctx context.Context, r locks.Request) error {
+	began := time.Now()
+	calls, cancel := b.patience(ctx, r, began)
+	defer cancel()
+	for {
+		alive := b.session.Alive() // before the look: a connection that breaks since then wakes us
+		now, err := b.data(calls, b.path(r.Key))
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
+			return named(ctx, r, err)
+		}
+		if err := pause(ctx, alive, r, began, now.changed); err != nil {
+			return err
+		}
+	}
+}
+
+// Remove lets everybody go; false: there was nothing to remove.
+func (b *barrier) Remove(ctx context.Context, key string) (bool, error) {
+	r := locks.Request{Key: key}
+	_, err := write(ctx, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, named(ctx, r, err)
+}

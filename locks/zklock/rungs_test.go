@@ -1,0 +1,335 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/locks"
+)
+
+// rung is a lock of the ladder and where its nodes are.
+type rung struct {
+	name, root string
+	open       func(*Session) locks.Locker
+}
+
+func rows() []rung {
+	return []rung{
+		{"zk", root, ZK},
+		{"zk-mutex", mutexRoot, Mutex},
+		{"zk-sequential", sequentialRoot, Sequential},
+		{"zk-watch-naive", watchNaiveRoot, WatchNaive},
+	}
+}
+
+func singles() []rung {
+	return []rung{
+		{"zk-ephemeral", "/oversell/zk-ephemeral/", Ephemeral},
+		{"zk-ephemeral-watch", "/oversell/zk-ephemeral-watch/", EphemeralWatch},
+	}
+}
+
+// waiter is somebody in a queue.
+type waiter struct {
+	giveUp context.CancelFunc
+	got    chan *locks.Hold // or nil
+}
+
+// joins queues, and returns when the row has n nodes.
+func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) waiter {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(cancel)
+	w, l := waiter{cancel, make(chan *locks.Hold, 1)}, g.open(s)
+	go func() {
+		h, err := l.Acquire(ctx, request(key, owner, time.Minute))
+		if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("%s: %v", owner, err)
+		}
+		w.got <- h
+	}()
+	g.hasNodes(t, s, key, n)
+	return w
+}
+
+func (g rung) hasNodes(t *testing.T, s *Session, key string, n int) {
+	t.Helper()
+	soon(t, strconv.Itoa(n)+" nodes", func() bool {
+		names, err := s.list(t.Context(), g.root+key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names) == n
+	})
+}
+
+// TestDeadWaiter: the second of three gives up. The third joins the holder where
+// nobody looks again, and waits for it where they do.
+func TestDeadWaiter(t *testing.T) {
+	for _, g := range rows() {
+		t.Run(g.name, func(t *testing.T) {
+			s, key := session(t, server(), 20*time.Second), newKey()
+			holder := acquire(t, g.open(s), request(key, "holder", 0))
+			second := g.joins(t, s, key, "second", 2)
+			third := g.joins(t, s, key, "third", 3)
+			settle(t, s) // it watches
+			second.giveUp()
+			if h := <-second.got; h != nil {
+				t.Fatal("the second was granted beside the holder")
+			}
+			g.hasNodes(t, s, key, 2)
+			if g.name == "zk-watch-naive" {
+				early := <-third.got
+				if early == nil || early.Check() != nil || holder.Check() != nil {
+					t.Fatal("two must hold it")
+				}
+				_ = early.Release(t.Context())
+				return
+			}
+			settle(t, s)
+			select {
+			case <-third.got:
+				t.Fatal("the third was granted beside the holder")
+			default:
+			}
+			if err := holder.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if h := <-third.got; h == nil || h.Release(t.Context()) != nil {
+				t.Error("the third gets it after the holder")
+			}
+		})
+	}
+}
+
+// settle has others of the session do what they would do next: its requests are
+// answered in order. It is no proof that they have.
+func settle(t *testing.T, s *Session) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 5*sequentialPause; {
+		if err := s.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestOrder: who came first is granted first, in any session.
+func TestOrder(t *testing.T) {
+	const waiters = 6
+	for _, g := range rows() {
+		t.Run(g.name, func(t *testing.T) {
+			here, there, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+			h := acquire(t, g.open(here), request(key, "holder", 0))
+			var line []waiter
+			for i := range waiters {
+				line = append(line, g.joins(t, []*Session{there, here}[i%2], key, strconv.Itoa(i), i+2))
+			}
+			for i, w := range line {
+				if err := h.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if h = <-w.got; h == nil || h.Owner() != strconv.Itoa(i) {
+					t.Fatalf("waiter %d was not granted", i)
+				}
+				for j, later := range line[i+1:] {
+					if len(later.got) > 0 {
+						t.Fatalf("waiter %d was granted with waiter %d", i+1+j, i)
+					}
+				}
+			}
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			g.hasNodes(t, here, key, 0)
+		})
+	}
+}
+
+// TestHerd: a release is one write where each watches its predecessor. Where all
+// watch one node, each of them tries to make a new one. The server numbers every
+// write, and every try of one.
+func TestHerd(t *testing.T) {
+	const waiters = 5
+	for _, g := range []rung{rows()[0], singles()[1]} {
+		t.Run(g.name, func(t *testing.T) {
+			s, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
+			first := acquire(t, g.open(s), request(key, "first", 0))
+			got := make(chan *locks.Hold, waiters)
+			for i := range waiters {
+				// In sessions of their own, so that the server sees as many watches.
+				l, r := g.open(session(t, server(), 60*time.Second)), request(key, strconv.Itoa(i), time.Minute)
+				go func() {
+					h, err := l.Acquire(context.WithoutCancel(t.Context()), r)
+					if err != nil {
+						t.Error(err)
+					}
+					got <- h
+				}()
+			}
+			watched := func(n int) {
+				t.Helper()
+				soon(t, strconv.Itoa(n)+" watches", func() bool { return ask(t, "wchs", `Total watches:(\d+)`) == int64(n) })
+			}
+			watched(waiters)
+			before := mark(t, other)
+			if err := first.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h := <-got
+			watched(waiters - 1) // the losers watch again, or still
+			// One to release, and a try of each. Sessions of other tests may end meanwhile.
+			writes, herd := mark(t, other)-before-1, g.name == "zk-ephemeral-watch"
+			if (writes >= 1+waiters) != herd {
+				t.Errorf("%d writes for a release with %d waiters; a herd: %v", writes, waiters, herd)
+			}
+			for left := waiters - 1; ; left-- {
+				if h == nil || h.Release(t.Context()) != nil {
+					t.Fatal("not granted, or not released")
+				}
+				if left == 0 {
+					break
+				}
+				h = <-got
+			}
+		})
+	}
+}
+
+// mark writes something, and returns the number of the write.
+func mark(t *testing.T, s *Session) int64 {
+	t.Helper()
+	name, err := s.Create("/mark-", nil, zk.FlagSequence|zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stat, err := s.Exists(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat.Czxid
+}
+
+// ask puts a four-letter question to the server, and returns the number that is
+// looked for in its answer.
+func ask(t *testing.T, question, number string) int64 {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, question); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(number).FindSubmatch(answer)
+	if found == nil {
+		t.Fatalf("%s: %s", question, answer)
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSingleNode: it is there while it is held, says whose it is, and a holder
+// that lost it leaves its successor's alone.
+func TestSingleNode(t *testing.T) {
+	for _, g := range singles() {
+		t.Run(g.name, func(t *testing.T) {
+			s, other, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+			l := g.open(s)
+			h := acquire(t, l, request(key, "owner", 0))
+			_, stat, err := s.Get(g.root + key)
+			if err != nil || stat.EphemeralOwner != s.SessionID() {
+				t.Fatalf("the node of session %d, want %d: %v", stat.EphemeralOwner, s.SessionID(), err)
+			}
+			if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			next := acquire(t, g.open(other), request(key, "next", 0))
+			if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+				t.Errorf("the release of the lost lock: %v, want %v", err, locks.ErrNotHeld)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Errorf("the successor's: %v", err)
+			}
+		})
+	}
+}
+
+// TestLateSingleNode: a caller hangs up while its node is on the way. The node
+// comes, is known by what is in it, and goes.
+func TestLateSingleNode(t *testing.T) {
+	for _, g := range singles() {
+		t.Run(g.name, func(t *testing.T) {
+			line := wire(t)
+			s, other, key := session(t, line.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+			l := g.open(s)
+			if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // the folder is there
+				t.Fatal(err)
+			}
+			before := changes(t, other, g.root)
+			held, free := line.HoldNext("late:")
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := l.Acquire(ctx, request(key, "late", time.Minute))
+				done <- err
+			}()
+			<-held
+			cancel()
+			if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
+			}
+			free()
+			soon(t, "the late node has come and gone", func() bool { return changes(t, other, g.root) == before+2 })
+			acquire(t, g.open(other), request(key, "next", 0))
+		})
+	}
+}
+
+// changes counts how often nodes came to a folder, or went.
+func changes(t *testing.T, s *Session, root string) int32 {
+	t.Helper()
+	_, stat, err := s.Get(root[:len(root)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat.Cversion
+}
+
+// TestSingleNodeWithoutServer: what is released while the server is away is free
+// when it is back.
+func TestSingleNodeWithoutServer(t *testing.T) {
+	for _, g := range singles() {
+		t.Run(g.name, func(t *testing.T) {
+			line := wire(t)
+			s, other, key := session(t, line.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
+			h := acquire(t, g.open(s), request(key, "owner", 0))
+			line.Cut(true)
+			<-h.Context().Done()
+			if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+				t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
+			}
+			if err := h.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) {
+				t.Errorf("released with the server out of reach: %v", err)
+			}
+			line.Cut(false)
+			acquire(t, g.open(other), request(key, "next", 30*time.Second))
+		})
+	}
+}

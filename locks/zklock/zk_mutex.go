@@ -1,0 +1,55 @@
+package zklock
+
+import (
+	"context"
+
+	"oversell/locks"
+)
+
+// Mutex is what Curator's InterProcessSemaphoreMutex is for (tutorial 4.6.2):
+// the lock of zk.go, but nobody enters twice. (Curator makes it of a semaphore
+// with one permit; here it is the same row of nodes.)
+func Mutex(s *Session) locks.Locker { return &mutex{zkLock{s}} }
+
+type mutex struct{ zkLock }
+
+const mutexRoot = "/oversell/zk-mutex/"
+
+// DANGER: nothing here asks whether r.Owner holds the key already. An owner that
+// acquires again queues behind its own node and waits for itself, until its wait
+// is over. What is missing is the locks.Reentrant of ZK.
+func (l *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	return l.acquire(ctx, r, mutexRoot+r.Key, l.lookAgain)
+}
+
+// Clear deletes every node of the key's row.
+func (l *mutex) Clear(ctx context.Context, key string) error {
+	return l.session.empty(ctx, mutexRoot+key, "")
+}
+
+func (*mutex) Card() locks.Card {
+	return locks.Card{
+		ID: "zk-mutex", Family: "zookeeper", Source: "4.6.2", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "zookeeper"}, Locker: true,
+		Lease: true, Renews: true, Fenced: true, Fair: true,
+		Title: locks.Text{EN: "ZooKeeper, not re-entrant", ZH: "ZooKeeper 不可重入锁"},
+		Summary: locks.Text{
+			EN: "The same row of nodes as zk, with the second look, but the owner may not acquire again.",
+			ZH: "与 zk 相同的一排节点，也会再看一次，但同一持有者不能再次加锁。",
+		},
+		Protects: []locks.Hazard{
+			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
+			locks.ClockJump, locks.DeadWaiter, locks.SessionExpiry, locks.Cutoff, locks.LostReply, locks.Herd,
+		},
+		Breaks: []locks.Break{
+			{Hazard: locks.Nesting, Why: locks.Text{
+				EN: "An owner that acquires again queues behind itself.",
+				ZH: "持有者再次加锁，就排在自己后面。",
+			}},
+			{Hazard: locks.Pause, Why: locks.Text{
+				EN: "A holder that sleeps past its session still writes when it wakes up, unless the write is fenced.",
+				ZH: "持有者停顿超过会话时限，醒来后照样写入，除非写入带栅栏号。",
+			}},
+		},
+	}
+}
