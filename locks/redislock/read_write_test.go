@@ -102,7 +102,7 @@ func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 // The lease is an hour: a waiter that goes on was woken by the release.
 func TestReadWriteTrials(t *testing.T) {
 	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Hold, error)
-	var read, write take = locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
+	read, write := locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
 	for _, test := range []struct {
 		name          string
 		first, second take

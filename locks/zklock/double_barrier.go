@@ -194,7 +194,7 @@ func roundOf(names []string) (now round) {
 		if !ok || err != nil {
 			continue
 		}
-		if slices.ContainsFunc(now.members, func(m member) bool { return m.seq-int32(at) < 0 }) {
+		if slices.ContainsFunc(now.members, func(m member) bool { return m.seq-int32(at) < 0 }) { //nolint:gosec // parsed as 32 bits
 			now.on = true
 		} else {
 			now.over = append(now.over, name)

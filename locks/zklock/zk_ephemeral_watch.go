@@ -42,7 +42,7 @@ func (l *ephemeralWatch) untilGone(ctx context.Context, r locks.Request, began t
 func (*ephemeralWatch) Card() locks.Card {
 	return locks.Card{
 		ID: "zk-ephemeral-watch", Family: "zookeeper", Source: "004", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "zookeeper"}, Locker: true,
+		Backends: []string{"mysql", "zookeeper"}, Locker: true, Slow: true,
 		Lease: true, Renews: true,
 		Title: locks.Text{EN: "One ephemeral node, watched by all", ZH: "ZooKeeper 临时节点加监听"},
 		Summary: locks.Text{
