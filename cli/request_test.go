@@ -14,7 +14,7 @@ import (
 func TestBadInput(t *testing.T) {
 	restock(t, 5000)
 	for _, c := range []struct{ query, parameter, allowed string }{
-		{"strategy=nonsense", "strategy", "none, mutex, for-update, version, db-row, redis, redlock, zk"},
+		{"strategy=nonsense", "strategy", "none, mutex, mutex-in-tx, for-update"},
 		{"strategy=", "strategy", "none, mutex"},
 		{"product=abc", "product", "whole number"},
 		{"product=0", "product", "from 1"},
@@ -28,8 +28,8 @@ func TestBadInput(t *testing.T) {
 		{"wait=soon", "wait", "duration"},
 		{"wait=-1ms", "wait", "from 0s"},
 		{"strategy=redis&lease=1ms", "lease", "from 100ms"},
-		{"strategy=zk&lease=5s", "lease", "db-row, redis, redlock"},
-		{"strategy=mutex&fenced=true", "fenced", "db-row, redis, redlock, zk"},
+		{"strategy=zk&lease=5s", "lease", "db-row, db-row-fair, redis-setnx-expire"},
+		{"strategy=mutex&fenced=true", "fenced", "db-row, db-row-fair, redis, redis-fair"},
 		{"strategy=redis&fenced=yes", "fenced", "true or false"},
 		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, wait, lease, fenced"},
 		{"strategy=redis&strategy=none", "strategy", "once"},

@@ -2,7 +2,6 @@ package lockstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -90,9 +89,9 @@ func (s *Subject) oversleeps(ctx context.Context, sleeper peer, product int64) (
 		if err := sleeper.Wake(); err != nil {
 			return err
 		}
-		if err := h.release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
-			return err
-		}
+		// Refused, or without an answer from a connection that broke meanwhile:
+		// what counts is whom it leaves without a lock.
+		_ = h.release(ctx)
 		return nil
 	}, sleeper.Stop()
 }

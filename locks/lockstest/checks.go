@@ -62,8 +62,9 @@ func Checks() []Check {
 			func(c locks.Card) bool { return !breaks(c, locks.Polling) }), yes: quiet, no: polls,
 	}, Check{
 		Name: "outage", Alone: true,
-		Says:  "a backend that is gone is named in an error at once, and used again when it is back",
-		Claim: claimIf(func(c locks.Card) bool { return len(c.Backends) > 0 }, every), yes: outage,
+		Says: "a backend that is gone is named in an error at once, and used again when it is back",
+		// Stock that goes with its backend does not come back with it: that is Failover.
+		Claim: claimIf(func(c locks.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, locks.Failover)) }, every), yes: outage,
 	})
 }
 
