@@ -111,27 +111,45 @@ func (l *zkLock) forget(ctx context.Context, dir, guid string, session int64) {
 	}
 }
 
+// before is the node just before ours, and when we asked for it. errNodeGone:
+// our session was cut off.
+func (l *zkLock) before(ctx context.Context, p *place) (asked time.Time, before string, err error) {
+	if err := p.cut(); err != nil {
+		return asked, "", err
+	}
+	asked = time.Now()
+	names, err := l.session.list(ctx, p.dir)
+	if err != nil {
+		return asked, "", err
+	}
+	line := inOrder(names)
+	switch i := slices.Index(line, p.node); i {
+	case -1:
+		return asked, "", errNodeGone
+	case 0:
+		return asked, "", nil
+	default:
+		return asked, line[i-1], nil
+	}
+}
+
 // inOrder sorts the nodes of locks by their place in the queue and leaves out
 // what is not one.
 func inOrder(names []string) []string {
-	type place struct {
-		name string
-		seq  int32
-	}
-	var places []place
-	for _, name := range names {
-		if seq, ok := sequence(name); ok {
-			places = append(places, place{name, seq})
-		}
-	}
-	// The sequence is an int32 that wraps: what is ahead by less than half of
-	// the circle comes later.
-	slices.SortFunc(places, func(a, b place) int { return int(a.seq - b.seq) })
-	line := make([]string, len(places))
-	for i, p := range places {
-		line[i] = p.name
-	}
+	line := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, ok := sequence(name)
+		return !ok
+	})
+	slices.SortFunc(line, byPlace)
 	return line
+}
+
+// byPlace compares two nodes of locks. The sequence is an int32 that wraps: what
+// is ahead by less than half of the circle comes later.
+func byPlace(a, b string) int {
+	one, _ := sequence(a)
+	other, _ := sequence(b)
+	return int(one - other)
 }
 
 // sequence reads the number after "-lock-": ten digits, with a minus sign once

@@ -131,7 +131,7 @@ func (s side) queue(ctx context.Context, r locks.Request, began time.Time) (h *l
 		}
 		// Woken or not, look again: who was before us may have given up, and
 		// those further ahead are still there.
-		if _, err := s.await(calls, at.alive, r, began, at.dir+"/"+before); err != nil {
+		if _, err := s.watch(calls, &place{request: r, began: began, alive: at.alive, dir: at.dir}, before); err != nil {
 			return nil, err
 		}
 	}

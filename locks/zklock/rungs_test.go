@@ -21,7 +21,7 @@ type rung struct {
 	open       func(*Session) locks.Locker
 }
 
-func rows() []rung {
+func rowRungs() []rung {
 	return []rung{
 		{"zk", root, ZK},
 		{"zk-mutex", mutexRoot, Mutex},
@@ -74,7 +74,7 @@ func (g rung) hasNodes(t *testing.T, s *Session, key string, n int) {
 // TestDeadWaiter: the second of three gives up. The third joins the holder where
 // nobody looks again, and waits for it where they do.
 func TestDeadWaiter(t *testing.T) {
-	for _, g := range rows() {
+	for _, g := range rowRungs() {
 		t.Run(g.name, func(t *testing.T) {
 			s, key := session(t, server(), 20*time.Second), newKey()
 			holder := acquire(t, g.open(s), request(key, "holder", 0))
@@ -125,7 +125,7 @@ func settle(t *testing.T, s *Session) {
 // TestOrder: who came first is granted first, in any session.
 func TestOrder(t *testing.T) {
 	const waiters = 6
-	for _, g := range rows() {
+	for _, g := range rowRungs() {
 		t.Run(g.name, func(t *testing.T) {
 			here, there, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			h := acquire(t, g.open(here), request(key, "holder", 0))
@@ -159,7 +159,7 @@ func TestOrder(t *testing.T) {
 // write, and every try of one.
 func TestHerd(t *testing.T) {
 	const waiters = 5
-	for _, g := range []rung{rows()[0], singles()[1]} {
+	for _, g := range []rung{rowRungs()[0], singles()[1]} {
 		t.Run(g.name, func(t *testing.T) {
 			s, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 			first := acquire(t, g.open(s), request(key, "first", 0))

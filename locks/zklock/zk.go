@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,13 +18,19 @@ import (
 // waiter has an ephemeral sequential node and watches the one before it; the
 // first in the row holds the lock. A dead session's nodes go by themselves. The
 // row is one for all replicas, so grants go in the order of arrival.
-func ZK(s *Session) locks.Locker { return locks.Reentrant(&zkLock{s}) }
+func ZK(s *Session) locks.Locker { return locks.Reentrant(&interProcess{zkLock: zkLock{s}}) }
 
+type interProcess struct {
+	zkLock
+	rows rows
+}
+
+// zkLock is what all locks of this family have: nodes in a session.
 type zkLock struct{ session *Session }
 
 const root = "/oversell/zk/"
 
-func (l *zkLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *interProcess) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
 	return l.acquire(ctx, r, root+r.Key, l.lookAgain)
 }
 
@@ -63,13 +70,16 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 	// Not before the node is there, for creating it may have waited for a connection.
 	// Were the session replaced since, the looks below find no node.
 	alive := l.session.Alive()
+	p := &place{request: r, began: began, alive: alive, dir: dir, node: node, left: func(bool) {}}
 	defer func() {
 		switch {
-		case err != nil && context.Cause(alive) != nil:
+		case err == nil:
+		case p.cut() != nil:
 			// Nobody to ask now; whoever waits need not wait for that.
 			go l.forget(ctx, dir, guid, l.session.SessionID())
-		case err != nil:
-			_ = l.leave(ctx, dir, guid, node)
+			p.left(false)
+		default:
+			p.left(l.leave(ctx, dir, guid, node) == nil)
 		}
 	}()
 	fence := int64(0)
@@ -81,14 +91,18 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 		}
 		fence = stat.Czxid
 	}
-	asked, err := turn(calls, place{r, began, alive, dir, node})
+	asked, err := turn(calls, p)
 	if err != nil {
 		return nil, err
 	}
 	return l.hold(ctx, alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence,
-		Renew:   func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
-		Release: func(ctx context.Context) error { return l.leave(ctx, dir, guid, node) },
+		Renew: func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
+		Release: func(ctx context.Context) error {
+			err := l.leave(ctx, dir, guid, node)
+			p.left(err == nil)
+			return err
+		},
 	}), nil
 }
 
@@ -98,82 +112,110 @@ type place struct {
 	began     time.Time       // of the wait
 	alive     context.Context // ends with the node's session, or before
 	dir, node string
+	left      func(gone bool) // is called when it waits and holds no more
+}
+
+// cut is errNodeGone when the session was cut off since.
+func (p *place) cut() error {
+	if err := context.Cause(p.alive); err != nil {
+		return fmt.Errorf("%w: %w", errNodeGone, err)
+	}
+	return nil
 }
 
 // turn waits for a place's turn. asked is when the look was sent that saw it.
-type turn func(context.Context, place) (asked time.Time, err error)
+type turn func(context.Context, *place) (asked time.Time, err error)
 
-// lookAgain waits until the node is the first.
-func (l *zkLock) lookAgain(ctx context.Context, p place) (asked time.Time, err error) {
-	for {
-		asked, before, err := l.before(ctx, p)
-		if err != nil || before == "" {
+// lookAgain waits until nobody is before the node. It watches the one just before
+// it; woken or not, it looks again: a waiter may have died, and then the lock is
+// still held by somebody further ahead.
+func (l *interProcess) lookAgain(ctx context.Context, p *place) (asked time.Time, err error) {
+	s := l.rows.enter(p.dir, p.node)
+	p.left = func(gone bool) { l.rows.leave(s, gone) }
+	// What stands before the first of this replica stands before us as well.
+	for b := l.rows.before(s); b != nil; b = l.rows.before(s) {
+		if _, err := await(ctx, p, b.left); err != nil {
 			return asked, err
 		}
-		// Woken or not, look again: a waiter before us may have died, and then
-		// the lock is still held by somebody further ahead.
-		if _, err := l.await(ctx, p.alive, p.request, p.began, p.dir+"/"+before); err != nil {
+	}
+	for woken := false; ; woken = true {
+		ahead, err := l.ahead(ctx, p, s, woken)
+		if err != nil {
 			return asked, err
+		}
+		asked = time.Now()
+		if len(ahead) == 0 {
+			_, err := l.look(ctx, p.dir+"/"+p.node) // at our own node: are we still there?
+			return asked, err
+		}
+		nearest := ahead[len(ahead)-1]
+		gone, err := l.watch(ctx, p, nearest)
+		if err != nil {
+			return asked, err
+		}
+		if gone {
+			l.rows.gone(s, nearest)
 		}
 	}
 }
 
-// before is the node just before ours, and when we asked for it. errNodeGone:
-// our session was cut off.
-func (l *zkLock) before(ctx context.Context, p place) (asked time.Time, before string, err error) {
-	if err := context.Cause(p.alive); err != nil {
-		return asked, "", fmt.Errorf("%w: %w", errNodeGone, err)
+// ahead is who is before us. The last list is good enough, unless it leaves more
+// than one to ask for.
+func (l *interProcess) ahead(ctx context.Context, p *place, s *own, woken bool) ([]string, error) {
+	if err := p.cut(); err != nil {
+		return nil, err
 	}
-	asked = time.Now()
-	before, err = l.predecessor(ctx, p.dir, p.node)
-	return asked, before, err
-}
-
-// predecessor returns the node just before ours, "" when ours is the first.
-func (l *zkLock) predecessor(ctx context.Context, dir, node string) (string, error) {
-	names, err := l.session.list(ctx, dir)
+	names, known := l.rows.ahead(s)
+	if known && (!woken || len(names) < 2) {
+		return names, nil
+	}
+	names, err := l.session.list(ctx, p.dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	line := inOrder(names)
-	for i, name := range line {
-		if name == node && i == 0 {
-			return "", nil
-		}
-		if name == node {
-			return line[i-1], nil
-		}
+	names = inOrder(names)
+	i := slices.Index(names, p.node)
+	if i < 0 {
+		return nil, errNodeGone
 	}
-	return "", errNodeGone
+	l.rows.learn(s, names)
+	return names[:i:i], nil
 }
 
-// await waits until the node before ours is gone, the connection breaks, or the
-// wait is over. It gets the node, for a watch by Exists on a node that is gone already would leak.
-func (l *zkLock) await(ctx, alive context.Context, r locks.Request, began time.Time, before string) (asked time.Time, err error) {
-	gone, err := do(ctx, func() (<-chan zk.Event, error) {
-		_, _, events, err := l.session.GetW(before)
+// watch waits until a node is gone, the connection breaks, or the wait is over. It
+// gets the node, for a watch by Exists on a node that is gone already would leak.
+func (l *zkLock) watch(ctx context.Context, p *place, node string) (gone bool, err error) {
+	events, err := do(ctx, func() (<-chan zk.Event, error) {
+		_, _, events, err := l.session.GetW(p.dir + "/" + node)
 		return events, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
-		return time.Now(), nil
+		return true, nil
 	}
 	if err != nil {
-		return time.Time{}, err
+		return false, err
 	}
-	wake := make(chan struct{})
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-gone:
-			close(wake)
-		case <-alive.Done():
-			close(wake)
-		case <-stop:
-		}
-	}()
-	err = locks.Await(ctx, r, began, r.Wait, wake)
-	return time.Now(), err
+	e, err := await(ctx, p, events)
+	return e.Type == zk.EventNodeDeleted, err
+}
+
+// await waits for news, but no longer than the session and the wait. Who calls
+// it looks once more then.
+func await[T any](ctx context.Context, p *place, news <-chan T) (value T, err error) {
+	left := p.request.Wait - time.Since(p.began)
+	if left <= 0 {
+		return value, locks.NotAcquired(ctx, p.request.Key, p.request.Wait)
+	}
+	over := time.NewTimer(left)
+	defer over.Stop()
+	select {
+	case value = <-news:
+	case <-p.alive.Done():
+	case <-over.C:
+	case <-ctx.Done():
+		err = locks.NotAcquired(ctx, p.request.Key, p.request.Wait)
+	}
+	return value, err
 }
 
 // hold trusts the session for one time-out from the last answer, and looks at
@@ -197,11 +239,11 @@ func (l *zkLock) look(ctx context.Context, node string) (*zk.Stat, error) {
 }
 
 // Clear deletes every node of the key's queue.
-func (l *zkLock) Clear(ctx context.Context, key string) error {
+func (l *interProcess) Clear(ctx context.Context, key string) error {
 	return l.session.empty(ctx, root+key, "")
 }
 
-func (*zkLock) Card() locks.Card {
+func (*interProcess) Card() locks.Card {
 	return locks.Card{
 		ID: "zk", Family: "zookeeper", Source: "4.5, 4.6.1; 002, 004", Scope: locks.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql", "zookeeper"}, Locker: true,

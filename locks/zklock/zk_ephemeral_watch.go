@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 
 	"oversell/locks"
@@ -35,7 +36,8 @@ func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.H
 func (l *ephemeralWatch) untilGone(ctx context.Context, r locks.Request, began time.Time) error {
 	calls, cancel := l.patience(ctx, r, began)
 	defer cancel()
-	_, err := l.await(calls, l.session.Alive(), r, began, l.root+r.Key)
+	p := &place{request: r, began: began, alive: l.session.Alive(), dir: path.Dir(l.root + r.Key)}
+	_, err := l.watch(calls, p, path.Base(r.Key))
 	return err
 }
 

@@ -9,9 +9,9 @@ import (
 // Mutex is what Curator's InterProcessSemaphoreMutex is for (tutorial 4.6.2):
 // the lock of zk.go, but nobody enters twice. (Curator makes it of a semaphore
 // with one permit; here it is the same row of nodes.)
-func Mutex(s *Session) locks.Locker { return &mutex{zkLock{s}} }
+func Mutex(s *Session) locks.Locker { return &mutex{interProcess{zkLock: zkLock{s}}} }
 
-type mutex struct{ zkLock }
+type mutex struct{ interProcess }
 
 const mutexRoot = "/oversell/zk-mutex/"
 

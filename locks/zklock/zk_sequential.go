@@ -26,7 +26,7 @@ func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Hold,
 }
 
 // poll lists the row until our node is the first in it.
-func (l *sequential) poll(ctx context.Context, p place) (asked time.Time, err error) {
+func (l *sequential) poll(ctx context.Context, p *place) (asked time.Time, err error) {
 	for {
 		asked, before, err := l.before(ctx, p)
 		if err != nil || before == "" {

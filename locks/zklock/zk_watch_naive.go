@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"oversell/locks"
@@ -24,24 +23,24 @@ func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Hold,
 }
 
 // goOn waits until the node before ours is gone.
-func (l *watchNaive) goOn(ctx context.Context, p place) (asked time.Time, err error) {
+func (l *watchNaive) goOn(ctx context.Context, p *place) (asked time.Time, err error) {
 	asked, before, err := l.before(ctx, p)
 	if err != nil || before == "" {
 		return asked, err
 	}
-	if asked, err = l.await(ctx, p.alive, p.request, p.began, p.dir+"/"+before); err != nil {
+	if _, err := l.watch(ctx, p, before); err != nil {
 		return asked, err
 	}
 	// Something else may have ended the wait.
-	if cut := context.Cause(p.alive); cut != nil {
-		return asked, fmt.Errorf("%w: %w", errNodeGone, cut)
+	if err := p.cut(); err != nil {
+		return asked, err
 	}
 	if time.Since(p.began) >= p.request.Wait {
 		return asked, locks.NotAcquired(ctx, p.request.Key, p.request.Wait)
 	}
 	// DANGER: gone is taken for released. A waiter whose session ended, or who gave
 	// up, is gone as well: then the holder ahead of it still works, and we join it.
-	// What is missing is the second look, the loop of zkLock.lookAgain.
+	// What is missing is the second look, the loop of interProcess.lookAgain.
 	asked = time.Now()
 	_, err = l.look(ctx, p.dir+"/"+p.node) // at our own node only: are we still there?
 	return asked, err
