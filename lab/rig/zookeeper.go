@@ -20,7 +20,7 @@ clientPort=%s
 dataDir=%s
 maxClientCnxns=0
 admin.enableServer=false
-4lw.commands.whitelist=srvr,mntr,cons,wchs
+4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
 `
 
 // ZooKeeper logs by log4j up to 3.7 and in Debian, by logback since 3.8. Without a

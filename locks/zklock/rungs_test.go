@@ -7,6 +7,7 @@ import (
 	"net"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -218,9 +219,27 @@ func mark(t *testing.T, s *Session) int64 {
 	return stat.Czxid
 }
 
+// watchesOf counts the watches in a folder.
+func watchesOf(t *testing.T, dir string) int { return strings.Count(say(t, "wchp"), dir+"/") }
+
 // ask puts a four-letter question to the server, and returns the number that is
 // looked for in its answer.
 func ask(t *testing.T, question, number string) int64 {
+	t.Helper()
+	answer := say(t, question)
+	found := regexp.MustCompile(number).FindStringSubmatch(answer)
+	if found == nil {
+		t.Fatalf("%s: %s", question, answer)
+	}
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// say is the server's whole answer to a four-letter question.
+func say(t *testing.T, question string) string {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server())
 	if err != nil {
@@ -234,15 +253,7 @@ func ask(t *testing.T, question, number string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(number).FindSubmatch(answer)
-	if found == nil {
-		t.Fatalf("%s: %s", question, answer)
-	}
-	n, err := strconv.ParseInt(string(found[1]), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return string(answer)
 }
 
 // TestSingleNode: it is there while it is held, says whose it is, and a holder
