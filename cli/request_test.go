@@ -31,7 +31,8 @@ func TestBadInput(t *testing.T) {
 		{"strategy=zk&lease=5s", "lease", "db-row, db-row-fair, redis-setnx-expire"},
 		{"strategy=mutex&fenced=true", "fenced", "db-row, db-row-fair, redis, redis-fair"},
 		{"strategy=redis&fenced=yes", "fenced", "true or false"},
-		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, wait, lease, fenced"},
+		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, wait, lease, fenced, nested"},
+		{"strategy=version&nested=true", "nested", "mutex, db-row"},
 		{"strategy=redis&strategy=none", "strategy", "once"},
 	} {
 		r := ask(t, http.MethodGet, shop.Addresses().Target, "/check/lock?"+c.query)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -33,11 +34,7 @@ func (s *Service) checkLock(c *gin.Context) {
 		return
 	}
 	id := strategy.Card().ID
-	ctx := c.Request.Context()
-	if s.events.watched() {
-		ctx = locks.WithTracer(ctx, s.events.tracer(s.Replica, id))
-	}
-	receipt, err := strategy.Deduct(ctx, order)
+	receipt, err := strategy.Deduct(s.traced(c.Request.Context(), id), order)
 	if err != nil {
 		p := describe(err)
 		p.Strategy, p.WaitedMS, p.Retries = id, ms(receipt.Waited), receipt.Retries
@@ -51,6 +48,24 @@ func (s *Service) checkLock(c *gin.Context) {
 		Remaining: receipt.Remaining, Fence: receipt.Fence,
 		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), PooledMS: ms(receipt.Pooled),
 		Retries: receipt.Retries, Warning: receipt.Warning,
+	})
+}
+
+// traced makes the steps seen by those who listen and by the failpoints, where
+// there are any.
+func (s *Service) traced(ctx context.Context, strategy string) context.Context {
+	watched, stopping := s.events.watched(), s.failpoints.any()
+	if !watched && !stopping {
+		return ctx
+	}
+	tell, stop := s.events.tracer(s.Replica, strategy), s.failpoints.tracer(strategy)
+	return locks.WithTracer(ctx, func(ctx context.Context, e locks.Event) {
+		if watched {
+			tell(ctx, e)
+		}
+		if stopping {
+			stop(ctx, e)
+		}
 	})
 }
 

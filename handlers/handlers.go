@@ -54,9 +54,11 @@ type Service struct {
 	cards   []locks.Card
 	events  *hub
 	metrics *metrics
-	boot    string
-	owners  atomic.Int64
-	engine  *gin.Engine
+	// failpoints stop requests where the lab wants it.
+	failpoints failpoints
+	boot       string
+	owners     atomic.Int64
+	engine     *gin.Engine
 }
 
 // New wires the routes.
@@ -77,6 +79,7 @@ func New(config Config) *Service {
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
+	s.routeFailpoints()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)
@@ -97,8 +100,11 @@ func New(config Config) *Service {
 // ServeHTTP makes the service an http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
-// Close ends the streams, which would otherwise outlive a shutdown.
-func (s *Service) Close() { s.events.close() }
+// Close ends the streams and pauses, which would otherwise outlive a shutdown.
+func (s *Service) Close() {
+	s.events.close()
+	s.failpoints.clear()
+}
 
 // newOwner names a request's task, uniquely over replicas and restarts.
 func (s *Service) newOwner() string {

@@ -45,7 +45,7 @@ type params struct {
 	err    *paramError
 }
 
-var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced"} //nolint:gochecknoglobals // constant
+var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
 // newParams takes query and form. A name that is not known, or stands twice,
 // is refused: with a typing error ignored, a class would measure "none".
@@ -141,6 +141,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 		Work:    p.duration("hold", 0, 0),
 		Wait:    p.duration("wait", defaultWait, 0),
 		Fenced:  p.boolean("fenced"),
+		Nested:  p.boolean("nested"),
 		Owner:   s.newOwner(),
 	}
 	if p.values.Has("lease") {
@@ -155,6 +156,9 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 	id := card.ID
 	if o.Fenced && !card.Fenced {
 		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c locks.Card) bool { return c.Fenced }))
+	}
+	if o.Nested && !card.Locker {
+		p.fail("nested", "true", "left out for "+id+", which is no lock; these are: "+s.having(func(c locks.Card) bool { return c.Locker }))
 	}
 	if o.Lease > 0 && !card.LeasePerRequest {
 		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c locks.Card) bool { return c.LeasePerRequest }))

@@ -43,7 +43,7 @@ func (s *Service) getStock(c *gin.Context) {
 }
 
 // putStock begins a class anew: the count, no version, no fence, no lock left
-// behind. A backend that is down can't be cleared; that is a warning, for the
+// behind; with ?new=true also for a product that was not there. A backend that is down can't be cleared; that is a warning, for the
 // strategies of the others work.
 func (s *Service) putStock(c *gin.Context) {
 	id, bad := productID(c)
@@ -57,6 +57,12 @@ func (s *Service) putStock(c *gin.Context) {
 		return
 	}
 	ctx := c.Request.Context()
+	if c.Query("new") == "true" {
+		if err := s.Ledger.Add(ctx, id); err != nil {
+			s.problem(c, describe(err))
+			return
+		}
+	}
 	warnings := s.clear(ctx, locks.Key(id))
 	if err := s.Ledger.Reset(ctx, id, count); err != nil {
 		s.problem(c, describe(err))

@@ -33,6 +33,13 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 		Trace(ctx, Released, key, o.Owner, receipt.Fence)
 	}()
 	Trace(ctx, Granted, key, o.Owner, hold.Fence())
+	if o.Nested {
+		inner, err := g.Acquire(hold.Context(), Request{Key: key, Owner: o.Owner, Wait: max(0, o.Wait-receipt.Waited), Lease: o.Lease, Fenced: o.Fenced})
+		if err != nil {
+			return receipt, lossOr(hold, fmt.Errorf("once more, inside: %w", err))
+		}
+		defer func() { _ = inner.Release(ctx) }() // what counts is the outer one's
+	}
 	receipt.Remaining, err = g.deduct(hold, o)
 	return receipt, err
 }

@@ -70,6 +70,14 @@ func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
 	return NothingWritten(ctx, tx.Error)
 }
 
+// Add puts a product on the shelf that was not there, with no pieces yet. One
+// that is there stays as it is.
+func (l *Ledger) Add(ctx context.Context, product int64) error {
+	tx := l.db.WithContext(ctx).Exec(
+		"INSERT IGNORE INTO db_stock (id, product_code, stock_code, count) VALUES (?, ?, '001', 0)", product, 1000+product)
+	return NothingWritten(ctx, tx.Error)
+}
+
 // uncancelled lets a write that was begun end. A statement whose caller hangs
 // up goes on inside the server: were the lock released meanwhile, the write
 // would land in the next holder's critical section.

@@ -36,6 +36,9 @@ type Order struct {
 	Wait, Lease time.Duration
 	// Fenced asks for the write to be refused when a later holder has written.
 	Fenced bool
+	// Nested asks for the lock a second time inside the critical section, as a
+	// method does that calls another one which locks as well.
+	Nested bool
 }
 
 // Receipt says what a deduction did and where its time went.

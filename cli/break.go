@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"oversell/lab/experiment"
+	"oversell/lab/rig"
+)
+
+// breakFlags are the flags of `oversell break`.
+type breakFlags struct {
+	plan  experiment.Plan
+	all   bool
+	quiet bool
+}
+
+func breakCommand() *cobra.Command {
+	var flags breakFlags
+	cmd := &cobra.Command{
+		Use:   "break [hazard] [strategy...]",
+		Short: "Break the locks on purpose, and compare with what their cards claim",
+		Long: `Brings up a lab of its own, brings one hazard about, for one strategy or for all of
+them at once, and judges what happened: safe, stalled (nobody got the lock any more) or
+broken (more was sold than left the stock row). Behind a verdict stands = where the
+strategy's card says the same, and ! where it does not.
+
+The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
+
+Exit status:
+  0    every verdict agrees with its card
+  1    a verdict contradicts a card, or an experiment could not be carried out
+  2    a claim was neither shown nor refuted, or the command line cannot be run
+  130  stopped by Ctrl-C`,
+		Example: `  oversell break pause redis
+  oversell break pause redis --fenced
+  oversell break crash
+  oversell break --all --seeds 20`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case flags.all && len(args) > 0:
+				return &exit{2, errors.New("break: --all breaks everything; name nothing beside it")}
+			case !flags.all && len(args) == 0:
+				return &exit{2, errors.New("break: name a hazard, or say --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
+			case len(args) > 0:
+				flags.plan.Hazards, flags.plan.Strategies = args[:1], args[1:]
+			}
+			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it can strike")
+	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fence")
+	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws which replicas play which part, and in which order")
+	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
+	return cmd
+}
+
+func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
+	defer restore()
+	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
+
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("break: %w", err)
+	}
+	cfg := experiment.Config(binary, classToken)
+	told := io.Discard
+	if !f.quiet {
+		told = errOut
+	}
+	_, _ = fmt.Fprintln(told, "bringing up a lab")
+	lab, err := rig.Start(ctx, cfg)
+	if err != nil {
+		return ended(ctx, fmt.Errorf("break: %w", err))
+	}
+	cells, err := f.experiment(ctx, lab, told)
+	if closed := lab.Close(); closed != nil {
+		err = errors.Join(err, closed)
+	}
+	if len(cells) > 0 {
+		err = errors.Join(tellMatrix(out, cells), err)
+	}
+	if errors.Is(err, experiment.ErrPlan) {
+		err = &exit{2, err}
+	}
+	return ended(ctx, err)
+}
+
+func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, told io.Writer) ([]experiment.Cell, error) {
+	class, err := experiment.Open(ctx, lab)
+	if err != nil {
+		return nil, fmt.Errorf("break: %w", err)
+	}
+	defer class.Close()
+	return experiment.Run(ctx, class, f.plan, breakProgress{told}) //nolint:wrapcheck // says all
+}
+
+// tellMatrix prints what was found, and makes the exit status of it.
+func tellMatrix(out io.Writer, cells []experiment.Cell) error {
+	m := experiment.Summarise(cells)
+	m.Print(out)
+	if len(cells) == 1 {
+		_, _ = fmt.Fprintf(out, "\n%s\n", cells[0].Why)
+	}
+	wrong, unknown := m.Contradictions(), m.Unknowns()
+	for _, line := range append(wrong, unknown...) {
+		_, _ = fmt.Fprintln(out, line)
+	}
+	switch {
+	case len(wrong) > 0:
+		return &exit{1, nil}
+	case len(unknown) > 0:
+		return &exit{2, nil}
+	}
+	return nil
+}
+
+// breakProgress says on a terminal or in a file which experiment runs.
+type breakProgress struct{ out io.Writer }
+
+func (b breakProgress) Begin(e experiment.Experiment, subjects, nth, of int) {
+	_, _ = fmt.Fprintf(b.out, "%d/%d  %s: %s, on %d strategies ...", nth, of, e.Hazard, e.Title, subjects)
+}
+
+func (b breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, took time.Duration) {
+	broke := 0
+	for _, c := range cells {
+		if c.Verdict == experiment.Violated || c.Verdict == experiment.Stalled {
+			broke++
+		}
+	}
+	_, _ = fmt.Fprintf(b.out, " %d broke, %.0f s\n", broke, took.Seconds())
+}

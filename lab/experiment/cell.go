@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"context"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// Verdict is what an experiment showed of one strategy.
+type Verdict string
+
+// The verdicts.
+const (
+	Safe     Verdict = "safe"     // every invariant held
+	Stalled  Verdict = "stalled"  // nobody got the lock within the bound (I4)
+	Violated Verdict = "violated" // an invariant broke
+	NotShown Verdict = "not shown"
+	Unknown  Verdict = "unknown" // too many unknown outcomes, or the experiment itself failed
+)
+
+// Subject is a strategy in an experiment, with or without its fence.
+type Subject struct {
+	Card    Card
+	Fenced  bool
+	product int64
+}
+
+// Name is the strategy's, with its fence.
+func (s Subject) Name() string {
+	if s.Fenced {
+		return s.Card.ID + " --fenced"
+	}
+	return s.Card.ID
+}
+
+// Cell is one square of the matrix: what one hazard did to one strategy.
+type Cell struct {
+	Number   int     `json:"experiment"`
+	Hazard   string  `json:"hazard"`
+	Strategy string  `json:"strategy"`
+	Fenced   bool    `json:"fenced,omitempty"`
+	Seed     int64   `json:"seed"`
+	Claim    Claim   `json:"claim,omitempty"`
+	Verdict  Verdict `json:"verdict"`
+	// Invariant is the one that broke, I1 to I5, and Why says how.
+	Invariant string `json:"invariant,omitempty"`
+	Why       string `json:"why"`
+	// Sold and Taken are pieces: what customers have, and what has left the row.
+	Sold  int `json:"sold"`
+	Taken int `json:"taken"`
+	// NextGrantMS is how long the rival waited for the lock after the fault.
+	NextGrantMS float64           `json:"next_grant_ms,omitempty"`
+	Recording   history.Recording `json:"-"`
+}
+
+// Agrees is false where the cell contradicts the card.
+func (c Cell) Agrees() bool {
+	switch c.Claim {
+	case Protects:
+		return c.Verdict == Safe
+	case Breaks:
+		return c.Verdict == Violated || c.Verdict == Stalled
+	default:
+		return true
+	}
+}
+
+// Command reproduces the cell.
+func (c Cell) Command() string {
+	command := "oversell break " + c.Hazard + " " + c.Strategy
+	if c.Fenced {
+		command += " --fenced"
+	}
+	return command
+}
+
+// Experiment brings about one hazard for all its subjects at once.
+type Experiment struct {
+	Number int
+	Hazard string
+	// Title and Shows are for the class: what is done, and what it sees.
+	Title, Shows string
+	// Applies says which strategies can meet the hazard at all.
+	Applies func(Card) bool
+	// Fenced: those that have a fence go through it twice, once with it.
+	Fenced bool
+	run    func(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error)
+}
+
+// bound is how soon after a fault somebody must have the lock: a lease or a session,
+// the time to notice, and what a busy machine takes.
+const bound = 3*Lease + 2*time.Second

@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// recorder listens to the steps of all replicas. A replica that dies is listened to
+// again when it is back. Replicas and lab are one machine here, so one clock.
+type recorder struct {
+	start time.Time
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	mu        sync.Mutex
+	events    map[string][]history.Event // by key
+	connected map[string]bool            // by replica's address
+	missed    int                        // steps that a replica could not tell us
+}
+
+func record(client *http.Client, replicas []string) *recorder {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &recorder{start: time.Now(), stop: stop, events: map[string][]history.Event{}, connected: map[string]bool{}}
+	endless := &http.Client{Transport: client.Transport}
+	for _, base := range replicas {
+		r.connected[base] = false
+	}
+	for _, base := range replicas {
+		r.done.Go(func() {
+			for ctx.Err() == nil {
+				r.listen(ctx, endless, base)
+				r.connect(base, false)
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return r
+}
+
+func (r *recorder) close() {
+	r.stop()
+	r.done.Wait()
+}
+
+// listening waits until every replica is heard.
+func (r *recorder) listening(ctx context.Context) error {
+	return eventually(ctx, "the replicas' steps are heard", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, yes := range r.connected {
+			if !yes {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (r *recorder) connect(base string, yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.connected[base] = yes
+}
+
+// listen reads one stream to its end.
+func (r *recorder) listen(ctx context.Context, client *http.Client, base string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events", nil)
+	if err != nil {
+		return
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	kind := ""
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch name {
+		case "event":
+			kind = strings.TrimSpace(value)
+		case "data":
+			r.take(base, kind, []byte(value))
+		}
+	}
+}
+
+func (r *recorder) take(base, kind string, data []byte) {
+	switch kind {
+	case "hello":
+		r.connect(base, true)
+	case "missed":
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.missed++
+	case "step":
+		var e struct {
+			history.Event
+			At time.Time `json:"at"`
+		}
+		if json.Unmarshal(data, &e) != nil {
+			return
+		}
+		e.Event.At = e.At.Sub(r.start)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.events[e.Key] = append(r.events[e.Key], e.Event)
+	}
+}
+
+// of is what was heard of a key so far, in order.
+func (r *recorder) of(key string) []history.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := slices.Clone(r.events[key])
+	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
+// saw waits until an owner's step on the key was heard.
+func (r *recorder) saw(ctx context.Context, key string, match func(history.Event) bool) error {
+	return eventually(ctx, "a step on "+key, func() bool { return slices.ContainsFunc(r.of(key), match) })
+}

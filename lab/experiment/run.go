@@ -1,0 +1,119 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrPlan marks a plan that can't be run as it was asked for.
+var ErrPlan = errors.New("invalid experiment")
+
+// Plan says which cells of the matrix to fill.
+type Plan struct {
+	Hazards    []string // none: all
+	Strategies []string // none: all that the hazard can strike
+	// Fenced: only strategies that have a fence, with it. Otherwise both ways where
+	// the experiment asks for it.
+	Fenced bool
+	Seed   int64 // of the first round
+	Seeds  int   // rounds, each with a seed of its own
+}
+
+// Watcher is told how it goes, from one goroutine at a time.
+type Watcher interface {
+	Begin(e Experiment, subjects, nth, of int)
+	End(e Experiment, cells []Cell, took time.Duration)
+}
+
+// Run fills the cells of the plan. With an error come the cells that are done. After
+// each experiment, failed or not, the class is healthy again.
+func Run(ctx context.Context, c *Class, p Plan, w Watcher) ([]Cell, error) {
+	chosen, err := choose(p.Hazards)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(c.cards, p.Strategies); err != nil {
+		return nil, err
+	}
+	var done []Cell
+	rounds := max(1, p.Seeds)
+	for round := range rounds {
+		for i, e := range chosen {
+			subjects := p.subjects(e, c.cards)
+			if len(subjects) == 0 {
+				continue
+			}
+			began := time.Now()
+			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
+			cells, err := e.run(ctx, c, subjects, p.Seed+int64(round))
+			if err := errors.Join(err, c.heal(context.WithoutCancel(ctx))); err != nil {
+				return done, fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
+			}
+			slices.SortStableFunc(cells, func(a, b Cell) int { return place(c.cards, a) - place(c.cards, b) })
+			done = append(done, cells...)
+			w.End(e, cells, time.Since(began))
+		}
+	}
+	return done, nil
+}
+
+// place is where a cell stands on the ladder, fenced after plain.
+func place(cards []Card, cell Cell) int {
+	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == cell.Strategy })
+	if cell.Fenced {
+		at++
+	}
+	return at
+}
+
+func choose(hazards []string) ([]Experiment, error) {
+	if len(hazards) == 0 {
+		return All(), nil
+	}
+	var chosen []Experiment
+	for _, hazard := range hazards {
+		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard || fmt.Sprint(e.Number) == hazard })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: no hazard %q; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
+		}
+		chosen = append(chosen, All()[i])
+	}
+	return chosen, nil
+}
+
+// Hazards are those that there is an experiment for.
+func Hazards() (names []string) {
+	for _, e := range All() {
+		names = append(names, e.Hazard)
+	}
+	return names
+}
+
+func known(cards []Card, ids []string) error {
+	for _, id := range ids {
+		if !slices.ContainsFunc(cards, func(c Card) bool { return c.ID == id }) {
+			return fmt.Errorf("%w: unknown strategy %q", ErrPlan, id)
+		}
+	}
+	return nil
+}
+
+// subjects are the strategies that go through the experiment.
+func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
+	for _, card := range cards {
+		if !e.Applies(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
+			continue
+		}
+		if !p.Fenced {
+			subjects = append(subjects, Subject{Card: card})
+		}
+		if card.Fenced && (p.Fenced || e.Fenced) {
+			subjects = append(subjects, Subject{Card: card, Fenced: true})
+		}
+	}
+	return subjects
+}

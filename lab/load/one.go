@@ -1,0 +1,35 @@
+package load
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// One sends one request and judges its answer as a run does. start is what Call and
+// Return are counted from.
+func One(ctx context.Context, client *http.Client, url string, start time.Time) (op history.Op) {
+	op = history.Op{Client: 1, Qty: 1, Call: time.Since(start)}
+	defer func() { op.Return = time.Since(start) }()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		op.Outcome, op.Reason, op.Detail = history.Refused, history.Unreachable, err.Error()
+		return op
+	}
+	response, err := client.Do(request)
+	if err == nil {
+		defer func() { _ = response.Body.Close() }()
+		const enough = 64 << 10
+		var body []byte
+		if body, err = io.ReadAll(io.LimitReader(response.Body, enough)); err == nil {
+			judge(&op, response.StatusCode, body)
+			return op
+		}
+	}
+	// Whether it was sent is not known here.
+	op.Outcome, op.Reason, op.Detail = history.Unknown, broken(ctx, err), err.Error()
+	return op
+}
