@@ -136,7 +136,7 @@ func (b breakProgress) Begin(e experiment.Experiment, subjects, nth, of int) {
 func (b breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, took time.Duration) {
 	broke := 0
 	for _, c := range cells {
-		if c.Verdict == experiment.Violated || c.Verdict == experiment.Stalled {
+		if c.Verdict.Broke() {
 			broke++
 		}
 	}

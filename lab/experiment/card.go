@@ -13,6 +13,7 @@ type Card struct {
 	LeasePerRequest bool     `json:"lease_per_request"`
 	Renews          bool     `json:"renews"`
 	Fenced          bool     `json:"fenced"`
+	Fair            bool     `json:"fair"`
 	Protects        []string `json:"protects"`
 	Breaks          []struct {
 		Hazard string `json:"hazard"`

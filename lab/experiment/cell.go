@@ -15,9 +15,13 @@ const (
 	Safe     Verdict = "safe"     // every invariant held
 	Stalled  Verdict = "stalled"  // nobody got the lock within the bound (I4)
 	Violated Verdict = "violated" // an invariant broke
+	Aborted  Verdict = "aborted"  // the lock ended under the work: nothing lost but the work
 	NotShown Verdict = "not shown"
 	Unknown  Verdict = "unknown" // too many unknown outcomes, or the experiment itself failed
 )
+
+// Broke says whether the hazard did harm.
+func (v Verdict) Broke() bool { return v == Violated || v == Stalled || v == Aborted }
 
 // Subject is a strategy in an experiment, with or without its fence.
 type Subject struct {
@@ -60,7 +64,7 @@ func (c Cell) Agrees() bool {
 	case Protects:
 		return c.Verdict == Safe
 	case Breaks:
-		return c.Verdict == Violated || c.Verdict == Stalled
+		return c.Verdict.Broke()
 	default:
 		return true
 	}

@@ -155,6 +155,34 @@ func (c *Class) ready(ctx context.Context, replica int) error {
 	})
 }
 
+// kill ends a replica as a power cut does.
+func (c *Class) kill(replica int) error {
+	server, err := c.Rig.Server(name(replica))
+	if err != nil {
+		return err //nolint:wrapcheck // names the server
+	}
+	server.Kill()
+	return nil
+}
+
+// restart has the replica begin anew, whatever state it is in.
+func (c *Class) restart(ctx context.Context, replica int) error {
+	server, err := c.Rig.Server(name(replica))
+	if err != nil {
+		return err //nolint:wrapcheck // names the server
+	}
+	if err := server.Stop(ctx); err != nil {
+		return err //nolint:wrapcheck // names the server
+	}
+	if err := server.Start(ctx); err != nil {
+		return err //nolint:wrapcheck // names the server
+	}
+	if err := c.ready(ctx, replica); err != nil {
+		return err
+	}
+	return c.rec.listening(ctx)
+}
+
 // patience with anything that should happen soon; a slow machine needs a fraction.
 const patience = 60 * time.Second
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,137 +17,234 @@ import (
 // pieces are on the shelf of each duel.
 const pieces = 10
 
-// duel is the shape of most experiments. A victim on one replica is held up at a
-// step; something strikes while it is there; a rival on another replica asks for the
-// same goods; the victim wakes up and does what it was about to do. All strategies do
-// this at the same time, each with a product of its own.
-type duel struct {
-	number int
-	hazard string
-	// step is where the victim is held up; stepFor has the last word.
-	step string
-	// sameReplica puts the rival beside the victim.
-	sameReplica bool
-	// victim's and rival's parameters.
-	victim, rival func(Card) url.Values
-	// strike happens while all victims are held up. It returns how to end it.
-	strike func(ctx context.Context, c *Class, victims int) (heal func(context.Context) error, err error)
-	// gone: the victim never comes back, so the next grant must come without it.
-	gone bool
-}
-
-// player is one strategy's part in a duel.
-type player struct {
-	Subject
-	key     string
-	owner   string // the victim's
-	ops     [2]history.Op
-	ended   [2]chan struct{}
-	problem error
-}
-
+// The parts that are played, each on a replica of its own.
 const (
 	victim = iota
 	rival
+	third
 )
+
+// duel is the shape of most experiments. A victim is held up at a step; something
+// strikes while it is there; a rival asks for the same goods; the victim wakes up and
+// does what it was about to do. All strategies do this at the same time, each with a
+// product of its own, so one fault serves them all.
+type duel struct {
+	number int
+	hazard string
+	// step is where the victim is held up, unless its card names another.
+	step string
+	// sameReplica puts the rival beside the victim.
+	sameReplica bool
+	// fresh replicas begin to count at the same number.
+	fresh bool
+	// victim's and rival's parameters.
+	victim, rival func(Card) url.Values
+	// strike happens while all victims are held up. It returns how to end it.
+	strike func(ctx context.Context, f *fight) (heal func(context.Context) error, err error)
+	// rivalAt: the victims wake up as soon as their rivals have got there, or have
+	// their answer. Without it they sleep until every rival has its answer.
+	rivalAt string
+	// rivalStops holds the rival up at that step; the victim then ends first, and a
+	// third one tries whether the rival's lock is still the rival's.
+	rivalStops string
+	// meanwhile goes on beside the rivals.
+	meanwhile func(ctx context.Context, f *fight) error
+	// judge has a verdict of the hazard's own, or none.
+	judge func(p *player) *finding
+}
+
+// fight is a duel under way.
+type fight struct {
+	duel
+	class   *Class
+	on      [3]int // the replica of each part
+	players []*player
+	span    history.Span
+	struck  time.Duration
+}
+
+// player is one strategy's fight.
+type player struct {
+	Subject
+	key   string
+	owner string // the victim's
+	ops   [3]history.Op
+	ended [3]chan struct{}
+}
+
+// finding is what a run showed.
+type finding struct {
+	verdict   Verdict
+	invariant string
+	why       string
+}
 
 func (d duel) run(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error) {
 	draw := rand.New(rand.NewPCG(uint64(seed), uint64(d.number))) //nolint:gosec // not a secret
-	order := draw.Perm(len(c.Rig.Addresses().Replicas))
-	on := [2]int{order[0], order[1]}
+	f := &fight{duel: d, class: c}
+	copy(f.on[:], draw.Perm(len(c.Rig.Addresses().Replicas)))
 	if d.sameReplica {
-		on[rival] = on[victim]
+		f.on[rival] = f.on[victim]
 	}
+	subjects = slices.Clone(subjects)
 	draw.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
-
-	players, err := d.begin(ctx, c, subjects, on[victim])
-	if err != nil {
+	if err := f.begin(ctx, subjects); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	if err := f.fight(ctx); err != nil {
 		return nil, err
 	}
-	span := history.Span{What: d.hazard, Who: name(on[victim]), From: c.since()}
-	heal := func(context.Context) error { return nil }
-	if d.strike != nil {
-		if heal, err = d.strike(ctx, c, on[victim]); err != nil {
-			return nil, fmt.Errorf("%s: %w", d.hazard, err)
-		}
-	}
-	struck := c.since()
-	if d.gone {
-		span.What = "killed: " + d.hazard
-	}
-	d.challenge(ctx, c, players, on[rival])
-	healed := heal(context.WithoutCancel(ctx))
-	span.To = c.since()
-	if err := c.goOn(context.WithoutCancel(ctx), on[victim]); err != nil && !d.gone {
-		return nil, err
-	}
-	for _, p := range players {
-		<-p.ended[victim]
-	}
-	if healed != nil {
-		return nil, fmt.Errorf("%s, healing: %w", d.hazard, healed)
-	}
-	cells := make([]Cell, len(players))
-	for i, p := range players {
-		cells[i] = d.judge(ctx, c, p, on[rival], seed, struck, span)
+	cells := make([]Cell, len(f.players))
+	for i, p := range f.players {
+		cells[i] = f.cell(ctx, p, seed)
 	}
 	return cells, ctx.Err()
 }
 
 // begin brings all victims to their step.
-func (d duel) begin(ctx context.Context, c *Class, subjects []Subject, on int) ([]*player, error) {
-	players := make([]*player, len(subjects))
-	for i, s := range subjects {
-		product, err := c.stocked(ctx, on, pieces)
+func (f *fight) begin(ctx context.Context, subjects []Subject) error {
+	c := f.class
+	if f.fresh {
+		for _, replica := range []int{f.on[victim], f.on[rival]} {
+			if err := c.restart(ctx, replica); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range subjects {
+		product, err := c.stocked(ctx, f.on[victim], pieces)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.product = product
 		p := &player{Subject: s, key: fmt.Sprintf("stock:%d", product)}
-		p.ended = [2]chan struct{}{make(chan struct{}), make(chan struct{})}
-		players[i] = p
-		if err := c.stop(ctx, on, s, s.Card.stepFor(d.hazard, d.step)); err != nil {
-			return nil, err
+		for part := range p.ended {
+			p.ended[part] = make(chan struct{})
+		}
+		f.players = append(f.players, p)
+		if err := c.stop(ctx, f.on[victim], s, s.Card.stepFor(f.hazard, f.step)); err != nil {
+			return err
 		}
 	}
-	for _, p := range players {
+	f.send(ctx, victim, f.duel.victim)
+	return f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner })
+}
+
+// send has all players of a part ask for their goods.
+func (f *fight) send(ctx context.Context, part int, params func(Card) url.Values) {
+	for _, p := range f.players {
+		var query url.Values
+		if params != nil {
+			query = params(p.Card)
+		}
 		go func() {
-			defer close(p.ended[victim])
-			p.ops[victim] = c.buy(ctx, on, p.Subject, d.params(d.victim, p.Card))
+			defer close(p.ended[part])
+			p.ops[part] = f.class.buy(ctx, f.on[part], p.Subject, query)
 		}()
 	}
-	return players, eventually(ctx, "the victims are at their step", func() bool {
-		stopped, err := c.stopped(ctx, on)
+}
+
+// arrive waits until everyone of the part has been stopped, or has an answer.
+func (f *fight) arrive(ctx context.Context, part int, found func(p *player, owner string)) error {
+	return eventually(ctx, "all are at their step", func() bool {
+		stopped, err := f.class.stopped(ctx, f.on[part])
 		if err != nil {
 			return false
 		}
-		waiting := 0
-		for _, p := range players {
-			if p.owner = stopped[p.key]; p.owner == "" && !over(p.ended[victim]) {
-				waiting++
+		for _, p := range f.players {
+			owner := stopped[p.key]
+			if owner == "" && !over(p.ended[part]) {
+				return false
 			}
+			found(p, owner)
 		}
-		return waiting == 0
+		return true
 	})
 }
 
-// challenge lets the rivals try, and returns when each of them has an answer.
-func (d duel) challenge(ctx context.Context, c *Class, players []*player, on int) {
-	var all sync.WaitGroup
-	for _, p := range players {
-		all.Go(func() {
-			defer close(p.ended[rival])
-			p.ops[rival] = c.buy(ctx, on, p.Subject, d.params(d.rival, p.Card))
-		})
+// fight is all that happens from the moment when the victims are at their step.
+func (f *fight) fight(ctx context.Context) error {
+	c := f.class
+	f.span = history.Span{What: f.hazard, Who: name(f.on[victim]), From: c.since()}
+	heal := func(context.Context) error { return nil }
+	if f.strike != nil {
+		undo, err := f.strike(ctx, f)
+		if err != nil {
+			return fmt.Errorf("strike: %w", err)
+		}
+		heal = undo
 	}
-	all.Wait()
+	f.struck = c.since()
+	err := f.challenge(ctx)
+	calm := context.WithoutCancel(ctx)
+	if healed := heal(calm); healed != nil {
+		return fmt.Errorf("heal: %w", healed)
+	}
+	f.span.To = c.since()
+	if err != nil {
+		return err
+	}
+	if err := c.goOn(calm, f.on[victim]); err != nil {
+		return err
+	}
+	f.wait(victim)
+	if f.rivalStops != "" {
+		// The victim has released what it thought was its own. Is the rival's still there?
+		f.send(ctx, third, patient(time.Second))
+		f.wait(third)
+		if err := c.goOn(calm, f.on[rival]); err != nil {
+			return err
+		}
+	}
+	f.wait(rival)
+	return nil
 }
 
-func (duel) params(of func(Card) url.Values, card Card) url.Values {
-	if of == nil {
-		return nil
+// challenge lets the rivals try, for as long as the victims are to sleep.
+func (f *fight) challenge(ctx context.Context) error {
+	if f.rivalStops != "" {
+		for _, p := range f.players {
+			if err := f.class.stop(ctx, f.on[rival], p.Subject, f.rivalStops); err != nil {
+				return err
+			}
+		}
 	}
-	return of(card)
+	f.send(ctx, rival, f.duel.rival)
+	var beside sync.WaitGroup
+	var failed error
+	if f.meanwhile != nil {
+		beside.Go(func() { failed = f.meanwhile(ctx, f) })
+	}
+	defer beside.Wait()
+	switch {
+	case f.rivalStops != "":
+		return f.arrive(ctx, rival, func(*player, string) {})
+	case f.rivalAt != "":
+		for _, p := range f.players {
+			if err := f.reached(ctx, p, rival, f.rivalAt); err != nil {
+				return err
+			}
+		}
+	default:
+		f.wait(rival)
+	}
+	beside.Wait()
+	return failed
+}
+
+// reached waits until the player of the part took one of the steps, or has its answer.
+func (f *fight) reached(ctx context.Context, p *player, part int, steps ...string) error {
+	return eventually(ctx, p.Name()+" at "+strings.Join(steps, " or "), func() bool {
+		return over(p.ended[part]) || slices.ContainsFunc(f.class.rec.of(p.key), func(e history.Event) bool {
+			return e.Replica == name(f.on[part]) && e.Owner != p.owner && slices.Contains(steps, e.Step)
+		})
+	})
+}
+
+func (f *fight) wait(part int) {
+	for _, p := range f.players {
+		<-p.ended[part]
+	}
 }
 
 func over(ended <-chan struct{}) bool {
@@ -158,38 +256,46 @@ func over(ended <-chan struct{}) bool {
 	}
 }
 
-// judge looks at what is left when all is over.
-func (d duel) judge(ctx context.Context, c *Class, p *player, through int, seed int64, struck time.Duration, span history.Span) Cell {
-	cell := Cell{Number: d.number, Hazard: d.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(d.hazard)}
+// cell judges what is left when all is over.
+func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
+	cell := Cell{Number: f.number, Hazard: f.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(f.hazard)}
 	if p.Fenced { // what a fence is for, no card need say
 		cell.Claim = Protects
 	}
-	left, err := c.remaining(ctx, through, p.Card.ID, p.product)
+	left, err := f.class.remaining(ctx, f.on[rival], p.Card.ID, p.product)
 	if err != nil {
 		cell.Verdict, cell.Why = Unknown, err.Error()
 		return cell
 	}
-	cell.Recording = history.Recording{Start: c.rec.start, Ops: p.ops[:], Events: c.rec.of(p.key), Spans: []history.Span{span}}
-	stock := check.Stock(p.ops[:], pieces, left)
-	cell.Sold, cell.Taken = stock.Sold, pieces-left
-	cell.NextGrantMS = nextGrant(cell.Recording.Events, p.owner, struck)
-	told := fmt.Sprintf("victim: %s; rival: %s", answer(p.ops[victim]), answer(p.ops[rival]))
-	switch {
-	case stock.Verdict == check.Violated:
-		cell.Verdict, cell.Invariant = Violated, "I1"
-		cell.Why = fmt.Sprintf("%d sold, %d left the row; %s", stock.Sold, cell.Taken, told)
-	case p.owner == "" && p.ops[victim].Outcome != history.OK:
-		cell.Verdict, cell.Why = Unknown, "the victim never came to its step; "+told
-	case d.hazard == "nesting" && p.ops[victim].Outcome != history.OK:
-		cell.Verdict, cell.Invariant = Stalled, "I4"
-		cell.Why = "the owner waited for itself; " + told
-	case d.gone && p.ops[rival].Outcome != history.OK:
-		cell.Verdict, cell.Invariant = Stalled, "I4"
-		cell.Why = fmt.Sprintf("nobody got the lock within %v after its holder had died; %s", bound, told)
-	default:
-		cell.Verdict, cell.Why = Safe, told
+	var ops []history.Op
+	for part, op := range p.ops {
+		if over(p.ended[part]) {
+			ops = append(ops, op)
+		}
 	}
+	cell.Recording = history.Recording{Start: f.class.rec.start, Ops: ops, Events: f.class.rec.of(p.key), Spans: []history.Span{f.span}}
+	cell.NextGrantMS = nextGrant(cell.Recording.Events, p.owner, f.struck)
+	stock := check.Stock(ops, pieces, left)
+	cell.Sold, cell.Taken = stock.Sold, pieces-left
+	found := f.find(p, stock, cell.Taken)
+	cell.Verdict, cell.Invariant = found.verdict, found.invariant
+	cell.Why = found.why + "victim: " + answer(p.ops[victim]) + "; rival: " + answer(p.ops[rival])
 	return cell
+}
+
+func (f *fight) find(p *player, stock check.I1, taken int) finding {
+	if stock.Verdict == check.Violated {
+		return finding{Violated, "I1", fmt.Sprintf("%d sold, %d left the row; ", stock.Sold, taken)}
+	}
+	if p.owner == "" && p.ops[victim].Outcome != history.OK {
+		return finding{Unknown, "", "the victim never came to its step; "}
+	}
+	if f.duel.judge != nil {
+		if found := f.duel.judge(p); found != nil {
+			return *found
+		}
+	}
+	return finding{Safe, "", ""}
 }
 
 // nextGrant is how long after the fault somebody else got the lock, 0 if nobody did.

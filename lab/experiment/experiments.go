@@ -6,11 +6,15 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"oversell/lab/history"
 )
 
 // All are the experiments, by their number.
 func All() []Experiment {
-	return []Experiment{race(), replicaRace(), earlyRelease(), crash(), overrun(), pause(), nesting()}
+	return []Experiment{
+		race(), replicaRace(), earlyRelease(), crash(), overrun(), foreignUnlock(), pause(), deadWaiter(), nesting(),
+	}
 }
 
 func always(Card) bool    { return true }
@@ -25,104 +29,149 @@ func patient(d time.Duration) func(Card) url.Values {
 // before the first writes.
 func race() Experiment {
 	d := duel{number: 1, hazard: "race", step: "read", sameReplica: true, rival: patient(500 * time.Millisecond)}
-	return Experiment{
-		Number: 1, Hazard: "race", Applies: always, run: d.run,
-		Title: "two requests in one process", Shows: "one of two sales leaves no trace in the stock",
-	}
+	return d.experiment(always, "two requests in one process", "one of two sales leaves no trace in the stock")
 }
 
 // replicaRace is the same on two replicas: what one process knows, the other doesn't.
 func replicaRace() Experiment {
 	d := duel{number: 2, hazard: "replica-race", step: "read", rival: patient(500 * time.Millisecond)}
-	return Experiment{
-		Number: 2, Hazard: "replica-race", Applies: always, run: d.run,
-		Title: "two requests on two replicas", Shows: "right on one replica, wrong on two",
-	}
+	return d.experiment(always, "two requests on two replicas", "right on one replica, wrong on two")
 }
 
-// earlyRelease holds the victim up between its unlock and its commit.
+// earlyRelease holds the victim up between its unlock and its commit, until the rival
+// has read.
 func earlyRelease() Experiment {
-	d := duel{number: 3, hazard: "early-release", step: "released", sameReplica: true, rival: patient(2 * time.Second)}
-	return Experiment{
-		Number: 3, Hazard: "early-release", Applies: always, run: d.run,
-		Title: "unlock before commit", Shows: "locked, and oversold all the same",
-	}
+	d := duel{number: 3, hazard: "early-release", step: "released", sameReplica: true, rivalAt: "writing", rival: patient(5 * time.Second)}
+	return d.experiment(always, "unlock before commit", "locked, and oversold all the same")
 }
 
 // crash kills the victim's replica while it holds the lock.
 func crash() Experiment {
-	d := duel{number: 7, hazard: "crash", step: "granted", gone: true, rival: patient(bound), strike: kill}
-	return Experiment{
-		Number: 7, Hazard: "crash", Applies: always, run: d.run,
-		Title: "the holder's process is killed", Shows: "how long the others wait for a dead holder",
+	d := duel{
+		number: 7, hazard: "crash", step: "granted", rival: patient(bound), strike: kill(victim),
+		judge: func(p *player) *finding {
+			if p.ops[rival].Outcome == history.OK {
+				return nil
+			}
+			return &finding{Stalled, "I4", fmt.Sprintf("nobody got the lock within %v after its holder had died; ", bound)}
+		},
 	}
+	return d.experiment(always, "the holder's process is killed", "how long the others wait for a dead holder")
 }
 
 // overrun lets the victim work for longer than its lease.
 func overrun() Experiment {
 	d := duel{
-		number: 8, hazard: "overrun", step: "read", rival: patient(bound),
+		number: 8, hazard: "overrun", step: "read", rival: patient(bound), strike: wake,
 		victim: func(Card) url.Values { return url.Values{"hold": {(2 * Lease).String()}} },
-		strike: func(ctx context.Context, c *Class, victims int) (func(context.Context) error, error) {
-			// The work begins: nobody is held up any more.
-			return func(context.Context) error { return nil }, c.goOn(ctx, victims)
+		judge: func(p *player) *finding {
+			if p.ops[victim].Outcome == history.OK {
+				return nil
+			}
+			return &finding{Aborted, "", "the lock ran out under the work, which was for nothing; "}
 		},
 	}
-	return Experiment{
-		Number: 8, Hazard: "overrun", Applies: lockers, run: d.run,
-		Title: "work longer than the lease", Shows: "the lease ends, the next one works beside the holder",
+	return d.experiment(lockers, "work longer than the lease", "the lease ends while the holder works")
+}
+
+// foreignUnlock has the victim release a lock that is its rival's by now.
+func foreignUnlock() Experiment {
+	d := duel{
+		number: 8, hazard: "foreign-unlock", step: "written", rivalStops: "read", fresh: true, rival: patient(bound), strike: freeze,
+		judge: func(p *player) *finding {
+			if p.ops[third].Outcome == history.OK && p.ops[rival].Reason == "lost" {
+				return &finding{Violated, "I2", "a third one got in beside the rival; "}
+			}
+			return nil
+		},
 	}
+	return d.experiment(func(c Card) bool { return c.Lease }, "a late release", "the release of a lock that another one holds by now")
 }
 
 // pause stops the victim's process past its lease, after its last look at the clock.
 func pause() Experiment {
 	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze}
-	return Experiment{
-		Number: 9, Hazard: "pause", Applies: always, Fenced: true, run: d.run,
-		Title: "the holder sleeps past its lease, then writes", Shows: "two holders, and the late write wins",
+	e := d.experiment(always, "the holder sleeps past its lease, then writes", "two holders, and the late write wins")
+	e.Fenced = true
+	return e
+}
+
+// deadWaiter kills one who waits between the holder and the rival.
+func deadWaiter() Experiment {
+	d := duel{
+		number: 15, hazard: "dead-waiter", step: "read", rival: patient(ZKSession + 3*time.Second),
+		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
+			f.send(ctx, third, patient(30*time.Second))
+			for _, p := range f.players {
+				if err := f.reached(ctx, p, third, queued(p.Card)); err != nil {
+					return nil, err
+				}
+			}
+			return func(ctx context.Context) error { return f.class.restart(ctx, f.on[third]) }, nil
+		},
+		meanwhile: func(ctx context.Context, f *fight) error {
+			for _, p := range f.players {
+				if err := f.reached(ctx, p, rival, queued(p.Card)); err != nil {
+					return err
+				}
+			}
+			f.span.Who = name(f.on[third])
+			return f.class.kill(f.on[third])
+		},
 	}
+	return d.experiment(lockers, "a waiter in the middle dies", "the one behind it enters beside the holder")
+}
+
+// queued is the step that shows a waiter's place in the line, where there is one.
+func queued(c Card) string {
+	if c.Fair && c.ID != "zk-multi" {
+		return "queued"
+	}
+	return "asked"
 }
 
 // nesting has the holder ask for its own lock again.
 func nesting() Experiment {
 	d := duel{
-		number: 18, hazard: "nesting", step: "asked", rival: patient(bound),
+		number: 18, hazard: "nesting", step: "asked", rival: patient(bound), strike: wake,
 		victim: func(Card) url.Values { return url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}} },
-		strike: func(ctx context.Context, c *Class, victims int) (func(context.Context) error, error) {
-			return func(context.Context) error { return nil }, c.goOn(ctx, victims)
+		judge: func(p *player) *finding {
+			if p.ops[victim].Outcome == history.OK {
+				return nil
+			}
+			return &finding{Stalled, "I4", "the owner waited for itself; "}
 		},
 	}
-	return Experiment{
-		Number: 18, Hazard: "nesting", Applies: lockers, run: d.run,
-		Title: "the owner acquires again", Shows: "a holder that waits for itself",
-	}
+	return d.experiment(lockers, "the owner acquires again", "a holder that waits for itself")
 }
 
-// freeze stops a replica as a long garbage collection or a sleeping laptop does, until
-// every lease of its holders is over.
-func freeze(_ context.Context, c *Class, replica int) (func(context.Context) error, error) {
-	server, err := c.Rig.Server(name(replica))
+func (d duel) experiment(applies func(Card) bool, title, shows string) Experiment {
+	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, run: d.run}
+}
+
+// wake lets the victims go on before the rivals come.
+func wake(ctx context.Context, f *fight) (func(context.Context) error, error) {
+	return func(context.Context) error { return nil }, f.class.goOn(ctx, f.on[victim])
+}
+
+// freeze stops the victims' replica as a long garbage collection or a sleeping laptop
+// does, until every lease of its holders is over.
+func freeze(_ context.Context, f *fight) (func(context.Context) error, error) {
+	server, err := f.class.Rig.Server(name(f.on[victim]))
 	if err != nil {
 		return nil, err
 	}
 	group := -server.PID()
 	if err := syscall.Kill(group, syscall.SIGSTOP); err != nil {
-		return nil, fmt.Errorf("stop %s: %w", name(replica), err)
+		return nil, fmt.Errorf("stop %s: %w", server.Name(), err)
 	}
 	return func(context.Context) error { return syscall.Kill(group, syscall.SIGCONT) }, nil
 }
 
 // kill ends a replica as a power cut does. Healing starts it again.
-func kill(_ context.Context, c *Class, replica int) (func(context.Context) error, error) {
-	server, err := c.Rig.Server(name(replica))
-	if err != nil {
-		return nil, err
+func kill(part int) func(context.Context, *fight) (func(context.Context) error, error) {
+	return func(_ context.Context, f *fight) (func(context.Context) error, error) {
+		f.span.What, f.span.Who = "killed", name(f.on[part])
+		return func(ctx context.Context) error { return f.class.restart(ctx, f.on[part]) }, f.class.kill(f.on[part])
 	}
-	server.Kill()
-	return func(ctx context.Context) error {
-		if err := server.Start(ctx); err != nil {
-			return err
-		}
-		return c.ready(ctx, replica)
-	}, nil
 }

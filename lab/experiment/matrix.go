@@ -59,10 +59,10 @@ func (s Square) with(cell Cell) Square {
 	s.Claim, s.Command = cell.Claim, cell.Command()
 	s.Runs++
 	s.Seeds = append(s.Seeds, cell.Seed)
-	switch cell.Verdict {
-	case Violated, Stalled:
+	if cell.Verdict.Broke() {
 		s.Broke++
-	case Unknown:
+	}
+	if cell.Verdict == Unknown {
 		s.Unknown++
 	}
 	if first || worse(cell.Verdict, s.Verdict) {
@@ -77,7 +77,7 @@ func (s Square) with(cell Cell) Square {
 }
 
 func worse(a, b Verdict) bool {
-	order := []Verdict{Safe, NotShown, Unknown, Stalled, Violated}
+	order := []Verdict{Safe, NotShown, Unknown, Aborted, Stalled, Violated}
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
@@ -144,7 +144,7 @@ func mark(s Square, ok bool) string {
 	if !ok {
 		return ""
 	}
-	text := map[Verdict]string{Safe: "safe", Stalled: "STALLED", Violated: "BROKEN", NotShown: "not shown", Unknown: "?"}[s.Verdict]
+	text := map[Verdict]string{Safe: "safe", Stalled: "STALLED", Aborted: "ABORTED", Violated: "BROKEN", NotShown: "not shown", Unknown: "?"}[s.Verdict]
 	switch {
 	case s.Claim == Silent:
 		return text
