@@ -80,6 +80,7 @@ func (s *Service) streamEvents(c *gin.Context) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
 	c.SSEvent("hello", gin.H{"replica": s.Replica})
+	c.Writer.Flush() // now, not with the first step: who waits for it knows that nothing is missed
 	c.Stream(func(w io.Writer) bool {
 		select {
 		case e := <-l.steps:

@@ -134,6 +134,11 @@ func (c *Class) stopped(ctx context.Context, replica int) (map[string]string, er
 	return owners, nil
 }
 
+// letGo lets one who was stopped go on.
+func (c *Class) letGo(ctx context.Context, replica int, owner string) error {
+	return c.call(ctx, http.MethodPost, c.base(replica)+"/lab/stopped/"+url.PathEscape(owner)+"/go", nil, nil)
+}
+
 // goOn lets everybody on the replica go on, and disarms what was not reached.
 func (c *Class) goOn(ctx context.Context, replica int) error {
 	return c.call(ctx, http.MethodDelete, c.base(replica)+"/lab/failpoints", nil, nil)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -68,6 +70,7 @@ type player struct {
 	Subject
 	key   string
 	owner string // the victim's
+	rival string // the rival's, where it is stopped
 	ops   [3]history.Op
 	ended [3]chan struct{}
 }
@@ -187,17 +190,32 @@ func (f *fight) fight(ctx context.Context) error {
 	if err := c.goOn(calm, f.on[victim]); err != nil {
 		return err
 	}
-	f.wait(victim)
 	if f.rivalStops != "" {
-		// The victim has released what it thought was its own. Is the rival's still there?
-		f.send(ctx, third, patient(time.Second))
-		f.wait(third)
-		if err := c.goOn(calm, f.on[rival]); err != nil {
+		if err := f.intrude(ctx); err != nil {
 			return err
 		}
 	}
+	f.wait(victim)
 	f.wait(rival)
 	return nil
+}
+
+// intrude has a third one try, as soon as the victim has released what it thought was
+// its own: is the rival's lock still there? Each for itself, for the rival's lease runs.
+func (f *fight) intrude(ctx context.Context) error {
+	var all errgroup.Group
+	for _, p := range f.players {
+		all.Go(func() error {
+			defer close(p.ended[third])
+			<-p.ended[victim]
+			p.ops[third] = f.class.buy(ctx, f.on[third], p.Subject, url.Values{"wait": {"500ms"}})
+			if p.rival == "" {
+				return nil
+			}
+			return f.class.letGo(context.WithoutCancel(ctx), f.on[rival], p.rival)
+		})
+	}
+	return all.Wait()
 }
 
 // challenge lets the rivals try, for as long as the victims are to sleep.
@@ -218,7 +236,7 @@ func (f *fight) challenge(ctx context.Context) error {
 	defer beside.Wait()
 	switch {
 	case f.rivalStops != "":
-		return f.arrive(ctx, rival, func(*player, string) {})
+		return f.arrive(ctx, rival, func(p *player, owner string) { p.rival = owner })
 	case f.rivalAt != "":
 		for _, p := range f.players {
 			if err := f.reached(ctx, p, rival, f.rivalAt); err != nil {

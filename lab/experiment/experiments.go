@@ -124,7 +124,7 @@ func deadWaiter() Experiment {
 
 // queued is the step that shows a waiter's place in the line, where there is one.
 func queued(c Card) string {
-	if c.Fair && c.ID != "zk-multi" {
+	if c.Fair {
 		return "queued"
 	}
 	return "asked"
