@@ -16,12 +16,13 @@ const (
 	Stalled  Verdict = "stalled"  // nobody got the lock within the bound (I4)
 	Violated Verdict = "violated" // an invariant broke
 	Aborted  Verdict = "aborted"  // the lock ended under the work: nothing lost but the work
+	Wasteful Verdict = "wasteful" // correct, at a cost that grows with the crowd
 	NotShown Verdict = "not shown"
 	Unknown  Verdict = "unknown" // too many unknown outcomes, or the experiment itself failed
 )
 
 // Broke says whether the hazard did harm.
-func (v Verdict) Broke() bool { return v == Violated || v == Stalled || v == Aborted }
+func (v Verdict) Broke() bool { return v == Violated || v == Stalled || v == Aborted || v == Wasteful }
 
 // Subject is a strategy in an experiment, with or without its fence.
 type Subject struct {

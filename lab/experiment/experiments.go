@@ -14,6 +14,7 @@ import (
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), crash(), overrun(), foreignUnlock(), pause(), deadWaiter(), nesting(),
+		polling(), herd(),
 	}
 }
 

@@ -77,7 +77,7 @@ func (s Square) with(cell Cell) Square {
 }
 
 func worse(a, b Verdict) bool {
-	order := []Verdict{Safe, NotShown, Unknown, Aborted, Stalled, Violated}
+	order := []Verdict{Safe, NotShown, Unknown, Wasteful, Aborted, Stalled, Violated}
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
@@ -144,7 +144,7 @@ func mark(s Square, ok bool) string {
 	if !ok {
 		return ""
 	}
-	text := map[Verdict]string{Safe: "safe", Stalled: "STALLED", Aborted: "ABORTED", Violated: "BROKEN", NotShown: "not shown", Unknown: "?"}[s.Verdict]
+	text := map[Verdict]string{Safe: "safe", Stalled: "STALLED", Aborted: "ABORTED", Wasteful: "WASTEFUL", Violated: "BROKEN", NotShown: "not shown", Unknown: "?"}[s.Verdict]
 	switch {
 	case s.Claim == Silent:
 		return text

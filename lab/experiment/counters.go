@@ -1,0 +1,99 @@
+package experiment
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+
+	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
+	"github.com/redis/go-redis/v9"
+)
+
+// questions is how many the backends have been asked so far, as they count themselves.
+func (c *Class) questions(ctx context.Context) (sum int64, err error) {
+	addresses := c.Rig.Addresses()
+	for _, node := range addresses.Redis {
+		n, err := redisCommands(ctx, node)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	for _, node := range addresses.Zookeeper {
+		n, err := zooKeeperPackets(ctx, node)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	n, err := mysqlQuestions(ctx, addresses.MySQL)
+	return sum + n, err
+}
+
+var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
+
+// redisCommands leaves out what a lab asks, and what connections say of themselves.
+func redisCommands(ctx context.Context, url string) (sum int64, err error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", url, err)
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	text, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", url, err)
+	}
+	for _, m := range commandStat.FindAllStringSubmatch(text, -1) {
+		switch m[1] {
+		case "info", "ping", "hello", "client|setinfo", "client|maint_notifications", "replconf":
+		default:
+			n, err := strconv.ParseInt(m[2], 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", m[0], err)
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+var packets = regexp.MustCompile(`zk_packets_received\s+(\d+)`)
+
+func zooKeeperPackets(ctx context.Context, addr string) (int64, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // names the address
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "mntr"); err != nil {
+		return 0, fmt.Errorf("%s: %w", addr, err)
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", addr, err)
+	}
+	found := packets.FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s says %s", addr, text)
+	}
+	return strconv.ParseInt(string(found[1]), 10, 64) //nolint:wrapcheck // digits
+}
+
+func mysqlQuestions(ctx context.Context, dsn string) (n int64, err error) {
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return 0, fmt.Errorf("mysql: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	var variable string
+	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&variable, &n)
+	if err != nil {
+		return 0, fmt.Errorf("mysql: %w", err)
+	}
+	return n, nil
+}
