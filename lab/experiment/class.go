@@ -30,6 +30,7 @@ const (
 func Config(binary, token string) rig.Config {
 	cfg := rig.Classroom(binary, token)
 	cfg.Ports = rig.Ports{}
+	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Ensemble = true, true, true, 3
 	// As many connections as a strategy for each product and replica may want.
 	cfg.ReplicaArgs = []string{"--lease", Lease.String(), "--zk-session", ZKSession.String(), "--conns", "96"}
 	return cfg
@@ -150,7 +151,7 @@ func (c *Class) heal(ctx context.Context) error {
 	for i := range c.Rig.Addresses().Replicas {
 		errs = append(errs, c.ready(ctx, i), c.goOn(ctx, i))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.rec.listening(ctx))...)
 }
 
 // ready waits until the replica reaches all its backends.

@@ -42,10 +42,46 @@ func herd() Experiment {
 		err := eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
 		return errors.Join(err, q.settle(ctx))
 	}
-	claimed := func(c Card) bool { return c.Claim("herd") != Silent }
 	return Experiment{
-		Number: 19, Hazard: "herd", Applies: claimed, run: oneByOne("herd", "because of one release", release),
+		Number: 19, Hazard: "herd", Applies: claimed("herd"), run: oneByOne("herd", "because of one release", release),
 		Title: "one release before 60 waiters", Shows: "everybody is woken, and all but one for nothing",
+	}
+}
+
+// casStorm lets all try at once to be the one whose compare-and-set wins.
+func casStorm() Experiment {
+	run := func(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+		for _, s := range subjects {
+			if s.product, err = c.stocked(ctx, 0, crowd); err != nil {
+				return cells, err
+			}
+			ops := make([]history.Op, crowd)
+			var all sync.WaitGroup
+			for i := range ops {
+				all.Go(func() { ops[i] = c.buy(ctx, i%3, s, url.Values{"wait": {"30s"}}) })
+			}
+			all.Wait()
+			retries := 0
+			for _, op := range ops {
+				retries += op.Retries
+			}
+			sold := history.Taken(ops, history.OK)
+			cell := Cell{
+				Number: 4, Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold,
+				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", crowd, sold, retries),
+				Recording: history.Recording{Start: c.rec.start, Ops: ops, Events: c.rec.of(fmt.Sprintf("stock:%d", s.product))},
+			}
+			// More than half of the work is thrown away.
+			if retries > sold {
+				cell.Verdict = Wasteful
+			}
+			cells = append(cells, cell)
+		}
+		return cells, ctx.Err() //nolint:wrapcheck // says all
+	}
+	return Experiment{
+		Number: 4, Hazard: "cas-storm", Applies: claimed("cas-storm"), run: run,
+		Title: "60 requests at once", Shows: "attempts that a rival has beaten, for each sale",
 	}
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -39,6 +40,12 @@ type duel struct {
 	sameReplica bool
 	// fresh replicas begin to count at the same number.
 	fresh bool
+	// prepare comes before everything else.
+	prepare func(ctx context.Context, f *fight) error
+	// fenced is what a fence claims about the hazard.
+	fenced Claim
+	// lateHeal: the victims wake up while the fault is still there.
+	lateHeal bool
 	// victim's and rival's parameters.
 	victim, rival func(Card) url.Values
 	// strike happens while all victims are held up. It returns how to end it.
@@ -114,6 +121,11 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 			}
 		}
 	}
+	if f.prepare != nil {
+		if err := f.prepare(ctx, f); err != nil {
+			return err
+		}
+	}
 	for _, s := range subjects {
 		product, err := c.stocked(ctx, f.on[victim], pieces)
 		if err != nil {
@@ -180,15 +192,25 @@ func (f *fight) fight(ctx context.Context) error {
 	f.struck = c.since()
 	err := f.challenge(ctx)
 	calm := context.WithoutCancel(ctx)
-	if healed := heal(calm); healed != nil {
-		return fmt.Errorf("heal: %w", healed)
+	if !f.lateHeal || err != nil {
+		if healed := heal(calm); healed != nil {
+			return errors.Join(err, fmt.Errorf("heal: %w", healed))
+		}
+		f.span.To = c.since()
 	}
-	f.span.To = c.since()
 	if err != nil {
 		return err
 	}
 	if err := c.goOn(calm, f.on[victim]); err != nil {
 		return err
+	}
+	if f.lateHeal {
+		f.wait(victim)
+		f.wait(rival)
+		if err := heal(calm); err != nil {
+			return fmt.Errorf("heal: %w", err)
+		}
+		f.span.To = c.since()
 	}
 	if f.rivalStops != "" {
 		if err := f.intrude(ctx); err != nil {
@@ -278,7 +300,7 @@ func over(ended <-chan struct{}) bool {
 func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
 	cell := Cell{Number: f.number, Hazard: f.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(f.hazard)}
 	if p.Fenced { // what a fence is for, no card need say
-		cell.Claim = Protects
+		cell.Claim = f.fenced
 	}
 	left, err := f.class.remaining(ctx, f.on[rival], p.Card.ID, p.product)
 	if err != nil {
@@ -295,15 +317,21 @@ func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
 	cell.NextGrantMS = nextGrant(cell.Recording.Events, p.owner, f.struck)
 	stock := check.Stock(ops, pieces, left)
 	cell.Sold, cell.Taken = stock.Sold, pieces-left
-	found := f.find(p, stock, cell.Taken)
+	found := f.find(p, stock, cell.Recording)
 	cell.Verdict, cell.Invariant = found.verdict, found.invariant
 	cell.Why = found.why + "victim: " + answer(p.ops[victim]) + "; rival: " + answer(p.ops[rival])
 	return cell
 }
 
-func (f *fight) find(p *player, stock check.I1, taken int) finding {
+func (f *fight) find(p *player, stock check.I1, rec history.Recording) finding {
 	if stock.Verdict == check.Violated {
-		return finding{Violated, "I1", fmt.Sprintf("%d sold, %d left the row; ", stock.Sold, taken)}
+		return finding{Violated, "I1", fmt.Sprintf("%d sold, %d left the row; ", stock.Sold, stock.Initial-stock.Remaining)}
+	}
+	if i2 := check.Exclusion(rec); p.Card.Locker && !p.Fenced && i2.Verdict == check.Violated {
+		return finding{Violated, "I2", i2.Why + "; "}
+	}
+	if i3 := check.Fences(rec); i3.Verdict == check.Violated {
+		return finding{Violated, "I3", i3.Why + "; "}
 	}
 	if p.owner == "" && p.ops[victim].Outcome != history.OK {
 		return finding{Unknown, "", "the victim never came to its step; "}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"syscall"
 	"time"
 
 	"oversell/lab/history"
@@ -13,13 +12,19 @@ import (
 // All are the experiments, by their number.
 func All() []Experiment {
 	return []Experiment{
-		race(), replicaRace(), earlyRelease(), crash(), overrun(), foreignUnlock(), pause(), deadWaiter(), nesting(),
-		polling(), herd(),
+		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(),
+		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
+		nesting(), polling(), herd(),
 	}
 }
 
 func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
+
+// claimed are those whose cards speak of the hazard.
+func claimed(hazard string) func(Card) bool {
+	return func(c Card) bool { return c.Claim(hazard) != Silent }
+}
 
 // patient gives a request so long to wait for the lock.
 func patient(d time.Duration) func(Card) url.Values {
@@ -46,10 +51,25 @@ func earlyRelease() Experiment {
 	return d.experiment(always, "unlock before commit", "locked, and oversold all the same")
 }
 
+// deadlock lets two readers both want to write.
+func deadlock() Experiment {
+	d := duel{
+		number: 5, hazard: "deadlock", step: "read", rivalAt: "writing", rival: patient(time.Second),
+		judge: func(p *player) *finding {
+			if n := p.ops[victim].Retries + p.ops[rival].Retries; n > 0 {
+				return &finding{Wasteful, "", fmt.Sprintf("each waited for the other, and %d began anew; ", n)}
+			}
+			return nil
+		},
+	}
+	e := d.experiment(claimed("deadlock"), "two have read, and both want to write", "error 1213: one of two is the victim")
+	return e
+}
+
 // crash kills the victim's replica while it holds the lock.
 func crash() Experiment {
 	d := duel{
-		number: 7, hazard: "crash", step: "granted", rival: patient(bound), strike: kill(victim),
+		number: 7, hazard: "crash", step: "granted", rival: patient(bound), strike: killVictim,
 		judge: func(p *player) *finding {
 			if p.ops[rival].Outcome == history.OK {
 				return nil
@@ -91,7 +111,7 @@ func foreignUnlock() Experiment {
 
 // pause stops the victim's process past its lease, after its last look at the clock.
 func pause() Experiment {
-	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze}
+	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze, fenced: Protects}
 	e := d.experiment(always, "the holder sleeps past its lease, then writes", "two holders, and the late write wins")
 	e.Fenced = true
 	return e
@@ -116,7 +136,7 @@ func deadWaiter() Experiment {
 					return err
 				}
 			}
-			f.span.Who = name(f.on[third])
+			f.span.What, f.span.Who = "killed", name(f.on[third])
 			return f.class.kill(f.on[third])
 		},
 	}
@@ -148,31 +168,4 @@ func nesting() Experiment {
 
 func (d duel) experiment(applies func(Card) bool, title, shows string) Experiment {
 	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, run: d.run}
-}
-
-// wake lets the victims go on before the rivals come.
-func wake(ctx context.Context, f *fight) (func(context.Context) error, error) {
-	return func(context.Context) error { return nil }, f.class.goOn(ctx, f.on[victim])
-}
-
-// freeze stops the victims' replica as a long garbage collection or a sleeping laptop
-// does, until every lease of its holders is over.
-func freeze(_ context.Context, f *fight) (func(context.Context) error, error) {
-	server, err := f.class.Rig.Server(name(f.on[victim]))
-	if err != nil {
-		return nil, err
-	}
-	group := -server.PID()
-	if err := syscall.Kill(group, syscall.SIGSTOP); err != nil {
-		return nil, fmt.Errorf("stop %s: %w", server.Name(), err)
-	}
-	return func(context.Context) error { return syscall.Kill(group, syscall.SIGCONT) }, nil
-}
-
-// kill ends a replica as a power cut does. Healing starts it again.
-func kill(part int) func(context.Context, *fight) (func(context.Context) error, error) {
-	return func(_ context.Context, f *fight) (func(context.Context) error, error) {
-		f.span.What, f.span.Who = "killed", name(f.on[part])
-		return func(ctx context.Context) error { return f.class.restart(ctx, f.on[part]) }, f.class.kill(f.on[part])
-	}
 }

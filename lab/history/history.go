@@ -74,6 +74,11 @@ type Op struct {
 	Detail  string // the service's or the network's own words for a failure
 	Replica string // the replica that answered, if it said so
 
+	// Remaining is what a sale left on the shelf, by the service's own word. A sale of
+	// Qty 0 is a read.
+	Remaining    int
+	HasRemaining bool // false: the service did not say
+
 	Retries int
 	Waited  time.Duration // in the lock's queue
 	Held    time.Duration // inside the critical section

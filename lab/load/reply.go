@@ -15,6 +15,7 @@ type reply struct {
 	Replica  string  `json:"replica"`
 	Backend  string  `json:"backend"`
 	Detail   string  `json:"detail"`
+	Left     *int    `json:"remaining"` // nil: not said, which is not 0
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms"`
 	PooledMS float64 `json:"pooled_ms"`
@@ -50,6 +51,9 @@ func judge(op *history.Op, status int, body []byte) {
 	switch {
 	case r.Outcome == history.Sold && status == http.StatusOK:
 		op.Outcome = history.OK
+		if r.Left != nil {
+			op.Remaining, op.HasRemaining = *r.Left, true
+		}
 	case status >= 400 && refusal(r.Outcome):
 		op.Outcome = history.Refused
 	default:

@@ -1,0 +1,39 @@
+package check_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"oversell/lab/history"
+)
+
+const (
+	key = "stock:1"
+	ms  = time.Millisecond
+)
+
+// told writes a recording by hand, a step a line: "12 ann granted" or, with a fence,
+// "12 ann written 7". Times are milliseconds, and ann works on replica-ann.
+func told(t *testing.T, lines ...string) history.Recording {
+	t.Helper()
+	var rec history.Recording
+	for _, line := range lines {
+		e := history.Event{Key: key}
+		var at int
+		n, err := fmt.Sscan(line, &at, &e.Owner, &e.Step, &e.Fence)
+		if n < 3 {
+			t.Fatalf("%q: %v", line, err)
+		}
+		e.At, e.Replica = time.Duration(at)*ms, "replica-"+e.Owner
+		rec.Events = append(rec.Events, e)
+	}
+	return rec
+}
+
+// killed adds the death of the owner's replica.
+func killed(rec history.Recording, owner string, from, to time.Duration) history.Recording {
+	replica := "replica-" + owner
+	rec.Spans = append(rec.Spans, history.Span{What: "killed " + replica, Who: replica, From: from, To: to})
+	return rec
+}
