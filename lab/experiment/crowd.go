@@ -71,8 +71,8 @@ func casStorm() Experiment {
 				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", crowd, sold, retries),
 				Recording: history.Recording{Start: c.rec.start, Ops: ops, Events: c.rec.of(fmt.Sprintf("stock:%d", s.product))},
 			}
-			// More than half of the work is thrown away.
-			if retries > sold {
+			// A third of the work is thrown away, or more.
+			if retries > sold/2 {
 				cell.Verdict = Wasteful
 			}
 			cells = append(cells, cell)

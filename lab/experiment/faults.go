@@ -108,6 +108,9 @@ func lostReply() Experiment {
 	d := duel{
 		number: 17, hazard: "lost-reply", step: "asked", rival: patient(bound), victim: patient(time.Second),
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
+			// A sale before, or what is lost is the answer to a script's loading or to a folder's making.
+			f.send(ctx, third, nil)
+			f.wait(third)
 			var faults []fault.Fault
 			for _, line := range f.class.Rig.Lines() {
 				if line.From() != name(f.on[victim]) {

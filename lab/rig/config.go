@@ -14,6 +14,12 @@ type Config struct {
 	Redis     int  // number of independent Redis, without persistence
 	Zookeeper bool // one standalone ZooKeeper
 
+	// What only experiments need.
+	Ensemble     int  // more than 1: so many ZooKeeper instead of the one, zookeeper-1 to -n; needs Zookeeper
+	RedisReplica bool // redis-1-replica follows redis-1, over a line; needs Redis
+	Clocks       bool // each Redis has a clock of its own: see Server.SetClock; on Linux only
+	Proxied      bool // each replica has a line of its own to each backend: see Rig.Line
+
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if empty, it is built, as tests want it
 	Token    string // the lab's token, which the replicas ask for; needed with Replicas
@@ -53,6 +59,12 @@ func (c Config) validate() error {
 	switch {
 	case c.Redis < 0 || c.Redis > 50:
 		return fmt.Errorf("rig: redis: %d servers asked, 0 to 50 allowed", c.Redis)
+	case c.Ensemble < 0 || c.Ensemble > 9:
+		return fmt.Errorf("rig: zookeeper: an ensemble of %d asked, 0 to 9 allowed", c.Ensemble)
+	case c.Ensemble > 0 && !c.Zookeeper:
+		return errors.New("rig: an ensemble needs Config.Zookeeper")
+	case c.RedisReplica && c.Redis == 0:
+		return errors.New("rig: a replica of Redis needs Redis")
 	case c.Replicas < 0 || c.Replicas > 50:
 		return fmt.Errorf("rig: replicas: %d asked, 0 to 50 allowed", c.Replicas)
 	case c.Replicas > 0 && c.Token == "":
@@ -63,8 +75,12 @@ func (c Config) validate() error {
 	return nil
 }
 
+// complete is whether the replicas have all the backends that they know, and get ready.
+func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper }
+
 // Addresses says where everything listens. Its JSON is what `oversell lab --json`
-// writes. A server that the rig does not have is empty.
+// writes. A server that the rig does not have is empty. The addresses are those of the
+// servers themselves, whatever lines lead there: the lab sees what no replica can.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each
@@ -89,4 +105,22 @@ func (a Addresses) serveArgs() []string {
 		args = append(args, "--zookeeper", strings.Join(a.Zookeeper, ","))
 	}
 	return args
+}
+
+// over are the addresses for a server that has these lines.
+func (a Addresses) over(lines []*Line) Addresses {
+	var pairs []string
+	for _, l := range lines {
+		pairs = append(pairs, l.upstream, l.addr)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	replaceAll := func(addrs []string) []string {
+		replaced := make([]string, len(addrs))
+		for i, addr := range addrs {
+			replaced[i] = replacer.Replace(addr)
+		}
+		return replaced
+	}
+	a.MySQL, a.Redis, a.Zookeeper = replacer.Replace(a.MySQL), replaceAll(a.Redis), replaceAll(a.Zookeeper)
+	return a
 }

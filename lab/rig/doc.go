@@ -25,6 +25,12 @@
 // of outgoing connections: a server that is stopped finds its port free when it
 // starts again. See ports.go for how two rigs avoid each other.
 //
+// # Lines
+//
+// For experiments, each replica can have a line of its own to each backend: a proxy
+// (Toxiproxy, within this program) that can be cut, reset, made to lose a reply, or led to
+// another server. The plain lab has none, so nothing stands between what it measures.
+//
 // # Durability
 //
 // The data live as long as the folder, so no server waits for the disk: MySQL and

@@ -21,12 +21,13 @@ type programs struct {
 	redis     string
 	zookeeper zookeeperProgram
 	nginx     string
+	clock     fakeClock
 }
 
 // find looks for all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [4]error
+	var errs [5]error
 	if cfg.MySQL {
 		found.mysqld, found.installer, errs[0] = findDatabase()
 	}
@@ -38,6 +39,9 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Nginx {
 		found.nginx, errs[3] = findProgram("nginx")
+	}
+	if cfg.Clocks {
+		found.clock, errs[4] = findFakeClock()
 	}
 	return found, errors.Join(errs[:]...)
 }

@@ -33,11 +33,18 @@ type hosted struct {
 	PIDs  []int
 }
 
-// host runs a rig until SIGINT.
+// host runs a rig until SIGINT: everything, or `host experiments` with faults in it.
 func host() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT)
 	defer stop()
-	r, err := rig.Start(ctx, everything())
+	cfg, harming := everything(), func(*rig.Rig) error { return nil }
+	if len(os.Args) > 2 {
+		cfg, harming = experiments(), harm
+	}
+	r, err := rig.Start(ctx, cfg)
+	if err == nil {
+		err = harming(r)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

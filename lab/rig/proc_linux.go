@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -43,6 +44,25 @@ func groupRuns(pgid int) bool {
 		}
 	}
 	return false
+}
+
+// groupFrozen is whether each thread of the group has stopped: a signal reaches them one
+// after another.
+func groupFrozen(pgid int) bool {
+	stats, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return true // no /proc to tell
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path) //nolint:gosec // of /proc
+		if err != nil {
+			continue // it has just gone
+		}
+		if group, state := groupAndState(stat); group == pgid && !strings.ContainsRune("TtZX", rune(state)) {
+			return false
+		}
+	}
+	return true
 }
 
 // groupAndState reads them from /proc/PID/stat: `pid (name) state parent group …`, where

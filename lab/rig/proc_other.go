@@ -13,5 +13,8 @@ func childAttr() *syscall.SysProcAttr {
 // renameProcess is for Linux only.
 func renameProcess(string) {}
 
+// groupFrozen is for Linux only: elsewhere nobody tells.
+func groupFrozen(int) bool { return true }
+
 // groupRuns is whether the group has a process, be it a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }

@@ -92,6 +92,7 @@ func (p *process) wait(reaper *reaper) {
 	p.err = p.cmd.Wait()
 	killGroup(p.pid())
 	awaitGroup(p.pid(), groupPatience)
+	removeClockShare(p.pid())
 	reaper.forget(p.pid())
 	close(p.done)
 }
@@ -128,6 +129,30 @@ func (p *process) kill() {
 	p.asked.Store(true)
 	killGroup(p.pid())
 	<-p.done
+}
+
+// freeze stops the group and returns when it stands still.
+func (p *process) freeze() error {
+	if err := syscall.Kill(-p.pid(), syscall.SIGSTOP); err != nil {
+		return err //nolint:wrapcheck // by Pause
+	}
+	for end := time.Now().Add(groupPatience); !groupFrozen(p.pid()); time.Sleep(time.Millisecond) {
+		switch {
+		case p.ended():
+			return os.ErrProcessDone
+		case time.Now().After(end):
+			return errors.New("it does not stand still")
+		}
+	}
+	return nil
+}
+
+// thaw lets the group go on. One that is gone is fine.
+func (p *process) thaw() error {
+	if err := syscall.Kill(-p.pid(), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err //nolint:wrapcheck // by Resume
+	}
+	return nil
 }
 
 // status says how an ended process did so.

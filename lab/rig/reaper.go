@@ -55,6 +55,7 @@ func reap(dir string, in io.Reader, out io.Writer) error {
 	}
 	for pid := range groups {
 		awaitGroup(pid, groupPatience)
+		removeClockShare(pid)
 	}
 	return removeAll(dir)
 }

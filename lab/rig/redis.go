@@ -7,30 +7,80 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
 // addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after
 // a stop, graceful or not, it starts empty.
-func (r *Rig) addRedis(program string, i int) error {
-	s, dir, err := r.newServer(fmt.Sprintf("redis-%d", i), 0)
+func (r *Rig) addRedis(found programs, i int) error {
+	var args []string
+	if i == 1 && r.cfg.RedisReplica {
+		args = []string{"--repl-diskless-sync-delay", "0"} // nobody else will come: the default waits 5 s
+	}
+	s, err := r.newRedis(found, fmt.Sprintf("redis-%d", i), args...)
 	if err != nil {
 		return err
 	}
-	_, port, _ := strings.Cut(s.addr, ":")
-	s.command = func() *exec.Cmd {
-		cmd := exec.Command(program, //nolint:gosec,noctx // found by us; ended by Server
-			"--port", port, "--bind", loopback, "--dir", dir,
-			"--save", "", "--appendonly", "no", "--daemonize", "no")
-		cmd.Dir = dir
-		return cmd
-	}
 	s.probe = func(ctx context.Context) error { return ask(ctx, s.addr, "PING\r\n", "+PONG") }
-	r.backends = append(r.backends, s)
 	r.addrs.Redis = append(r.addrs.Redis, fmt.Sprintf("redis://%s/0", s.addr))
 	return nil
+}
+
+// redisReplica is the name of the server that follows redis-1.
+const redisReplica = "redis-1-replica"
+
+// addRedisReplica adds a replica of redis-1, which was added before. It is for a failover
+// and for nothing else, so it is not among the Addresses.
+func (r *Rig) addRedisReplica(found programs) error {
+	master, err := r.Server("redis-1")
+	if err != nil {
+		return err
+	}
+	line, err := r.addLine(redisReplica, master)
+	if err != nil {
+		return err
+	}
+	_, port, _ := strings.Cut(line.addr, ":")
+	s, err := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port, "--repl-diskless-sync-delay", "0")
+	if err != nil {
+		return err
+	}
+	s.probe = func(ctx context.Context) error {
+		return ask(ctx, s.addr, "INFO replication\r\nQUIT\r\n", "master_link_status:up")
+	}
+	return nil
+}
+
+// newRedis makes a Redis with more arguments; it still needs its probe.
+func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, error) {
+	s, dir, err := r.newServer(name, 0)
+	if err != nil {
+		return nil, err
+	}
+	env := os.Environ()
+	if r.cfg.Clocks {
+		s.clock = filepath.Join(dir, "clock")
+		env = append(env, found.clock.env(s.clock)...)
+		if err := s.SetClock(0); err != nil {
+			return nil, err
+		}
+	}
+	_, port, _ := strings.Cut(s.addr, ":")
+	args = append([]string{
+		"--port", port, "--bind", loopback, "--dir", dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no",
+	}, args...)
+	s.command = func() *exec.Cmd {
+		cmd := exec.Command(found.redis, args...) //nolint:gosec,noctx // found by us; ended by Server
+		cmd.Dir, cmd.Env = dir, env
+		return cmd
+	}
+	r.backends = append(r.backends, s)
+	return s, nil
 }
 
 // ask sends a question to addr and reads lines until one begins with answer.

@@ -23,7 +23,11 @@ func (r *Rig) addReplica(i int) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"serve", "--addr", s.addr, "--replica", name}, r.addrs.serveArgs()...)
+	addrs, err := r.addrsFor(name)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"serve", "--addr", s.addr, "--replica", name}, addrs.serveArgs()...)
 	args = append(args, r.cfg.ReplicaArgs...)
 	// Each replica stands for a machine of its own, so it gets its share of the cores, not
 	// all of them: with more threads than cores it would pay for waking them.
@@ -38,9 +42,31 @@ func (r *Rig) addReplica(i int) error {
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those
 	// that a test has stopped.
 	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/healthz") }
+	if r.cfg.complete() {
+		s.ready = func(ctx context.Context) error { return await(ctx, "http://"+s.addr+"/readyz") }
+	}
 	r.replicas = append(r.replicas, s)
 	r.addrs.Replicas = append(r.addrs.Replicas, "http://"+s.addr)
 	return nil
+}
+
+// addrsFor are the backends' addresses as the replica of that name is to see them.
+func (r *Rig) addrsFor(name string) (Addresses, error) {
+	if !r.cfg.Proxied {
+		return r.addrs, nil
+	}
+	var lines []*Line
+	for _, backend := range r.backends {
+		if backend.name == redisReplica {
+			continue // replicas use masters only
+		}
+		l, err := r.addLine(name, backend)
+		if err != nil {
+			return Addresses{}, err
+		}
+		lines = append(lines, l)
+	}
+	return r.addrs.over(lines), nil
 }
 
 // cleanEnv is the environment without what configures `oversell serve`: it could point a

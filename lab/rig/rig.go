@@ -29,6 +29,7 @@ type Rig struct {
 	backends []*Server // MySQL, Redis, ZooKeeper
 	replicas []*Server
 	nginx    *Server // or nil
+	lines    []*Line // from the replicas to the backends, and among these
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
@@ -85,12 +86,17 @@ func (r *Rig) addServers(found programs) error {
 		}
 	}
 	for i := range r.cfg.Redis {
-		if err := r.addRedis(found.redis, i+1); err != nil {
+		if err := r.addRedis(found, i+1); err != nil {
+			return err
+		}
+	}
+	if r.cfg.RedisReplica {
+		if err := r.addRedisReplica(found); err != nil {
 			return err
 		}
 	}
 	if r.cfg.Zookeeper {
-		if err := r.addZookeeper(found.zookeeper); err != nil {
+		if err := r.addZookeepers(found.zookeeper); err != nil {
 			return err
 		}
 	}
@@ -146,11 +152,9 @@ func (r *Rig) startAll(ctx context.Context) error {
 // schema and its session, and nginx, whose first tries may have failed because it started
 // before them, passes requests on.
 func (r *Rig) awaitService(ctx context.Context) error {
-	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper {
-		for _, replica := range r.addrs.Replicas {
-			if err := await(ctx, replica+"/readyz"); err != nil {
-				return err
-			}
+	for _, replica := range r.replicas {
+		if err := replica.AwaitReady(ctx); err != nil {
+			return err
 		}
 	}
 	if r.nginx != nil {
@@ -204,7 +208,8 @@ func (r *Rig) Servers() []*Server {
 	return append(all, r.replicas...)
 }
 
-// Server returns the server of that name: mysql, redis-1, zookeeper, nginx, replica-1.
+// Server returns the server of that name: mysql, redis-1, redis-1-replica, zookeeper,
+// zookeeper-1 of an ensemble, nginx, replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {
@@ -223,7 +228,8 @@ func (r *Rig) Close() error { return r.close() }
 
 func (r *Rig) shutDown() error {
 	r.closing()
-	err := stopServers(r.replicas)
+	err := r.healAll()
+	err = errors.Join(err, stopServers(r.replicas))
 	if r.nginx != nil {
 		err = errors.Join(err, stopServers([]*Server{r.nginx}))
 	}
@@ -232,6 +238,9 @@ func (r *Rig) shutDown() error {
 		killing.Go(s.Kill)
 	}
 	killing.Wait()
+	for _, l := range r.lines {
+		l.close()
+	}
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()
 	r.ports.release()
@@ -240,6 +249,19 @@ func (r *Rig) shutDown() error {
 		err = errors.Join(err, fmt.Errorf("rig: %w", rest))
 	}
 	return err
+}
+
+// healAll restores the lines and lets frozen servers go on: else a replica would wait for
+// answers that never come, or not hear that it is to end.
+func (r *Rig) healAll() error {
+	var errs []error
+	for _, l := range r.lines {
+		errs = append(errs, l.Restore())
+	}
+	for _, s := range r.Servers() {
+		errs = append(errs, s.Resume())
+	}
+	return errors.Join(errs...)
 }
 
 // stopServers stops them side by side and joins their errors.

@@ -33,12 +33,14 @@ type Server struct {
 	prepare func(ctx context.Context) error // once, before the first start; may be nil
 	command func() *exec.Cmd                // a fresh command for each start
 	probe   func(ctx context.Context) error // nil error: it serves
+	ready   func(ctx context.Context) error // waits until it is of use; nil: as soon as it serves
+	clock   string                          // the file with its clock's offset; empty: the machine's clock
 
 	changing sync.Mutex // held by Start, Stop and Kill
 	proc     atomic.Pointer[process]
 }
 
-// Name is the server's name: mysql, redis-1, zookeeper, nginx, replica-1.
+// Name is the server's name, such as redis-1.
 func (s *Server) Name() string { return s.name }
 
 // Addr is where it listens, as host:port.
@@ -142,6 +144,39 @@ func (s *Server) Kill() {
 	if p := s.running(); p != nil {
 		p.kill()
 	}
+}
+
+// Pause freezes the server and its children, and returns when they stand still: their
+// connections stay open, and nobody answers.
+func (s *Server) Pause() error {
+	p := s.running()
+	if p == nil {
+		return fmt.Errorf("rig: pause %s: it does not run", s.name)
+	}
+	if err := p.freeze(); err != nil {
+		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, p.thaw()))
+	}
+	return nil
+}
+
+// Resume lets a paused server go on. One that is not paused, or does not run, is fine.
+func (s *Server) Resume() error {
+	if p := s.running(); p != nil {
+		if err := p.thaw(); err != nil {
+			return fmt.Errorf("rig: resume %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// AwaitReady returns when a replica reaches all its backends, or with an error when it
+// does not within a minute. Replicas of a lab without some of these never do, and other
+// servers are ready when they have started: for them it returns at once.
+func (s *Server) AwaitReady(ctx context.Context) error {
+	if s.ready == nil {
+		return nil
+	}
+	return s.ready(ctx)
 }
 
 func (s *Server) running() *process {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,13 @@ dataDir=%s
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
+`
+
+// ensembleCfg are the lines that a member has in addition: in ticks, how long it may take
+// to find the leader and its data at first, and how far behind it may fall later. A leader
+// that hears from no majority for that long gives up, 3 s here.
+const ensembleCfg = `initLimit=10
+syncLimit=6
 `
 
 // ZooKeeper logs by log4j up to 3.7 and in Debian, by logback since 3.8. Without a
@@ -43,17 +51,52 @@ func javaOptions(dir string) []string {
 		// As with MySQL: a write is handed to the kernel, not synced to the disk.
 		"-Dzookeeper.forceSync=no",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
+		// Of an ensemble: how long, in ms, a server without a leader at most waits before it
+		// asks again. The default is a minute.
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 	}
 }
 
-func (r *Rig) addZookeeper(program zookeeperProgram) error {
-	s, dir, err := r.newServer("zookeeper", 0)
+// addZookeepers adds the one ZooKeeper, or the ensemble.
+func (r *Rig) addZookeepers(program zookeeperProgram) error {
+	if r.cfg.Ensemble <= 1 {
+		return r.addZookeeper(program, "zookeeper", 0, "")
+	}
+	members := ensembleCfg
+	for id := range r.cfg.Ensemble {
+		var peers [2]int
+		for i := range peers {
+			port, err := r.ports.take(0)
+			if err != nil {
+				return err
+			}
+			peers[i] = port
+		}
+		members += fmt.Sprintf("server.%d=%s:%d:%d\n", id+1, loopback, peers[0], peers[1])
+	}
+	for id := range r.cfg.Ensemble {
+		if err := r.addZookeeper(program, fmt.Sprintf("zookeeper-%d", id+1), id+1, members); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addZookeeper adds a server with more lines of configuration. Its id is its number in
+// the ensemble.
+func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, more string) error {
+	s, dir, err := r.newServer(name, 0)
 	if err != nil {
 		return err
 	}
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
 	_, port, _ := strings.Cut(s.addr, ":")
 	files := map[string]string{
-		"zoo.cfg":          fmt.Sprintf(zooCfg, port, filepath.Join(dir, "data")),
+		"zoo.cfg":          fmt.Sprintf(zooCfg, port, data) + more,
+		"data/myid":        strconv.Itoa(id), // read in an ensemble only
 		"log4j.properties": log4jProperties,
 		"logback.xml":      logbackXML,
 	}
@@ -66,7 +109,7 @@ func (r *Rig) addZookeeper(program zookeeperProgram) error {
 	// srvr is answered before the server takes sessions, but only then says its mode.
 	s.probe = func(ctx context.Context) error { return ask(ctx, s.addr, "srvr\n", "Mode:") }
 	r.backends = append(r.backends, s)
-	r.addrs.Zookeeper = []string{s.addr}
+	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)
 	return nil
 }
 

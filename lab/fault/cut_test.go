@@ -1,0 +1,103 @@
+package fault_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"oversell/lab/fault"
+)
+
+func TestCut(t *testing.T) {
+	l := line(t, "replica-1", "redis-1")
+	direct := client(t, server(t, "redis-1").Addr())
+	old := client(t, l.Addr())
+	if !answers(t, old) || !answers(t, direct) {
+		t.Fatal("no answer before the fault")
+	}
+	heal := inject(t, fault.Cut{Line: l})
+	young := client(t, l.Addr())
+	if !silent(t, old) || !silent(t, young) {
+		t.Error("the line is not cut, or says so")
+	}
+	if !answers(t, direct) || status(t, "replica-2", "/readyz") != 200 {
+		t.Error("others don't reach the backend any more")
+	}
+	if got := status(t, "replica-1", "/readyz"); got == 200 {
+		t.Error("the replica is ready without a backend")
+	}
+	must(t, direct.Del(t.Context(), "swallowed").Err())
+	ctx, cancel := context.WithTimeout(t.Context(), moment)
+	defer cancel()
+	if old.Set(ctx, "swallowed", 1, 0).Err() == nil {
+		t.Error("a write is acknowledged")
+	}
+	heal()
+	heal()
+	eventually(t, "no answer after the heal", func() bool { return answers(t, client(t, l.Addr())) })
+	if n := direct.Exists(t.Context(), "swallowed").Val(); n != 0 {
+		t.Error("what was swallowed has arrived")
+	}
+	eventually(t, "the replica does not get ready", func() bool { return status(t, "replica-1", "/readyz") == 200 })
+}
+
+// A client that hangs up on a cut line does not free its row: its end is swallowed too.
+func TestCutKeepsRowLocked(t *testing.T) {
+	l := line(t, "replica-1", "mysql")
+	direct, err := sql.Open("mysql", lab.Addresses().MySQL+"?innodb_lock_wait_timeout=1")
+	must(t, err)
+	defer direct.Close()
+	_, err = direct.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS held (id INT PRIMARY KEY)")
+	must(t, err)
+	_, err = direct.ExecContext(t.Context(), "REPLACE INTO held VALUES (1)")
+	must(t, err)
+	free := func() bool { // within a second
+		var id int
+		return direct.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id) == nil
+	}
+
+	over, err := sql.Open("mysql", fmt.Sprintf("root@tcp(%s)/oversell", l.Addr()))
+	must(t, err)
+	defer over.Close()
+	tx, err := over.BeginTx(t.Context(), nil)
+	must(t, err)
+	var id int
+	must(t, tx.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id))
+	heal := inject(t, fault.Cut{Line: l})
+	ctx, cancel := context.WithTimeout(t.Context(), moment)
+	defer cancel()
+	if tx.QueryRowContext(ctx, "SELECT 1").Scan(&id) == nil { // the driver hangs up
+		t.Error("an answer over the cut line")
+	}
+	if free() {
+		t.Error("the end of the connection arrived")
+	}
+	heal()
+	eventually(t, "the row is still locked after the heal", free)
+}
+
+func TestReset(t *testing.T) {
+	l := line(t, "replica-2", "redis-2")
+	old := client(t, l.Addr())
+	if !answers(t, old) {
+		t.Fatal("no answer before the fault")
+	}
+	heal := inject(t, fault.Reset{Line: l})
+	if answers(t, old) || silent(t, old) {
+		t.Error("an old connection does not end")
+	}
+	if young := client(t, l.Addr()); answers(t, young) || silent(t, young) {
+		t.Error("a new connection is not refused")
+	}
+	if !answers(t, client(t, server(t, "redis-2").Addr())) {
+		t.Error("the backend itself does not answer")
+	}
+	heal()
+	heal()
+	if !answers(t, client(t, l.Addr())) {
+		t.Error("no answer after the heal")
+	}
+}

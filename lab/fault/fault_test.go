@@ -1,0 +1,209 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/fault"
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// lab is one whole lab for all the tests: each injects its faults, and heals them.
+var lab *rig.Rig
+
+func TestMain(m *testing.M) {
+	rigtest.MainWith(m, config(), func(r *rig.Rig) { lab = r })
+}
+
+func config() rig.Config {
+	return rig.Config{
+		MySQL: true, Redis: 2, Zookeeper: true, Replicas: 2, Token: "t0ken",
+		Proxied: true, RedisReplica: true, Clocks: true,
+	}
+}
+
+// inject injects a fault with a context that ends at once: the fault stays. It returns the
+// heal, which is called at the end of the test as well.
+func inject(t *testing.T, f fault.Fault) (heal func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	healing, err := f.Inject(ctx)
+	cancel()
+	if err != nil {
+		t.Fatalf("%s of %s: %v", f.Name(), f.Who(), err)
+	}
+	heal = func() {
+		if err := healing(context.WithoutCancel(ctx)); err != nil {
+			t.Errorf("heal %s of %s: %v", f.Name(), f.Who(), err)
+		}
+	}
+	t.Cleanup(heal) // more than once does no harm
+	return heal
+}
+
+func server(t *testing.T, name string) *rig.Server {
+	t.Helper()
+	s, err := lab.Server(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func line(t *testing.T, from, to string) *rig.Line {
+	t.Helper()
+	l, err := lab.Line(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// client speaks to a Redis. It tries once, waits for an answer as long as it takes, and
+// has one connection.
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Addr: addr, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ContextTimeoutEnabled: true,
+		ReadTimeout: -1, WriteTimeout: -1,
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// moment is enough for an answer on loopback, and what a silence must exceed.
+const moment = 300 * time.Millisecond
+
+// silent is whether a ping is not answered, but not refused either.
+func silent(t *testing.T, c *redis.Client) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), moment)
+	defer cancel()
+	var timeout net.Error
+	return errors.As(c.Ping(ctx).Err(), &timeout) && timeout.Timeout()
+}
+
+func answers(t *testing.T, c *redis.Client) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return c.Ping(ctx).Err() == nil
+}
+
+// status is what a replica answers, 0 for nothing.
+func status(t *testing.T, replica, path string) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+server(t, replica).Addr()+path, nil)
+	must(t, err)
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+// eventually waits for a condition, generously.
+func eventually(t *testing.T, otherwise string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A heal that fails may be tried again, one that went well does nothing more.
+func TestHealAfterFailedHeal(t *testing.T) {
+	s := server(t, "redis-2")
+	healing, err := fault.Kill{Server: s}.Inject(t.Context())
+	must(t, err)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := healing(over); err == nil {
+		t.Fatal("a start without time went well")
+	}
+	must(t, healing(t.Context()))
+	pid := s.PID()
+	must(t, s.Stop(t.Context()))
+	must(t, healing(t.Context()))
+	if pid == 0 || s.PID() != 0 {
+		t.Errorf("healed with pid %d, then stopped, then pid %d", pid, s.PID())
+	}
+	must(t, s.Start(t.Context()))
+}
+
+func TestNamesTellWhatAndWho(t *testing.T) {
+	replica, redis1 := server(t, "replica-1"), server(t, "redis-1")
+	l := line(t, "replica-1", "redis-1")
+	for _, test := range []struct {
+		fault     fault.Fault
+		name, who string
+	}{
+		{fault.Stop{Server: replica}, "stop", "replica-1"},
+		{fault.Kill{Server: replica}, "kill", "replica-1"},
+		{fault.Restart{Server: replica}, "restart", "replica-1"},
+		{fault.Cut{Line: l}, "cut from redis-1", "replica-1"},
+		{fault.Reset{Line: l}, "reset from redis-1", "replica-1"},
+		{fault.LostReply{Line: l}, "lost reply of redis-1", "replica-1"},
+		{fault.ClockJump{Server: redis1, By: 2 * time.Minute}, "clock jumps by 2m0s", "redis-1"},
+		{fault.Failover{Rig: lab}, "failover", "redis-1"},
+	} {
+		if test.fault.Name() != test.name || test.fault.Who() != test.who {
+			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name(), test.fault.Who(), test.name, test.who)
+		}
+	}
+}
+
+// A lab whose faults nobody healed closes without waiting for those that can't answer.
+func TestCloseWithoutHeal(t *testing.T) {
+	r := rigtest.Start(t, config())
+	of := func(name string) *rig.Server {
+		s, err := r.Server(name)
+		must(t, err)
+		return s
+	}
+	cut, err := r.Line("replica-2", "mysql")
+	must(t, err)
+	for _, f := range []fault.Fault{
+		fault.Stop{Server: of("replica-1")},
+		fault.Stop{Server: of("zookeeper")},
+		fault.Kill{Server: of("redis-2")},
+		fault.Cut{Line: cut},
+	} {
+		_, err := f.Inject(t.Context())
+		must(t, err)
+	}
+	var pids []int
+	for _, s := range r.Servers() {
+		if pid := s.PID(); pid != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) != len(r.Servers())-1 {
+		t.Fatalf("pids %v of %d servers", pids, len(r.Servers()))
+	}
+	must(t, r.Close()) // a server that had to be killed is an error
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d is alive", pid)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package fault
+
+import (
+	"context"
+
+	"oversell/lab/rig"
+)
+
+// LostReply has one reply of a backend lost: the backend has done what it was asked, the
+// connection ends, and the replica can't know which. It strikes when the next reply comes
+// that contains Text, whose request was perhaps sent before; [LostReply.Inject] only arms
+// it. An empty Text stands for any reply, also to a heartbeat.
+type LostReply struct {
+	Line *rig.Line
+	Text string
+	Lost func() // told when the reply is lost; may be nil
+}
+
+// Name implements [Fault].
+func (r LostReply) Name() string { return "lost reply of " + r.Line.To() }
+
+// Who implements [Fault].
+func (r LostReply) Who() string { return r.Line.From() }
+
+// Inject implements [Fault].
+func (r LostReply) Inject(context.Context) (Heal, error) {
+	lost, err := r.Line.LoseReply(r.Text)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says all already
+	}
+	healed := make(chan struct{})
+	go func() {
+		select {
+		case <-lost:
+			if r.Lost != nil {
+				r.Lost()
+			}
+		case <-healed:
+		}
+	}()
+	return once(func(context.Context) error {
+		if err := r.Line.Restore(); err != nil {
+			return err //nolint:wrapcheck // says all already
+		}
+		close(healed)
+		return nil
+	}), nil
+}

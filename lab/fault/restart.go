@@ -1,0 +1,28 @@
+package fault
+
+import (
+	"context"
+
+	"oversell/lab/rig"
+)
+
+// Restart stops a server gracefully and starts it again at once, as an update does. There
+// is nothing left to heal but a start that failed.
+type Restart struct{ Server *rig.Server }
+
+// Name implements [Fault].
+func (Restart) Name() string { return "restart" }
+
+// Who implements [Fault].
+func (r Restart) Who() string { return r.Server.Name() }
+
+// Inject implements [Fault]. It returns when the server is of use again.
+func (r Restart) Inject(ctx context.Context) (Heal, error) {
+	if err := r.Server.Stop(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // says all already
+	}
+	if err := bringUp(ctx, r.Server); err != nil {
+		return nil, err
+	}
+	return once(func(ctx context.Context) error { return bringUp(ctx, r.Server) }), nil
+}

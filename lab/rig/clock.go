@@ -1,0 +1,70 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// fakeClock is the libraries that give a program another clock.
+type fakeClock struct {
+	faketime string // libfaketime
+	malloc   string // libtcmalloc_minimal
+}
+
+// findFakeClock looks where Debian's packages libfaketime and libtcmalloc-minimal4 are.
+func findFakeClock() (fakeClock, error) {
+	faketime, err1 := findLibrary("faketime/libfaketime.so.1")
+	malloc, err2 := findLibrary("libtcmalloc_minimal.so.4")
+	return fakeClock{faketime, malloc}, errors.Join(err1, err2)
+}
+
+func findLibrary(name string) (string, error) {
+	found, _ := filepath.Glob("/usr/lib/*/" + name)
+	if len(found) == 0 {
+		return "", fmt.Errorf("rig: %s: %w", filepath.Base(name), ErrMissing)
+	}
+	return found[0], nil
+}
+
+// env has a program read its clock's offset from file, at each look at the clock.
+func (c fakeClock) env(file string) []string {
+	return []string{
+		// Debian's Redis has jemalloc, which asks for the time while libfaketime is still
+		// looking for the real clock, and so needs memory from jemalloc: neither gets on.
+		// Another allocator before it ends that.
+		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
+		"FAKETIME_TIMESTAMP_FILE=" + file,
+		"FAKETIME_NO_CACHE=1",
+		// Only the time of day jumps, as on a machine whose clock somebody sets.
+		"FAKETIME_DONT_FAKE_MONOTONIC=1",
+	}
+}
+
+// SetClock sets the clock of a Redis of Config.Clocks: it is ahead of the machine's by
+// offset from now on, or behind if that is negative. A restart leaves it so.
+func (s *Server) SetClock(offset time.Duration) error {
+	if s.clock == "" {
+		return fmt.Errorf("rig: set the clock of %s: it has none of its own, see Config.Clocks", s.name)
+	}
+	// Renamed into place: the server may look at any moment.
+	next := s.clock + ".next"
+	err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", offset.Seconds()), 0o600)
+	if err == nil {
+		err = os.Rename(next, s.clock)
+	}
+	if err != nil {
+		return fmt.Errorf("rig: set the clock of %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// removeClockShare removes what libfaketime leaves of a process that is killed: memory
+// that it would have shared with its children.
+func removeClockShare(pid int) {
+	for _, name := range []string{"faketime_shm_", "sem.faketime_sem_"} {
+		_ = os.Remove(fmt.Sprintf("/dev/shm/%s%d", name, pid))
+	}
+}

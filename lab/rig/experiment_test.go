@@ -1,0 +1,262 @@
+package rig_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// experiments is the lab with all that experiments need, and replicas of this test binary.
+func experiments() rig.Config {
+	cfg := everything()
+	cfg.MySQL, cfg.Nginx, cfg.Replicas = false, false, 2
+	cfg.Ensemble, cfg.RedisReplica, cfg.Clocks, cfg.Proxied = 3, true, true, true
+	return cfg
+}
+
+func named(t *testing.T, r *rig.Rig, name string) *rig.Server {
+	t.Helper()
+	s, err := r.Server(name)
+	must(t, err)
+	return s
+}
+
+// The plain lab pays for nothing that only experiments need.
+func TestPlainLab(t *testing.T) {
+	cfg := everything()
+	cfg.MySQL, cfg.Replicas = false, 1
+	r := rigtest.Start(t, cfg)
+	var names []string
+	for _, s := range r.Servers() {
+		names = append(names, s.Name())
+	}
+	if want := []string{"redis-1", "redis-2", "zookeeper", "nginx", "replica-1"}; !slices.Equal(names, want) {
+		t.Errorf("servers %v, want %v", names, want)
+	}
+	if n := len(r.Lines()); n != 0 {
+		t.Errorf("%d lines", n)
+	}
+	if _, err := r.Line("replica-1", "redis-1"); err == nil || !strings.Contains(err.Error(), "without proxies") {
+		t.Errorf("a line: %v", err)
+	}
+	if err := named(t, r, "redis-1").SetClock(time.Minute); err == nil {
+		t.Error("a Redis with a clock of its own")
+	}
+	args := body(t, r.Addresses().Target+"/args")
+	for _, addr := range append(r.Addresses().Redis, r.Addresses().Zookeeper...) {
+		if !strings.Contains(args, addr) {
+			t.Errorf("the replica does not use %s: %s", addr, args)
+		}
+	}
+}
+
+// Each replica has its own line to each backend, and no other way; the lab's addresses
+// are the servers'.
+func TestProxied(t *testing.T) {
+	cfg := experiments()
+	cfg.Ensemble, cfg.Clocks = 0, false
+	r := rigtest.Start(t, cfg)
+	for i, replica := range r.Addresses().Replicas {
+		from := fmt.Sprintf("replica-%d", i+1)
+		args := body(t, replica+"/args")
+		for _, to := range []string{"redis-1", "redis-2", "zookeeper"} {
+			l, err := r.Line(from, to)
+			must(t, err)
+			if l.From() != from || l.To() != to || listens(l.Addr()) != nil {
+				t.Errorf("%s: from %s to %s on %s", l, l.From(), l.To(), l.Addr())
+			}
+			direct := named(t, r, to).Addr()
+			if !strings.Contains(args, l.Addr()) || strings.Contains(args, direct) {
+				t.Errorf("%s is to use %s, not %s: %s", from, l.Addr(), direct, args)
+			}
+		}
+		if _, err := r.Line(from, "redis-1-replica"); err == nil || !strings.Contains(err.Error(), from+" to redis-2") {
+			t.Errorf("a line to the replica of Redis: %v", err)
+		}
+	}
+	addrs := r.Addresses()
+	if want := "redis://" + named(t, r, "redis-1").Addr() + "/0"; len(addrs.Redis) != 2 || addrs.Redis[0] != want {
+		t.Errorf("the lab has %v, want two, the first %s", addrs.Redis, want)
+	}
+	must(t, r.Close())
+	for _, l := range r.Lines() {
+		if listens(l.Addr()) == nil {
+			t.Errorf("%s still listens", l)
+		}
+	}
+}
+
+// A line leads where it is told to, and back.
+func TestSetUpstream(t *testing.T) {
+	r := rigtest.Start(t, experiments())
+	l, err := r.Line("replica-1", "redis-1")
+	must(t, err)
+	port := func() (port string) {
+		withRedis(t, "redis://"+l.Addr(), func(c *redis.Client) (err error) {
+			got, err := c.ConfigGet(t.Context(), "port").Result()
+			port = got["port"]
+			return err
+		})
+		return port
+	}
+	for _, name := range []string{"redis-1", "redis-2", "redis-1"} {
+		s := named(t, r, name)
+		must(t, l.SetUpstream(s.Addr()))
+		if got := port(); !strings.HasSuffix(s.Addr(), ":"+got) {
+			t.Errorf("told to lead to %s, %s, it leads to port %s", name, s.Addr(), got)
+		}
+	}
+	must(t, l.Reset())
+	must(t, l.SetUpstream(named(t, r, "redis-2").Addr()))
+	if listens(l.Addr()) == nil {
+		t.Error("a line that was reset is open again")
+	}
+	must(t, l.Restore())
+	must(t, l.Restore())
+	if got := port(); !strings.HasSuffix(named(t, r, "redis-2").Addr(), ":"+got) {
+		t.Errorf("after the reset it leads to port %s", got)
+	}
+}
+
+// An ensemble serves without one of three, does not without two, and gets over both.
+func TestEnsemble(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{Zookeeper: true, Ensemble: 3})
+	addrs := r.Addresses().Zookeeper
+	if len(addrs) != 3 {
+		t.Fatalf("addresses %v", addrs)
+	}
+	zkWrite(t, addrs[:1])
+	eventually(t, "what the first took, the third has not", func() bool { return zkKept(t, addrs[2:]) })
+	one, three := named(t, r, "zookeeper-1"), named(t, r, "zookeeper-3")
+	three.Kill() // the leader, as the highest number is elected
+	eventually(t, "two of three don't serve", func() bool { return zkServes(t, addrs[:2]) })
+	one.Kill()
+	eventually(t, "one of three serves", func() bool { return !zkServes(t, addrs[1:2]) })
+	must(t, one.Start(t.Context()))
+	must(t, three.Start(t.Context()))
+	for i := range addrs {
+		eventually(t, addrs[i]+" has lost its data", func() bool { return zkKept(t, addrs[i:i+1]) })
+	}
+}
+
+// zkServes is whether one of the servers grants a session within a moment.
+func zkServes(t *testing.T, servers []string) bool {
+	t.Helper()
+	conn, events, err := zk.Connect(servers, 2*time.Second, zk.WithLogInfo(false), zk.WithLogger(silence{}))
+	must(t, err)
+	defer conn.Close()
+	for patience := time.After(time.Second); ; {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return true
+			}
+		case <-patience:
+			return false
+		}
+	}
+}
+
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}
+
+func TestPause(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{Redis: 1})
+	s := r.Servers()[0]
+	must(t, s.Pause())
+	must(t, s.Pause())
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
+	if err == nil && !strings.Contains(string(stat), ") T ") {
+		t.Errorf("it runs: %s", stat)
+	}
+	must(t, s.Resume())
+	must(t, s.Resume())
+	redisWrite(t, r.Addresses().Redis[0])
+	s.Kill()
+	must(t, s.Resume())
+	if err := s.Pause(); err == nil || !strings.Contains(err.Error(), "does not run") {
+		t.Errorf("pause of a dead server: %v", err)
+	}
+}
+
+// A program with faults in its lab is killed, or told to end. Nothing is left: no frozen
+// server, no file of the fake clocks.
+func TestNothingIsLeftOfExperiments(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			program, err := os.Executable()
+			must(t, err)
+			tmp := t.TempDir()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, "host", "experiments")
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+			cmd.Stderr = t.Output()
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+			var told hosted
+			must(t, json.NewDecoder(out).Decode(&told))
+			must(t, cmd.Process.Signal(signal))
+			if err := cmd.Wait(); signal == syscall.SIGINT && err != nil {
+				t.Errorf("the rig did not close well: %v", err) // as when it waits in vain
+			}
+			for _, pid := range told.PIDs {
+				eventually(t, fmt.Sprintf("process %d is alive", pid), func() bool { return !alive(pid) })
+				eventually(t, "a fake clock is left", func() bool {
+					left, err := filepath.Glob(fmt.Sprintf("/dev/shm/*faketime*_%d", pid))
+					return err == nil && len(left) == 0
+				})
+			}
+			eventually(t, "files are left", func() bool { return isEmpty(t, tmp) })
+		})
+	}
+}
+
+// harm does to a rig what nobody will heal.
+func harm(r *rig.Rig) error {
+	var errs []error
+	for _, name := range []string{"replica-1", "redis-2", "zookeeper-2"} {
+		s, err := r.Server(name)
+		if err == nil {
+			err = s.Pause()
+		}
+		errs = append(errs, err)
+	}
+	for _, to := range []string{"redis-1", "zookeeper-1"} {
+		l, err := r.Line("replica-2", to)
+		if err == nil {
+			err = l.Cut()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func TestConfigOfExperiments(t *testing.T) {
+	for want, cfg := range map[string]rig.Config{
+		"needs Config.Zookeeper": {Ensemble: 3},
+		"ensemble of 10":         {Zookeeper: true, Ensemble: 10},
+		"needs Redis":            {RedisReplica: true},
+	} {
+		if _, err := rig.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", cfg, err, want)
+		}
+	}
+}
