@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"oversell/lab/experiment"
+	"oversell/lab/report"
 	"oversell/lab/rig"
 )
 
@@ -21,6 +24,8 @@ type breakFlags struct {
 	plan  experiment.Plan
 	all   bool
 	quiet bool
+	keep  string
+	files [3]string // of --json, --markdown, --html
 }
 
 func breakCommand() *cobra.Command {
@@ -43,7 +48,7 @@ Exit status:
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced
   oversell break crash
-  oversell break --all --seeds 20`,
+  oversell break --all --seeds 20 --keep results/break --html matrix.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case flags.all && len(args) > 0:
@@ -61,6 +66,10 @@ Exit status:
 	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fence")
 	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws which replicas play which part, and in which order")
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
+	f.StringVar(&flags.keep, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
+	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
+	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as the README has it")
+	f.StringVar(&flags.files[2], "html", "", "write the matrix with a picture of each run to `FILE`, complete in itself")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
 	return cmd
 }
@@ -74,6 +83,17 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
+	for _, path := range f.files {
+		if path != "" {
+			if err := report.CheckWritable(path); err != nil {
+				return fmt.Errorf("break: %w", err)
+			}
+		}
+	}
+	kept, err := experiment.Keep(f.keep)
+	if err != nil {
+		return fmt.Errorf("break: %w", err)
+	}
 	cfg := experiment.Config(binary, classToken)
 	told := io.Discard
 	if !f.quiet {
@@ -84,31 +104,57 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return ended(ctx, fmt.Errorf("break: %w", err))
 	}
-	cells, err := f.experiment(ctx, lab, told)
+	versions := map[string]string{}
+	serverVersions(ctx, lab.Addresses(), versions)
+	err = f.experiment(ctx, lab, kept, told)
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
-	}
-	if len(cells) > 0 {
-		err = errors.Join(tellMatrix(out, cells), err)
 	}
 	if errors.Is(err, experiment.ErrPlan) {
 		err = &exit{2, err}
 	}
+	if len(kept.Cells()) > 0 {
+		err = errors.Join(f.tell(ctx, out, kept, versions), err)
+	}
 	return ended(ctx, err)
 }
 
-func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, told io.Writer) ([]experiment.Cell, error) {
+func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, kept *experiment.Evidence, told io.Writer) error {
 	class, err := experiment.Open(ctx, lab)
 	if err != nil {
-		return nil, fmt.Errorf("break: %w", err)
+		return fmt.Errorf("break: %w", err)
 	}
 	defer class.Close()
-	return experiment.Run(ctx, class, f.plan, breakProgress{told}) //nolint:wrapcheck // says all
+	return experiment.Run(ctx, class, f.plan, kept, &breakProgress{out: told, began: time.Now()}) //nolint:wrapcheck // says all
+}
+
+// tell prints the matrix and writes the files.
+func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.Evidence, versions map[string]string) error {
+	cells, err := kept.Recorded()
+	if err != nil {
+		return err //nolint:wrapcheck // says all
+	}
+	m := experiment.Summarise(cells)
+	machine := report.ThisMachine(ctx)
+	about := experiment.About{
+		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: listed(versions), Command: "oversell break --all",
+	}
+	writers := [3]func(io.Writer) error{
+		func(w io.Writer) error { return m.WriteJSON(w, about) },
+		func(w io.Writer) error { return m.WriteMarkdown(w, about) },
+		func(w io.Writer) error { return experiment.WritePage(w, m, cells, about) },
+	}
+	var failed error
+	for i, path := range f.files {
+		if path != "" {
+			failed = errors.Join(failed, report.WriteFile(path, writers[i]))
+		}
+	}
+	return errors.Join(tellMatrix(out, m, cells), failed)
 }
 
 // tellMatrix prints what was found, and makes the exit status of it.
-func tellMatrix(out io.Writer, cells []experiment.Cell) error {
-	m := experiment.Summarise(cells)
+func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) error {
 	m.Print(out)
 	if len(cells) == 1 {
 		_, _ = fmt.Fprintf(out, "\n%s\n", cells[0].Why)
@@ -126,19 +172,43 @@ func tellMatrix(out io.Writer, cells []experiment.Cell) error {
 	return nil
 }
 
-// breakProgress says on a terminal or in a file which experiment runs.
-type breakProgress struct{ out io.Writer }
-
-func (b breakProgress) Begin(e experiment.Experiment, subjects, nth, of int) {
-	_, _ = fmt.Fprintf(b.out, "%d/%d  %s: %s, on %d strategies ...", nth, of, e.Hazard, e.Title, subjects)
+// breakProgress says on a terminal or in a file which experiment runs, and how long
+// the rest may take.
+type breakProgress struct {
+	out   io.Writer
+	began time.Time
+	first int // the experiments before it were kept
+	nth   int
+	of    int
 }
 
-func (b breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, took time.Duration) {
+func (b *breakProgress) Begin(e experiment.Experiment, subjects, nth, of int) {
+	if b.nth == 0 {
+		b.first = nth
+	}
+	b.nth, b.of = nth, of
+	_, _ = fmt.Fprintf(b.out, "%d/%d  %s: %s, %d strategies ...", nth, of, e.Hazard, e.Title, subjects)
+}
+
+func (b *breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, took time.Duration) {
 	broke := 0
 	for _, c := range cells {
 		if c.Verdict.Broke() {
 			broke++
 		}
 	}
-	_, _ = fmt.Fprintf(b.out, " %d broke, %.0f s\n", broke, took.Seconds())
+	rest := time.Duration(0)
+	if done := b.nth - b.first + 1; done > 0 {
+		rest = time.Since(b.began) / time.Duration(done) * time.Duration(b.of-b.nth)
+	}
+	_, _ = fmt.Fprintf(b.out, " %d broke, %.0f s; about %v to go\n", broke, took.Seconds(), rest.Round(time.Second))
+}
+
+// listed is what the servers are, in one line.
+func listed(versions map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		parts = append(parts, name+" "+versions[name])
+	}
+	return strings.Join(parts, ", ")
 }

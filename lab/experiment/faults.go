@@ -25,6 +25,9 @@ func failover() Experiment {
 			return line.Cut() //nolint:wrapcheck // says all
 		},
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
+			// Where the stock itself is in Redis, somebody buys what the replica won't hear of.
+			f.send(ctx, third, patient(0))
+			f.wait(third)
 			return f.inject(ctx, fault.Failover{Rig: f.class.Rig})
 		},
 	}

@@ -29,36 +29,43 @@ type Watcher interface {
 	End(e Experiment, cells []Cell, took time.Duration)
 }
 
-// Run fills the cells of the plan. With an error come the cells that are done. After
-// each experiment, failed or not, the class is healthy again.
-func Run(ctx context.Context, c *Class, p Plan, w Watcher) ([]Cell, error) {
+// Run fills the cells of the plan that are not kept yet. After each experiment, failed
+// or not, the class is healthy again.
+func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := known(c.cards, p.Strategies); err != nil {
-		return nil, err
+		return err
 	}
-	var done []Cell
-	rounds := max(1, p.Seeds)
+	rounds, met := max(1, p.Seeds), false
 	for round := range rounds {
 		for i, e := range chosen {
+			seed := p.Seed + int64(round)
 			subjects := p.subjects(e, c.cards)
+			met = met || len(subjects) > 0
+			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return keep.has(e.Hazard, s, seed) })
 			if len(subjects) == 0 {
 				continue
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
-			cells, err := e.run(ctx, c, subjects, p.Seed+int64(round))
+			cells, err := e.run(ctx, c, subjects, seed)
 			if err := errors.Join(err, c.heal(context.WithoutCancel(ctx))); err != nil {
-				return done, fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
+				return fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
 			}
 			slices.SortStableFunc(cells, func(a, b Cell) int { return place(c.cards, a) - place(c.cards, b) })
-			done = append(done, cells...)
+			if err := keep.add(cells); err != nil {
+				return err
+			}
 			w.End(e, cells, time.Since(began))
 		}
 	}
-	return done, nil
+	if !met {
+		return fmt.Errorf("%w: this hazard can't strike what you named (with --fenced, it needs a fence)", ErrPlan)
+	}
+	return nil
 }
 
 // place is where a cell stands on the ladder, fenced after plain.

@@ -1,0 +1,186 @@
+package cli_test
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"oversell/lab/check"
+	"oversell/lab/rig/rigtest"
+	"oversell/lab/stepper"
+)
+
+// TestStepCommand walks none into the lost update as a class does, by keys from a pipe.
+// The lab is the command's own.
+func TestStepCommand(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "step", "none")
+	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	screens := strings.Split(string(out), "none: A and B buy one piece each of 10\n")
+	// The first, one for each of the eight keys that move somebody, and the new round's.
+	if len(screens)-1 != 1+8+1 {
+		t.Fatalf("%d screens, want 10:\n%s", len(screens)-1, out)
+	}
+	for i, want := range map[int]string{
+		3:  "> read        has read 10               > read        has read 10\n",
+		6:  "    is told: sold, 9 left\n\n  the row: 9\n",
+		9:  "  2 sold, 9 left of 10: an update was lost.\n",
+		10: "> has not asked yet                     > has not asked yet\n\n  the row: 10\n",
+	} {
+		if !strings.Contains(screens[i], want) {
+			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])
+		}
+	}
+	for _, want := range []string{"'x' is no key here", "A has its answer; r starts anew"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestStepBadCommandLine(t *testing.T) {
+	binary := rigtest.Build(t)
+	for _, args := range [][]string{{"step"}, {"step", "nonsense"}, {"step", "none", "mutex"}, {"step", "none", "--pace", "slow"}} {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "oversell: ") {
+			t.Errorf("%v: exit status %d, %s", args, status, out)
+		}
+	}
+}
+
+// TestStepSolution has the program search, and play what it found.
+func TestStepSolution(t *testing.T) {
+	for strategy, lost := range map[string]bool{"none": true, "mutex": true, "redis": false} {
+		lab := steps(t, strategy)
+		tried := 0
+		s, err := lab.Solve(t.Context(), func() { tried++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := s.Print(&text, strategy, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case s.Lost != lost || s.Tried != tried:
+			t.Errorf("%s: lost %v after %d schedules, %d told of", strategy, s.Lost, s.Tried, tried)
+		case lost && (s.Interruptions != 1 || !strings.HasSuffix(text.String(), "\n2 sold, 9 left of 10: an update was lost.\n")):
+			t.Errorf("%s: %d interruptions\n%s", strategy, s.Interruptions, text.String())
+		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "redis: none of ")):
+			t.Errorf("%s: %d schedules\n%s", strategy, s.Tried, text.String())
+		}
+	}
+}
+
+// TestStepWaitsForTheLock: with redis, B can't pass A, and goes on by itself when A has
+// given the lock back.
+func TestStepWaitsForTheLock(t *testing.T) {
+	round, err := steps(t, "redis").Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRound(t, round)
+	until(t, round, stepper.A, "granted")
+	until(t, round, stepper.B, "asked")
+	goOn(t, round, stepper.B)
+	if round.State(stepper.B) != stepper.Waiting || screen(t, round, "waits for the lock") == 0 {
+		t.Fatalf("B does not wait: %+v", round.Lines)
+	}
+	until(t, round, stepper.A, "written")
+	if round.State(stepper.B) != stepper.Waiting {
+		t.Fatalf("B does not wait any more while A has the lock: %+v", round.Lines)
+	}
+	until(t, round, stepper.A, "released")
+	eventually(t, "B has the lock", func() (bool, string) {
+		_, err := round.Look(t.Context())
+		return err == nil && round.State(stepper.B) == stepper.Stopped, ""
+	})
+	for !round.Over() {
+		goOn(t, round, stepper.A)
+		goOn(t, round, stepper.B)
+	}
+	if stock := round.Stock(); stock.Verdict != check.Holds || stock.Sold != 2 {
+		t.Errorf("%+v", stock)
+	}
+	if screen(t, round, "has read 9") != 1 || screen(t, round, "2 sold, 8 left of 10: no update was lost.") != 1 {
+		t.Errorf("the end is not told: %+v", round.Lines)
+	}
+}
+
+// TestStepCloseLetsGo: who leaves in the middle leaves nobody behind at a step.
+func TestStepCloseLetsGo(t *testing.T) {
+	lab := steps(t, "redis")
+	ctx, interrupt := context.WithCancel(t.Context())
+	round, err := lab.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, round, stepper.A, "granted")
+	until(t, round, stepper.B, "asked")
+	interrupt()
+	closeRound(t, round)
+	restock(t, 10)
+	if r := buy(t, "redis"); r.Outcome != "sold" {
+		t.Errorf("afterwards: %+v", r)
+	}
+	round, err = lab.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRound(t, round)
+	until(t, round, stepper.A, "asked")
+}
+
+func steps(t *testing.T, strategy string) *stepper.Lab {
+	t.Helper()
+	lab, err := stepper.Open(shop.Addresses(), strategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lab
+}
+
+func closeRound(t *testing.T, round *stepper.Round) {
+	t.Helper()
+	if err := round.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func goOn(t *testing.T, round *stepper.Round, who stepper.Who) {
+	t.Helper()
+	if err := round.Go(t.Context(), who); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until lets the client go on until it has come to the step.
+func until(t *testing.T, round *stepper.Round, who stepper.Who, step string) {
+	t.Helper()
+	for {
+		goOn(t, round, who)
+		for _, l := range round.Lines {
+			if l.Who == who && l.Step == step {
+				return
+			}
+		}
+		if round.State(who) == stepper.Ended {
+			t.Fatalf("%v ended, and never came to %s: %+v", who, step, round.Lines)
+		}
+	}
+}
+
+// screen counts how often the round's screen says it.
+func screen(t *testing.T, round *stepper.Round, what string) int {
+	t.Helper()
+	var text strings.Builder
+	if err := round.Draw(&text); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(text.String(), what)
+}

@@ -1,0 +1,75 @@
+package stepper
+
+import (
+	"strings"
+	"testing"
+
+	"oversell/lab/history"
+)
+
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	sold := history.Op{Outcome: history.OK, Qty: 1, Remaining: 9}
+	r := &Round{
+		lab: &Lab{Strategy: "redis"}, Row: 9,
+		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},
+		Lines: []Line{
+			{A, "granted", "has the lock, fence 1", 10},
+			{B, "asked", "wants the lock", 10},
+			{B, "", waits, 10},
+			{A, "", told(sold), 9},
+			{B, "compared", "has seen that the key is its own, deletes it next", 9},
+		},
+	}
+	const want = `redis: A and B buy one piece each of 10
+
+  A, on replica-1                         B, on replica-2
+  ----------------------------------      ----------------------------------
+    granted     has the lock, fence 1       asked       wants the lock
+    is told: sold, 9 left                   waits for the lock
+                                          > compared    has seen that the key is
+                                              its own, deletes it next
+
+  the row: 9
+`
+	if got := drawn(t, r); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.clients[B].state, r.clients[B].op = Ended, sold
+	if got := drawn(t, r); !strings.HasSuffix(got, "\n  the row: 9\n  2 sold, 9 left of 10: an update was lost.\n") {
+		t.Errorf("at the end:\n%s", got)
+	}
+}
+
+func drawn(t *testing.T, r *Round) string {
+	t.Helper()
+	var text strings.Builder
+	if err := r.Draw(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	sold := history.Op{Outcome: history.OK, Qty: 1}
+	refused := history.Op{Outcome: history.Refused, Qty: 1}
+	unknown := history.Op{Outcome: history.Unknown, Qty: 1}
+	for _, c := range []struct {
+		a, b history.Op
+		row  int
+		want string
+	}{
+		{sold, sold, 8, "2 sold, 8 left of 10: no update was lost."},
+		{sold, sold, 9, "2 sold, 9 left of 10: an update was lost."},
+		{sold, sold, 10, "2 sold, 10 left of 10: 2 updates were lost."},
+		{sold, refused, 9, "1 sold, 9 left of 10: no update was lost."},
+		{refused, refused, 9, "0 sold, 9 left of 10: pieces have left the row that nobody bought."},
+		{sold, unknown, 9, "1 sold, 9 left of 10: whether an update was lost, nobody can say."},
+	} {
+		r := &Round{Row: c.row, clients: [2]*client{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
+		if got := r.Sentence(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

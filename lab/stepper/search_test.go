@@ -1,0 +1,144 @@
+package stepper
+
+import (
+	"slices"
+	"testing"
+)
+
+// model is a strategy of two steps, read and write, with or without a lock around them,
+// and without a server: what the search makes of it is known beforehand.
+type model struct {
+	locked  bool
+	row     int
+	holder  int // Who, or -1
+	read    [2]int
+	done    [2]int // steps
+	waiting [2]bool
+}
+
+const lastStep = 5 // ask, acquire, read, write, release
+
+func (m *model) free(who Who) bool { return m.done[who] < lastStep && !m.waiting[who] }
+
+func (m *model) goOn(who Who) {
+	m.waiting[who] = false
+	switch m.done[who] {
+	case 1:
+		if m.locked && m.holder == int(who.other()) {
+			m.waiting[who] = true
+			return
+		}
+		m.holder = int(who)
+	case 2:
+		m.read[who] = m.row
+	case 3:
+		m.row = m.read[who] - 1
+	case 4:
+		m.holder = -1
+		m.waiting[who.other()] = false
+	}
+	m.done[who]++
+}
+
+// play has the loop of Lab.play, on the model.
+func (m model) play(first schedule) (played, error) {
+	var p played
+	m.row, m.holder = Pieces, -1
+	turn := A
+	for m.done[A] < lastStep || m.done[B] < lastStep {
+		if n := len(p.moves); n < len(first) {
+			turn = first[n]
+		}
+		turn = next(turn, m.free(A), m.free(B), m.done[turn] == lastStep)
+		p.moves = append(p.moves, move{turn, m.free(turn.other())})
+		m.goOn(turn)
+	}
+	p.lost = m.row != Pieces-2
+	return p, nil
+}
+
+func TestSearchFindsTheFewestInterruptions(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	s, err := search(model{}.play, func() { calls++ })
+	if err != nil || !s.Lost || s.Interruptions != 1 {
+		t.Errorf("no lock: %+v, %v; one interruption is enough", s, err)
+	}
+	// One without, then after A's first step, its second and its third, the read.
+	if s.Tried != 4 || calls != 4 {
+		t.Errorf("no lock: %d schedules tried, %d told; want 4", s.Tried, calls)
+	}
+}
+
+func TestSearchEndsWithoutALoss(t *testing.T) {
+	t.Parallel()
+	s, err := search(model{locked: true}.play, func() {})
+	if err != nil || s.Lost || s.Interruptions != maxInterruptions || s.Tried < 5 {
+		t.Errorf("with a lock: %+v, %v", s, err)
+	}
+}
+
+// A race that needs two interruptions is found when all with one have been tried, and
+// no schedule is tried twice.
+func TestSearchIsInBreadth(t *testing.T) {
+	t.Parallel()
+	var tried []schedule
+	s, err := search(func(first schedule) (played, error) {
+		p, err := model{locked: true}.play(first)
+		var all schedule
+		changes := 0
+		for i, m := range p.moves {
+			all = append(all, m.who)
+			if i > 0 && m.who != p.moves[i-1].who && p.moves[i].free {
+				changes++
+			}
+		}
+		for _, earlier := range tried {
+			if slices.Equal(earlier, all) {
+				t.Errorf("%v was tried twice", all)
+			}
+		}
+		tried = append(tried, all)
+		p.lost = changes >= 2
+		return p, err
+	}, func() {})
+	if err != nil || !s.Lost || s.Interruptions != 2 {
+		t.Errorf("%+v, %v; want it found with two interruptions", s, err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	moves := []move{{A, true}, {A, true}, {A, false}, {B, false}, {B, true}, {B, false}}
+	for _, c := range []struct {
+		from int
+		want []schedule
+	}{
+		{0, []schedule{{A, B}, {A, A, A, B, A}}}, // never the first move, nor where the other can't
+		{2, []schedule{{A, A, A, B, A}}},
+		{5, nil},
+	} {
+		if got := interrupted(moves, c.from); !slices.EqualFunc(got, c.want, slices.Equal[schedule]) {
+			t.Errorf("from %d: %v, want %v", c.from, got, c.want)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		turn                Who
+		freeA, freeB, ended bool
+		want                Who
+	}{
+		{A, true, true, false, A},
+		{B, true, true, false, B},
+		{A, false, true, false, B},  // A waits, or has ended
+		{A, false, false, false, A}, // both wait: A is waited for
+		{A, false, false, true, B},  // A has ended, B waits
+	} {
+		if got := next(c.turn, c.freeA, c.freeB, c.ended); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

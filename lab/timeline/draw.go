@@ -1,0 +1,350 @@
+package timeline
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed timeline.svg.tmpl timeline.css
+var files embed.FS
+
+// Pictures are drawn in per cent of the width and in pixels of height, so that bars grow
+// with the window while the letters keep their size. In the narrowest picture, which
+// timeline.css sets, there is just room for the words.
+const (
+	narrowest = 760.0
+	before    = 12.0 // per cent, for the lane's and the rows' names
+	plot      = 69.0 // per cent, for the time; the rest is for the answers
+	letter    = 100 * 6.6 / narrowest
+)
+
+// Heights in pixels.
+const (
+	lineHeight  = 22 // a lane's name, a fault's name
+	rowHeight   = 44 // words, bar, gap
+	laneGap     = 12
+	axisHeight  = 26
+	salesHeight = 84
+	legend      = 30
+)
+
+// drawing is what the template shows. All x and widths are per cent.
+type drawing struct {
+	ID, Title, Desc string
+	Style           template.CSS // of a picture that stands alone
+	Height          int
+	Lanes           []lane
+	Ticks           []tick
+	AxisY           int
+	Sales           *sales
+	LegendY         int
+	Ragged, Both    bool // whether the legend must explain them
+	Left            string
+}
+
+// lane is a replica, or another server that something happened to.
+type lane struct {
+	Name   string
+	Y      int
+	Height int
+	Faults []fault
+	Rows   []row
+}
+
+type fault struct {
+	Name  string
+	X, W  string
+	End   string // its right edge
+	TextY int
+}
+
+// row is a request.
+type row struct {
+	Name, Answer string
+	Y            int
+	X, End       string // where it begins and ends
+	AnswerX      string
+	Answered     string // where its answer came; empty without
+	Outcome      string // ok, refused, unknown
+	Waits, Holds []box
+	Both         []box
+	Marks        []mark
+	Labels       []label
+}
+
+type box struct {
+	X, W, End string
+	Ragged    bool
+	Acted     bool
+	Thin      bool // too thin to be seen
+}
+
+// mark is a step on the bar.
+type mark struct{ X, Kind string }
+
+// label is one or more steps in words: as many as come too close for a label each.
+type label struct {
+	X     string
+	Words []word
+	at    float64
+}
+
+type word struct {
+	Text  string
+	Alarm bool
+}
+
+type tick struct{ X, Text string }
+
+// sales is the line of what was sold so far.
+type sales struct {
+	Y      int
+	Base   int
+	Levels []level
+	Total  string
+}
+
+// level goes on from the answer of one sale to that of the next one.
+type level struct {
+	X, End string
+	Y      int // of the level
+	From   int // of the one before
+	Pieces string
+}
+
+func (d drawing) write(w io.Writer) error {
+	t, err := template.ParseFS(files, "timeline.svg.tmpl")
+	if err != nil {
+		return fmt.Errorf("draw the timeline: %w", err)
+	}
+	if err := t.Execute(w, d); err != nil {
+		return fmt.Errorf("draw the timeline: %w", err)
+	}
+	return nil
+}
+
+// Style is the style sheet of the pictures, for the head of a page.
+func Style() template.CSS {
+	css, err := files.ReadFile("timeline.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return template.CSS(css) //nolint:gosec // our own
+}
+
+func (t Timeline) draw(id string) drawing {
+	d := drawing{ID: id, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks()}
+	y := 4
+	for _, name := range t.laneNames() {
+		l := t.lane(name, y)
+		y += l.Height + laneGap
+		d.Lanes = append(d.Lanes, l)
+	}
+	d.AxisY = y
+	y += axisHeight
+	if len(t.sales) > 0 {
+		d.Sales = t.drawSales(y)
+		y += salesHeight
+	}
+	d.LegendY = y
+	d.Height = y + legend
+	d.Both = len(t.overlaps) > 0
+	for _, task := range t.tasks {
+		d.Ragged = d.Ragged || slices.ContainsFunc(slices.Concat(task.waits, task.holds), func(s stretch) bool { return s.ragged })
+	}
+	return d
+}
+
+// x is a moment's place, in per cent of the width.
+func (t Timeline) x(at time.Duration) float64 {
+	return before + plot*float64(at-t.from)/float64(t.to-t.from)
+}
+
+func percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + "%" }
+
+func (t Timeline) at(at time.Duration) string { return percent(t.x(at)) }
+
+// laneNames are the servers: those with requests first.
+func (t Timeline) laneNames() []string {
+	var busy, others []string
+	for _, task := range t.tasks {
+		if !slices.Contains(busy, task.replica) {
+			busy = append(busy, task.replica)
+		}
+	}
+	for _, s := range t.spans {
+		if !slices.Contains(busy, s.Who) && !slices.Contains(others, s.Who) {
+			others = append(others, s.Who)
+		}
+	}
+	slices.SortFunc(busy, byNumber)
+	slices.SortFunc(others, byNumber)
+	return append(busy, others...)
+}
+
+// byNumber puts replica-2 before replica-10, and what no replica answered last.
+func byNumber(a, b string) int {
+	if a == "" || b == "" {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func (t Timeline) lane(name string, y int) lane {
+	l := lane{Name: cmp.Or(name, "no replica"), Y: y}
+	for _, s := range t.spans {
+		if s.Who == name {
+			l.Faults = append(l.Faults, fault{
+				Name: s.What, X: t.at(s.From), End: t.at(s.To), W: percent(t.x(s.To) - t.x(s.From)), TextY: 15 + lineHeight*len(l.Faults),
+			})
+		}
+	}
+	l.Height = lineHeight * max(1, len(l.Faults))
+	for _, task := range t.tasks {
+		if task.replica == name {
+			l.Rows = append(l.Rows, t.row(task, l.Height))
+			l.Height += rowHeight
+		}
+	}
+	return l
+}
+
+func (t Timeline) row(task *task, y int) row {
+	r := row{Name: task.name, Y: y, Answer: task.answer(), X: t.at(task.began()), End: t.at(task.ended()), AnswerX: t.at(task.ended())}
+	if task.op != nil {
+		r.X = t.at(min(task.op.Call, task.began()))
+		r.Answered, r.Outcome = t.at(task.op.Return), task.op.Outcome.String()
+	}
+	for _, s := range task.waits {
+		r.Waits = append(r.Waits, t.box(s))
+	}
+	for _, s := range task.holds {
+		r.Holds = append(r.Holds, t.box(s))
+	}
+	for _, o := range t.overlaps {
+		if o.first == task || o.second == task {
+			b := t.box(stretch{from: o.from, to: o.to})
+			b.Acted, b.Thin = o.acted, t.x(o.to)-t.x(o.from) < 1
+			r.Both = append(r.Both, b)
+		}
+	}
+	for _, e := range task.events {
+		switch e.Step {
+		case "asked", "granted", "released": // are the bars' ends
+		case "read", "writing", "written":
+			r.Marks = append(r.Marks, mark{t.at(e.At), e.Step})
+		default:
+			r.Marks = append(r.Marks, mark{t.at(e.At), "own"})
+		}
+	}
+	r.Labels = t.labels(task)
+	return r
+}
+
+func (t Timeline) box(s stretch) box {
+	return box{X: t.at(s.from), W: percent(t.x(s.to) - t.x(s.from)), End: t.at(s.to), Ragged: s.ragged}
+}
+
+// saying is a word and its moment.
+type saying struct {
+	at time.Duration
+	word
+}
+
+// labels puts the steps into words above the bar. Those that would stand in each other's
+// way share a label, which begins at the first of them.
+func (t Timeline) labels(task *task) []label {
+	var labels []label
+	room := 0.0 // where the next one may begin
+	for _, s := range t.sayings(task) {
+		x := t.x(s.at)
+		if n := len(labels); n > 0 && x < room {
+			labels[n-1].Words = append(labels[n-1].Words, s.word)
+		} else {
+			labels = append(labels, label{Words: []word{s.word}, at: x})
+			room = x
+		}
+		room += float64(len([]rune(s.Text))+3) * letter
+	}
+	for i := range labels {
+		// The last one must not leave the picture.
+		wide := float64(len([]rune(labels[i].text()))) * letter
+		labels[i].X = percent(max(0, min(labels[i].at, 100-wide)))
+	}
+	return labels
+}
+
+func (l label) text() string {
+	words := make([]string, len(l.Words))
+	for i, w := range l.Words {
+		words[i] = w.Text
+	}
+	return strings.Join(words, " · ")
+}
+
+// sayings are the steps that are no bar's end, new fences, and who else held the lock.
+func (t Timeline) sayings(task *task) []saying {
+	var all []saying
+	fence := int64(0)
+	for _, e := range task.events {
+		if f := fenceOf(e); f > 0 && f != fence {
+			fence = f
+			all = append(all, saying{e.At, word{Text: "fence " + strconv.FormatInt(f, 10)}})
+		}
+		if e.Step != "asked" && e.Step != "granted" && e.Step != "released" {
+			all = append(all, saying{e.At, word{Text: e.Step}})
+		}
+	}
+	for _, o := range t.overlaps {
+		switch task {
+		case o.first:
+			all = append(all, saying{o.from, word{"beside " + o.second.name, true}})
+		case o.second:
+			all = append(all, saying{o.from, word{"beside " + o.first.name, true}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b saying) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// ticks are at most eight, at round times.
+func (t Timeline) ticks() []tick {
+	total := t.to - t.from
+	step := time.Microsecond
+	for i := 0; total/step > 8; i++ {
+		step *= []time.Duration{2, 5, 2}[i%3]
+		if i%3 == 1 { // 2, 5, 10
+			step /= 2
+		}
+	}
+	var ticks []tick
+	for at := time.Duration(0); at <= total; at += step {
+		ticks = append(ticks, tick{t.at(t.from + at), at.String()})
+	}
+	return ticks
+}
+
+func (t Timeline) drawSales(y int) *sales {
+	const height = 44
+	s := &sales{Y: y, Base: 22 + height}
+	total := t.sales[len(t.sales)-1].pieces
+	s.Total = fmt.Sprintf("%d sold", total)
+	at := func(pieces int) int { return s.Base - height*pieces/total }
+	pieces := 0
+	for i, sale := range t.sales {
+		end := t.to
+		if i+1 < len(t.sales) {
+			end = t.sales[i+1].at
+		}
+		s.Levels = append(s.Levels, level{X: t.at(sale.at), End: t.at(end), Y: at(sale.pieces), From: at(pieces)})
+		pieces = sale.pieces
+	}
+	return s
+}

@@ -1,0 +1,200 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/lab/history"
+)
+
+// task is one request: what its client knows of it, what its replica told, or both.
+type task struct {
+	name    string
+	owner   string // empty where no step was seen
+	replica string
+	events  []history.Event
+	op      *history.Op
+	waits   []stretch
+	holds   []stretch
+}
+
+// stretch is a time with an end that was seen, or not.
+type stretch struct {
+	from, to time.Duration
+	ragged   bool // nobody told of the end
+}
+
+// began is the first step, or the call where there is none.
+func (t *task) began() time.Duration {
+	if len(t.events) > 0 {
+		return t.events[0].At
+	}
+	return t.op.Call
+}
+
+// ended is the last that was seen of it.
+func (t *task) ended() time.Duration {
+	var last time.Duration
+	if n := len(t.events); n > 0 {
+		last = t.events[n-1].At
+	}
+	if t.op != nil {
+		last = max(last, t.op.Return)
+	}
+	for _, s := range slices.Concat(t.waits, t.holds) {
+		last = max(last, s.to)
+	}
+	return last
+}
+
+// tasksOf finds all requests of a recording, in the order of their first steps.
+func tasksOf(rec history.Recording, end time.Duration) []*task {
+	var tasks []*task
+	byOwner := map[[2]string]*task{}
+	for _, e := range rec.Events {
+		id := [2]string{e.Owner, e.Replica}
+		t := byOwner[id]
+		if t == nil {
+			t = &task{owner: e.Owner, replica: e.Replica}
+			byOwner[id] = t
+			tasks = append(tasks, t)
+		}
+		t.events = append(t.events, e)
+	}
+	tasks = append(tasks, pair(tasks, rec.Ops)...)
+	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(a.began(), b.began()) })
+	for i, t := range tasks {
+		t.name = letters(i)
+		t.live(func(since time.Duration) time.Duration { return silenced(rec.Spans, t.replica, since, end) })
+	}
+	return tasks
+}
+
+// sameMoment is how far the clocks of a replica and of the lab may be apart.
+const sameMoment = 5 * time.Millisecond
+
+// pair gives each task the request behind it. A request bears no owner's name: it is the
+// one to the same replica that was open at the first step, and sent closest to it. The
+// requests that took no step are tasks of their own.
+func pair(tasks []*task, ops []history.Op) (stepless []*task) {
+	taken := make([]bool, len(ops))
+	for _, t := range tasks {
+		best := -1
+		for i := range ops {
+			if taken[i] || !t.mayBe(ops[i]) {
+				continue
+			}
+			if best < 0 || (t.began()-ops[i].Call).Abs() < (t.began()-ops[best].Call).Abs() {
+				best = i
+			}
+		}
+		if best >= 0 {
+			t.op, taken[best] = &ops[best], true
+		}
+	}
+	for i := range ops {
+		if !taken[i] {
+			stepless = append(stepless, &task{replica: ops[i].Replica, op: &ops[i]})
+		}
+	}
+	return stepless
+}
+
+func (t *task) mayBe(op history.Op) bool {
+	if op.Replica != t.replica || op.Call > t.began()+sameMoment || op.Return < t.began() {
+		return false
+	}
+	// Only one whose client went away may take steps after its end.
+	last := t.events[len(t.events)-1].At
+	return op.Outcome == history.Unknown || op.Return >= last-sameMoment
+}
+
+// live finds the waits and holds. Nested grants of one owner are one hold.
+func (t *task) live(silenced func(since time.Duration) time.Duration) {
+	waiting, held := -1, 0
+	for _, e := range t.events {
+		switch e.Step {
+		case "asked":
+			waiting = len(t.waits)
+			t.waits = append(t.waits, stretch{from: e.At, ragged: true})
+		case "read", "writing", "written":
+			if waiting >= 0 { // it works without a lock: there was nothing to wait for
+				t.waits, waiting = t.waits[:waiting], -1
+			}
+		case "granted":
+			if waiting >= 0 {
+				t.waits[waiting].to, t.waits[waiting].ragged = e.At, false
+				waiting = -1
+			}
+			if held++; held == 1 {
+				t.holds = append(t.holds, stretch{from: e.At, ragged: true})
+			}
+		case "released":
+			if held == 0 {
+				continue
+			}
+			if held--; held == 0 {
+				t.holds[len(t.holds)-1].to, t.holds[len(t.holds)-1].ragged = e.At, false
+			}
+		}
+	}
+	if waiting >= 0 {
+		t.giveUp(&t.waits[waiting], silenced)
+	}
+	if held > 0 {
+		last := &t.holds[len(t.holds)-1]
+		last.to = silenced(last.from)
+	}
+}
+
+// giveUp ends a wait that no grant ended: with the answer, if there was one.
+func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Duration) {
+	wait.to = silenced(wait.from)
+	if t.op != nil && t.op.Return <= wait.to {
+		wait.to, wait.ragged = t.op.Return, false
+	}
+}
+
+// silenced is when the replica was killed, or the recording's end.
+func silenced(spans []history.Span, replica string, since, end time.Duration) time.Duration {
+	for _, s := range spans {
+		if s.Who == replica && strings.HasPrefix(s.What, "killed") && s.From >= since {
+			end = min(end, s.From)
+		}
+	}
+	return end
+}
+
+// mostTelling leaves out those that only waited, as far as there is no room for them.
+func mostTelling(tasks []*task) []*task {
+	if len(tasks) <= mostTasks {
+		return tasks
+	}
+	chosen := slices.Clone(tasks)
+	slices.SortStableFunc(chosen, func(a, b *task) int { return cmp.Compare(min(1, len(b.holds)), min(1, len(a.holds))) })
+	chosen = chosen[:mostTasks]
+	slices.SortStableFunc(chosen, func(a, b *task) int { return cmp.Compare(a.began(), b.began()) })
+	return chosen
+}
+
+// letters counts A, B, ... Z, AA, AB, as spreadsheets do.
+func letters(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return letters(i/26-1) + letters(i%26)
+}
+
+func salesOf(ops []history.Op) []sale {
+	sold := slices.DeleteFunc(slices.Clone(ops), func(op history.Op) bool { return op.Outcome != history.OK || op.Qty == 0 })
+	slices.SortStableFunc(sold, func(a, b history.Op) int { return cmp.Compare(a.Return, b.Return) })
+	sales := make([]sale, len(sold))
+	pieces := 0
+	for i := range sold {
+		pieces += sold[i].Qty
+		sales[i] = sale{sold[i].Return, pieces}
+	}
+	return sales
+}

@@ -1,0 +1,260 @@
+package timeline_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/timeline"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const ms = time.Millisecond
+
+// told makes events of lines like "3 replica-1 o1 granted" or "3 replica-1 o1 granted 7":
+// milliseconds, replica, owner, step, and a fence.
+func told(t *testing.T, lines ...string) history.Recording {
+	t.Helper()
+	var rec history.Recording
+	for _, l := range lines {
+		e := history.Event{Strategy: "redis", Key: "stock:1"}
+		var at int
+		n, err := fmt.Sscan(l, &at, &e.Replica, &e.Owner, &e.Step, &e.Fence)
+		if n < 4 {
+			t.Fatalf("%q: %v", l, err)
+		}
+		e.At = time.Duration(at) * ms
+		rec.Events = append(rec.Events, e)
+	}
+	return rec
+}
+
+func sold(replica string, from, to, remaining int) history.Op {
+	return history.Op{
+		Strategy: "redis", Qty: 1, Replica: replica, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms,
+		Outcome: history.OK, Reason: history.Sold, Status: 200, Remaining: remaining, HasRemaining: true,
+	}
+}
+
+func failed(replica string, from, to int, outcome history.Outcome, reason string) history.Op {
+	return history.Op{
+		Strategy: "redis", Qty: 1, Replica: replica, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms,
+		Outcome: outcome, Reason: reason,
+	}
+}
+
+// paused: the holder sleeps past its lease, and writes after its rival.
+func paused(t *testing.T) history.Recording {
+	rec := told(t,
+		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
+		"1100 replica-2 o2 asked", "4010 replica-2 o2 granted 8", "4020 replica-2 o2 read 8", "4030 replica-2 o2 writing 8",
+		"5500 replica-1 o1 written 7", "5510 replica-1 o1 released 7",
+		"5800 replica-2 o2 written 8", "5900 replica-2 o2 released 8",
+	)
+	rec.Ops = []history.Op{sold("replica-1", 1000, 5520, 9), sold("replica-2", 1090, 5910, 9)}
+	rec.Spans = []history.Span{{What: "pause", Who: "replica-1", From: 1050 * ms, To: 5490 * ms}}
+	return rec
+}
+
+// killed: nobody ever gets what the dead holder had.
+func killed(t *testing.T) history.Recording {
+	rec := told(t,
+		"0 replica-1 o1 asked", "2 replica-1 o1 granted", "310 replica-2 o2 asked", "311 replica-2 o2 after-setnx",
+	)
+	rec.Ops = []history.Op{
+		failed("replica-1", 0, 301, history.Unknown, history.Broken),
+		failed("replica-2", 305, 8310, history.Refused, history.NotAcquired),
+		failed("", 400, 410, history.Refused, history.Unreachable),
+	}
+	rec.Spans = []history.Span{{What: "killed", Who: "replica-1", From: 300 * ms, To: 9200 * ms}, {What: "slow <disk> & \"more\"", Who: "mysql", From: 500 * ms, To: 900 * ms}}
+	return rec
+}
+
+// stepless: a strategy that is one statement takes no steps.
+func stepless() history.Recording {
+	return history.Recording{Ops: []history.Op{
+		sold("replica-1", 0, 30, 9), sold("replica-2", 10, 50, 8), failed("replica-3", 20, 60, history.Refused, history.SoldOut),
+	}}
+}
+
+func TestGolden(t *testing.T) {
+	for name, rec := range map[string]history.Recording{
+		"overlap.svg": paused(t), "killed.svg": killed(t), "stepless.svg": stepless(), "nothing.svg": {},
+	} {
+		var out bytes.Buffer
+		if err := timeline.SVG(rec, &out); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.Bytes())
+		wellFormed(t, name, out.Bytes())
+		for _, bad := range []string{"NaN", "Inf", "ZgotmplZ", "%!", "%%"} {
+			if strings.Contains(out.String(), bad) {
+				t.Errorf("%s: contains %s", name, bad)
+			}
+		}
+	}
+}
+
+// golden compares with the file in testdata. After a wanted change:
+// go test ./lab/timeline -update, and look at the pictures.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotLines, wantLines := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			t.Fatalf("%s differs in line %d\n got: %s\nwant: %s", path, i+1, gotLines[i], wantLines[i])
+		}
+	}
+	if len(gotLines) != len(wantLines) {
+		t.Fatalf("%s has %d lines, got %d", path, len(wantLines), len(gotLines))
+	}
+}
+
+func wellFormed(t *testing.T, name string, svg []byte) {
+	t.Helper()
+	for in := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := in.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%s is no XML: %v", name, err)
+		}
+	}
+}
+
+func inline(t *testing.T, rec history.Recording) string {
+	t.Helper()
+	svg, err := timeline.Of(rec).Inline("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(svg)
+}
+
+func TestOverlapIsMarkedOnBothBars(t *testing.T) {
+	svg := inline(t, paused(t))
+	for _, want := range []string{
+		`<tspan class="alarm">beside A</tspan>`, `<tspan class="alarm">beside B</tspan>`,
+		"A and B both held the lock, and A went on to write", ">fence 7 · ", ">two hold it<",
+	} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if n := strings.Count(svg, `class="both acted"`); n != 3 { // one on each bar, one in the legend
+		t.Errorf("%d hatched boxes, want 3", n)
+	}
+}
+
+func TestNoOverlapNoAlarm(t *testing.T) {
+	rec := told(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, `fill="url(#x-both)"`) || strings.Contains(svg, "beside") {
+		t.Error("an overlap where there is none")
+	}
+}
+
+// A release is told a moment after it was done: the next one may have the lock by then.
+func TestLateNewsIsNoOverlap(t *testing.T) {
+	rec := told(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, "beside") {
+		t.Error("a millisecond of late news is drawn as an overlap")
+	}
+}
+
+func TestWithoutALockNobodyWaits(t *testing.T) {
+	rec := told(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
+	if n := strings.Count(inline(t, rec), `class="wait"`); n != 1 { // the legend's
+		t.Errorf("%d waits", n)
+	}
+}
+
+func TestHarmlessOverlapIsToldApart(t *testing.T) {
+	rec := told(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
+	svg := inline(t, rec)
+	if !strings.Contains(svg, "but A wrote no more") || strings.Count(svg, "both acted") != 1 { // the legend's
+		t.Error("an overlap without a write is not told apart")
+	}
+}
+
+func TestRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		rec  history.Recording
+		want []string // name, replica, fence, answer
+	}{
+		{"overlap", paused(t), []string{"A replica-1 7 ✓ sold, 9 left", "B replica-2 8 ✓ sold, 9 left"}},
+		{"killed", killed(t), []string{"A replica-1  ? connection broken", "B replica-2  ✗ not acquired", "C   ✗ unreachable"}},
+		{"stepless", stepless(), []string{"A replica-1  ✓ sold, 9 left", "B replica-2  ✓ sold, 8 left", "C replica-3  ✗ sold out"}},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, row := range timeline.Of(tt.rec).Requests().Rows {
+			got = append(got, strings.Join([]string{row[0], row[1], row[4], row[6]}, " "))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Two requests on one replica: each answer goes to the one that got it.
+func TestAnswersGoToTheirRequests(t *testing.T) {
+	rec := told(t,
+		"2 replica-1 slow asked", "3 replica-1 slow granted", "52 replica-1 fast asked",
+		"800 replica-1 slow released",
+	)
+	rec.Ops = []history.Op{sold("replica-1", 0, 810, 9), failed("replica-1", 50, 300, history.Refused, history.NotAcquired)}
+	rows := timeline.Of(rec).Requests().Rows
+	if len(rows) != 2 || rows[0][6] != "✓ sold, 9 left" || rows[1][6] != "✗ not acquired" {
+		t.Errorf("%q", rows)
+	}
+}
+
+func TestMoments(t *testing.T) {
+	var got []string
+	for _, row := range timeline.Of(killed(t)).Moments().Rows {
+		got = append(got, strings.Join(row, " | "))
+	}
+	want := []string{
+		"killed | replica-1 | 0.300 | 9.200", `slow <disk> & "more" | mysql | 0.500 | 0.900`, "A was not seen to release | replica-1 | 0.002 | ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCrowdIsCutAndSaysSo(t *testing.T) {
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf("%d replica-2 w%d asked", i, i))
+	}
+	lines = append(lines, "70 replica-1 h granted")
+	line := timeline.Of(told(t, lines...))
+	rows := line.Requests().Rows
+	if len(rows) != 12 || line.Left() != "49 more requests are not shown." {
+		t.Errorf("%d rows, %q", len(rows), line.Left())
+	}
+	if last := rows[len(rows)-1]; last[0] != "BI" || last[1] != "replica-1" {
+		t.Errorf("the holder came last, and is not there: %q", last)
+	}
+}
