@@ -148,6 +148,14 @@ func (c *Class) goOn(ctx context.Context, replica int) error {
 // heal makes the class as new after a failed or interrupted experiment.
 func (c *Class) heal(ctx context.Context) error {
 	var errs []error
+	for _, line := range c.Rig.Lines() {
+		errs = append(errs, line.Restore())
+	}
+	for _, server := range c.Rig.Servers() {
+		if server.PID() == 0 {
+			errs = append(errs, server.Start(ctx))
+		}
+	}
 	for i := range c.Rig.Addresses().Replicas {
 		errs = append(errs, c.ready(ctx, i), c.goOn(ctx, i))
 	}

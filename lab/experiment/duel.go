@@ -185,6 +185,9 @@ func (f *fight) fight(ctx context.Context) error {
 	if f.strike != nil {
 		undo, err := f.strike(ctx, f)
 		if err != nil {
+			if undo != nil {
+				err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+			}
 			return fmt.Errorf("strike: %w", err)
 		}
 		heal = undo

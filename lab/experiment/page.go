@@ -205,7 +205,7 @@ func (c Cell) section() (section, error) {
 	s := section{
 		ID: c.anchor(), Title: fmt.Sprintf("%s, %s, seed %d", name, c.Hazard, c.Seed), Class: class(c.Verdict),
 		Mark: sign(c.Verdict) + " " + string(c.Verdict), Sentence: c.sentence(name), Why: c.Why,
-		Claim: map[Claim]string{Protects: "it stands", Breaks: "it falls", Silent: "nothing"}[c.Claim],
+		Claim:   map[Claim]string{Protects: "it stands", Breaks: "it falls", Silent: "nothing"}[c.Claim],
 		Command: c.Command() + " --seed " + strconv.FormatInt(c.Seed, 10), Gap: c.gap(),
 	}
 	if c.NextGrantMS > 0 {

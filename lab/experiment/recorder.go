@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -129,7 +130,16 @@ func (r *recorder) of(key string) []history.Event {
 	return events
 }
 
-// saw waits until an owner's step on the key was heard.
-func (r *recorder) saw(ctx context.Context, key string, match func(history.Event) bool) error {
-	return eventually(ctx, "a step on "+key, func() bool { return slices.ContainsFunc(r.of(key), match) })
+// keys are all that anything was heard of.
+func (r *recorder) keys() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.events))
+}
+
+// forget makes room: what was recorded so far is judged.
+func (r *recorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.events)
 }

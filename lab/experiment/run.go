@@ -59,6 +59,7 @@ func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error
 			if err := keep.add(cells); err != nil {
 				return err
 			}
+			c.rec.forget()
 			w.End(e, cells, time.Since(began))
 		}
 	}
