@@ -62,6 +62,13 @@ JMETER := plan strategy strategies threads loops stock product wait strict backe
 jmeter: servers build ## all JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
 
+# An interrupted run goes on where it stopped; make clean begins anew.
+SEEDS ?= 3
+.PHONY: break
+break: servers build ## break every lock on purpose, SEEDS times (3); the verdicts in results/matrix.html and .json
+	@mkdir -p results
+	bin/oversell break --all --seeds $(SEEDS) --keep results/break --json results/matrix.json --markdown results/matrix.md --html results/matrix.html
+
 .PHONY: bench
 bench: servers build ## the service against the same loop written straight on the drivers
 	cd bench && $(GO) run .

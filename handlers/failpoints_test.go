@@ -1,0 +1,163 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/handlers"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// steps is a strategy that takes its steps and nothing else.
+type steps struct{}
+
+func (steps) Card() locks.Card { return locks.Card{ID: "steps"} }
+
+func (steps) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
+	for _, s := range []locks.Step{locks.Granted, locks.Read, locks.Written} {
+		locks.Trace(ctx, s, locks.Key(o.Product), o.Owner, 7)
+	}
+	return stock.Receipt{}, nil
+}
+
+const labToken = "token"
+
+func labService(t *testing.T, lab bool) *handlers.Service {
+	t.Helper()
+	s := handlers.New(handlers.Config{Replica: "replica-1", Strategies: []locks.Strategy{steps{}}, Lab: lab, Token: labToken, Log: t.Logf})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// state is what the failpoint routes answer.
+type state struct {
+	Armed   []struct{ ID, Times int }
+	Stopped []struct {
+		Owner, Key, Step string
+		Fence            int64
+	}
+	Parameter string
+}
+
+func call(t *testing.T, s http.Handler, method, path, body, token string) (int, state) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("X-Lab-Token", token)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	var got state
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("%s %s: %v in %s", method, path, err, w.Body)
+	}
+	return w.Code, got
+}
+
+// TestFailpointRoutes: they are there for the lab, and for nobody else.
+func TestFailpointRoutes(t *testing.T) {
+	const good = `{"strategy":"steps","product":1,"step":"read"}`
+	routes := [][2]string{
+		{"GET", "/lab/failpoints"},
+		{"POST", "/lab/failpoints"},
+		{"DELETE", "/lab/failpoints"},
+		{"POST", "/lab/stopped/somebody/go"},
+	}
+	for _, r := range routes {
+		if code, _ := call(t, labService(t, false), r[0], r[1], good, labToken); code != http.StatusNotFound {
+			t.Errorf("%s %s without --lab: %d", r[0], r[1], code)
+		}
+		for _, token := range []string{"", "guess"} {
+			if code, _ := call(t, labService(t, true), r[0], r[1], good, token); code != http.StatusForbidden {
+				t.Errorf("%s %s with token %q: %d", r[0], r[1], token, code)
+			}
+		}
+	}
+	s := labService(t, true)
+	for body, parameter := range map[string]string{
+		``:                                    "body",
+		`[]`:                                  "body",
+		`{"strategy":"steps","produkt":1}`:    "body",
+		`{"strategy":"nonsense","product":1}`: "strategy",
+		`{"strategy":"steps"}`:                "product",
+		`{"strategy":"steps","product":-1}`:   "product",
+		`{"strategy":"steps","product":1,"do":"explode"}`:                            "do",
+		`{"strategy":"steps","product":1,"times":0}`:                                 "times",
+		`{"strategy":"steps","product":1,"step":"` + strings.Repeat("x", 100) + `"}`: "step",
+	} {
+		if code, got := call(t, s, "POST", "/lab/failpoints", body, labToken); code != http.StatusBadRequest || got.Parameter != parameter {
+			t.Errorf("%s: %d, %q; want a 400 on %q", body, code, got.Parameter, parameter)
+		}
+	}
+	if code, got := call(t, s, "GET", "/lab/failpoints", "", labToken); code != http.StatusOK || len(got.Armed)+len(got.Stopped) != 0 {
+		t.Errorf("after bad input: %d, %+v", code, got)
+	}
+	if code, _ := call(t, s, "POST", "/lab/stopped/nobody/go", "", labToken); code != http.StatusNotFound {
+		t.Errorf("let nobody go: %d", code)
+	}
+}
+
+// TestFailpoint: the first who takes the step waits there until it is let go; the next
+// one passes.
+func TestFailpoint(t *testing.T) {
+	s := labService(t, true)
+	buy := func() chan int {
+		done := make(chan int, 1)
+		go func() {
+			code, _ := call(t, s, "GET", "/check/lock?strategy=steps&product=3", "", "")
+			done <- code
+		}()
+		return done
+	}
+	stopped := func(n int) state {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if _, got := call(t, s, "GET", "/lab/failpoints", "", labToken); len(got.Stopped) == n {
+				return got
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d were not stopped", n)
+			}
+		}
+	}
+	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"step":"read"}`, labToken); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	first := buy()
+	got := stopped(1)
+	if who := got.Stopped[0]; who.Step != "read" || who.Key != "stock:3" || who.Fence != 7 || len(got.Armed) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if code := <-buy(); code != http.StatusOK { // it was for one
+		t.Errorf("the second: %d", code)
+	}
+	if len(first) > 0 {
+		t.Error("the first went on by itself")
+	}
+	if code, _ := call(t, s, "POST", "/lab/stopped/"+got.Stopped[0].Owner+"/go", "", labToken); code != http.StatusOK {
+		t.Errorf("let go: %d", code)
+	}
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("the first: %d", code)
+	}
+	// Each step of everybody, until all is cleared.
+	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"times":100}`, labToken); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	a, b := buy(), buy()
+	for _, who := range stopped(2).Stopped {
+		if who.Step != "granted" {
+			t.Errorf("stopped at %s", who.Step)
+		}
+	}
+	if code, got := call(t, s, "DELETE", "/lab/failpoints", "", labToken); code != http.StatusOK || len(got.Armed)+len(got.Stopped) != 0 {
+		t.Errorf("cleared: %d, %+v", code, got)
+	}
+	if <-a != http.StatusOK || <-b != http.StatusOK {
+		t.Error("not all went on")
+	}
+}
