@@ -92,6 +92,7 @@ type mark struct{ X, Kind string }
 // label is one or more steps in words: as many as come too close for a label each.
 type label struct {
 	X     string
+	AtEnd bool // X is its end
 	Words []word
 	at    float64
 }
@@ -273,10 +274,11 @@ func (t Timeline) labels(task *task) []label {
 		}
 		room += float64(len([]rune(s.Text))+3) * letter
 	}
-	for i := range labels {
-		// The last one must not leave the picture.
-		wide := float64(len([]rune(labels[i].text()))) * letter
-		labels[i].X = percent(max(0, min(labels[i].at, 100-wide)))
+	for i, l := range labels {
+		labels[i].X = percent(l.at)
+		if l.at+float64(len([]rune(l.text())))*letter > 100 { // the last one must not leave the picture
+			labels[i].X, labels[i].AtEnd = "100%", true
+		}
 	}
 	return labels
 }

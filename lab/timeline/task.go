@@ -181,10 +181,11 @@ func mostTelling(tasks []*task) []*task {
 
 // letters counts A, B, ... Z, AA, AB, as spreadsheets do.
 func letters(i int) string {
-	if i < 26 {
-		return string(rune('A' + i))
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if i < len(alphabet) {
+		return alphabet[i : i+1]
 	}
-	return letters(i/26-1) + letters(i%26)
+	return letters(i/len(alphabet)-1) + letters(i%len(alphabet))
 }
 
 func salesOf(ops []history.Op) []sale {

@@ -109,7 +109,7 @@ func (t Timeline) overlapsOf(rec history.Recording) []overlap {
 	var all []overlap
 	for _, o := range check.Exclusion(rec).Overlaps {
 		// The news of a release comes a moment after the release.
-		if !o.Acted && o.To-o.From < (t.to-t.from)/200 {
+		if !o.Acted && o.To == o.First.To && o.To-o.From < (t.to-t.from)/200 {
 			continue
 		}
 		first, second := t.task(o.First), t.task(o.Second)

@@ -181,6 +181,14 @@ func TestLateNewsIsNoOverlap(t *testing.T) {
 	}
 }
 
+// A short hold inside a long one is short because it is over, not because of late news.
+func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
+	rec := told(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
+	if svg := inline(t, rec); strings.Count(svg, "beside") != 2 {
+		t.Error("a short hold inside another is not marked on both")
+	}
+}
+
 func TestWithoutALockNobodyWaits(t *testing.T) {
 	rec := told(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
 	if n := strings.Count(inline(t, rec), `class="wait"`); n != 1 { // the legend's
