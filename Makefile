@@ -69,6 +69,12 @@ break: servers build ## break every lock on purpose, SEEDS times (3); the verdic
 	@mkdir -p results
 	bin/oversell break --all --seeds $(SEEDS) --keep results/break --json results/matrix.json --markdown results/matrix.md --html results/matrix.html
 
+.PHONY: matrix
+matrix: ## put the verdicts of make break into docs/matrix.json and README.md
+	@mkdir -p docs && cp results/matrix.json docs/matrix.json
+	@awk '/<!-- matrix -->/ {print; print ""; while ((getline line < "results/matrix.md") > 0) print line; print ""; skip=1} \
+	  /<!-- \/matrix -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
+
 .PHONY: bench
 bench: servers build ## the service against the same loop written straight on the drivers
 	cd bench && $(GO) run .

@@ -39,7 +39,7 @@ pipe, spaces and lines between them mean nothing:
   r     start anew
   q     quit
 
-A replica stops nobody for longer than two minutes; then the client goes on to its next
+A replica stops nobody for longer than half an hour; then the client goes on to its next
 step by itself. Who waits for the lock for a minute gives up.
 
 With --solution nobody steps: the program searches, with a real run for each schedule,
@@ -63,6 +63,9 @@ Exit status:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := known(args); err != nil {
 				return &exit{2, err}
+			}
+			if flags.lease < 100*time.Millisecond {
+				return &exit{2, errors.New("step: --lease must be 100ms or more")}
 			}
 			return flags.run(cmd, args[0])
 		},
@@ -276,10 +279,10 @@ func (l *lesson) say(line string) error {
 func (l *lesson) solve(ctx context.Context) error {
 	_, _ = io.WriteString(l.out, "\nlooking for a way to lose an update ")
 	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })
+	_, _ = io.WriteString(l.out, "\n")
 	if err != nil {
 		return err //nolint:wrapcheck // says all
 	}
-	_, _ = io.WriteString(l.out, "\n")
 	return found.Print(l.out, l.lab.Strategy, func() { //nolint:wrapcheck // says all
 		select {
 		case <-time.After(l.pace):

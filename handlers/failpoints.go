@@ -16,8 +16,9 @@ import (
 	"oversell/locks"
 )
 
-// maxPause bounds a pause: a lab that died must not leave a request behind.
-const maxPause = 2 * time.Minute
+// maxPause bounds a pause: a lab that died must not leave a request behind. A teacher
+// may talk for long.
+const maxPause = 30 * time.Minute
 
 // failpoint stops whoever takes a step: of one strategy, on one product.
 type failpoint struct {

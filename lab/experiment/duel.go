@@ -141,7 +141,7 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 	}
-	f.send(ctx, victim, f.duel.victim)
+	f.send(ctx, victim, f.victim)
 	return f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner })
 }
 
@@ -252,7 +252,7 @@ func (f *fight) challenge(ctx context.Context) error {
 			}
 		}
 	}
-	f.send(ctx, rival, f.duel.rival)
+	f.send(ctx, rival, f.rival)
 	var beside sync.WaitGroup
 	var failed error
 	if f.meanwhile != nil {
@@ -311,9 +311,9 @@ func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
 		return cell
 	}
 	var ops []history.Op
-	for part, op := range p.ops {
+	for part := range p.ops {
 		if over(p.ended[part]) {
-			ops = append(ops, op)
+			ops = append(ops, p.ops[part])
 		}
 	}
 	cell.Recording = history.Recording{Start: f.class.rec.start, Ops: ops, Events: f.class.rec.of(p.key), Spans: []history.Span{f.span}}
@@ -339,8 +339,8 @@ func (f *fight) find(p *player, stock check.I1, rec history.Recording) finding {
 	if p.owner == "" && p.ops[victim].Outcome != history.OK {
 		return finding{Unknown, "", "the victim never came to its step; "}
 	}
-	if f.duel.judge != nil {
-		if found := f.duel.judge(p); found != nil {
+	if f.judge != nil {
+		if found := f.judge(p); found != nil {
 			return *found
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func failover() Experiment {
 	d := duel{
 		number: 10, hazard: "failover", step: "writing", rival: patient(bound),
-		prepare: func(ctx context.Context, f *fight) error {
+		prepare: func(_ context.Context, f *fight) error {
 			line, err := f.class.Rig.Line("redis-1-replica", "redis-1")
 			if err != nil {
 				return err //nolint:wrapcheck // says all

@@ -82,7 +82,7 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 		return nil, err
 	}
 	r := &Round{lab: l, product: product, Row: Pieces}
-	r.ctx, r.cancel = context.WithCancel(ctx) //nolint:gosec // called by Close
+	r.ctx, r.cancel = context.WithCancel(ctx)
 	for who := range r.clients {
 		r.clients[who] = &client{ended: make(chan struct{})}
 		if err := l.arm(ctx, Who(who), product); err != nil {
@@ -202,7 +202,7 @@ func (r *Round) look(ctx context.Context, who Who, c *client) error {
 		c.state = Ended
 		return r.note(ctx, who, "", told(c.op))
 	default:
-		// Also one that was stopped: a replica holds nobody for longer than two minutes.
+		// Also one that was stopped: a replica holds nobody for longer than half an hour.
 		c.state = Waiting
 		return nil
 	}
