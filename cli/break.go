@@ -83,6 +83,12 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
+	if err := f.plan.Validate(); err != nil {
+		return &exit{2, err}
+	}
+	if err := known(f.plan.Strategies); err != nil {
+		return &exit{2, fmt.Errorf("break: %w", err)}
+	}
 	for _, path := range f.files {
 		if path != "" {
 			if err := report.CheckWritable(path); err != nil {
@@ -155,10 +161,13 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.E
 
 // tellMatrix prints what was found, and makes the exit status of it.
 func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) error {
-	m.Print(out)
-	if len(cells) == 1 {
-		_, _ = fmt.Fprintf(out, "\n%s\n", cells[0].Why)
+	const few = 4 // more than that, nobody reads
+	if len(cells) <= few {
+		for _, c := range cells {
+			c.Story(out)
+		}
 	}
+	m.Print(out)
 	wrong, unknown := m.Contradictions(), m.Unknowns()
 	for _, line := range append(wrong, unknown...) {
 		_, _ = fmt.Fprintln(out, line)

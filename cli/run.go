@@ -135,7 +135,7 @@ func (f *runFlags) check() error {
 			return fmt.Errorf("run: replicas %d: must be 1 to 50", f.replicas)
 		}
 		if err := known(plan.Strategies); err != nil {
-			return err
+			return fmt.Errorf("run: %w", err)
 		}
 	}
 	if err := plan.Validate(); err != nil {
@@ -154,7 +154,7 @@ func known(wanted []string) error {
 	}
 	for _, id := range wanted {
 		if !ladder[id] {
-			return fmt.Errorf("run: unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
+			return fmt.Errorf("unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ Exit status:
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := known(args); err != nil {
-				return &exit{2, err}
+				return &exit{2, fmt.Errorf("step: %w", err)}
 			}
 			if flags.lease < 100*time.Millisecond {
 				return &exit{2, errors.New("step: --lease must be 100ms or more")}

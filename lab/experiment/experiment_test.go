@@ -61,12 +61,21 @@ func TestDecisiveCells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan := Plan{Hazards: []string{test.hazard}, Seed: 1}
+			plain, fenced := Plan{Hazards: []string{test.hazard}, Seed: 1}, Plan{Hazards: []string{test.hazard}, Seed: 1, Fenced: true}
 			for name := range test.want {
-				plan.Strategies = append(plan.Strategies, strings.TrimSuffix(name, " --fenced"))
+				if id, ok := strings.CutSuffix(name, " --fenced"); ok {
+					fenced.Strategies = append(fenced.Strategies, id)
+				} else {
+					plain.Strategies = append(plain.Strategies, id)
+				}
 			}
-			if err := Run(t.Context(), c, plan, kept, silent{}); err != nil {
-				t.Fatal(err)
+			for _, plan := range []Plan{plain, fenced} {
+				if len(plan.Strategies) == 0 {
+					continue
+				}
+				if err := Run(t.Context(), c, plan, kept, silent{}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			seen := map[string]Cell{}
 			for _, cell := range kept.Cells() {

@@ -16,8 +16,8 @@ var ErrPlan = errors.New("invalid experiment")
 type Plan struct {
 	Hazards    []string // none: all
 	Strategies []string // none: all that the hazard can strike
-	// Fenced: only strategies that have a fence, with it. Otherwise both ways where
-	// the experiment asks for it.
+	// Fenced: only strategies that have a fence, with it. Where no strategy is named,
+	// those that have one go both ways through experiments that ask for it.
 	Fenced bool
 	Seed   int64 // of the first round
 	Seeds  int   // rounds, each with a seed of its own
@@ -27,6 +27,13 @@ type Plan struct {
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
 	End(e Experiment, cells []Cell, took time.Duration)
+}
+
+// Validate finds out, before a lab is started, whether the hazards are known. The error
+// wraps ErrPlan.
+func (p Plan) Validate() error {
+	_, err := choose(p.Hazards)
+	return err
 }
 
 // Run fills the cells of the plan that are not kept yet. After each experiment, failed
@@ -119,7 +126,7 @@ func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 		if !p.Fenced {
 			subjects = append(subjects, Subject{Card: card})
 		}
-		if card.Fenced && (p.Fenced || e.Fenced) {
+		if card.Fenced && (p.Fenced || e.Fenced && len(p.Strategies) == 0) {
 			subjects = append(subjects, Subject{Card: card, Fenced: true})
 		}
 	}
