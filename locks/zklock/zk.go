@@ -44,10 +44,10 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn 
 			return h, err
 		case ctx.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
-		case !errors.Is(err, errNodeGone):
+		case !errors.Is(err, errNodeGone) && !hungUp(err, r, began):
 			return nil, &stock.Unavailable{Backend: "zookeeper", Err: err}
 		}
-		// The session expired while we waited: a fresh node in a fresh session.
+		// The session expired while we waited, or its server died: a fresh node.
 		if err := locks.Doze(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
@@ -55,6 +55,12 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn 
 }
 
 var errNodeGone = errors.New("our node is gone")
+
+// hungUp says whether another server of the ensemble may still be asked: the one that
+// we spoke with has died. Where there is none, the next try says so at once.
+func hungUp(err error, r locks.Request, began time.Time) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) && time.Since(began) < r.Wait
+}
 
 // queue makes a node and waits until it is the first. On failure, no node stays.
 func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, dir string, turn turn) (h *locks.Hold, err error) {
