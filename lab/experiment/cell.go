@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // Verdict is what an experiment showed of one strategy.
@@ -90,7 +91,9 @@ type Experiment struct {
 	Applies func(Card) bool
 	// Fenced: those that have a fence go through it twice, once with it.
 	Fenced bool
-	run    func(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error)
+	// Lab makes a lab of the experiment's own from the class's; nil: the class's will do.
+	Lab func(rig.Config) rig.Config
+	run func(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error)
 }
 
 // bound is how soon after a fault somebody must have the lock: a lease or a session,

@@ -45,6 +45,8 @@ type Class struct {
 	cards []Card
 	// products are numbered on: each trial has one that nobody has touched.
 	products atomic.Int64
+	// looks at the backends' counters so far, and what each adds to them.
+	looks, ownCost int64
 }
 
 // Open looks at a lab that was started with Config, and records its steps.
@@ -55,6 +57,9 @@ func Open(ctx context.Context, r *rig.Rig) (*Class, error) {
 	}
 	c.products.Store(1000)
 	if err := c.call(ctx, http.MethodGet, c.base(0)+"/strategies", nil, &c.cards); err != nil {
+		return nil, err
+	}
+	if err := c.learnOwnCost(ctx); err != nil {
 		return nil, err
 	}
 	c.rec = record(c.http, r.Addresses().Replicas)

@@ -16,6 +16,9 @@ const (
 	crowd = 60
 	// quiet is how long they are watched while nothing happens.
 	quiet = time.Second
+	// restless waiters are looked at so often before they are taken for what they are,
+	// calm ones until they are.
+	restless, calm = 4, 100
 )
 
 // polling counts what waiters ask their backend while nothing happens at all.
@@ -28,7 +31,7 @@ func polling() Experiment {
 		return ctx.Err() //nolint:wrapcheck // says all
 	}
 	return Experiment{
-		Number: 19, Hazard: "polling", Applies: lockers, run: oneByOne("polling", "in a second without news", nothing),
+		Number: 19, Hazard: "polling", Applies: lockers, run: oneByOne("polling", "in a second without news", restless, nothing),
 		Title: "60 wait while nothing happens", Shows: "questions to the backend that nobody needed to ask",
 	}
 }
@@ -40,10 +43,10 @@ func herd() Experiment {
 			return err
 		}
 		err := eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
-		return errors.Join(err, q.settle(ctx))
+		return errors.Join(err, q.settle(ctx, calm))
 	}
 	return Experiment{
-		Number: 19, Hazard: "herd", Applies: claimed("herd"), run: oneByOne("herd", "because of one release", release),
+		Number: 19, Hazard: "herd", Applies: claimed("herd"), run: oneByOne("herd", "because of one release", calm, release),
 		Title: "one release before 60 waiters", Shows: "everybody is woken, and all but one for nothing",
 	}
 }
@@ -94,10 +97,10 @@ type queue struct {
 }
 
 // oneByOne measures one strategy after the other: a backend counts for all together.
-func oneByOne(hazard, when string, do func(context.Context, *queue) error) func(context.Context, *Class, []Subject, int64) ([]Cell, error) {
+func oneByOne(hazard, when string, looks int, do func(context.Context, *queue) error) func(context.Context, *Class, []Subject, int64) ([]Cell, error) {
 	return func(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
 		for _, s := range subjects {
-			asked, q, err := measure(ctx, c, s, do)
+			asked, q, err := measure(ctx, c, s, looks, do)
 			if err != nil {
 				return cells, fmt.Errorf("%s: %w", s.Name(), err)
 			}
@@ -117,7 +120,7 @@ func oneByOne(hazard, when string, do func(context.Context, *queue) error) func(
 }
 
 // measure counts what the backends are asked while do lasts.
-func measure(ctx context.Context, c *Class, s Subject, do func(context.Context, *queue) error) (asked int64, q *queue, err error) {
+func measure(ctx context.Context, c *Class, s Subject, looks int, do func(context.Context, *queue) error) (asked int64, q *queue, err error) {
 	if s.product, err = c.stocked(ctx, 0, 2*crowd); err != nil {
 		return 0, nil, err
 	}
@@ -145,7 +148,7 @@ func measure(ctx context.Context, c *Class, s Subject, do func(context.Context, 
 	if err := eventually(ctx, "the crowd waits", q.waiting); err != nil {
 		return 0, q, err
 	}
-	if err := q.settle(ctx); err != nil {
+	if err := q.settle(ctx, looks); err != nil {
 		return 0, q, err
 	}
 	before, err := c.questions(ctx)
@@ -175,20 +178,20 @@ func (q *queue) stoppedOn(ctx context.Context, replica int) bool {
 	return err == nil && owners[q.key] != ""
 }
 
-// settle waits until nobody asks any more, but not long: some never stop asking.
-func (q *queue) settle(ctx context.Context) error {
+// settle waits until nobody asks any more, but for so many looks only: some never stop.
+func (q *queue) settle(ctx context.Context, looks int) error {
 	before, err := q.class.questions(ctx)
-	for range 8 {
+	for range looks {
 		if err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err() //nolint:wrapcheck // says all
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		}
 		var after int64
-		if after, err = q.class.questions(ctx); err == nil && after-before <= 3 {
+		if after, err = q.class.questions(ctx); err == nil && after-before <= 2 {
 			return nil
 		}
 		before = after

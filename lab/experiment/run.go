@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"oversell/lab/rig"
 )
 
 // ErrPlan marks a plan that can't be run as it was asked for.
@@ -58,8 +60,8 @@ func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
-			cells, err := e.run(ctx, c, subjects, seed)
-			if err := errors.Join(err, c.heal(context.WithoutCancel(ctx))); err != nil {
+			cells, err := e.carryOut(ctx, c, subjects, seed)
+			if err != nil {
 				return fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
 			}
 			slices.SortStableFunc(cells, func(a, b Cell) int { return place(c.cards, a) - place(c.cards, b) })
@@ -74,6 +76,26 @@ func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error
 		return fmt.Errorf("%w: this hazard can't strike what you named (with --fenced, it needs a fence)", ErrPlan)
 	}
 	return nil
+}
+
+// carryOut runs the experiment, and leaves the class healthy. One that needs a lab of its
+// own has it beside the class, for as long as it takes.
+func (e Experiment) carryOut(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+	if e.Lab == nil {
+		cells, err = e.run(ctx, c, subjects, seed)
+		return cells, errors.Join(err, c.heal(context.WithoutCancel(ctx)))
+	}
+	own, err := rig.Start(ctx, e.Lab(c.Rig.Config()))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says all
+	}
+	defer func() { err = errors.Join(err, own.Close()) }()
+	class, err := Open(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	defer class.Close()
+	return e.run(ctx, class, subjects, seed)
 }
 
 // place is where a cell stands on the ladder, fenced after plain.

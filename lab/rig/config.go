@@ -15,10 +15,11 @@ type Config struct {
 	Zookeeper bool // one standalone ZooKeeper
 
 	// What only experiments need.
-	Ensemble     int  // more than 1: so many ZooKeeper instead of the one, zookeeper-1 to -n; needs Zookeeper
-	RedisReplica bool // redis-1-replica follows redis-1, over a line; needs Redis
-	Clocks       bool // each Redis has a clock of its own: see Server.SetClock; on Linux only
-	Proxied      bool // each replica has a line of its own to each backend: see Rig.Line
+	Ensemble     int      // more than 1: so many ZooKeeper instead of the one, zookeeper-1 to -n; needs Zookeeper
+	RedisReplica bool     // redis-1-replica follows redis-1, over a line; needs Redis
+	Clocks       bool     // each Redis has a clock of its own: see Server.SetClock; on Linux only
+	Proxied      bool     // each replica has a line of its own to each backend: see Rig.Line
+	Database     Database // a pair instead of the one MySQL, of MariaDB's; needs MySQL
 
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if empty, it is built, as tests want it
@@ -57,6 +58,10 @@ func Classroom(binary, token string) Config {
 
 func (c Config) validate() error {
 	switch {
+	case c.Database != OneServer && !c.Database.isPair():
+		return fmt.Errorf("rig: no database %q: there are %s and %s", c.Database, Galera, TwoMasters)
+	case c.Database.isPair() && !c.MySQL:
+		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
 	case c.Redis < 0 || c.Redis > 50:
 		return fmt.Errorf("rig: redis: %d servers asked, 0 to 50 allowed", c.Redis)
 	case c.Ensemble < 0 || c.Ensemble > 9:

@@ -18,6 +18,7 @@ var ErrMissing = errors.New(`not installed: run "make servers"`)
 type programs struct {
 	mysqld    string // of MySQL 8 or 9, or of MariaDB
 	installer string // mariadb-install-db; empty for MySQL
+	galera    string // the library that makes a cluster of MariaDB
 	redis     string
 	zookeeper zookeeperProgram
 	nginx     string
@@ -27,8 +28,11 @@ type programs struct {
 // find looks for all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [5]error
-	if cfg.MySQL {
+	var errs [6]error
+	switch {
+	case cfg.Database.isPair(): // MySQL has other statements and no Galera
+		found.mysqld, found.installer, errs[0] = findMariaDB(string(cfg.Database) + " needs MariaDB: mariadbd")
+	case cfg.MySQL:
 		found.mysqld, found.installer, errs[0] = findDatabase()
 	}
 	if cfg.Redis > 0 {
@@ -42,6 +46,9 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Clocks {
 		found.clock, errs[4] = findFakeClock()
+	}
+	if cfg.Database == Galera {
+		found.galera, errs[5] = findGalera(galeraPlaces()...)
 	}
 	return found, errors.Join(errs[:]...)
 }
@@ -83,12 +90,17 @@ func findDatabase() (mysqld, installer string, err error) {
 			return path, "", nil
 		}
 	}
-	mysqld, err = findProgram("mariadbd")
+	return findMariaDB("mysqld 8 or 9, or mariadbd")
+}
+
+// findMariaDB says what was wanted when it is not there.
+func findMariaDB(wanted string) (mariadbd, installer string, err error) {
+	mariadbd, err = findProgram("mariadbd")
 	if err != nil {
-		return "", "", fmt.Errorf("rig: mysqld 8 or 9, or mariadbd: %w", ErrMissing)
+		return "", "", fmt.Errorf("rig: %s: %w", wanted, ErrMissing)
 	}
 	installer, err = findProgram("mariadb-install-db")
-	return mysqld, installer, err
+	return mariadbd, installer, err
 }
 
 func isMySQL(version []byte) bool {

@@ -56,61 +56,87 @@ func onlyMariaDB() []string { return []string{"--innodb-log-file-size=32M"} }
 // database starts MySQL or MariaDB in a folder.
 type database struct {
 	programs
-	dir  string
-	port string
-	rig  *Rig
+	server *Server
+	dir    string
+	port   string
+	setUp  string   // statements, a line each, that run at each start
+	args   []string // more settings of the server, not of the installer
+	env    []string // nil: that of this program
 }
 
 func (r *Rig) addMySQL(found programs) error {
-	s, dir, err := r.newServer("mysql", 0)
+	if r.cfg.Database.isPair() {
+		return r.addPair(found)
+	}
+	_, err := r.addDatabase(found, "mysql")
+	return err
+}
+
+// addDatabase adds one server; its settings may still be changed.
+func (r *Rig) addDatabase(found programs, name string) (*database, error) {
+	s, dir, err := r.newServer(name, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, sub := range []string{"tmp", "files"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return fmt.Errorf("rig: %w", err)
+			return nil, fmt.Errorf("rig: %w", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "setup.sql"), []byte(mysqlSetUp), 0o600); err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
 	_, port, _ := strings.Cut(s.addr, ":")
-	db := database{programs: found, dir: dir, port: port, rig: r}
-	s.prepare, s.command = db.install, db.command
+	d := &database{programs: found, server: s, dir: dir, port: port, setUp: mysqlSetUp}
+	s.prepare, s.command = d.install, d.command
 	if s.probe, err = mysqlProbe(s.addr); err != nil {
-		return err
+		return nil, err
 	}
 	r.backends = append(r.backends, s)
-	r.addrs.MySQL = fmt.Sprintf("root@tcp(%s)/oversell", s.addr)
-	return nil
+	dsn := fmt.Sprintf("root@tcp(%s)/oversell", s.addr)
+	if name == nodeB {
+		r.mysqlB = dsn
+	} else {
+		r.addrs.MySQL = dsn
+	}
+	return d, nil
 }
 
-func (d database) command() *exec.Cmd {
-	return d.cmd(d.mysqld,
-		"--port="+d.port,
+func (d *database) command() *exec.Cmd {
+	args := []string{
+		"--port=" + d.port,
 		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
-		"--pid-file="+filepath.Join(d.dir, "mysqld.pid"),
-		"--tmpdir="+filepath.Join(d.dir, "tmp"),
-		"--init-file="+filepath.Join(d.dir, "setup.sql"),
+		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
+		"--tmpdir=" + filepath.Join(d.dir, "tmp"),
 		// A root without password must not become a way to the machine's files.
-		"--secure-file-priv="+filepath.Join(d.dir, "files"))
+		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
+	}
+	if d.setUp != "" {
+		args = append(args, "--init-file="+d.setUpFile())
+	}
+	cmd := d.cmd(d.mysqld, append(args, d.args...)...)
+	cmd.Env = d.env
+	return cmd
 }
 
+func (d *database) setUpFile() string { return filepath.Join(d.dir, "setup.sql") }
+
 // install creates the system tables.
-func (d database) install(ctx context.Context) error {
+func (d *database) install(ctx context.Context) error {
+	if err := os.WriteFile(d.setUpFile(), []byte(d.setUp), 0o600); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
 	cmd := d.cmd(d.mysqld, "--initialize-insecure")
 	if d.installer != "" {
 		// --rpm keeps the script from changing the owner of the machine's PAM plugin,
 		// which a MariaDB in service may need.
 		cmd = d.cmd(d.installer, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
 	}
-	return d.rig.run(ctx, "install mysql", filepath.Join(d.rig.dir, "mysql-install.log"), cmd)
+	r, name := d.server.rig, d.server.name
+	return r.run(ctx, "install "+name, filepath.Join(r.dir, name+"-install.log"), cmd)
 }
 
 // cmd runs program, the server or the installer, with the settings that they share:
 // the log files must be made in the size that the server expects.
-func (d database) cmd(program string, args ...string) *exec.Cmd {
+func (d *database) cmd(program string, args ...string) *exec.Cmd {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data")} // --no-defaults must come first
 	all = append(all, mysqlOptions()...)
 	if d.installer == "" {

@@ -23,7 +23,7 @@ func (r *Rig) addReplica(i int) error {
 	if err != nil {
 		return err
 	}
-	addrs, err := r.addrsFor(name)
+	addrs, err := r.addrsFor(name, r.mysqlOf(i))
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,11 @@ func (r *Rig) addReplica(i int) error {
 }
 
 // addrsFor are the backends' addresses as the replica of that name is to see them.
-func (r *Rig) addrsFor(name string) (Addresses, error) {
+func (r *Rig) addrsFor(name, mysql string) (Addresses, error) {
+	addrs := r.addrs
+	addrs.MySQL = mysql
 	if !r.cfg.Proxied {
-		return r.addrs, nil
+		return addrs, nil
 	}
 	var lines []*Line
 	for _, backend := range r.backends {
@@ -66,7 +68,7 @@ func (r *Rig) addrsFor(name string) (Addresses, error) {
 		}
 		lines = append(lines, l)
 	}
-	return r.addrs.over(lines), nil
+	return addrs.over(lines), nil
 }
 
 // cleanEnv is the environment without what configures `oversell serve`: it could point a

@@ -25,6 +25,7 @@ type Rig struct {
 	reaper   *reaper
 	ports    ports
 	addrs    Addresses
+	mysqlB   string // like Addresses.MySQL, for the second node of a pair
 
 	backends []*Server // MySQL, Redis, ZooKeeper
 	replicas []*Server
@@ -138,7 +139,7 @@ func (r *Rig) startAll(ctx context.Context) error {
 	if err := startServers(ctx, first); err != nil {
 		return err
 	}
-	if err := startServers(ctx, r.replicas); err != nil {
+	if err := r.startReplicas(ctx); err != nil {
 		return err
 	}
 	if err := r.awaitService(ctx); err != nil {
@@ -165,18 +166,23 @@ func (r *Rig) awaitService(ctx context.Context) error {
 
 // await asks url until it answers 200.
 func await(ctx context.Context, url string) error {
+	return awaitTrue(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, url) })
+}
+
+// awaitTrue asks until there is no error.
+func awaitTrue(ctx context.Context, what string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		once, cancelOnce := context.WithTimeout(ctx, probeTimeout)
-		err := get(once, url)
+		err := ask(once)
 		cancelOnce()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("rig: the service is not ready: %w", err)
+			return fmt.Errorf("rig: waited in vain until %s: %w", what, err)
 		case <-time.After(probePause):
 		}
 	}
@@ -193,6 +199,9 @@ func startServers(ctx context.Context, servers []*Server) error {
 	return group.Wait() //nolint:wrapcheck // says all already
 }
 
+// Config is what the rig was started with, for another one like it.
+func (r *Rig) Config() Config { return r.cfg }
+
 // Addresses says where everything listens.
 func (r *Rig) Addresses() Addresses { return r.addrs }
 
@@ -208,7 +217,7 @@ func (r *Rig) Servers() []*Server {
 	return append(all, r.replicas...)
 }
 
-// Server returns the server of that name: mysql, redis-1, redis-1-replica, zookeeper,
+// Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica, zookeeper,
 // zookeeper-1 of an ensemble, nginx, replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string

@@ -3,8 +3,9 @@
 # ZooKeeper and its Java. With apt as root or through sudo, on macOS with Homebrew.
 # Elsewhere it says what is missing. It is silent when nothing is.
 #
-# With apt it also installs what makes the clock of a Redis jump. Only experiments need
-# that, so it asks no password for it, and its lack is no failure.
+# With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
+# of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
+# is no failure.
 #
 # Nothing that it installs runs afterwards, or starts with the machine: the lab starts
 # servers of its own. A service that was there before is left as it is.
@@ -28,6 +29,9 @@ have_java() { have java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ]; }
 
 # See clock.go.
 have_clock() { ls /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/*/libtcmalloc_minimal.so.4 >/dev/null 2>&1; }
+
+# See cluster.go.
+have_galera() { ls /usr/lib/galera/libgalera_smm.so >/dev/null 2>&1 || ls /usr/lib*/galera-4/libgalera_smm.so >/dev/null 2>&1; }
 
 have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
 
@@ -58,8 +62,9 @@ fi
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
-if have apt-get && ! have_clock && { [ -n "$missing" ] || is_root; }; then
-	extra=" libfaketime libtcmalloc-minimal4"
+if have apt-get && { [ -n "$missing" ] || is_root; }; then
+	have_clock || extra=" libfaketime libtcmalloc-minimal4"
+	have_galera || extra="$extra galera-4"
 fi
 
 [ -n "$missing$extra" ] || exit 0
