@@ -1,0 +1,242 @@
+package rig
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // for the script
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Database says how many servers keep the stock, and how one hears of the other's writes.
+type Database string
+
+// The databases. In a pair, odd replicas write to node A, which is the server mysql, and
+// even ones to node B, mysql-2. No node of a pair can be started again after its end.
+const (
+	// OneServer is what every lock of the tutorial takes for granted.
+	OneServer Database = ""
+	// Galera is two nodes of MariaDB that agree on every transaction, at its commit: of
+	// two that wrote the same row, one is undone. Row locks stay within their node.
+	Galera Database = "galera"
+	// TwoMasters is two MariaDB that send each other their writes after the commit, and
+	// apply what they get, whatever has become of the row: the last one wins.
+	TwoMasters Database = "two-masters"
+)
+
+// isPair is whether there is a node B.
+func (d Database) isPair() bool { return d == Galera || d == TwoMasters }
+
+// nodeB is the name of the second server of a pair.
+const nodeB = "mysql-2"
+
+// addPair adds both nodes. Galera's second begins with a copy of the first.
+func (r *Rig) addPair(found programs) error {
+	a, err := r.addDatabase(found, "mysql")
+	if err != nil {
+		return err
+	}
+	b, err := r.addDatabase(found, nodeB)
+	if err != nil {
+		return err
+	}
+	if r.cfg.Database == TwoMasters {
+		a.replicate(1, b)
+		b.replicate(2, a)
+		return nil
+	}
+	return r.joinGalera(a, b)
+}
+
+// replicate makes a database the n-th of two masters in a ring.
+func (d *database) replicate(n int, from *database) {
+	d.args = []string{
+		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
+		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
+		// A number from one never meets that of the other.
+		"--auto-increment-increment=2", fmt.Sprintf("--auto-increment-offset=%d", n),
+		// Made for rings: on a row that is there already, or no more, replication goes on
+		// instead of ending. Otherwise the first two who lock the same key would end it.
+		"--slave-exec-mode=IDEMPOTENT",
+	}
+	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp +
+		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='root', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port) +
+		"START SLAVE;\n"
+}
+
+//go:embed wsrep_sst_copy
+var galeraCopy []byte
+
+// joinGalera makes a cluster of two databases.
+func (r *Rig) joinGalera(a, b *database) error {
+	scripts := filepath.Join(r.dir, "galera")
+	if err := os.Mkdir(scripts, 0o700); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(scripts, "wsrep_sst_copy"), galeraCopy, 0o700); err != nil { //nolint:gosec // a script
+		return fmt.Errorf("rig: %w", err)
+	}
+	env := append(os.Environ(),
+		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"COPY_TO="+filepath.Join(b.dir, "data"), "COPIED="+filepath.Join(scripts, "copied"))
+	first := ""
+	for _, d := range []*database{a, b} {
+		group, err := r.ports.take(0)
+		if err != nil {
+			return err
+		}
+		missed, err := r.ports.take(0)
+		if err != nil {
+			return err
+		}
+		addr := hostPort(group)
+		d.env = env
+		d.args = []string{
+			"--wsrep-on=ON", "--wsrep-provider=" + d.galera, "--wsrep-sst-method=copy",
+			"--wsrep-cluster-address=gcomm://" + first, "--wsrep-node-address=" + addr,
+			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // it works with no others
+			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", addr, hostPort(missed)),
+		}
+		first = addr
+	}
+	b.setUp = "" // comes with the copy, as all its tables do
+	b.server.prepare = func(ctx context.Context) error {
+		if err := os.Mkdir(filepath.Join(b.dir, "data"), 0o700); err != nil {
+			return fmt.Errorf("rig: %w", err)
+		}
+		return awaitTrue(ctx, "the first node serves", func(ctx context.Context) error { return a.server.probe(ctx) })
+	}
+	return nil
+}
+
+// startReplicas starts them side by side. Those of a pair take turns: two that bring the
+// schema up to date on two nodes at once would undo each other's work.
+func (r *Rig) startReplicas(ctx context.Context) error {
+	if !r.cfg.Database.isPair() {
+		return startServers(ctx, r.replicas)
+	}
+	for _, s := range r.replicas {
+		if err := r.AwaitEven(ctx); err != nil {
+			return err
+		}
+		if err := startServers(ctx, []*Server{s}); err != nil {
+			return err
+		}
+		if err := s.AwaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return r.AwaitEven(ctx)
+}
+
+// mysqlOf is the data source name of the database that replica-i uses.
+func (r *Rig) mysqlOf(i int) string {
+	if r.cfg.Database.isPair() && i%2 == 0 {
+		return r.mysqlB
+	}
+	return r.addrs.MySQL
+}
+
+// What both nodes have applied, as text that is equal on both as soon as it is the same.
+const (
+	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
+		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
+	// Not what is in the binary log: a change that came too late to change anything is not.
+	mastersPosition = "SELECT @@gtid_current_pos"
+)
+
+// AwaitEven returns when both nodes of a pair have applied each other's writes. It gives
+// up after a minute: somebody still writes, or replication has ended, and the servers'
+// logs say why.
+func (r *Rig) AwaitEven(ctx context.Context) error {
+	nodes, closeAll, err := r.nodes()
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	query := galeraPosition
+	if r.cfg.Database == TwoMasters {
+		query = mastersPosition
+	}
+	return awaitTrue(ctx, "both databases have the same history", func(ctx context.Context) error {
+		var at [2]string
+		for i, node := range nodes {
+			if err := node.QueryRowContext(ctx, query).Scan(&at[i]); err != nil {
+				return err //nolint:wrapcheck // by awaitTrue
+			}
+			parts := strings.Split(at[i], ",") // in no order
+			slices.Sort(parts)
+			at[i] = strings.Join(parts, ",")
+		}
+		if at[0] != at[1] {
+			return fmt.Errorf("A is at %s, B at %s", at[0], at[1])
+		}
+		return nil
+	})
+}
+
+// HoldReplication keeps two masters from applying each other's writes, as a long lag
+// does, until release is called. Galera knows no such lag.
+func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context) error, err error) {
+	if r.cfg.Database != TwoMasters {
+		return nil, errors.New("rig: only two masters have a replication to hold")
+	}
+	tell := func(ctx context.Context, statement string) error {
+		nodes, closeAll, err := r.nodes()
+		if err != nil {
+			return err
+		}
+		defer closeAll()
+		for _, node := range nodes {
+			if _, err := node.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("rig: %s: %w", statement, err)
+			}
+		}
+		return nil
+	}
+	release = func(ctx context.Context) error { return tell(ctx, "START SLAVE SQL_THREAD") }
+	if err := tell(ctx, "STOP SLAVE SQL_THREAD"); err != nil {
+		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
+	}
+	return release, nil
+}
+
+// nodes are connections to both nodes of a pair.
+func (r *Rig) nodes() (nodes []*sql.DB, closeAll func(), err error) {
+	if !r.cfg.Database.isPair() {
+		return nil, nil, errors.New("rig: there is one database only")
+	}
+	closeAll = func() {
+		for _, node := range nodes {
+			_ = node.Close()
+		}
+	}
+	for _, name := range []string{r.addrs.MySQL, r.mysqlB} {
+		node, err := sql.Open("mysql", name)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("rig: %w", err)
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, closeAll, nil
+}
+
+// findGalera looks for Galera's library where distributions put it.
+func findGalera(patterns ...string) (string, error) {
+	for _, pattern := range patterns {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("rig: libgalera_smm.so, of Debian's package galera-4: %w", ErrMissing)
+}
+
+// galeraPlaces is where distributions put Galera's library.
+func galeraPlaces() []string {
+	return []string{"/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
+}

@@ -1,0 +1,111 @@
+package rig_test
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestPairs: what one node writes, the other has as soon as they are even.
+func TestPairs(t *testing.T) {
+	for _, database := range []rig.Database{rig.Galera, rig.TwoMasters} {
+		t.Run(string(database), func(t *testing.T) {
+			r := rigtest.Start(t, rig.Config{MySQL: true, Database: database})
+			a, b := node(t, r, "mysql"), node(t, r, "mysql-2")
+			write(t, a, "CREATE TABLE wrote (id INT PRIMARY KEY AUTO_INCREMENT, node CHAR(1)) ENGINE=InnoDB")
+			must(t, r.AwaitEven(t.Context()))
+			write(t, b, "INSERT INTO wrote (node) VALUES ('B')")
+			write(t, a, "INSERT INTO wrote (node) VALUES ('A')")
+			must(t, r.AwaitEven(t.Context()))
+			for name, db := range map[string]*sql.DB{"A": a, "B": b} {
+				if got := wrote(t, db); !slices.Equal(got, []string{"A", "B"}) {
+					t.Errorf("on %s are the rows of %v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// TestHoldReplication: while it is held, each master knows its own writes only; then
+// they become even, and of two writes to one row each node has the other's.
+func TestHoldReplication(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.TwoMasters})
+	a, b := node(t, r, "mysql"), node(t, r, "mysql-2")
+	write(t, a, "CREATE TABLE wrote (id INT PRIMARY KEY, node CHAR(1)) ENGINE=InnoDB")
+	must(t, r.AwaitEven(t.Context()))
+
+	release, err := r.HoldReplication(t.Context())
+	must(t, err)
+	write(t, a, "INSERT INTO wrote VALUES (1, 'A'), (3, 'A')")
+	write(t, b, "INSERT INTO wrote VALUES (2, 'B'), (3, 'B')")
+	if got := wrote(t, a); !slices.Equal(got, []string{"A", "A"}) {
+		t.Errorf("held, A has the rows of %v", got)
+	}
+	if got := wrote(t, b); !slices.Equal(got, []string{"B", "B"}) {
+		t.Errorf("held, B has the rows of %v", got)
+	}
+	must(t, release(t.Context()))
+	must(t, r.AwaitEven(t.Context()))
+	if got := wrote(t, a); !slices.Equal(got, []string{"A", "B", "B"}) {
+		t.Errorf("released, A has the rows of %v", got)
+	}
+	if got := wrote(t, b); !slices.Equal(got, []string{"A", "A", "B"}) {
+		t.Errorf("released, B has the rows of %v", got)
+	}
+}
+
+func TestConfigOfPairs(t *testing.T) {
+	for want, cfg := range map[string]rig.Config{
+		`no database "oracle"`: {MySQL: true, Database: "oracle"},
+		"needs Config.MySQL":   {Database: rig.Galera},
+	} {
+		if _, err := rig.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", cfg, err, want)
+		}
+	}
+	r := rigtest.Start(t, rig.Config{Redis: 1})
+	if err := r.AwaitEven(t.Context()); err == nil {
+		t.Error("a rig without a pair is even")
+	}
+	if _, err := r.HoldReplication(t.Context()); err == nil {
+		t.Error("a rig without a pair has a replication")
+	}
+}
+
+func node(t *testing.T, r *rig.Rig, name string) *sql.DB {
+	t.Helper()
+	s, err := r.Server(name)
+	must(t, err)
+	db, err := sql.Open("mysql", fmt.Sprintf("root@tcp(%s)/oversell", s.Addr()))
+	must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func write(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), statement)
+	must(t, err)
+}
+
+// wrote is who wrote the rows, in alphabetical order.
+func wrote(t *testing.T, db *sql.DB) (nodes []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT node FROM wrote ORDER BY node")
+	must(t, err)
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var node string
+		must(t, rows.Scan(&node))
+		nodes = append(nodes, node)
+	}
+	must(t, rows.Err())
+	return nodes
+}
