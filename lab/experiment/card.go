@@ -61,4 +61,17 @@ func (c Card) stepFor(hazard, otherwise string) string {
 	return otherwise
 }
 
-func (c Card) uses(backend string) bool { return slices.Contains(c.Backends, backend) }
+// uses says whether the strategy needs a backend. Redlock's masters are Redis too.
+func (c Card) uses(backend string) bool {
+	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
+}
+
+// lockService is the backend that keeps the lock; MySQL keeps the stock of them all.
+func (c Card) lockService() string {
+	for _, b := range []string{"redis", "zookeeper"} {
+		if c.uses(b) {
+			return b
+		}
+	}
+	return "mysql"
+}

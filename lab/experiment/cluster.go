@@ -152,9 +152,9 @@ func acrossNodes(cell Cell, p *player) Cell {
 			cell.Why = "the lock kept order, but node B had not heard of the sale on node A: " + cell.Why
 		}
 	}
-	if n := grantedAnew(cell.Recording.Events); cell.Verdict == Safe && n > 0 {
+	if cell.Verdict == Safe && grantedAnew(cell.Recording.Events) > 0 {
 		cell.Verdict = Wasteful
-		cell.Why = fmt.Sprintf("its lock kept nobody out: undone by the other node's commit, it began anew %d times; ", n) + cell.Why
+		cell.Why = "the row lock kept nobody out: the other node's commit undid its holder, which began anew; " + cell.Why
 	}
 	return cell
 }

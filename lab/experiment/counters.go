@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -89,23 +91,46 @@ func redisCommands(ctx context.Context, url string) (sum int64, err error) {
 var packets = regexp.MustCompile(`zk_packets_received\s+(\d+)`)
 
 func zooKeeperPackets(ctx context.Context, addr string) (int64, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	text, err := mntr(ctx, addr)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // names the address
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "mntr"); err != nil {
-		return 0, fmt.Errorf("%s: %w", addr, err)
-	}
-	text, err := io.ReadAll(conn)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", addr, err)
+		return 0, err
 	}
 	found := packets.FindSubmatch(text)
 	if found == nil {
 		return 0, fmt.Errorf("%s says %s", addr, text)
 	}
 	return strconv.ParseInt(string(found[1]), 10, 64) //nolint:wrapcheck // digits
+}
+
+// mntr is what a ZooKeeper tells of itself.
+func mntr(ctx context.Context, addr string) ([]byte, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the address
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "mntr"); err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return text, nil
+}
+
+// leader is the ZooKeeper that the others follow.
+func (c *Class) leader(ctx context.Context) (string, error) {
+	for i, addr := range c.Rig.Addresses().Zookeeper {
+		text, err := mntr(ctx, addr)
+		if err != nil {
+			return "", err
+		}
+		if bytes.Contains(text, []byte("zk_server_state\tleader")) {
+			return fmt.Sprintf("zookeeper-%d", i+1), nil
+		}
+	}
+	return "", errors.New("no ZooKeeper leads")
 }
 
 func mysqlQuestions(ctx context.Context, dsn string) (n int64, err error) {

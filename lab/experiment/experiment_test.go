@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,26 @@ func TestDecisiveCells(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryClaimHasACell: what a card claims, some experiment tries.
+func TestEveryClaimHasACell(t *testing.T) {
+	for _, card := range open(t).Cards() {
+		claims := slices.Clone(card.Protects)
+		for _, b := range card.Breaks {
+			claims = append(claims, b.Hazard)
+		}
+		for _, hazard := range claims {
+			chosen, err := choose([]string{hazard})
+			if err != nil {
+				t.Errorf("%s claims something about %s: %v", card.ID, hazard, err)
+				continue
+			}
+			if len(Plan{}.subjects(chosen[0], []Card{card})) == 0 {
+				t.Errorf("%s is not tried with %s", card.ID, hazard)
+			}
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 			at[i] = strings.Join(parts, ",")
 		}
 		if at[0] != at[1] {
-			return fmt.Errorf("A is at %s, B at %s", at[0], at[1])
+			return fmt.Errorf("node A is at %s, node B at %s", at[0], at[1])
 		}
 		return nil
 	})

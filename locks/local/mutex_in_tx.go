@@ -47,6 +47,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 // try is one transaction on one connection.
 func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	asked, committing := time.Now(), false
+	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
@@ -63,9 +64,11 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 			return nil
 		})
 	})
+	if r.Held > 0 { // granted, and by now committed or rolled back
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+	}
 	switch {
 	case err == nil:
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
 		return nil
 	case stock.Beaten(err) || locks.NothingTaken(err):
 		return err

@@ -44,6 +44,7 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 // the queue for the row: the receipt keeps them apart.
 func (s *forUpdate) try(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	asked, committing := time.Now(), false
+	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
@@ -56,9 +57,11 @@ func (s *forUpdate) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 			return nil
 		})
 	})
+	if r.Held > 0 { // granted, and by now committed or rolled back
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+	}
 	switch {
 	case err == nil:
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
 		return nil
 	case stock.Beaten(err) || locks.NothingTaken(err):
 		return err

@@ -39,6 +39,7 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 // try is one transaction on one connection, as in for_update.go.
 func (s *shareMode) try(ctx context.Context, o stock.Order, r *stock.Receipt, patience *patience) error {
 	asked, committing := time.Now(), false
+	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
 	defer cancel()
 	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
@@ -51,9 +52,11 @@ func (s *shareMode) try(ctx context.Context, o stock.Order, r *stock.Receipt, pa
 			return nil
 		})
 	})
+	if r.Held > 0 { // granted, and by now committed or rolled back
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+	}
 	switch {
 	case err == nil:
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
 		return nil
 	case stock.Beaten(err) || locks.NothingTaken(err):
 		return err

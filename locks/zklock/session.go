@@ -19,8 +19,9 @@ import (
 // background, again and again, and gets a new session when the old one expired.
 type Session struct {
 	*zk.Conn
-	timeout time.Duration
-	closed  chan struct{}
+	timeout  time.Duration
+	ensemble bool // more than one server
+	closed   chan struct{}
 
 	mu    sync.Mutex
 	alive context.Context // ends when the server can no longer be heard
@@ -30,7 +31,7 @@ type Session struct {
 // Open prepares a session that the server forgets after timeout without a sign
 // of life (within the server's own bounds). It does not wait for a connection.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
-	s := &Session{timeout: timeout, closed: make(chan struct{})}
+	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
 	// Only the callback sees every event: the channel holds six and drops.

@@ -38,7 +38,7 @@ func (l *single) try(ctx context.Context, r locks.Request, began time.Time) (*lo
 		}
 	}
 	switch {
-	case errors.Is(err, zk.ErrNodeExists), hungUp(err, r, began): // put has cleaned up
+	case errors.Is(err, zk.ErrNodeExists), l.hungUp(err, r, began): // put has cleaned up
 		return nil, errTaken
 	case err != nil:
 		return nil, l.refusal(ctx, r, err) // put has cleaned up

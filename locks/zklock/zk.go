@@ -44,7 +44,7 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn 
 			return h, err
 		case ctx.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
-		case !errors.Is(err, errNodeGone) && !hungUp(err, r, began):
+		case !errors.Is(err, errNodeGone) && !l.hungUp(err, r, began):
 			return nil, &stock.Unavailable{Backend: "zookeeper", Err: err}
 		}
 		// The session expired while we waited, or its server died: a fresh node.
@@ -56,10 +56,12 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn 
 
 var errNodeGone = errors.New("our node is gone")
 
-// hungUp says whether another server of the ensemble may still be asked: the one that
-// we spoke with has died. Where there is none, the next try says so at once.
-func hungUp(err error, r locks.Request, began time.Time) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) && time.Since(began) < r.Wait
+// hungUp says whether to ask again because the server that we spoke with has died.
+// Another one of the ensemble may go on at once, or when they have elected a leader;
+// within our session's life, for what is not back by then is away.
+func (l *zkLock) hungUp(err error, r locks.Request, began time.Time) bool {
+	again := errors.Is(err, zk.ErrConnectionClosed) || l.session.ensemble && errors.Is(err, zk.ErrNoServer)
+	return again && time.Since(began) < min(r.Wait, l.session.timeout)
 }
 
 // queue makes a node and waits until it is the first. On failure, no node stays.

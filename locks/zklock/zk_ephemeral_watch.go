@@ -26,7 +26,7 @@ func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.H
 		}
 		// DANGER: all wait for the same node. A release wakes every one of them, they
 		// all try to create it, one can, and the rest have been woken for nothing.
-		if err := l.untilGone(ctx, r, began); err != nil && !hungUp(err, r, began) {
+		if err := l.untilGone(ctx, r, began); err != nil && !l.hungUp(err, r, began) {
 			return nil, l.refusal(ctx, r, err)
 		}
 	}
