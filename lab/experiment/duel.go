@@ -359,7 +359,7 @@ func nextGrant(events []history.Event, victim string, since time.Duration) float
 
 // answer is what a customer was told, in few words.
 func answer(op history.Op) string {
-	detail := op.Detail
+	detail := strings.ReplaceAll(op.Detail, "\n", "; ")
 	if len(detail) > 100 {
 		detail = detail[:100] + "…"
 	}

@@ -42,6 +42,7 @@ const (
 // place is one waiter's row, and then the holder's.
 type place struct {
 	key, owner string // the owner of this row alone
+	task       string // who asked for it
 	lease      time.Duration
 	id         int64     // 0: in no queue (any more)
 	asked      time.Time // when the lease was last asked for
@@ -49,7 +50,7 @@ type place struct {
 
 func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
 	began := time.Now()
-	p := &place{key: r.Key, owner: locks.Token(r.Owner), lease: cmp.Or(r.Lease, l.lease)}
+	p := &place{key: r.Key, owner: locks.Token(r.Owner), task: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
 	for {
 		ahead, err := l.advance(ctx, p)
 		if stock.Beaten(err) { // undone: somebody has locked a row, as a holder would
@@ -125,7 +126,7 @@ func (l *dbRowFair) stay(ctx context.Context, p *place) error {
 		return err
 	}
 	p.id, p.asked = id, asked
-	locks.Trace(ctx, locks.Queued, p.key, p.owner, p.id)
+	locks.Trace(ctx, locks.Queued, p.key, p.task, p.id)
 	return nil
 }
 
