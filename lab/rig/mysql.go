@@ -105,7 +105,6 @@ func (d *database) command() *exec.Cmd {
 		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
-		"--tmpdir=" + filepath.Join(d.dir, "tmp"),
 		// A root without password must not become a way to the machine's files.
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
 	}
@@ -135,9 +134,10 @@ func (d *database) install(ctx context.Context) error {
 }
 
 // cmd runs program, the server or the installer, with the settings that they share:
-// the log files must be made in the size that the server expects.
+// the log files must be made in the size that the server expects, and two that are being
+// installed at once must not share /tmp, where they lose each other's temporary tables.
 func (d *database) cmd(program string, args ...string) *exec.Cmd {
-	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data")} // --no-defaults must come first
+	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")} // --no-defaults must come first
 	all = append(all, mysqlOptions()...)
 	if d.installer == "" {
 		all = append(all, onlyMySQL()...)
