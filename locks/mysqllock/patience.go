@@ -11,15 +11,23 @@ import (
 const (
 	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
+	// lastAttempt is left for the last one.
+	lastAttempt = 5 * time.Millisecond
 )
 
 // patience is the retry state of one call.
 type patience struct {
-	began time.Time
-	wait  time.Duration
+	began   time.Time
+	wait    time.Duration
+	attempt time.Time // when the one under way began
+	// thinning is how many attempts' time a pause lasts at least, on average; 0 where
+	// of all who meet, one always gets through.
+	thinning time.Duration
 }
 
-func newPatience(wait time.Duration) *patience { return &patience{time.Now(), wait} }
+func newPatience(wait time.Duration) *patience {
+	return &patience{began: time.Now(), wait: wait, attempt: time.Now()}
+}
 
 // left is how much of the wait is left.
 func (p *patience) left() time.Duration { return max(0, p.wait-time.Since(p.began)) }
@@ -27,10 +35,13 @@ func (p *patience) left() time.Duration { return max(0, p.wait-time.Since(p.bega
 // pause waits before the next attempt, at random, so that those who were beaten
 // together don't meet again. False: there is no time for another attempt.
 func (p *patience) pause(ctx context.Context) bool {
-	pause := rand.N(2 * meanPause(p.left(), p.wait)) //nolint:gosec // jitter, not a secret
-	if pause >= p.left() {
+	mean := max(meanPause(p.left(), p.wait), p.thinning*time.Since(p.attempt))
+	most := p.left() - lastAttempt
+	if most <= 0 {
 		return false
 	}
+	pause := min(rand.N(2*mean), most) //nolint:gosec // jitter, not a secret
+	defer func() { p.attempt = time.Now() }()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
