@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -60,7 +61,9 @@ var errNodeGone = errors.New("our node is gone")
 // Another one of the ensemble may go on at once, or when they have elected a leader;
 // within our session's life, for what is not back by then is away.
 func (l *zkLock) hungUp(err error, r locks.Request, began time.Time) bool {
-	again := errors.Is(err, zk.ErrConnectionClosed) || l.session.ensemble && errors.Is(err, zk.ErrNoServer)
+	var broken *net.OpError // written to a server that was just gone
+	again := errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &broken) ||
+		l.session.ensemble && errors.Is(err, zk.ErrNoServer)
 	return again && time.Since(began) < min(r.Wait, l.session.timeout)
 }
 
