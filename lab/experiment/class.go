@@ -1,12 +1,10 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,7 +12,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
-	"oversell/lab/load"
+	"oversell/lab/replica"
 	"oversell/lab/rig"
 )
 
@@ -39,7 +37,6 @@ func Config(binary, token string) rig.Config {
 // Class is a running lab and what was seen of it.
 type Class struct {
 	Rig   *rig.Rig
-	token string
 	http  *http.Client
 	rec   *recorder
 	cards []Card
@@ -52,11 +49,11 @@ type Class struct {
 // Open looks at a lab that was started with Config, and records its steps.
 func Open(ctx context.Context, r *rig.Rig) (*Class, error) {
 	c := &Class{
-		Rig: r, token: r.Addresses().Token,
+		Rig:  r,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * time.Minute},
 	}
 	c.products.Store(1000)
-	if err := c.call(ctx, http.MethodGet, c.base(0)+"/strategies", nil, &c.cards); err != nil {
+	if err := c.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &c.cards); err != nil {
 		return nil, err
 	}
 	if err := c.learnOwnCost(ctx); err != nil {
@@ -79,9 +76,13 @@ func (c *Class) Close() {
 // Cards are the strategies', in the order of the ladder.
 func (c *Class) Cards() []Card { return c.cards }
 
-func (c *Class) base(replica int) string { return c.Rig.Addresses().Replicas[replica] }
+// replica is the nth, from 0.
+func (c *Class) replica(n int) replica.Replica {
+	addresses := c.Rig.Addresses()
+	return replica.Replica{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: c.http}
+}
 
-func name(replica int) string { return "replica-" + strconv.Itoa(replica+1) }
+func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
 // since is the time on the recording's clock.
 func (c *Class) since() time.Duration { return time.Since(c.rec.start) }
@@ -89,30 +90,17 @@ func (c *Class) since() time.Duration { return time.Since(c.rec.start) }
 // stocked puts pieces of a new product on the shelf.
 func (c *Class) stocked(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = c.products.Add(1)
-	where := fmt.Sprintf("%s/stock/%d?new=true&count=%d", c.base(through), product, pieces)
-	return product, c.call(ctx, http.MethodPut, where, nil, nil)
-}
-
-// remaining is what is left of the product, as the strategy counts it.
-func (c *Class) remaining(ctx context.Context, through int, strategy string, product int64) (int, error) {
-	var item struct {
-		Count int `json:"count"`
-	}
-	where := fmt.Sprintf("%s/stock/%d?strategy=%s", c.base(through), product, url.QueryEscape(strategy))
-	return item.Count, c.call(ctx, http.MethodGet, where, nil, &item)
+	return product, c.replica(through).Stock(ctx, product, pieces)
 }
 
 // buy sends one request through a replica.
 func (c *Class) buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
-	query := url.Values{"strategy": {s.Card.ID}, "product": {strconv.FormatInt(s.product, 10)}}
 	if s.Fenced {
-		query.Set("fenced", "true")
+		fenced := url.Values{"fenced": {"true"}}
+		maps.Copy(fenced, params)
+		params = fenced
 	}
-	for name, values := range params {
-		query[name] = values
-	}
-	op := load.One(ctx, c.http, c.base(through)+"/check/lock?"+query.Encode(), c.rec.start)
-	op.Strategy = s.Card.ID
+	op := c.replica(through).Buy(ctx, s.Card.ID, s.product, params, c.rec.start)
 	if op.Replica == "" {
 		op.Replica = name(through)
 	}
@@ -120,34 +108,18 @@ func (c *Class) buy(ctx context.Context, through int, s Subject, params url.Valu
 }
 
 // stop arms a failpoint: whoever takes the step next on that replica waits there.
-func (c *Class) stop(ctx context.Context, replica int, s Subject, step string) error {
-	body := map[string]any{"strategy": s.Card.ID, "product": s.product, "step": step}
-	return c.call(ctx, http.MethodPost, c.base(replica)+"/lab/failpoints", body, nil)
+func (c *Class) stop(ctx context.Context, on int, s Subject, step string) error {
+	return c.replica(on).Stop(ctx, s.Card.ID, s.product, step, 1)
 }
 
 // stopped is who waits at a failpoint of the replica, by key.
-func (c *Class) stopped(ctx context.Context, replica int) (map[string]string, error) {
-	var state struct {
-		Stopped []struct{ Key, Owner string } `json:"stopped"`
-	}
-	if err := c.call(ctx, http.MethodGet, c.base(replica)+"/lab/failpoints", nil, &state); err != nil {
-		return nil, err
-	}
+func (c *Class) stopped(ctx context.Context, on int) (map[string]string, error) {
+	all, err := c.replica(on).Stopped(ctx)
 	owners := map[string]string{}
-	for _, s := range state.Stopped {
+	for _, s := range all {
 		owners[s.Key] = s.Owner
 	}
-	return owners, nil
-}
-
-// letGo lets one who was stopped go on.
-func (c *Class) letGo(ctx context.Context, replica int, owner string) error {
-	return c.call(ctx, http.MethodPost, c.base(replica)+"/lab/stopped/"+url.PathEscape(owner)+"/go", nil, nil)
-}
-
-// goOn lets everybody on the replica go on, and disarms what was not reached.
-func (c *Class) goOn(ctx context.Context, replica int) error {
-	return c.call(ctx, http.MethodDelete, c.base(replica)+"/lab/failpoints", nil, nil)
+	return owners, err
 }
 
 // heal makes the class as new after a failed or interrupted experiment.
@@ -162,21 +134,21 @@ func (c *Class) heal(ctx context.Context) error {
 		}
 	}
 	for i := range c.Rig.Addresses().Replicas {
-		errs = append(errs, c.ready(ctx, i), c.goOn(ctx, i))
+		errs = append(errs, c.ready(ctx, i), c.replica(i).GoOn(ctx))
 	}
 	return errors.Join(append(errs, c.rec.listening(ctx))...)
 }
 
 // ready waits until the replica reaches all its backends.
-func (c *Class) ready(ctx context.Context, replica int) error {
-	return eventually(ctx, name(replica)+" is ready", func() bool {
-		return c.call(ctx, http.MethodGet, c.base(replica)+"/readyz", nil, nil) == nil
+func (c *Class) ready(ctx context.Context, on int) error {
+	return eventually(ctx, name(on)+" is ready", func() bool {
+		return c.replica(on).Ready(ctx) == nil
 	})
 }
 
 // kill ends a replica as a power cut does.
-func (c *Class) kill(replica int) error {
-	server, err := c.Rig.Server(name(replica))
+func (c *Class) kill(n int) error {
+	server, err := c.Rig.Server(name(n))
 	if err != nil {
 		return err //nolint:wrapcheck // names the server
 	}
@@ -185,8 +157,8 @@ func (c *Class) kill(replica int) error {
 }
 
 // restart has the replica begin anew, whatever state it is in.
-func (c *Class) restart(ctx context.Context, replica int) error {
-	server, err := c.Rig.Server(name(replica))
+func (c *Class) restart(ctx context.Context, n int) error {
+	server, err := c.Rig.Server(name(n))
 	if err != nil {
 		return err //nolint:wrapcheck // names the server
 	}
@@ -196,7 +168,7 @@ func (c *Class) restart(ctx context.Context, replica int) error {
 	if err := server.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // names the server
 	}
-	if err := c.ready(ctx, replica); err != nil {
+	if err := c.ready(ctx, n); err != nil {
 		return err
 	}
 	return c.rec.listening(ctx)
@@ -217,41 +189,6 @@ func eventually(ctx context.Context, what string, so func() bool) error {
 			return fmt.Errorf("%s: %w (%w)", what, errNotSoon, context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
-	}
-	return nil
-}
-
-// call asks the lab for something.
-func (c *Class) call(ctx context.Context, method, where string, body, answer any) error {
-	var in io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
-		}
-		in = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, where, in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	request.Header.Set("X-Lab-Token", c.token)
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err //nolint:wrapcheck // names the URL
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", where, err)
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s %s: %s: %s", method, where, response.Status, bytes.TrimSpace(text))
-	case answer == nil:
-		return nil
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s: %w", where, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/replica"
 	"oversell/lab/rig"
 )
 
@@ -99,7 +100,7 @@ func (f *fight) offer(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 		s.product = product
-		p := &player{Subject: s, key: fmt.Sprintf("stock:%d", product)}
+		p := &player{Subject: s, key: replica.Key(product)}
 		for part := range p.ended {
 			p.ended[part] = make(chan struct{})
 		}
@@ -120,7 +121,7 @@ func (f *fight) sellOnBoth(ctx context.Context, lag bool) error {
 	f.struck = f.class.since()
 	f.send(ctx, rival, patient(rivalPatience))
 	f.wait(rival)
-	if err := f.class.goOn(context.WithoutCancel(ctx), f.on[victim]); err != nil {
+	if err := f.class.replica(f.on[victim]).GoOn(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	f.wait(victim)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 const (
@@ -39,7 +40,7 @@ func polling() Experiment {
 // herd counts what one release makes them ask.
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) error {
-		if err := q.class.goOn(ctx, 0); err != nil {
+		if err := q.class.replica(0).GoOn(ctx); err != nil {
 			return err
 		}
 		err := eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
@@ -72,7 +73,7 @@ func casStorm() Experiment {
 			cell := Cell{
 				Number: 4, Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold,
 				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", crowd, sold, retries),
-				Recording: history.Recording{Start: c.rec.start, Ops: ops, Events: c.rec.of(fmt.Sprintf("stock:%d", s.product))},
+				Recording: history.Recording{Start: c.rec.start, Ops: ops, Events: c.rec.of(replica.Key(s.product))},
 			}
 			// A third of the work is thrown away, or more.
 			if retries > sold/2 {
@@ -124,7 +125,7 @@ func measure(ctx context.Context, c *Class, s Subject, looks int, do func(contex
 	if s.product, err = c.stocked(ctx, 0, 2*crowd); err != nil {
 		return 0, nil, err
 	}
-	q = &queue{Subject: s, class: c, key: fmt.Sprintf("stock:%d", s.product), ops: make([]history.Op, crowd+1)}
+	q = &queue{Subject: s, class: c, key: replica.Key(s.product), ops: make([]history.Op, crowd+1)}
 	// On the way out everybody hangs up: what they would buy is of no interest.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -133,8 +134,8 @@ func measure(ctx context.Context, c *Class, s Subject, looks int, do func(contex
 	defer hangUp()
 	// The holder stays where it is, and whoever comes next. Requests heed the failpoints
 	// that are there when they come.
-	for replica := range 3 {
-		if err := c.stop(ctx, replica, s, "read"); err != nil {
+	for n := range 3 {
+		if err := c.stop(ctx, n, s, "read"); err != nil {
 			return 0, q, err
 		}
 	}
@@ -173,8 +174,8 @@ func (q *queue) waiting() bool {
 	return len(owners) == crowd
 }
 
-func (q *queue) stoppedOn(ctx context.Context, replica int) bool {
-	owners, err := q.class.stopped(ctx, replica)
+func (q *queue) stoppedOn(ctx context.Context, n int) bool {
+	owners, err := q.class.stopped(ctx, n)
 	return err == nil && owners[q.key] != ""
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 // pieces are on the shelf of each duel.
@@ -115,8 +116,8 @@ func (d duel) run(ctx context.Context, c *Class, subjects []Subject, seed int64)
 func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 	c := f.class
 	if f.fresh {
-		for _, replica := range []int{f.on[victim], f.on[rival]} {
-			if err := c.restart(ctx, replica); err != nil {
+		for _, n := range []int{f.on[victim], f.on[rival]} {
+			if err := c.restart(ctx, n); err != nil {
 				return err
 			}
 		}
@@ -132,7 +133,7 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 		s.product = product
-		p := &player{Subject: s, key: fmt.Sprintf("stock:%d", product)}
+		p := &player{Subject: s, key: replica.Key(product)}
 		for part := range p.ended {
 			p.ended[part] = make(chan struct{})
 		}
@@ -204,7 +205,7 @@ func (f *fight) fight(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.goOn(calm, f.on[victim]); err != nil {
+	if err := c.replica(f.on[victim]).GoOn(calm); err != nil {
 		return err
 	}
 	if f.lateHeal {
@@ -237,7 +238,7 @@ func (f *fight) intrude(ctx context.Context) error {
 			if p.rival == "" {
 				return nil
 			}
-			return f.class.letGo(context.WithoutCancel(ctx), f.on[rival], p.rival)
+			return f.class.replica(f.on[rival]).LetGo(context.WithoutCancel(ctx), p.rival)
 		})
 	}
 	return all.Wait()
@@ -305,7 +306,7 @@ func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
 	if p.Fenced { // what a fence is for, no card need say
 		cell.Claim = f.fenced
 	}
-	left, err := f.class.remaining(ctx, f.on[rival], p.Card.ID, p.product)
+	left, err := f.class.replica(f.on[rival]).Count(ctx, p.Card.ID, p.product)
 	if err != nil {
 		cell.Verdict, cell.Why = Unknown, err.Error()
 		return cell

@@ -133,7 +133,7 @@ func lostReply() Experiment {
 			if err != nil {
 				return heal, err
 			}
-			if err := f.class.goOn(ctx, f.on[victim]); err != nil {
+			if err := f.class.replica(f.on[victim]).GoOn(ctx); err != nil {
 				return heal, err
 			}
 			f.wait(victim)
@@ -245,12 +245,12 @@ func (f *fight) killAndWake(ctx context.Context, servers ...string) (func(contex
 	if err != nil {
 		return nil, err
 	}
-	return heal, f.class.goOn(ctx, f.on[victim])
+	return heal, f.class.replica(f.on[victim]).GoOn(ctx)
 }
 
 // wake lets the victims go on before the rivals come.
 func wake(ctx context.Context, f *fight) (func(context.Context) error, error) {
-	return func(context.Context) error { return nil }, f.class.goOn(ctx, f.on[victim])
+	return func(context.Context) error { return nil }, f.class.replica(f.on[victim]).GoOn(ctx)
 }
 
 // freeze stops the victims' replica as a long garbage collection or a sleeping laptop

@@ -10,6 +10,7 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 // restart begins every backend anew while the shop is open: first MySQL, then the
@@ -54,8 +55,8 @@ func openAllHours(ctx context.Context, c *Class, subjects []Subject, seed int64)
 	defer closing()
 	var all sync.WaitGroup
 	for _, s := range crowds {
-		for replica := range c.Rig.Addresses().Replicas {
-			all.Go(func() { c.shop(open, replica, s) })
+		for n := range c.Rig.Addresses().Replicas {
+			all.Go(func() { c.shop(open, n, s) })
 		}
 	}
 	everybody := func(after time.Duration) func() bool {
@@ -92,9 +93,9 @@ func openAllHours(ctx context.Context, c *Class, subjects []Subject, seed int64)
 
 // shop buys until the shop closes. A request that is under way then is finished, for
 // whether it sold must be known.
-func (c *Class) shop(open context.Context, replica int, s *customers) {
+func (c *Class) shop(open context.Context, n int, s *customers) {
 	for open.Err() == nil {
-		op := c.buy(context.WithoutCancel(open), replica, s.Subject, url.Values{"wait": {"2s"}})
+		op := c.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
@@ -127,10 +128,10 @@ func (s *customers) cell(ctx context.Context, c *Class, seed int64, initial int,
 	cell := Cell{
 		Number: 22, Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
 		Recording: history.Recording{
-			Start: c.rec.start, Ops: s.ops, Events: c.rec.of(fmt.Sprintf("stock:%d", s.product)), Spans: []history.Span{span},
+			Start: c.rec.start, Ops: s.ops, Events: c.rec.of(replica.Key(s.product)), Spans: []history.Span{span},
 		},
 	}
-	left, err := c.remaining(ctx, 0, s.Card.ID, s.product)
+	left, err := c.replica(0).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
 		cell.Verdict, cell.Why = Unknown, err.Error()
 		return cell

@@ -8,6 +8,7 @@ import (
 
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 // Who is one of the two clients.
@@ -55,7 +56,7 @@ type Line struct {
 
 type client struct {
 	state State
-	at    stop // the last one
+	at    replica.Stopped // the last one
 	read  int
 	waits bool // and that was said
 	op    history.Op
@@ -94,12 +95,12 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 
 // Close lets both clients run to their ends, as nobody steps them any more.
 func (r *Round) Close() error {
-	defer r.lab.http.CloseIdleConnections()
+	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
 	defer r.cancel()
 	// Also when the round was interrupted: a replica would hold them for minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), farewell)
 	defer cancel()
-	err := errors.Join(r.lab.disarm(ctx, A), r.lab.disarm(ctx, B))
+	err := errors.Join(r.lab.replicas[A].GoOn(ctx), r.lab.replicas[B].GoOn(ctx))
 	for _, c := range r.clients {
 		if c == nil || c.state == Idle {
 			continue
@@ -131,7 +132,7 @@ func (r *Round) Go(ctx context.Context, who Who) error {
 		}()
 		c.state = Waiting
 	case Stopped:
-		if err := r.lab.letGo(ctx, who, c.at.Owner); err != nil {
+		if err := r.lab.replicas[who].LetGo(ctx, c.at.Owner); err != nil {
 			return err
 		}
 		c.state = Waiting
@@ -209,7 +210,7 @@ func (r *Round) look(ctx context.Context, who Who, c *client) error {
 }
 
 // arrived notes that the client is at its next step.
-func (r *Round) arrived(ctx context.Context, who Who, at stop) error {
+func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error {
 	c := r.clients[who]
 	c.state, c.at, c.waits = Stopped, at, false
 	if at.Step == "read" { // just now; and the rival does not move meanwhile

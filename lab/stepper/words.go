@@ -6,11 +6,12 @@ import (
 
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 // explain says in a few words what a client has done when it is at the step. read is the
 // count that it has read.
-func explain(at stop, read int) string {
+func explain(at replica.Stopped, read int) string {
 	switch at.Step {
 	case "asked":
 		return "wants the lock"
