@@ -27,7 +27,10 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	key, patience := locks.Key(o.Product), newPatience(o.Wait)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
-		err := s.try(ctx, o, &r, patience.left())
+		wait := patience.left()
+		err := inTransaction(ctx, s.db, o, &r, wait, func(tx *gorm.DB) error {
+			return deductLocked(ctx, tx, o, &r, wait)
+		})
 		// 1205 undid a statement, 1213 the transaction: both are rolled back
 		// by now, and tried again until the wait is over.
 		if !stock.Beaten(err) {
@@ -37,38 +40,6 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !patience.pause(ctx) {
 			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
 		}
-	}
-}
-
-// try is one transaction on one connection. The queue for a connection is not
-// the queue for the row: the receipt keeps them apart.
-func (s *forUpdate) try(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
-	asked, committing := time.Now(), false
-	r.Held = 0 // of an attempt that was beaten
-	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
-	defer cancel()
-	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
-		r.Pooled += time.Since(asked)
-		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-			if err := deductLocked(ctx, tx, o, r, wait); err != nil {
-				return err
-			}
-			committing = true
-			return nil
-		})
-	})
-	if r.Held > 0 { // granted, and by now committed or rolled back
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case stock.Beaten(err) || locks.NothingTaken(err):
-		return err
-	case committing:
-		return stock.MaybeWritten(err)
-	default: // rolled back, or never begun
-		return stock.NothingWritten(ctx, err)
 	}
 }
 

@@ -26,7 +26,9 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	patience.thinning = 8
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
-		err := s.try(ctx, o, &r, patience)
+		err := inTransaction(ctx, s.db, o, &r, patience.left(), func(tx *gorm.DB) error {
+			return deductShared(ctx, tx, o, &r, patience)
+		})
 		// 1213 undid the transaction, 1205 a statement: both are rolled back by
 		// now, and tried again until the wait is over.
 		if !stock.Beaten(err) {
@@ -36,37 +38,6 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !patience.pause(ctx) {
 			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
 		}
-	}
-}
-
-// try is one transaction on one connection, as in for_update.go.
-func (s *shareMode) try(ctx context.Context, o stock.Order, r *stock.Receipt, patience *patience) error {
-	asked, committing := time.Now(), false
-	r.Held = 0 // of an attempt that was beaten
-	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
-	defer cancel()
-	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
-		r.Pooled += time.Since(asked)
-		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-			if err := deductShared(ctx, tx, o, r, patience); err != nil {
-				return err
-			}
-			committing = true
-			return nil
-		})
-	})
-	if r.Held > 0 { // granted, and by now committed or rolled back
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case stock.Beaten(err) || locks.NothingTaken(err):
-		return err
-	case committing:
-		return stock.MaybeWritten(err)
-	default: // rolled back, or never begun
-		return stock.NothingWritten(ctx, err)
 	}
 }
 

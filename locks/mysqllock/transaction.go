@@ -1,0 +1,43 @@
+package mysqllock
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// inTransaction is one attempt: deduct between BEGIN and COMMIT, on one connection. The
+// queue for a connection is not the queue for the row: the receipt keeps them apart.
+func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error) error {
+	asked, committing := time.Now(), false
+	r.Held = 0 // of an attempt that was beaten
+	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
+	defer cancel()
+	err := db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
+		r.Pooled += time.Since(asked)
+		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			if err := deduct(tx); err != nil {
+				return err
+			}
+			committing = true
+			return nil
+		})
+	})
+	if r.Held > 0 { // granted, and by now committed or rolled back
+		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case stock.Beaten(err) || locks.NothingTaken(err):
+		return err
+	case committing:
+		return stock.MaybeWritten(err)
+	default: // rolled back, or never begun
+		return stock.NothingWritten(ctx, err)
+	}
+}
