@@ -56,9 +56,6 @@ func Open(ctx context.Context, r *rig.Rig) (*Class, error) {
 	if err := c.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &c.cards); err != nil {
 		return nil, err
 	}
-	if err := c.learnOwnCost(ctx); err != nil {
-		return nil, err
-	}
 	c.rec = record(c.http, r.Addresses().Replicas)
 	if err := c.rec.listening(ctx); err != nil {
 		c.Close()

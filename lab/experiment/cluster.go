@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"oversell/lab/history"
-	"oversell/lab/replica"
 	"oversell/lab/rig"
 )
 
@@ -64,7 +63,10 @@ func (p pair) run(ctx context.Context, c *Class, subjects []Subject, seed int64)
 	f := &fight{duel: p.duel, class: c, on: [3]int{victim: 2 * draw.IntN(2), rival: 1, third: 1}}
 	subjects = slices.Clone(subjects)
 	draw.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
-	if err := f.offer(ctx, subjects); err != nil {
+	if err := f.offer(ctx, subjects, "writing"); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	if err := c.Rig.AwaitEven(ctx); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	release := func(context.Context) error { return nil }
@@ -90,26 +92,6 @@ func (p pair) run(ctx context.Context, c *Class, subjects []Subject, seed int64)
 		cells[i] = acrossNodes(f.cell(ctx, player, seed), player)
 	}
 	return cells, ctx.Err()
-}
-
-// offer puts all goods on the shelves of both nodes, and arms the victims' failpoints.
-func (f *fight) offer(ctx context.Context, subjects []Subject) error {
-	for _, s := range subjects {
-		product, err := f.class.stocked(ctx, f.on[victim], pieces)
-		if err != nil {
-			return err
-		}
-		s.product = product
-		p := &player{Subject: s, key: replica.Key(product)}
-		for part := range p.ended {
-			p.ended[part] = make(chan struct{})
-		}
-		f.players = append(f.players, p)
-		if err := f.class.stop(ctx, f.on[victim], s, s.Card.stepFor(f.hazard, "writing")); err != nil {
-			return err
-		}
-	}
-	return f.class.Rig.AwaitEven(ctx) //nolint:wrapcheck // says all
 }
 
 // sellOnBoth is the duel itself.

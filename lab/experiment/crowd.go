@@ -94,7 +94,6 @@ type queue struct {
 	Subject
 	class *Class
 	key   string
-	ops   []history.Op
 }
 
 // oneByOne measures one strategy after the other: a backend counts for all together.
@@ -125,7 +124,12 @@ func measure(ctx context.Context, c *Class, s Subject, looks int, do func(contex
 	if s.product, err = c.stocked(ctx, 0, 2*crowd); err != nil {
 		return 0, nil, err
 	}
-	q = &queue{Subject: s, class: c, key: replica.Key(s.product), ops: make([]history.Op, crowd+1)}
+	if c.ownCost == 0 {
+		if err := c.learnOwnCost(ctx); err != nil {
+			return 0, nil, err
+		}
+	}
+	q = &queue{Subject: s, class: c, key: replica.Key(s.product)}
 	// On the way out everybody hangs up: what they would buy is of no interest.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -139,12 +143,12 @@ func measure(ctx context.Context, c *Class, s Subject, looks int, do func(contex
 			return 0, q, err
 		}
 	}
-	all.Go(func() { q.ops[crowd] = c.buy(buying, 0, s, nil) })
+	all.Go(func() { _ = c.buy(buying, 0, s, nil) })
 	if err := eventually(ctx, "the holder has it", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
 		return 0, q, err
 	}
 	for i := range crowd {
-		all.Go(func() { q.ops[i] = c.buy(buying, 1+i%2, s, url.Values{"wait": {"60s"}}) })
+		all.Go(func() { _ = c.buy(buying, 1+i%2, s, url.Values{"wait": {"60s"}}) })
 	}
 	if err := eventually(ctx, "the crowd waits", q.waiting); err != nil {
 		return 0, q, err

@@ -127,8 +127,18 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 	}
+	if err := f.offer(ctx, subjects, f.step); err != nil {
+		return err
+	}
+	f.send(ctx, victim, f.victim)
+	return f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner })
+}
+
+// offer puts everybody's goods on the shelf, and arms the victims' failpoints: at the
+// step, unless a card names another.
+func (f *fight) offer(ctx context.Context, subjects []Subject, step string) error {
 	for _, s := range subjects {
-		product, err := c.stocked(ctx, f.on[victim], pieces)
+		product, err := f.class.stocked(ctx, f.on[victim], pieces)
 		if err != nil {
 			return err
 		}
@@ -138,12 +148,11 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 			p.ended[part] = make(chan struct{})
 		}
 		f.players = append(f.players, p)
-		if err := c.stop(ctx, f.on[victim], s, s.Card.stepFor(f.hazard, f.step)); err != nil {
+		if err := f.class.stop(ctx, f.on[victim], s, s.Card.stepFor(f.hazard, step)); err != nil {
 			return err
 		}
 	}
-	f.send(ctx, victim, f.victim)
-	return f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner })
+	return nil
 }
 
 // send has all players of a part ask for their goods.
