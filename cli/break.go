@@ -101,18 +101,17 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("break: %w", err)
 	}
 	cfg := experiment.Config(binary, classToken)
-	told := io.Discard
-	if !f.quiet {
-		told = errOut
+	if f.quiet {
+		errOut = io.Discard
 	}
-	_, _ = fmt.Fprintln(told, "bringing up a lab")
+	_, _ = fmt.Fprintln(errOut, "bringing up a lab")
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return ended(ctx, fmt.Errorf("break: %w", err))
 	}
 	versions := map[string]string{}
 	serverVersions(ctx, lab.Addresses(), versions)
-	err = f.experiment(ctx, lab, kept, told)
+	err = f.experiment(ctx, lab, kept, errOut)
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
@@ -131,7 +130,9 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, kept *experim
 		return fmt.Errorf("break: %w", err)
 	}
 	defer class.Close()
-	return experiment.Run(ctx, class, f.plan, kept, &breakProgress{out: told, began: time.Now()}) //nolint:wrapcheck // says all
+	progress := newBreakWatcher(told)
+	defer progress.close()
+	return experiment.Run(ctx, class, f.plan, kept, progress) //nolint:wrapcheck // says all
 }
 
 // tell prints the matrix and writes the files.
@@ -179,38 +180,6 @@ func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) err
 		return &exit{2, nil}
 	}
 	return nil
-}
-
-// breakProgress says on a terminal or in a file which experiment runs, and how long
-// the rest may take.
-type breakProgress struct {
-	out   io.Writer
-	began time.Time
-	first int // the experiments before it were kept
-	nth   int
-	of    int
-}
-
-func (b *breakProgress) Begin(e experiment.Experiment, subjects, nth, of int) {
-	if b.nth == 0 {
-		b.first = nth
-	}
-	b.nth, b.of = nth, of
-	_, _ = fmt.Fprintf(b.out, "%d/%d  %s: %s, %d strategies ...", nth, of, e.Hazard, e.Title, subjects)
-}
-
-func (b *breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	broke := 0
-	for _, c := range cells {
-		if c.Verdict.Broke() {
-			broke++
-		}
-	}
-	rest := time.Duration(0)
-	if done := b.nth - b.first + 1; done > 0 {
-		rest = time.Since(b.began) / time.Duration(done) * time.Duration(b.of-b.nth)
-	}
-	_, _ = fmt.Fprintf(b.out, " %d broke, %.0f s; about %v to go\n", broke, took.Seconds(), rest.Round(time.Second))
 }
 
 // listed is what the servers are, in one line.

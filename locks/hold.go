@@ -20,6 +20,9 @@ type Grant struct {
 	// Lease is how long the backend keeps the grant; 0: as long as we live.
 	Lease time.Duration
 	Fence int64
+	// Within is the hold of which this one is a part: it can't be trusted for longer,
+	// and is lost with it. nil: it stands by itself.
+	Within *Hold
 	// Renew makes the lease last Lease from now. ErrNotHeld: gone for good; any
 	// other error: try again. nil: this grant can't be renewed.
 	Renew func(context.Context) error
@@ -52,6 +55,9 @@ func NewHold(ctx context.Context, g Grant) *Hold {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
+	if g.Within != nil {
+		h.after = append(h.after, h.loseWith(g.Within))
+	}
 	if g.Lease <= 0 {
 		close(h.joined)
 		return h
@@ -59,6 +65,16 @@ func NewHold(ctx context.Context, g Grant) *Hold {
 	h.until = trustedUntil(g.Asked, g.Lease)
 	go h.watchdog(watched)
 	return h
+}
+
+// loseWith loses this hold when the other one is lost, until forget is called.
+func (h *Hold) loseWith(other *Hold) (forget func()) {
+	stop := context.AfterFunc(other.Context(), func() {
+		if cause := context.Cause(other.Context()); errors.Is(cause, ErrLost) {
+			h.Lose(cause)
+		}
+	})
+	return func() { stop() }
 }
 
 // trustedUntil leaves a margin for clocks that run at different speeds: a
@@ -164,6 +180,11 @@ func (h *Hold) Raise(ctx context.Context, floor int64) error {
 // Check looks at the clock instead of waiting for a timer: a process that was
 // stopped past its lease wakes up with its timers still to fire.
 func (h *Hold) Check() error {
+	if h.grant.Within != nil {
+		if lost := h.grant.Within.Check(); lost != nil {
+			h.cancel(lost)
+		}
+	}
 	until := h.trusted()
 	if !until.IsZero() && !time.Now().Before(until) {
 		h.Lose(fmt.Errorf("the lease of %v is over", h.grant.Lease))

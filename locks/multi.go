@@ -92,12 +92,7 @@ func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Hold) 
 	}
 	h := NewHold(ctx, g)
 	for _, p := range parts {
-		stop := context.AfterFunc(p.Context(), func() {
-			if cause := context.Cause(p.Context()); errors.Is(cause, ErrLost) {
-				h.Lose(cause)
-			}
-		})
-		h.Then(func() { stop() })
+		h.Then(h.loseWith(p))
 	}
 	return h
 }

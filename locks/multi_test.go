@@ -20,6 +20,7 @@ type shelf struct {
 	locks.Locker // a mutex
 	lease        time.Duration
 	renews       bool
+	hang         chan struct{} // renewals wait until it is closed; nil: they don't
 
 	mu      sync.Mutex
 	log     []string
@@ -44,7 +45,12 @@ func (s *shelf) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 	s.fences++
 	g := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: time.Now(), Lease: s.lease, Fence: s.fences, Release: s.release(r.Key, inner)}
 	if s.renews {
-		g.Renew = func(context.Context) error { return nil }
+		g.Renew = func(context.Context) error {
+			if s.hang != nil {
+				<-s.hang
+			}
+			return nil
+		}
 	}
 	g.Raise = func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
 	s.holds[r.Key] = locks.NewHold(ctx, g)

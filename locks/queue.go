@@ -55,6 +55,9 @@ func clearOf(ctx context.Context, l Locker, key string) error {
 // Turns lets one task at a time pass for each key, in order of arrival, within
 // this process. The zero value is ready.
 type Turns struct {
+	// Idle is told when a turn ended and nobody waited for the next; nil: nobody asks.
+	Idle func(key string)
+
 	mu sync.Mutex
 	// line holds who waits, for every key whose turn is taken.
 	line map[string][]chan error
@@ -112,14 +115,18 @@ func (t *Turns) enter(key string) (turn chan error) {
 // next gives the turn to the one who has waited longest.
 func (t *Turns) next(key string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	waiting := t.line[key]
 	if len(waiting) == 0 {
 		delete(t.line, key)
+		t.mu.Unlock()
+		if t.Idle != nil {
+			t.Idle(key)
+		}
 		return
 	}
 	t.line[key] = waiting[1:]
 	waiting[0] <- nil
+	t.mu.Unlock()
 }
 
 // quit leaves the line. A turn that came at the last moment goes to the next.

@@ -62,6 +62,9 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.ZK(b.ZooKeeper)),
 		guard(zklock.Mutex(b.ZooKeeper)),
 		guard(zklock.Multi(b.ZooKeeper)),
+		guard(redislock.CohortRedis(b.Redis, b.Lease)),
+		guard(redislock.CohortRedlock(b.Redlock, b.Lease)),
+		guard(zklock.CohortZK(b.ZooKeeper)),
 	}
 }
 

@@ -28,11 +28,15 @@ var raiseLua string
 // message to the waiters on release. Unlike it, it tells its holder when the
 // lock is lost, and hands out a fence.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return locks.Reentrant(locks.Queue(&redisLock{
+	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
+}
+
+func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
+	return &redisLock{
 		client: c, lease: lease, signals: newSignals(c),
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
 		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
-	}))
+	}
 }
 
 type redisLock struct {

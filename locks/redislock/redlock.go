@@ -20,14 +20,22 @@ import (
 // granted it in time (tutorial 3.8, 3.9.4; redsync). Losing a minority of them
 // changes nothing; losing a majority grants nothing.
 func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
+	return locks.Reentrant(locks.Queue(newRedlock(nodes, lease)))
+}
+
+func newRedlock(nodes []redis.UniversalClient, lease time.Duration) *redlock {
 	pools := make([]pool.Pool, len(nodes))
 	for i, node := range nodes {
 		pools[i] = goredis.NewPool(node)
 	}
-	return locks.Reentrant(locks.Queue(&redlock{
-		redsync: redsync.New(pools...), nodes: nodes, lease: lease, fences: newFences(nodes),
-	}))
+	return &redlock{redsync: redsync.New(pools...), nodes: nodes, lease: lease, fences: newFences(nodes)}
 }
+
+// Between two tries a waiter sleeps for so long.
+const (
+	shortestDoze = 2 * time.Millisecond
+	longestDoze  = 12 * time.Millisecond
+)
 
 type redlock struct {
 	redsync *redsync.Redsync
@@ -62,7 +70,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
 		}
 		// Random, so that rivals who split the masters don't meet again.
-		if err := locks.Doze(ctx, r, began, 2*time.Millisecond+rand.N(10*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
+		if err := locks.Doze(ctx, r, began, shortestDoze+rand.N(longestDoze-shortestDoze)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}

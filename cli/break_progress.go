@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/progress"
+
+	"oversell/lab/experiment"
+)
+
+// breakWatcher shows how far the experiments are until it is closed.
+type breakWatcher interface {
+	experiment.Watcher
+	close()
+}
+
+func newBreakWatcher(w io.Writer) breakWatcher {
+	if _, ok := terminal(w); ok && os.Getenv("TERM") != "dumb" {
+		return newBreakBar(w)
+	}
+	return &breakLines{out: w, estimate: estimate{began: time.Now()}}
+}
+
+// estimate is how long the rest may take, if it goes on as it went.
+type estimate struct {
+	began   time.Time
+	first   int // the experiments before it were kept from an earlier program
+	nth, of int
+}
+
+func (e *estimate) begin(nth, of int) {
+	if e.nth == 0 {
+		e.first = nth
+	}
+	e.nth, e.of = nth, of
+}
+
+// rest is said when so many of them are over; before the first is, nothing is known.
+func (e *estimate) rest(over int) string {
+	over -= e.first - 1
+	if over == 0 {
+		return ""
+	}
+	each := time.Since(e.began) / time.Duration(over)
+	return fmt.Sprintf(", about %v to go", (each * time.Duration(e.of-e.first+1-over)).Round(time.Second))
+}
+
+// shown is an experiment that is over, in one line.
+func shown(hazard string, cells []experiment.Cell, took time.Duration) string {
+	broke := 0
+	for _, c := range cells {
+		if c.Verdict.Broke() {
+			broke++
+		}
+	}
+	return fmt.Sprintf("%s: broke %d of %d, %.0f s", hazard, broke, len(cells), took.Seconds())
+}
+
+// breakLines are for who reads the progress later, in a file.
+type breakLines struct {
+	estimate
+	out io.Writer
+}
+
+func (b *breakLines) Begin(e experiment.Experiment, subjects, nth, of int) {
+	b.begin(nth, of)
+	_, _ = fmt.Fprintf(b.out, "%d/%d  %s, %d strategies\n", nth, of, e.Title, subjects)
+}
+
+func (b *breakLines) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
+	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, cells, took), b.rest(b.nth))
+}
+
+func (*breakLines) close() {}
+
+// breakBar is one bar for all, and above it what was shown so far.
+type breakBar struct {
+	estimate
+	writer progress.Writer
+	bar    *progress.Tracker
+	ended  chan struct{}
+}
+
+func newBreakBar(w io.Writer) *breakBar {
+	b := &breakBar{estimate: estimate{began: time.Now()}, writer: progress.NewWriter(), ended: make(chan struct{})}
+	b.writer.SetOutputWriter(w)
+	b.writer.SetAutoStop(false)
+	b.writer.SetTrackerPosition(progress.PositionLeft)
+	b.writer.SetTrackerLength(30)
+	b.writer.SetUpdateFrequency(200 * time.Millisecond)
+	b.writer.SetStyle(progress.StyleBlocks)
+	b.writer.Style().Visibility.Value = false
+	go func() {
+		defer close(b.ended)
+		b.writer.Render()
+	}()
+	return b
+}
+
+func (b *breakBar) Begin(e experiment.Experiment, subjects, nth, of int) {
+	b.begin(nth, of)
+	if b.bar == nil {
+		b.bar = &progress.Tracker{Total: int64(of)}
+		b.writer.AppendTracker(b.bar)
+		b.bar.SetValue(int64(nth - 1))
+	}
+	b.bar.UpdateMessage(fmt.Sprintf("%d/%d %s on %d%s", nth, of, e.Hazard, subjects, b.rest(nth-1)))
+}
+
+func (b *breakBar) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
+	b.writer.Log("%s", shown(e.Hazard, cells, took))
+	if b.nth == b.of {
+		b.bar.MarkAsDone()
+		return
+	}
+	b.bar.SetValue(int64(b.nth))
+}
+
+func (b *breakBar) close() {
+	if b.bar != nil && !b.bar.IsDone() {
+		b.bar.MarkAsErrored()
+	}
+	b.writer.Stop()
+	<-b.ended
+}

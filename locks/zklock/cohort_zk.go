@@ -1,0 +1,22 @@
+package zklock
+
+import (
+	"time"
+
+	"oversell/locks"
+)
+
+// CohortZK is the zk lock, passed on within a replica. It is the same lock, with the same
+// nodes: whoever holds it as zk, or as Curator's mutex, keeps the cohorts out.
+func CohortZK(s *Session) locks.Locker {
+	card := (*interProcess)(nil).Card()
+	card.ID, card.Core, card.Fair, card.Tutorial = "cohort-zk", false, false, nil
+	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
+	card.Title = locks.Text{EN: "zk, passed on within a replica", ZH: "zk 锁在副本内接力"}
+	card.Summary = locks.Text{
+		EN: "A replica that holds the zk lock passes it to its own next waiter, at most 64 times or for 50 ms, before another replica has its turn. The order of arrival is kept within a replica only.",
+		ZH: "拿到 zk 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本；只在副本内先来先得。",
+	}
+	shared := &interProcess{zkLock: zkLock{s}}
+	return locks.Reentrant(locks.Cohort(card, shared, locks.Bounds{Holders: 64, Time: 50 * time.Millisecond}))
+}
