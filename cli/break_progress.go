@@ -40,12 +40,11 @@ func (e *estimate) begin(nth, of int) {
 
 // rest is said when so many of them are over; before the first is, nothing is known.
 func (e *estimate) rest(over int) string {
-	over -= e.first - 1
-	if over == 0 {
+	mine, left := over-e.first+1, e.of-over
+	if mine == 0 || left == 0 {
 		return ""
 	}
-	each := time.Since(e.began) / time.Duration(over)
-	return fmt.Sprintf(", about %v to go", (each * time.Duration(e.of-e.first+1-over)).Round(time.Second))
+	return fmt.Sprintf(", about %v to go", (time.Since(e.began) / time.Duration(mine) * time.Duration(left)).Round(time.Second))
 }
 
 // shown is an experiment that is over, in one line.

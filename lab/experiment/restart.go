@@ -14,7 +14,8 @@ import (
 )
 
 // restart begins every backend anew while the shop is open: first MySQL, then the
-// Redis, then the ZooKeepers.
+// Redis, then the ZooKeepers. What each customer was told is left in the stock must fit
+// into one order of all sales, whatever became of the requests that had no answer.
 func restart() Experiment {
 	return Experiment{
 		Number: 22, Hazard: "restart", Applies: always, run: openAllHours,
@@ -96,6 +97,7 @@ func openAllHours(ctx context.Context, c *Class, subjects []Subject, seed int64)
 func (c *Class) shop(open context.Context, n int, s *customers) {
 	for open.Err() == nil {
 		op := c.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
+		op.Client = n + 1
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
@@ -139,16 +141,19 @@ func (s *customers) cell(ctx context.Context, c *Class, seed int64, initial int,
 	stock := check.Stock(s.ops, initial, left)
 	cell.Sold, cell.Taken = stock.Sold, initial-left
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
+	linear := check.Linear(s.ops, initial)
 	told := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d left the row", len(s.ops), stock.Sold, failed, stock.Unknown, cell.Taken)
 	switch {
 	case stock.Verdict == check.Violated && s.Card.Safe:
 		cell.Verdict, cell.Invariant, cell.Why = Violated, "I1", told
 	case stock.Verdict == check.Violated:
 		cell.Verdict, cell.Invariant, cell.Why = Violated, "I1", told+" (as without a restart)"
+	case linear.Verdict == check.Violated && s.Card.Safe:
+		cell.Verdict, cell.Invariant, cell.Why = Violated, "linearizability", linear.Why+"; "+told
 	case !s.bought(span.To):
 		cell.Verdict, cell.Invariant, cell.Why = Stalled, "I4", fmt.Sprintf("nothing was sold within %v after it; %s", bound, told)
 	default:
-		cell.Why = told
+		cell.Why = told + "; " + linear.Why
 	}
 	return cell
 }
