@@ -76,7 +76,7 @@ matrix: ## put the verdicts of make break into docs/matrix.json and README.md
 	  /<!-- \/matrix -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
 
 .PHONY: bench
-bench: servers build ## the service against the same loop written straight on the drivers
+bench: servers build ## our locks against other libraries, and the service against a straight loop: bench/RESULTS.md
 	cd bench && $(GO) run .
 
 .PHONY: interop

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,7 +92,7 @@ func (l lab) run(ctx context.Context, strategy string, load load) (result, error
 }
 
 // memory prints what each replica takes now, after all the load.
-func (l lab) memory(ctx context.Context) error {
+func (l lab) memory(ctx context.Context, out io.Writer) error {
 	for i, replica := range l.Replicas {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
 		if err != nil {
@@ -104,10 +106,32 @@ func (l lab) memory(ctx context.Context) error {
 		for lines.Scan() {
 			if value, ok := strings.CutPrefix(lines.Text(), "process_resident_memory_bytes "); ok {
 				bytes, _ := strconv.ParseFloat(value, 64)
-				fmt.Printf("replica-%d: %.0f MB resident (target: under 80)\n", i+1, bytes/1e6)
+				fmt.Fprintf(out, "Replica %d: %.0f MB resident (wanted: under 80).\n", i+1, bytes/1e6)
 			}
 		}
 		_ = answer.Body.Close()
 	}
+	fmt.Fprintln(out)
 	return nil
+}
+
+// versions says what the servers are.
+func (l lab) versions(ctx context.Context) string {
+	said := "MySQL unknown"
+	if db, err := open(l.MySQL); err == nil {
+		defer func() { _ = db.Close() }()
+		var version string
+		if db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) == nil {
+			said = version
+		}
+	}
+	clients, err := dial(l.Redis[:1])
+	defer hangUp(clients)
+	if err == nil {
+		text, _ := clients[0].Info(ctx, "server").Result()
+		if found := regexp.MustCompile(`redis_version:(\S+)`).FindStringSubmatch(text); found != nil {
+			said += ", Redis " + found[1]
+		}
+	}
+	return said
 }

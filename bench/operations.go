@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // crowds is how many wait at the same time.
@@ -26,24 +24,24 @@ var costly = []string{
 }
 
 // operations prints what one grant costs the lock's backend, as it counts itself.
-func operations(ctx context.Context, l lab) error {
-	fmt.Println("\nquestions to the lock's backend for each grant, with so many waiters")
-	fmt.Printf("%-20s", "strategy")
+func operations(ctx context.Context, l lab, out io.Writer) error {
+	fmt.Fprint(out, "## What a grant costs\n\nQuestions to the lock's backend for each grant, through nginx, with so many waiters.\n\n| strategy |")
 	for _, n := range crowds {
-		fmt.Printf(" %10d", n)
+		fmt.Fprintf(out, " %d |", n)
 	}
-	fmt.Println()
+	fmt.Fprintln(out, "\n|---|---:|---:|---:|")
 	for _, strategy := range costly {
-		fmt.Printf("%-20s", strategy)
+		fmt.Fprintf(out, "| %s |", strategy)
 		for _, n := range crowds {
 			each, err := l.perGrant(ctx, strategy, n)
 			if err != nil {
 				return fmt.Errorf("%s with %d waiters: %w", strategy, n, err)
 			}
-			fmt.Printf(" %10.1f", each)
+			fmt.Fprintf(out, " %.1f |", each)
 		}
-		fmt.Println()
+		fmt.Fprintln(out)
 	}
+	fmt.Fprintln(out)
 	return nil
 }
 
@@ -86,22 +84,59 @@ var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 // redisCommands counts those that a strategy's clients send: Redis's own figure
 // has the commands inside a script as well.
 func (l lab) redisCommands(ctx context.Context, names ...string) (sum int64, err error) {
-	options, err := redis.ParseURL(l.Redis[0])
-	if err != nil {
-		return 0, err
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
-	text, err := client.Info(ctx, "commandstats").Result()
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range commandStat.FindAllStringSubmatch(text, -1) {
-		if n, err := strconv.ParseInt(m[2], 10, 64); err == nil && slices.Contains(names, m[1]) {
+	err = info(ctx, l.Redis[:1], "commandstats", commandStat, func(name string, n int64) {
+		if slices.Contains(names, name) {
 			sum += n
 		}
+	})
+	return sum, err
+}
+
+// requests are what Redis has read from its sockets, once for each command that is not
+// in a pipeline or a script.
+var requests = regexp.MustCompile(`(total_reads_processed):(\d+)`)
+
+// redisRequests are those to the one Redis, redlockRequests those to all.
+func (l lab) redisRequests(ctx context.Context) (sum int64, err error) {
+	err = info(ctx, l.Redis[:1], "stats", requests, func(_ string, n int64) { sum += n })
+	return sum, err
+}
+
+func (l lab) redlockRequests(ctx context.Context) (sum int64, err error) {
+	err = info(ctx, l.Redis, "stats", requests, func(_ string, n int64) { sum += n })
+	return sum, err
+}
+
+// info finds names and numbers in what each Redis says of itself.
+func info(ctx context.Context, urls []string, section string, line *regexp.Regexp, found func(name string, n int64)) error {
+	clients, err := dial(urls)
+	defer hangUp(clients)
+	if err != nil {
+		return err
 	}
-	return sum, nil
+	for _, client := range clients {
+		text, err := client.Info(ctx, section).Result()
+		if err != nil {
+			return err
+		}
+		for _, m := range line.FindAllStringSubmatch(text, -1) {
+			if n, err := strconv.ParseInt(m[2], 10, 64); err == nil {
+				found(m[1], n)
+			}
+		}
+	}
+	return nil
+}
+
+// mysqlQuestions are the statements, the stock's own included.
+func (l lab) mysqlQuestions(ctx context.Context) (n int64, err error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = db.Close() }()
+	var name string
+	return n, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
 }
 
 // zooKeeperPackets counts requests, as mntr does.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,65 +21,89 @@ import (
 // processes is how many share the load, as the three replicas do.
 const processes = 3
 
-// task is what one process of the straight loop is told, latencies (in
-// nanoseconds) what it answers.
+// task is what one process is told: how many clients, and how many times each of them
+// sells, or for how long all of them do.
 type task struct {
 	Lab     lab
 	Clients int
 	Loops   int
+	Length  time.Duration
 }
 
-// loops are the straight loops. Each returns a function that deducts once, and
-// one that closes what it opened.
-var loops = map[string]func(context.Context, lab) (deduct func(context.Context) error, end func(), err error){
-	"for-update": forUpdate,
-	"redis":      redisLock,
-	"zk":         zkLock,
+// sale is one that a process has made.
+type sale struct {
+	Sold int64         // in nanoseconds of the machine's clock, which all processes share
+	Took time.Duration // since the client wanted it
+}
+
+// deduct sells one piece.
+type deduct func(context.Context) error
+
+// loop makes a deduct, and what closes all that it opened.
+type loop func(context.Context, lab) (d deduct, end func(), err error)
+
+// loops are all that can be asked of a process, by name.
+func loops() map[string]loop {
+	all := map[string]loop{"straight for-update": forUpdate, "straight redis": redisLock, "straight zk": zkLock}
+	maps.Copy(all, ours())
+	maps.Copy(all, peers())
+	return all
 }
 
 // straight runs the loop in as many processes as there are replicas, each with
 // a replica's share of the cores and of the clients.
 func straight(ctx context.Context, l lab, strategy string, load load) (result, error) {
-	db, err := open(l.MySQL)
+	crews, lost, err := sellOut(ctx, l, "straight "+strategy, processes, task{Lab: l, Clients: load.clients, Loops: load.loops})
 	if err != nil {
 		return result{}, err
 	}
+	h := judge(crews, 0)
+	return result{h.perSecond, h.p99, lost}, nil
+}
+
+// shelf is more than anybody sells in a round.
+const shelf = 1_000_000
+
+// sellOut has the processes sell, all at once, and says what each has sold, and what was
+// lost of it. The clients of a task with loops are shared out among the processes; with
+// a length, each has all of them.
+func sellOut(ctx context.Context, l lab, name string, crews int, t task) (sales [][]sale, lost int, err error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return nil, 0, err
+	}
 	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = 1", load.clients*load.loops); err != nil {
-		return result{}, err
+	if _, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = 1", shelf); err != nil {
+		return nil, 0, err
 	}
-	workers := make([]*worker, processes)
+	workers := make([]*worker, crews)
 	for i := range workers {
-		clients := load.clients / processes
-		if i < load.clients%processes {
-			clients++
+		mine := t
+		if t.Loops > 0 {
+			mine.Clients = (t.Clients + crews - 1 - i) / crews
 		}
-		if workers[i], err = startWorker(ctx, strategy, task{l, clients, load.loops}); err != nil {
-			return result{}, err
+		if workers[i], err = startWorker(ctx, name, crews, mine); err != nil {
+			return nil, 0, err
 		}
 	}
-	began := time.Now()
 	for _, w := range workers {
 		if _, err := io.WriteString(w.in, "go\n"); err != nil {
-			return result{}, err
+			return nil, 0, err
 		}
 	}
-	var latencies []time.Duration
+	sold := 0
 	for _, w := range workers {
 		part, err := w.finish()
 		if err != nil {
-			return result{}, err
+			return nil, 0, err
 		}
-		latencies = append(latencies, part...)
+		sales, sold = append(sales, part), sold+len(part)
 	}
-	took := time.Since(began)
 	var left int
 	if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = 1").Scan(&left); err != nil {
-		return result{}, err
+		return nil, 0, err
 	}
-	slices.Sort(latencies)
-	n := len(latencies)
-	return result{float64(n) / took.Seconds(), float64(latencies[n*99/100].Microseconds()) / 1000, left}, nil
+	return sales, sold - (shelf - left), nil
 }
 
 // worker is one process of the straight loop.
@@ -88,13 +114,13 @@ type worker struct {
 }
 
 // startWorker returns when the process has connected and waits for its go.
-func startWorker(ctx context.Context, strategy string, t task) (*worker, error) {
+func startWorker(ctx context.Context, name string, crews int, t task) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, self, "-worker", strategy)
-	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/processes)))
+	c := exec.CommandContext(ctx, self, "-worker", name)
+	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/crews)))
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -115,27 +141,27 @@ func startWorker(ctx context.Context, strategy string, t task) (*worker, error) 
 	return w, w.out.Decode(&ready)
 }
 
-func (w *worker) finish() ([]time.Duration, error) {
-	var latencies []time.Duration
-	if err := w.out.Decode(&latencies); err != nil {
-		return nil, fmt.Errorf("a process of the straight loop: %w", err)
+func (w *worker) finish() ([]sale, error) {
+	var sales []sale
+	if err := w.out.Decode(&sales); err != nil {
+		return nil, fmt.Errorf("a process: %w", err)
 	}
 	_ = w.in.Close()
-	return latencies, w.process.Wait()
+	return sales, w.process.Wait()
 }
 
-// work is one process: connect, say so, wait for the go, deduct, answer.
-func work(ctx context.Context, strategy string, in io.Reader, out io.Writer) error {
+// work is one process: connect, say so, wait for the go, sell, answer.
+func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	var t task
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
 	if err := from.Decode(&t); err != nil {
 		return err
 	}
-	setUp, ok := loops[strategy]
+	setUp, ok := loops()[name]
 	if !ok {
-		return fmt.Errorf("no straight loop for %q", strategy)
+		return fmt.Errorf("no loop %q", name)
 	}
-	deduct, end, err := setUp(ctx, t.Lab)
+	sellOne, end, err := setUp(ctx, t.Lab)
 	if err != nil {
 		return err
 	}
@@ -149,26 +175,26 @@ func work(ctx context.Context, strategy string, in io.Reader, out io.Writer) err
 	if _, err := io.ReadFull(in, make([]byte, len("go\n"))); err != nil {
 		return err
 	}
-	latencies, errs := make([]time.Duration, t.Clients*t.Loops), make([]error, t.Clients)
+	began := time.Now()
+	sales, errs := make([][]sale, t.Clients), make([]error, t.Clients)
 	var clients sync.WaitGroup
 	for i := range t.Clients {
 		clients.Go(func() {
-			for n := range t.Loops {
-				asked := time.Now()
-				if errs[i] = deduct(ctx); errs[i] != nil {
+			for asked := began; len(sales[i]) < t.Loops || asked.Sub(began) < t.Length; {
+				if errs[i] = sellOne(ctx); errs[i] != nil {
 					return
 				}
-				latencies[i*t.Loops+n] = time.Since(asked)
+				now := time.Now()
+				sales[i] = append(sales[i], sale{now.UnixNano(), now.Sub(asked)})
+				asked = now
 			}
 		})
 	}
 	clients.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	return to.Encode(latencies)
+	return to.Encode(slices.Concat(sales...))
 }
 
 // open has the settings of the service: one round trip for each statement, and
@@ -184,8 +210,8 @@ func open(dsn string) (*sql.DB, error) {
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(32)
-	db.SetMaxIdleConns(32)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	return db, nil
 }
 
@@ -203,12 +229,12 @@ func sell(ctx context.Context, db *sql.DB) error {
 }
 
 // forUpdate is one transaction on database/sql.
-func forUpdate(_ context.Context, l lab) (func(context.Context) error, func(), error) {
+func forUpdate(_ context.Context, l lab) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
 		return nil, nil, err
 	}
-	deduct := func(ctx context.Context) error {
+	sellOne := func(ctx context.Context) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
@@ -226,5 +252,5 @@ func forUpdate(_ context.Context, l lab) (func(context.Context) error, func(), e
 		}
 		return tx.Commit()
 	}
-	return deduct, func() { _ = db.Close() }, nil
+	return sellOne, func() { _ = db.Close() }, nil
 }

@@ -12,7 +12,7 @@ import (
 // redisLock is the plain loop on go-redis: SET NX PX, else sleep until a
 // release is published; compare, delete and publish in one script. A process
 // mutex stands before it, or a hundred goroutines would wake at each release.
-func redisLock(ctx context.Context, l lab) (func(context.Context) error, func(), error) {
+func redisLock(ctx context.Context, l lab) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
 		return nil, nil, err
@@ -27,10 +27,10 @@ func redisLock(ctx context.Context, l lab) (func(context.Context) error, func(),
 		return nil, nil, err
 	}
 	p := &redisProcess{client: client, released: subscription.Channel(), script: redis.NewScript(compareAndDelete)}
-	deduct := func(ctx context.Context) error {
+	sellOne := func(ctx context.Context) error {
 		return p.locked(ctx, func() error { return sell(ctx, db) })
 	}
-	return deduct, func() { _, _, _ = subscription.Close(), client.Close(), db.Close() }, nil
+	return sellOne, func() { _, _, _ = subscription.Close(), client.Close(), db.Close() }, nil
 }
 
 const compareAndDelete = `

@@ -13,7 +13,7 @@ import (
 
 // zkLock is the plain loop on go-zookeeper: an ephemeral sequential node, wait
 // for the one before it to go, look again. A process mutex stands before it.
-func zkLock(_ context.Context, l lab) (func(context.Context) error, func(), error) {
+func zkLock(_ context.Context, l lab) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
 		return nil, nil, err
@@ -26,10 +26,10 @@ func zkLock(_ context.Context, l lab) (func(context.Context) error, func(), erro
 		return nil, nil, err
 	}
 	p := &zkProcess{conn: conn}
-	deduct := func(ctx context.Context) error {
+	sellOne := func(ctx context.Context) error {
 		return p.locked(func() error { return sell(ctx, db) })
 	}
-	return deduct, func() { conn.Close(); _ = db.Close() }, nil
+	return sellOne, func() { conn.Close(); _ = db.Close() }, nil
 }
 
 type zkProcess struct {

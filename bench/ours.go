@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks"
+	"oversell/locks/mysqllock"
+	"oversell/locks/redislock"
+	"oversell/locks/zklock"
+	"oversell/stock"
+)
+
+// What a replica has: as many connections, the same lease and session.
+const (
+	connections = 32
+	lease       = 10 * time.Second
+	session     = 10 * time.Second
+)
+
+// ours are the project's locks, without the service around them.
+func ours() map[string]loop {
+	return map[string]loop{
+		"redis": single(redislock.Redis), "cohort-redis": single(redislock.CohortRedis),
+		"redlock": masters(redislock.Redlock), "cohort-redlock": masters(redislock.CohortRedlock),
+		"zk": ensemble(zklock.ZK), "cohort-zk": ensemble(zklock.CohortZK),
+		"db-row": func(_ context.Context, l lab) (deduct, func(), error) {
+			db, err := stock.Open(l.MySQL, connections)
+			if err != nil {
+				return nil, nil, err
+			}
+			return under(l, mysqllock.DBRow(db, lease), func() {})
+		},
+	}
+}
+
+func single(lock func(redis.UniversalClient, time.Duration) locks.Locker) loop {
+	return func(_ context.Context, l lab) (deduct, func(), error) {
+		client, err := redislock.Open(l.Redis[0], connections)
+		if err != nil {
+			return nil, nil, err
+		}
+		return under(l, lock(client, lease), func() { _ = client.Close() })
+	}
+}
+
+func masters(lock func([]redis.UniversalClient, time.Duration) locks.Locker) loop {
+	return func(_ context.Context, l lab) (deduct, func(), error) {
+		var clients []redis.UniversalClient
+		for _, url := range l.Redis {
+			client, err := redislock.Open(url, connections)
+			if err != nil {
+				return nil, nil, err
+			}
+			clients = append(clients, client)
+		}
+		return under(l, lock(clients, lease), func() {
+			for _, client := range clients {
+				_ = client.Close()
+			}
+		})
+	}
+}
+
+func ensemble(lock func(*zklock.Session) locks.Locker) loop {
+	return func(_ context.Context, l lab) (deduct, func(), error) {
+		s, err := zklock.Open(l.ZooKeeper, session)
+		if err != nil {
+			return nil, nil, err
+		}
+		return under(l, lock(s), s.Close)
+	}
+}
+
+// under sells one piece while the lock is held.
+func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	sellOne := func(ctx context.Context) error {
+		h, err := lock.Acquire(ctx, locks.Request{Key: "bench", Owner: uuid.NewString(), Wait: time.Minute})
+		if err != nil {
+			return fmt.Errorf("acquire: %w", err)
+		}
+		return sellAnd(h.Context(), db, func() error { return h.Release(ctx) })
+	}
+	return sellOne, func() { end(); _ = db.Close() }, nil
+}
+
+// sellAnd sells one piece, and gives the lock back whatever became of it.
+func sellAnd(ctx context.Context, db *sql.DB, unlock func() error) error {
+	err := sell(ctx, db)
+	if freed := unlock(); err == nil && freed != nil {
+		return fmt.Errorf("release: %w", freed)
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+)
+
+// peers are the locks of others, used as their documentation shows, with the same lease,
+// and with enough tries to get their turn.
+func peers() map[string]loop {
+	return map[string]loop{
+		serial: func(_ context.Context, l lab) (deduct, func(), error) {
+			var turn sync.Mutex
+			return with(l, func(ctx context.Context, db *sql.DB) error {
+				turn.Lock()
+				defer turn.Unlock()
+				return sell(ctx, db)
+			}, func() {})
+		},
+		unguarded: func(_ context.Context, l lab) (deduct, func(), error) {
+			return with(l, sell, func() {})
+		},
+		"redsync, 1 node":      func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis[:1]) },
+		"redsync, 5 nodes":     func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis) },
+		"bsm/redislock, 1 ms":  bsm(time.Millisecond),
+		"bsm/redislock, 50 ms": bsm(50 * time.Millisecond),
+		"go-zookeeper Lock":    zooKeeperLock,
+	}
+}
+
+// with opens what the critical section needs.
+func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (deduct, func(), error) {
+	db, err := open(l.MySQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context) error { return sellOne(ctx, db) }, func() { end(); _ = db.Close() }, nil
+}
+
+// many tries are more than a client needs within a round.
+const many = 1_000_000
+
+func redsyncOn(l lab, urls []string) (deduct, func(), error) {
+	clients, err := dial(urls)
+	if err != nil {
+		return nil, nil, err
+	}
+	var pools []pool.Pool
+	for _, client := range clients {
+		pools = append(pools, goredis.NewPool(client))
+	}
+	sync := redsync.New(pools...)
+	return with(l, func(ctx context.Context, db *sql.DB) error {
+		m := sync.NewMutex("bench", redsync.WithExpiry(lease), redsync.WithTries(many))
+		if err := m.LockContext(ctx); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		return sellAnd(ctx, db, func() error {
+			_, err := m.UnlockContext(ctx)
+			return err
+		})
+	}, func() { hangUp(clients) })
+}
+
+func bsm(every time.Duration) loop {
+	return func(_ context.Context, l lab) (deduct, func(), error) {
+		clients, err := dial(l.Redis[:1])
+		if err != nil {
+			return nil, nil, err
+		}
+		locker := redislock.New(clients[0])
+		return with(l, func(ctx context.Context, db *sql.DB) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			lock, err := locker.Obtain(ctx, "bench", lease, &redislock.Options{RetryStrategy: redislock.LinearBackoff(every)})
+			if err != nil {
+				return fmt.Errorf("obtain: %w", err)
+			}
+			return sellAnd(ctx, db, func() error { return lock.Release(ctx) })
+		}, func() { hangUp(clients) })
+	}
+}
+
+// zooKeeperLock makes one Lock for each sale, as it must not be shared.
+func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
+	conn, _, err := zk.Connect(l.ZooKeeper, session, zk.WithLogInfo(false))
+	if err != nil {
+		return nil, nil, err
+	}
+	return with(l, func(ctx context.Context, db *sql.DB) error {
+		lock := zk.NewLock(conn, "/bench-peer", zk.WorldACL(zk.PermAll))
+		if err := lock.Lock(); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		return sellAnd(ctx, db, lock.Unlock)
+	}, conn.Close)
+}
+
+func dial(urls []string) (clients []*redis.Client, err error) {
+	for _, url := range urls {
+		options, bad := redis.ParseURL(url)
+		if bad != nil {
+			return nil, errors.Join(err, bad)
+		}
+		options.PoolSize = connections
+		clients = append(clients, redis.NewClient(options))
+	}
+	return clients, nil
+}
+
+func hangUp(clients []*redis.Client) {
+	for _, client := range clients {
+		_ = client.Close()
+	}
+}
