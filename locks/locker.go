@@ -32,6 +32,9 @@ type Request struct {
 	// Next reports whether another task of this process waits behind this one.
 	// Queue sets it; nil is nobody.
 	Next func() bool `json:"-"`
+	// Heir is that task, if the lock may be left to it: only by a holder who has the
+	// turn. Queue sets it, too.
+	Heir func() *Heir `json:"-"`
 }
 
 // Token names one grant of an owner: a backend that finds it knows which grant

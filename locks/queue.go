@@ -23,13 +23,20 @@ type queue struct {
 }
 
 func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
-	began := time.Now()
-	leave, err := q.turns.Take(ctx, r.Key, r.Wait)
+	began, heir := time.Now(), &Heir{ctx: ctx}
+	r.Next = func() bool { return q.turns.Waiting(r.Key) }
+	r.Heir = func() *Heir { return heir.behind(&q.turns) }
+	heir.Request = r
+	leave, err := q.turns.take(ctx, r.Key, r.Wait, heir)
+	inherited := heir.settle(err == nil)
 	if err != nil {
 		return nil, err
 	}
+	if inherited != nil {
+		inherited.Then(leave)
+		return inherited, nil
+	}
 	r.Wait = max(0, r.Wait-time.Since(began))
-	r.Next = func() bool { return q.turns.Waiting(r.Key) }
 	h, err := q.Locker.Acquire(ctx, r)
 	if errors.Is(err, stock.ErrUnavailable) {
 		q.turns.Fail(r.Key, err)
@@ -40,6 +47,54 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	}
 	h.Then(leave)
 	return h, nil
+}
+
+// Heir is the task of this process that has its turn next. Where the backend can do it
+// in one question, a release makes it the holder instead of freeing the lock for it.
+type Heir struct {
+	Request Request
+	ctx     context.Context
+
+	mu   sync.Mutex
+	hold *Hold
+	gone bool // it has its turn, or has hung up
+	turn bool // it has its turn
+}
+
+// behind is the heir of this one, once it has its turn: before, others come first.
+func (h *Heir) behind(t *Turns) *Heir {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.turn {
+		return nil
+	}
+	return t.heir(h.Request.Key)
+}
+
+// Inherit makes the grant the heir's. False: the heir is gone, and the grant is to be
+// given back.
+func (h *Heir) Inherit(g Grant) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone || h.ctx.Err() != nil {
+		return false
+	}
+	h.hold = NewHold(h.ctx, g)
+	return true
+}
+
+// settle ends the time in which the heir can inherit, and returns what it got. Without
+// its turn it has hung up, and gives that back.
+func (h *Heir) settle(turn bool) *Hold {
+	h.mu.Lock()
+	h.gone, h.turn = true, turn
+	hold := h.hold
+	h.mu.Unlock()
+	if hold != nil && !turn {
+		_ = hold.Release(h.ctx)
+		return nil
+	}
+	return hold
 }
 
 // Clear passes on: a decorator must not hide what its locker can do.
@@ -60,16 +115,26 @@ type Turns struct {
 
 	mu sync.Mutex
 	// line holds who waits, for every key whose turn is taken.
-	line map[string][]chan error
+	line map[string][]waiter
+}
+
+// waiter gets the turn, or an error.
+type waiter struct {
+	turn chan error
+	heir *Heir // nil: it can't inherit
 }
 
 // Take waits for the turn until ctx ends or wait has passed: ErrNotAcquired.
 // With wait 0 it looks once. leave gives the turn to the next, once.
 func (t *Turns) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
+	return t.take(ctx, key, wait, nil)
+}
+
+func (t *Turns) take(ctx context.Context, key string, wait time.Duration, heir *Heir) (leave func(), err error) {
 	if ctx.Err() != nil { // a free turn would be taken all the same
 		return nil, NotAcquired(ctx, key, wait)
 	}
-	turn := t.enter(key)
+	turn := t.enter(key, heir)
 	if turn != nil {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -94,21 +159,31 @@ func (t *Turns) Waiting(key string) bool {
 	return len(t.line[key]) > 0
 }
 
+// heir is the first of those who wait; nil: none, or one that can't inherit.
+func (t *Turns) heir(key string) *Heir {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if line := t.line[key]; len(line) > 0 {
+		return line[0].heir
+	}
+	return nil
+}
+
 // enter takes a free turn at once, or returns where to wait for it.
-func (t *Turns) enter(key string) (turn chan error) {
+func (t *Turns) enter(key string, heir *Heir) (turn chan error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	waiting, taken := t.line[key]
 	switch {
 	case t.line == nil:
-		t.line = map[string][]chan error{key: nil}
+		t.line = map[string][]waiter{key: nil}
 		return nil
 	case !taken:
 		t.line[key] = nil
 		return nil
 	}
 	turn = make(chan error, 1)
-	t.line[key] = append(waiting, turn)
+	t.line[key] = append(waiting, waiter{turn, heir})
 	return turn
 }
 
@@ -125,14 +200,14 @@ func (t *Turns) next(key string) {
 		return
 	}
 	t.line[key] = waiting[1:]
-	waiting[0] <- nil
+	waiting[0].turn <- nil
 	t.mu.Unlock()
 }
 
 // quit leaves the line. A turn that came at the last moment goes to the next.
 func (t *Turns) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
 	t.mu.Lock()
-	i := slices.Index(t.line[key], turn)
+	i := slices.IndexFunc(t.line[key], func(w waiter) bool { return w.turn == turn })
 	if i >= 0 {
 		t.line[key] = slices.Delete(t.line[key], i, i+1)
 	}
@@ -148,8 +223,8 @@ func (t *Turns) quit(ctx context.Context, key string, turn chan error, wait time
 func (t *Turns) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, turn := range t.line[key] {
-		turn <- err
+	for _, w := range t.line[key] {
+		w.turn <- err
 	}
 	if _, taken := t.line[key]; taken {
 		t.line[key] = nil

@@ -1,8 +1,10 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +18,9 @@ var acquireLua string
 
 //go:embed renew.lua
 var renewLua string
+
+//go:embed relay.lua
+var relayLua string
 
 //go:embed release.lua
 var releaseLua string
@@ -35,16 +40,16 @@ func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 	return &redisLock{
 		client: c, lease: lease, signals: newSignals(c),
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
-		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
+		relay: redis.NewScript(relayLua), release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
 	}
 }
 
 type redisLock struct {
-	client                         redis.UniversalClient
-	lease                          time.Duration
-	signals                        *signals
-	rivals                         rivals
-	acquire, renew, release, raise *redis.Script
+	client                                redis.UniversalClient
+	lease                                 time.Duration
+	signals                               *signals
+	rivals                                rivals
+	acquire, renew, relay, release, raise *redis.Script
 }
 
 // redisNames are the keys of one lock. The braces keep them on one node of a
@@ -55,10 +60,7 @@ func redisNames(key string) (lock, fence, channel string) {
 }
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
-	lease := r.Lease
-	if lease == 0 {
-		lease = l.lease
-	}
+	lease := cmp.Or(r.Lease, l.lease)
 	_, _, channel := redisNames(r.Key)
 	began, token := time.Now(), locks.Token(r.Owner)
 	for {
@@ -119,7 +121,7 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_ = l.unlock(clean, r, token)
+	_ = l.free(clean, r, token)
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
@@ -141,22 +143,53 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 	}
 }
 
-// unlock releases, and tells the waiters unless the next task of this process
-// follows at once.
+// unlock leaves the lock to the next task of this process, a few times in a row, or
+// frees it.
 func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string) error {
+	_, _, channel := redisNames(r.Key)
+	if r.Heir != nil && l.rivals.goOn(channel) {
+		if heir := r.Heir(); heir != nil {
+			return l.leaveTo(ctx, heir, r, token)
+		}
+	}
+	return l.free(ctx, r, token)
+}
+
+// leaveTo makes the heir the holder, in one question. The lock is never free between.
+func (l *redisLock) leaveTo(ctx context.Context, heir *locks.Heir, r locks.Request, token string) error {
+	lock, counter, channel := redisNames(r.Key)
+	next, lease, asked := locks.Token(heir.Request.Owner), cmp.Or(heir.Request.Lease, l.lease), time.Now()
+	fence, err := l.relay.Run(ctx, l.client, []string{lock, counter}, token, next, lease.Milliseconds()).Int64()
+	switch {
+	case err != nil:
+		// Whose it is now is not known: nobody's, then. Ours first: a relay that comes
+		// late finds nothing to hand on.
+		clean, cancel := locks.CleanUp(ctx)
+		defer cancel()
+		err = l.free(clean, r, token)
+		if gone := l.free(clean, r, next); errors.Is(err, locks.ErrNotHeld) {
+			err = gone
+		}
+		return err
+	case fence == 0:
+		return locks.ErrNotHeld
+	case heir.Inherit(l.grant(heir.Request, next, lease, asked, fence)):
+		l.rivals.granted(channel, l.signals.heard(channel))
+		return nil
+	default: // it has just hung up
+		return l.free(ctx, r, next)
+	}
+}
+
+// free releases, and tells those who wait.
+func (l *redisLock) free(ctx context.Context, r locks.Request, token string) error {
 	lock, _, channel := redisNames(r.Key)
 	next, heard := r.Next != nil && r.Next(), l.signals.heard(channel)
-	tell := 1
-	if l.rivals.goOn(channel, next, func() { l.client.Publish(context.WithoutCancel(ctx), channel, "0") }) {
-		tell = 0
-	}
-	told, err := l.release.Run(ctx, l.client, []string{lock, channel}, token, tell).Int64()
+	told, err := l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64()
 	if err != nil {
 		return err
 	}
-	if tell == 1 {
-		l.rivals.told(channel, uint64(max(0, told-1)), next, heard) // one of those told is this process
-	}
+	l.rivals.told(channel, uint64(max(0, told-1)), next, heard) // one of those told is this process
 	if told < 0 {
 		return locks.ErrNotHeld
 	}

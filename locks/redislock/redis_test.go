@@ -43,13 +43,7 @@ func TestAcquireTwice(t *testing.T) {
 }
 
 // bare is the lock without its decorators.
-func bare(c redis.UniversalClient) *redisLock {
-	return &redisLock{
-		client: c, lease: time.Minute, signals: newSignals(c),
-		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
-		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
-	}
-}
+func bare(c redis.UniversalClient) *redisLock { return newRedisLock(c, time.Minute) }
 
 // TestRenewScript: a renewal makes the lease last from now, for its holder only.
 func TestRenewScript(t *testing.T) {

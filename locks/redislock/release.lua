@@ -1,10 +1,6 @@
--- KEYS[1] lock  KEYS[2] channel  ARGV[1] token  ARGV[2] 1 tell the waiters, 0 don't
--- -> -1 not ours, else how many were told
+-- KEYS[1] lock  KEYS[2] channel  ARGV[1] token  -> -1 not ours, else how many were told
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return -1
 end
 redis.call('del', KEYS[1])
-if ARGV[2] == '0' then
-  return 0
-end
 return redis.call('publish', KEYS[2], '0')

@@ -7,18 +7,15 @@ import (
 
 // A release wakes every process that waits, and the one that released is the
 // first to ask again: the others ask in vain, each time. So there is a rule. A
-// process with a waiter of its own releases without a message, a few times in a
-// row. Then it tells all, and lets as many of them go first as went first the
-// last time: busy processes take turns, and one that wants nothing delays
-// nobody twice. Nothing that the lock promises rests on it.
+// process leaves the lock to a waiter of its own, a few times in a row. Then it
+// frees it, and lets as many of the others go first as went first the last time:
+// busy processes take turns, and one that wants nothing delays nobody twice.
+// Nothing that the lock promises rests on it.
 const (
 	// run and runTime bound what a process takes in a row. For runTime it also
 	// waits for each of the others that go first.
-	run     = 3
+	run     = 8
 	runTime = 20 * time.Millisecond
-	// courtesy is how long a lock that was released without a message stays so
-	// when nobody takes it.
-	courtesy = 2 * time.Millisecond
 )
 
 // rivals keeps the rule for each channel. The zero value is ready.
@@ -32,7 +29,6 @@ type rivals struct {
 type turn struct {
 	grants int // in the run that is on
 	since  time.Time
-	untold *time.Timer // tells the others of a release without a message
 	ended  uint64      // the run before, our own message included
 	again  uint64      // our next run may begin
 	first  uint64      // how many went before us the last time; 0: not known
@@ -65,24 +61,14 @@ func (r *rivals) granted(channel string, heard uint64) {
 		}
 	}
 	t.grants++
-	t.quiet()
 }
 
-// goOn reports whether the next task of this process may follow without a
-// message. If none takes the lock after all, tell is called.
-func (r *rivals) goOn(channel string, next bool, tell func()) bool {
+// goOn reports whether one more task of this process may follow at once.
+func (r *rivals) goOn(channel string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.turns[channel]
-	if t == nil || !next || t.grants >= run || time.Since(t.since) >= runTime {
-		return false
-	}
-	t.quiet()
-	t.untold = time.AfterFunc(courtesy, func() {
-		r.told(channel, 0, false, 0)
-		tell()
-	})
-	return true
+	return t != nil && t.grants < run && time.Since(t.since) < runTime
 }
 
 // told ends the run: others were told, and next says whether a task of ours
@@ -94,7 +80,6 @@ func (r *rivals) told(channel string, others uint64, next bool, heard uint64) {
 	if t == nil {
 		return
 	}
-	t.quiet()
 	if others == 0 || !next {
 		delete(r.turns, channel)
 		return
@@ -103,11 +88,4 @@ func (r *rivals) told(channel string, others uint64, next bool, heard uint64) {
 		others = min(others, t.first)
 	}
 	t.grants, t.ended, t.again = 0, heard+1, heard+1+others
-}
-
-func (t *turn) quiet() {
-	if t.untold != nil {
-		t.untold.Stop()
-		t.untold = nil
-	}
 }

@@ -13,37 +13,29 @@ import (
 	"oversell/locks"
 )
 
-// TestRun: how many grants in a row a process may take without telling others.
+// TestRun: how many grants in a row a process may take.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r rivals
-		untold := 0
-		tell := func() { untold++ }
-		if r.goOn("c", true, tell) {
-			t.Error("a release without a grant goes untold")
+		if r.goOn("c") {
+			t.Error("a run goes on that has not begun")
 		}
 		for i := 1; i < run; i++ {
 			r.granted("c", 0)
-			if r.goOn("c", false, tell) {
-				t.Error("a release with nobody behind it goes untold")
-			}
-			if !r.goOn("c", true, tell) {
-				t.Errorf("grant %d of %d in a row is told", i, run)
+			if !r.goOn("c") {
+				t.Errorf("grant %d of %d in a row is the last", i, run)
 			}
 		}
 		r.granted("c", 0)
-		if r.goOn("c", true, tell) {
-			t.Errorf("grant %d in a row is not told", run)
+		if r.goOn("c") {
+			t.Errorf("grant %d in a row is not the last", run)
 		}
 		// A run is short in time as well.
 		r.told("c", 1, true, 0)
 		r.granted("c", 2)
 		time.Sleep(runTime)
-		if r.goOn("c", true, tell) {
+		if r.goOn("c") {
 			t.Errorf("a run of %v goes on", runTime)
-		}
-		if untold != 0 {
-			t.Errorf("the others were told %d times of releases whose successors came", untold)
 		}
 	})
 }
@@ -86,25 +78,9 @@ func TestTheirs(t *testing.T) {
 	}
 }
 
-// TestUntold: where the successor does not come after all, the others are told.
-func TestUntold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r rivals
-		told := make(chan time.Time, 1)
-		r.granted("c", 0)
-		began := time.Now()
-		if !r.goOn("c", true, func() { told <- time.Now() }) {
-			t.Fatal("the first grant of a run is told")
-		}
-		if got := (<-told).Sub(began); got != courtesy {
-			t.Errorf("told after %v, want %v", got, courtesy)
-		}
-	})
-}
-
-// TestUntoldWaiter: a process releases without a message, for a task of its own
-// that has just gone. The waiter next door must not sleep for the whole lease.
-func TestUntoldWaiter(t *testing.T) {
+// TestFickleHeir: a process leaves the lock to a task of its own that has just gone.
+// The waiter next door must not sleep for the whole lease.
+func TestFickleHeir(t *testing.T) {
 	here, there := Redis(one(t), time.Hour), Redis(one(t), time.Hour)
 	for round := range 50 {
 		key := newKey()
