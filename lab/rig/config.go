@@ -59,7 +59,7 @@ func Classroom(binary, token string) Config {
 func (c Config) validate() error {
 	switch {
 	case c.Database != OneServer && !c.Database.isPair():
-		return fmt.Errorf("rig: no database %q: there are %s and %s", c.Database, Galera, TwoMasters)
+		return fmt.Errorf("rig: no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)
 	case c.Database.isPair() && !c.MySQL:
 		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
 	case c.Redis < 0 || c.Redis > 50:
@@ -87,12 +87,14 @@ func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper }
 // writes. A server that the rig does not have is empty. The addresses are those of the
 // servers themselves, whatever lines lead there: the lab sees what no replica can.
 type Addresses struct {
-	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
-	Replicas  []string `json:"replicas"`  // http://host:port of each
-	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
-	Redis     []string `json:"redis"`     // redis://host:port/0 of each
-	Zookeeper []string `json:"zookeeper"` // host:port
-	Token     string   `json:"token"`     // the lab's token
+	Target   string   `json:"target"`   // http://host:port of nginx, or of the first replica without nginx
+	Replicas []string `json:"replicas"` // http://host:port of each
+	MySQL    string   `json:"mysql"`    // a go-sql-driver data source name
+	// MySQLReads is the same, of the follower that plain SELECTs go to; else empty.
+	MySQLReads string   `json:"mysql_reads,omitempty"`
+	Redis      []string `json:"redis"`     // redis://host:port/0 of each
+	Zookeeper  []string `json:"zookeeper"` // host:port
+	Token      string   `json:"token"`     // the lab's token
 }
 
 // serveArgs are the flags of `oversell serve` for this lab, but for its own name
@@ -102,6 +104,9 @@ func (a Addresses) serveArgs() []string {
 	args := []string{"--lab"}
 	if a.MySQL != "" {
 		args = append(args, "--mysql", a.MySQL)
+	}
+	if a.MySQLReads != "" {
+		args = append(args, "--mysql-reads", a.MySQLReads)
 	}
 	if len(a.Redis) > 0 {
 		args = append(args, "--redis", a.Redis[0], "--redlock", strings.Join(a.Redis, ","))
@@ -126,6 +131,7 @@ func (a Addresses) over(lines []*Line) Addresses {
 		}
 		return replaced
 	}
-	a.MySQL, a.Redis, a.Zookeeper = replacer.Replace(a.MySQL), replaceAll(a.Redis), replaceAll(a.Zookeeper)
+	a.MySQL, a.MySQLReads = replacer.Replace(a.MySQL), replacer.Replace(a.MySQLReads)
+	a.Redis, a.Zookeeper = replaceAll(a.Redis), replaceAll(a.Zookeeper)
 	return a
 }
