@@ -19,7 +19,7 @@ import (
 // clients are a replica's connections, made when they are first used.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB // the server of plain SELECTs, or nil: they go where the writes go
+	reads    *sql.DB // of a follower that the stock is read at, or nil
 	migrated atomic.Bool
 }
 

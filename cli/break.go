@@ -43,7 +43,8 @@ The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 Exit status:
   0    every verdict agrees with its card
   1    a verdict contradicts a card, or an experiment could not be carried out
-  2    a claim was neither shown nor refuted, or the command line cannot be run
+  2    a claim was neither shown nor refuted, a hazard was left out because its servers
+       are not installed, or the command line cannot be run
   130  stopped by Ctrl-C`,
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced
@@ -116,7 +117,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
-	if errors.Is(err, experiment.ErrPlan) {
+	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
 	if len(kept.Cells()) > 0 {
@@ -211,6 +212,10 @@ func (b *breakProgress) End(_ experiment.Experiment, cells []experiment.Cell, to
 		rest = time.Since(b.began) / time.Duration(done) * time.Duration(b.of-b.nth)
 	}
 	_, _ = fmt.Fprintf(b.out, " %d broke, %.0f s; about %v to go\n", broke, took.Seconds(), rest.Round(time.Second))
+}
+
+func (b *breakProgress) LeftOut(_ experiment.Experiment, why error) {
+	_, _ = fmt.Fprintf(b.out, " left out: %v\n", why)
 }
 
 // listed is what the servers are, in one line.

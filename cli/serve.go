@@ -61,7 +61,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
 	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name, the host's by default (REPLICA)")
 	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
-	f.StringVar(&s.MySQLReads, "mysql-reads", s.MySQLReads, "plain SELECTs go to this follower of --mysql. Not for a shop: it sells by what the follower has not heard of yet, and no lock helps; see break stale-read (MYSQL_READS)")
+	f.StringVar(&s.MySQLReads, "mysql-reads", s.MySQLReads, "a follower of --mysql where plain SELECTs read the stock. To see the harm, not for a shop: a follower lags, so the next holder of a lock may not see the last one's sale (MYSQL_READS)")
 	f.StringVar(&s.Redis, "redis", s.Redis, "redis://[user:password@]host:port/db (REDIS_URL)")
 	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")

@@ -32,7 +32,7 @@ func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	return item, NothingWritten(ctx, err)
 }
 
-// ReadPrimary is Read, but never at a follower: see ReadAt.
+// ReadPrimary is Read, but never at the follower of ReadAt.
 func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
 }
