@@ -29,8 +29,8 @@ func openBackends(s settings) (*clients, error) {
 		return nil, err
 	}
 	var reads *sql.DB
-	if s.MySQLReads != "" {
-		if reads, err = stock.ReadAt(db, s.MySQLReads, s.Conns); err != nil {
+	if s.Reads != "" {
+		if reads, err = stock.ReadAt(db, s.Reads, s.Conns); err != nil {
 			return nil, err
 		}
 	}

@@ -25,18 +25,18 @@ import (
 
 // settings of a replica: a flag wins over the environment.
 type settings struct {
-	Addr       string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
-	Replica    string        `env:"REPLICA"`
-	MySQL      string        `env:"MYSQL_DSN" envDefault:"root@tcp(127.0.0.1:3306)/oversell"`
-	MySQLReads string        `env:"MYSQL_READS"`
-	Redis      string        `env:"REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
-	Redlock    []string      `env:"REDLOCK_URLS" envDefault:"redis://127.0.0.1:6379/0"`
-	ZooKeeper  []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
-	ZKSession  time.Duration `env:"ZK_SESSION" envDefault:"10s"`
-	Lease      time.Duration `env:"LEASE" envDefault:"10s"`
-	Conns      int           `env:"CONNS" envDefault:"32"`
-	Lab        bool          `env:"LAB"`
-	Token      string        `env:"LAB_TOKEN"`
+	Addr      string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
+	Replica   string        `env:"REPLICA"`
+	MySQL     string        `env:"MYSQL_DSN" envDefault:"root@tcp(127.0.0.1:3306)/oversell"`
+	Reads     string        `env:"MYSQL_READS"`
+	Redis     string        `env:"REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
+	Redlock   []string      `env:"REDLOCK_URLS" envDefault:"redis://127.0.0.1:6379/0"`
+	ZooKeeper []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
+	ZKSession time.Duration `env:"ZK_SESSION" envDefault:"10s"`
+	Lease     time.Duration `env:"LEASE" envDefault:"10s"`
+	Conns     int           `env:"CONNS" envDefault:"32"`
+	Lab       bool          `env:"LAB"`
+	Token     string        `env:"LAB_TOKEN"`
 }
 
 func serveCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
 	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name, the host's by default (REPLICA)")
 	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
-	f.StringVar(&s.MySQLReads, "mysql-reads", s.MySQLReads, "a follower of --mysql where plain SELECTs read the stock. To see the harm, not for a shop: a follower lags, so the next holder of a lock may not see the last one's sale (MYSQL_READS)")
+	f.StringVar(&s.Reads, "mysql-reads", s.Reads, "a follower of --mysql where plain SELECTs read the stock. To see the harm, not for a shop: a follower lags, so the next holder of a lock may not see the last one's sale (MYSQL_READS)")
 	f.StringVar(&s.Redis, "redis", s.Redis, "redis://[user:password@]host:port/db (REDIS_URL)")
 	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")

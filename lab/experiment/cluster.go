@@ -72,7 +72,10 @@ func sellUnheard(ctx context.Context, f *fight) (func(context.Context) error, er
 	}
 	f.span.What, f.span.Who = "replication held", "mysql-2"
 	heal := func(ctx context.Context) error {
-		return errors.Join(release(ctx), f.class.Rig.AwaitEven(ctx)) // what is left is read there as well
+		if err := release(ctx); err != nil {
+			return err
+		}
+		return f.class.Rig.AwaitEven(ctx) // what is left is read at the follower, too
 	}
 	if err := f.class.replica(f.on[victim]).GoOn(ctx); err != nil {
 		return heal, err
