@@ -20,7 +20,7 @@ func TestReadAt(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	db, err := stock.Open(r.Addresses().MySQL, 4)
 	must(t, err)
-	reads, err := stock.ReadAt(db, r.Addresses().MySQLReads, 4)
+	reads, err := stock.ReadAt(db, r.Addresses().Reads, 4)
 	must(t, err)
 	pool, err := db.DB()
 	must(t, err)

@@ -26,8 +26,8 @@ const (
 	// TwoMasters is two MariaDB that send each other their writes after the commit, and
 	// apply what they get, whatever has become of the row: the last one wins.
 	TwoMasters Database = "two-masters"
-	// DelayedReads is a read-write split: all replicas write to A, and B, which applies
-	// A's writes after the commit, answers their plain SELECTs.
+	// DelayedReads is a read-write split: all replicas write to A, and read the stock at B,
+	// which applies A's writes after the commit.
 	DelayedReads Database = "delayed-reads"
 )
 
@@ -57,7 +57,7 @@ func (r *Rig) addPair(found programs) error {
 		a.replicate(1)
 		b.replicate(2)
 		b.follow(a)
-		r.addrs.MySQLReads = r.mysqlB
+		r.addrs.Reads = r.mysqlB
 	default:
 		return r.joinGalera(a, b)
 	}

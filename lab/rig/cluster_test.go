@@ -81,8 +81,8 @@ func TestDelayedReads(t *testing.T) {
 	if got := wrote(t, follower); !slices.Equal(got, []string{"early", "late"}) {
 		t.Errorf("released, the follower has the rows %v", got)
 	}
-	if s, err := r.Server("mysql-2"); err != nil || !strings.Contains(r.Addresses().MySQLReads, s.Addr()) {
-		t.Errorf("replicas read at %q, %v", r.Addresses().MySQLReads, err)
+	if s, err := r.Server("mysql-2"); err != nil || !strings.Contains(r.Addresses().Reads, s.Addr()) {
+		t.Errorf("replicas read at %q, %v", r.Addresses().Reads, err)
 	}
 }
 

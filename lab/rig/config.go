@@ -87,14 +87,15 @@ func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper }
 // writes. A server that the rig does not have is empty. The addresses are those of the
 // servers themselves, whatever lines lead there: the lab sees what no replica can.
 type Addresses struct {
-	Target   string   `json:"target"`   // http://host:port of nginx, or of the first replica without nginx
-	Replicas []string `json:"replicas"` // http://host:port of each
-	MySQL    string   `json:"mysql"`    // a go-sql-driver data source name
-	// MySQLReads is the same, of the follower that plain SELECTs go to; else empty.
-	MySQLReads string   `json:"mysql_reads,omitempty"`
-	Redis      []string `json:"redis"`     // redis://host:port/0 of each
-	Zookeeper  []string `json:"zookeeper"` // host:port
-	Token      string   `json:"token"`     // the lab's token
+	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
+	Replicas  []string `json:"replicas"`  // http://host:port of each
+	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
+	Redis     []string `json:"redis"`     // redis://host:port/0 of each
+	Zookeeper []string `json:"zookeeper"` // host:port
+	Token     string   `json:"token"`     // the lab's token
+
+	// Reads is like MySQL, of the follower that the stock is read at; empty without one.
+	Reads string `json:"mysql_reads,omitempty"`
 }
 
 // serveArgs are the flags of `oversell serve` for this lab, but for its own name
@@ -105,8 +106,8 @@ func (a Addresses) serveArgs() []string {
 	if a.MySQL != "" {
 		args = append(args, "--mysql", a.MySQL)
 	}
-	if a.MySQLReads != "" {
-		args = append(args, "--mysql-reads", a.MySQLReads)
+	if a.Reads != "" {
+		args = append(args, "--mysql-reads", a.Reads)
 	}
 	if len(a.Redis) > 0 {
 		args = append(args, "--redis", a.Redis[0], "--redlock", strings.Join(a.Redis, ","))
@@ -131,7 +132,7 @@ func (a Addresses) over(lines []*Line) Addresses {
 		}
 		return replaced
 	}
-	a.MySQL, a.MySQLReads = replacer.Replace(a.MySQL), replacer.Replace(a.MySQLReads)
+	a.MySQL, a.Reads = replacer.Replace(a.MySQL), replacer.Replace(a.Reads)
 	a.Redis, a.Zookeeper = replaceAll(a.Redis), replaceAll(a.Zookeeper)
 	return a
 }
