@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 // clients are a replica's connections, made when they are first used.
 type clients struct {
 	catalog.Backends
+	reads    *sql.DB // of a follower that the stock is read at, or nil
 	migrated atomic.Bool
 }
 
@@ -25,6 +27,12 @@ func openBackends(s settings) (*clients, error) {
 	db, err := stock.Open(s.MySQL, s.Conns)
 	if err != nil {
 		return nil, err
+	}
+	var reads *sql.DB
+	if s.Reads != "" {
+		if reads, err = stock.ReadAt(db, s.Reads, s.Conns); err != nil {
+			return nil, err
+		}
 	}
 	single, err := redislock.Open(s.Redis, s.Conns)
 	if err != nil {
@@ -42,7 +50,7 @@ func openBackends(s settings) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clients{Backends: catalog.Backends{DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Lease: s.Lease}}, nil
+	return &clients{reads: reads, Backends: catalog.Backends{DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Lease: s.Lease}}, nil
 }
 
 func (c *clients) close() {
@@ -53,11 +61,14 @@ func (c *clients) close() {
 	if pool, err := c.DB.DB(); err == nil {
 		_ = pool.Close()
 	}
+	if c.reads != nil {
+		_ = c.reads.Close()
+	}
 }
 
 // pings ask each backend for something small.
 func (c *clients) pings() []handlers.Backend {
-	return []handlers.Backend{
+	backends := []handlers.Backend{
 		{Name: "mysql", Ping: func(ctx context.Context) error {
 			pool, err := c.DB.DB()
 			if err != nil {
@@ -75,6 +86,10 @@ func (c *clients) pings() []handlers.Backend {
 		{Name: "redlock", Ping: c.pingMajority},
 		{Name: "zookeeper", Ping: c.ZooKeeper.Ping},
 	}
+	if c.reads != nil {
+		backends = append(backends, handlers.Backend{Name: "mysql-reads", Ping: c.reads.PingContext})
+	}
+	return backends
 }
 
 // pingMajority is content when redlock could be: a minority may be down.

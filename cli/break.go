@@ -43,7 +43,8 @@ The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 Exit status:
   0    every verdict agrees with its card
   1    a verdict contradicts a card, or an experiment could not be carried out
-  2    a claim was neither shown nor refuted, or the command line cannot be run
+  2    a claim was neither shown nor refuted, a hazard was left out because its servers
+       are not installed, or the command line cannot be run
   130  stopped by Ctrl-C`,
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced
@@ -115,7 +116,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
-	if errors.Is(err, experiment.ErrPlan) {
+	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
 	if len(kept.Cells()) > 0 {

@@ -73,6 +73,10 @@ func (b *breakLines) End(e experiment.Experiment, cells []experiment.Cell, took 
 	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, cells, took), b.rest(b.nth))
 }
 
+func (b *breakLines) LeftOut(_ experiment.Experiment, why error) {
+	_, _ = fmt.Fprintf(b.out, "      left out: %v\n", why)
+}
+
 func (*breakLines) close() {}
 
 // breakBar is one bar for all, and above it what was shown so far.
@@ -110,7 +114,15 @@ func (b *breakBar) Begin(e experiment.Experiment, subjects, nth, of int) {
 }
 
 func (b *breakBar) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	b.writer.Log("%s", shown(e.Hazard, cells, took))
+	b.over(shown(e.Hazard, cells, took))
+}
+
+func (b *breakBar) LeftOut(e experiment.Experiment, why error) {
+	b.over(fmt.Sprintf("%s: left out: %v", e.Hazard, why))
+}
+
+func (b *breakBar) over(line string) {
+	b.writer.Log("%s", line)
 	if b.nth == b.of {
 		b.bar.MarkAsDone()
 		return

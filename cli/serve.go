@@ -28,6 +28,7 @@ type settings struct {
 	Addr      string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
 	Replica   string        `env:"REPLICA"`
 	MySQL     string        `env:"MYSQL_DSN" envDefault:"root@tcp(127.0.0.1:3306)/oversell"`
+	Reads     string        `env:"MYSQL_READS"`
 	Redis     string        `env:"REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
 	Redlock   []string      `env:"REDLOCK_URLS" envDefault:"redis://127.0.0.1:6379/0"`
 	ZooKeeper []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
@@ -60,6 +61,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
 	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name, the host's by default (REPLICA)")
 	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
+	f.StringVar(&s.Reads, "mysql-reads", s.Reads, "a follower of --mysql where plain SELECTs read the stock. To see the harm, not for a shop: a follower lags, so the next holder of a lock may not see the last one's sale (MYSQL_READS)")
 	f.StringVar(&s.Redis, "redis", s.Redis, "redis://[user:password@]host:port/db (REDIS_URL)")
 	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")
@@ -185,6 +187,9 @@ func processMetrics(clients *clients) prometheus.Gatherer {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if pool, err := clients.DB.DB(); err == nil {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, "mysql"))
+	}
+	if clients.reads != nil {
+		registry.MustRegister(collectors.NewDBStatsCollector(clients.reads, "mysql-reads"))
 	}
 	return registry
 }

@@ -68,7 +68,7 @@ func (s *Service) putStock(c *gin.Context) {
 		s.problem(c, describe(err))
 		return
 	}
-	item, err := s.Ledger.Read(ctx, id)
+	item, err := s.Ledger.ReadPrimary(ctx, id)
 	if err != nil {
 		s.problem(c, describe(err))
 		return

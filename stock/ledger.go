@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/plugin/dbresolver"
 )
 
 // writeTimeout bounds a write that no longer listens to its caller.
@@ -31,6 +32,11 @@ func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	return item, NothingWritten(ctx, err)
 }
 
+// ReadPrimary is Read, but never at the follower of ReadAt.
+func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
+	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
+}
+
 // Write sets the count to what the caller worked out from its read.
 func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
 	ctx, cancel := uncancelled(ctx)
@@ -53,7 +59,7 @@ func (l *Ledger) WriteFenced(ctx context.Context, product int64, count int, fenc
 		return MaybeWritten(tx.Error)
 	}
 	// No row matched: a later fence, or no such product?
-	item, err := l.Read(ctx, product)
+	item, err := l.ReadPrimary(ctx, product)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,27 @@ import (
 // first statement does, and every later one again where the server went away.
 // dsn is the Go driver's: user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
+	pool, err := openPool(dsn, conns)
+	if err != nil {
+		return nil, err
+	}
+	db, err := gorm.Open(dialect(pool), &gorm.Config{
+		SkipDefaultTransaction: true, // one statement needs no BEGIN and COMMIT
+		DisableAutomaticPing:   true,
+		Logger:                 logger.Discard,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open mysql: %w", err)
+	}
+	return db, nil
+}
+
+func dialect(pool *sql.DB) gorm.Dialector {
+	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
+}
+
+// openPool is the same for every server, whatever is asked of it.
+func openPool(dsn string, conns int) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
@@ -42,15 +63,5 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	db, err := gorm.Open(
-		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
-		&gorm.Config{
-			SkipDefaultTransaction: true, // one statement needs no BEGIN and COMMIT
-			DisableAutomaticPing:   true,
-			Logger:                 logger.Discard,
-		})
-	if err != nil {
-		return nil, fmt.Errorf("open mysql: %w", err)
-	}
-	return db, nil
+	return pool, nil
 }

@@ -42,7 +42,46 @@ type pair struct {
 const rivalPatience = 2 * time.Second
 
 func (p pair) experiment(title, shows string) Experiment {
-	return Experiment{Number: p.number, Hazard: p.hazard, Title: title, Shows: shows, Applies: trustsMySQL, Lab: p.lab, run: p.run}
+	return Experiment{Number: p.number, Hazard: p.hazard, Title: title, Shows: shows, Applies: trustsMySQL, Lab: labOf(p.database), run: p.run}
+}
+
+// staleRead has all replicas write to the primary and read the stock at a follower, as a
+// read-write split does (tutorial 1.6.3). Of the victim's sale the follower hears when the
+// rival's is over: whoever locks, and then reads there, has locked in vain.
+func staleRead() Experiment {
+	d := duel{number: 23, hazard: "stale-read", step: "writing", rival: patient(rivalPatience), strike: sellUnheard}
+	e := d.experiment(trustsMySQL, "reads go to a follower that lags", "one after the other, and the second sells what the first has sold")
+	e.Lab = labOf(rig.DelayedReads)
+	e.run = func(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error) {
+		cells, err := d.run(ctx, c, subjects, seed)
+		for i := range cells {
+			if cells[i].Invariant == "I1" {
+				cells[i].Why = "the rival read at the follower, which had not heard of the sale: " + cells[i].Why
+			}
+		}
+		return cells, err
+	}
+	return e
+}
+
+// sellUnheard has the victims sell while replication is held.
+func sellUnheard(ctx context.Context, f *fight) (func(context.Context) error, error) {
+	release, err := f.class.Rig.HoldReplication(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says all
+	}
+	f.span.What, f.span.Who = "replication held", "mysql-2"
+	heal := func(ctx context.Context) error {
+		if err := release(ctx); err != nil {
+			return err
+		}
+		return f.class.Rig.AwaitEven(ctx) // what is left is read at the follower, too
+	}
+	if err := f.class.replica(f.on[victim]).GoOn(ctx); err != nil {
+		return heal, err
+	}
+	f.wait(victim)
+	return heal, nil
 }
 
 // trustsMySQL are those whose only authority is the database, and two others beside them.
@@ -50,11 +89,13 @@ func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != "process" && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// lab is a small one: of faults' own servers it needs none.
-func (p pair) lab(cfg rig.Config) rig.Config {
-	cfg.Database = p.database
-	cfg.Redis, cfg.Ensemble, cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = 1, 0, false, false, false, false
-	return cfg
+// labOf is a small lab on that database: of faults' own servers it needs none.
+func labOf(database rig.Database) func(rig.Config) rig.Config {
+	return func(cfg rig.Config) rig.Config {
+		cfg.Database = database
+		cfg.Redis, cfg.Ensemble, cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = 1, 0, false, false, false, false
+		return cfg
+	}
 }
 
 func (p pair) run(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error) {
@@ -64,9 +105,6 @@ func (p pair) run(ctx context.Context, c *Class, subjects []Subject, seed int64)
 	subjects = slices.Clone(subjects)
 	draw.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 	if err := f.offer(ctx, subjects, "writing"); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	if err := c.Rig.AwaitEven(ctx); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	release := func(context.Context) error { return nil }

@@ -134,7 +134,7 @@ func (f *fight) begin(ctx context.Context, subjects []Subject) error {
 	return f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner })
 }
 
-// offer puts everybody's goods on the shelf, and arms the victims' failpoints: at the
+// offer puts everybody's goods on the shelf, in each database, and arms the victims' failpoints: at the
 // step, unless a card names another.
 func (f *fight) offer(ctx context.Context, subjects []Subject, step string) error {
 	for _, s := range subjects {
@@ -152,7 +152,7 @@ func (f *fight) offer(ctx context.Context, subjects []Subject, step string) erro
 			return err
 		}
 	}
-	return nil
+	return f.class.Rig.AwaitEven(ctx) //nolint:wrapcheck // says all
 }
 
 // send has all players of a part ask for their goods.

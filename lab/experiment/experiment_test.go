@@ -33,6 +33,7 @@ type silent struct{}
 
 func (silent) Begin(Experiment, int, int, int)       {}
 func (silent) End(Experiment, []Cell, time.Duration) {}
+func (silent) LeftOut(Experiment, error)             {}
 
 // TestDecisiveCells runs those that decide most: each flaw beside the lock that mends it.
 func TestDecisiveCells(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,10 @@ import (
 
 // ErrPlan marks a plan that can't be run as it was asked for.
 var ErrPlan = errors.New("invalid experiment")
+
+// ErrLeftOut marks a plan that was carried out but for experiments whose servers are not
+// installed.
+var ErrLeftOut = errors.New("not everything was tried")
 
 // Plan says which cells of the matrix to fill.
 type Plan struct {
@@ -29,6 +34,8 @@ type Plan struct {
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
 	End(e Experiment, cells []Cell, took time.Duration)
+	// LeftOut comes instead of End, once for an experiment.
+	LeftOut(e Experiment, why error)
 }
 
 // Validate finds out, before a lab is started, whether the hazards are known. The error
@@ -39,7 +46,8 @@ func (p Plan) Validate() error {
 }
 
 // Run fills the cells of the plan that are not kept yet. After each experiment, failed
-// or not, the class is healthy again.
+// or not, the class is healthy again. One of several whose servers are not installed is
+// left out: the others are tried, and then the error wraps ErrLeftOut.
 func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
@@ -48,19 +56,29 @@ func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error
 	if err := known(c.cards, p.Strategies); err != nil {
 		return err
 	}
+	return p.run(ctx, c, chosen, keep, w)
+}
+
+func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evidence, w Watcher) error {
 	rounds, met := max(1, p.Seeds), false
+	leftOut := map[string]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)
 			subjects := p.subjects(e, c.cards)
 			met = met || len(subjects) > 0
 			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return keep.has(e.Hazard, s, seed) })
-			if len(subjects) == 0 {
+			if len(subjects) == 0 || leftOut[e.Hazard] != nil {
 				continue
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
 			cells, err := e.carryOut(ctx, c, subjects, seed)
+			if errors.Is(err, rig.ErrMissing) && len(chosen) > 1 {
+				leftOut[e.Hazard] = fmt.Errorf("%s was left out: %w", e.Hazard, err)
+				w.LeftOut(e, err)
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
 			}
@@ -74,6 +92,9 @@ func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error
 	}
 	if !met {
 		return fmt.Errorf("%w: this hazard can't strike what you named (with --fenced, it needs a fence)", ErrPlan)
+	}
+	if len(leftOut) > 0 {
+		return fmt.Errorf("%w: %w", ErrLeftOut, errors.Join(slices.Collect(maps.Values(leftOut))...))
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // Database says how many servers keep the stock, and how one hears of the other's writes.
 type Database string
 
-// The databases. In a pair, odd replicas write to node A, which is the server mysql, and
-// even ones to node B, mysql-2. No node of a pair can be started again after its end.
+// The databases. A pair is node A, the server mysql, and node B, mysql-2. In a cluster, odd
+// replicas write to A and even ones to B. No node can be started again after its end.
 const (
 	// OneServer is what every lock of the tutorial takes for granted.
 	OneServer Database = ""
@@ -26,10 +26,13 @@ const (
 	// TwoMasters is two MariaDB that send each other their writes after the commit, and
 	// apply what they get, whatever has become of the row: the last one wins.
 	TwoMasters Database = "two-masters"
+	// DelayedReads is a read-write split: all replicas write to A, and read the stock at B,
+	// which applies A's writes after the commit.
+	DelayedReads Database = "delayed-reads"
 )
 
 // isPair is whether there is a node B.
-func (d Database) isPair() bool { return d == Galera || d == TwoMasters }
+func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == DelayedReads }
 
 // nodeB is the name of the second server of a pair.
 const nodeB = "mysql-2"
@@ -44,16 +47,25 @@ func (r *Rig) addPair(found programs) error {
 	if err != nil {
 		return err
 	}
-	if r.cfg.Database == TwoMasters {
-		a.replicate(1, b)
-		b.replicate(2, a)
-		return nil
+	switch r.cfg.Database {
+	case TwoMasters:
+		a.replicate(1)
+		b.replicate(2)
+		a.follow(b)
+		b.follow(a)
+	case DelayedReads:
+		a.replicate(1)
+		b.replicate(2)
+		b.follow(a)
+		r.addrs.Reads = r.mysqlB
+	default:
+		return r.joinGalera(a, b)
 	}
-	return r.joinGalera(a, b)
+	return nil
 }
 
-// replicate makes a database the n-th of two masters in a ring.
-func (d *database) replicate(n int, from *database) {
+// replicate has a database log its writes, as the n-th of two that may both write.
+func (d *database) replicate(n int) {
 	d.args = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
@@ -63,8 +75,12 @@ func (d *database) replicate(n int, from *database) {
 		// instead of ending. Otherwise the first two who lock the same key would end it.
 		"--slave-exec-mode=IDEMPOTENT",
 	}
-	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp +
-		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='root', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port) +
+	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // nobody else's business
+}
+
+// follow has a database apply what another one logs.
+func (d *database) follow(from *database) {
+	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='root', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port) +
 		"START SLAVE;\n"
 }
 
@@ -133,9 +149,9 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 	return r.AwaitEven(ctx)
 }
 
-// mysqlOf is the data source name of the database that replica-i uses.
+// mysqlOf is the data source name of the database that replica-i writes to.
 func (r *Rig) mysqlOf(i int) string {
-	if r.cfg.Database.isPair() && i%2 == 0 {
+	if r.cfg.Database.isPair() && r.cfg.Database != DelayedReads && i%2 == 0 {
 		return r.mysqlB
 	}
 	return r.addrs.MySQL
@@ -146,21 +162,24 @@ const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
 	// Not what is in the binary log: a change that came too late to change anything is not.
-	mastersPosition = "SELECT @@gtid_current_pos"
+	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
-// AwaitEven returns when both nodes of a pair have applied each other's writes. It gives
-// up after a minute: somebody still writes, or replication has ended, and the servers'
-// logs say why.
+// AwaitEven returns when both nodes of a pair have applied each other's writes; without a
+// pair, at once. It gives up after a minute: somebody still writes, or replication has
+// ended, and the servers' logs say why.
 func (r *Rig) AwaitEven(ctx context.Context) error {
+	if !r.cfg.Database.isPair() {
+		return nil
+	}
 	nodes, closeAll, err := r.nodes()
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	query := galeraPosition
-	if r.cfg.Database == TwoMasters {
-		query = mastersPosition
+	query := gtidPosition
+	if r.cfg.Database == Galera {
+		query = galeraPosition
 	}
 	return awaitTrue(ctx, "both databases have the same history", func(ctx context.Context) error {
 		var at [2]string
@@ -179,11 +198,12 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 	})
 }
 
-// HoldReplication keeps two masters from applying each other's writes, as a long lag
-// does, until release is called. Galera knows no such lag.
+// HoldReplication keeps two masters from applying each other's writes, or the follower
+// from applying the primary's, as a long lag does, until release is called. Galera knows
+// no such lag.
 func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context) error, err error) {
-	if r.cfg.Database != TwoMasters {
-		return nil, errors.New("rig: only two masters have a replication to hold")
+	if r.cfg.Database != TwoMasters && r.cfg.Database != DelayedReads {
+		return nil, errors.New("rig: only two masters, or a follower, have a replication to hold")
 	}
 	tell := func(ctx context.Context, statement string) error {
 		nodes, closeAll, err := r.nodes()
@@ -191,6 +211,9 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 			return err
 		}
 		defer closeAll()
+		if r.cfg.Database == DelayedReads {
+			nodes = nodes[1:]
+		}
 		for _, node := range nodes {
 			if _, err := node.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("rig: %s: %w", statement, err)
@@ -207,9 +230,6 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 
 // nodes are connections to both nodes of a pair.
 func (r *Rig) nodes() (nodes []*sql.DB, closeAll func(), err error) {
-	if !r.cfg.Database.isPair() {
-		return nil, nil, errors.New("rig: there is one database only")
-	}
 	closeAll = func() {
 		for _, node := range nodes {
 			_ = node.Close()

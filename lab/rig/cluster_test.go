@@ -61,6 +61,31 @@ func TestHoldReplication(t *testing.T) {
 	}
 }
 
+// TestDelayedReads: the follower has what the primary wrote as soon as they are even, and
+// while replication is held, what was there before.
+func TestDelayedReads(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
+	primary, follower := node(t, r, "mysql"), node(t, r, "mysql-2")
+	write(t, primary, "CREATE TABLE wrote (id INT PRIMARY KEY, node CHAR(5)) ENGINE=InnoDB")
+	write(t, primary, "INSERT INTO wrote VALUES (1, 'early')")
+	must(t, r.AwaitEven(t.Context()))
+
+	release, err := r.HoldReplication(t.Context())
+	must(t, err)
+	write(t, primary, "INSERT INTO wrote VALUES (2, 'late')")
+	if got := wrote(t, follower); !slices.Equal(got, []string{"early"}) {
+		t.Errorf("held, the follower has the rows %v", got)
+	}
+	must(t, release(t.Context()))
+	must(t, r.AwaitEven(t.Context()))
+	if got := wrote(t, follower); !slices.Equal(got, []string{"early", "late"}) {
+		t.Errorf("released, the follower has the rows %v", got)
+	}
+	if s, err := r.Server("mysql-2"); err != nil || !strings.Contains(r.Addresses().Reads, s.Addr()) {
+		t.Errorf("replicas read at %q, %v", r.Addresses().Reads, err)
+	}
+}
+
 func TestConfigOfPairs(t *testing.T) {
 	for want, cfg := range map[string]rig.Config{
 		`no database "oracle"`: {MySQL: true, Database: "oracle"},
@@ -71,8 +96,8 @@ func TestConfigOfPairs(t *testing.T) {
 		}
 	}
 	r := rigtest.Start(t, rig.Config{Redis: 1})
-	if err := r.AwaitEven(t.Context()); err == nil {
-		t.Error("a rig without a pair is even")
+	if err := r.AwaitEven(t.Context()); err != nil {
+		t.Errorf("a rig without a pair is not even: %v", err)
 	}
 	if _, err := r.HoldReplication(t.Context()); err == nil {
 		t.Error("a rig without a pair has a replication")

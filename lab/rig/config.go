@@ -59,7 +59,7 @@ func Classroom(binary, token string) Config {
 func (c Config) validate() error {
 	switch {
 	case c.Database != OneServer && !c.Database.isPair():
-		return fmt.Errorf("rig: no database %q: there are %s and %s", c.Database, Galera, TwoMasters)
+		return fmt.Errorf("rig: no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)
 	case c.Database.isPair() && !c.MySQL:
 		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
 	case c.Redis < 0 || c.Redis > 50:
@@ -93,6 +93,9 @@ type Addresses struct {
 	Redis     []string `json:"redis"`     // redis://host:port/0 of each
 	Zookeeper []string `json:"zookeeper"` // host:port
 	Token     string   `json:"token"`     // the lab's token
+
+	// Reads is like MySQL, of the follower that the stock is read at; empty without one.
+	Reads string `json:"mysql_reads,omitempty"`
 }
 
 // serveArgs are the flags of `oversell serve` for this lab, but for its own name
@@ -102,6 +105,9 @@ func (a Addresses) serveArgs() []string {
 	args := []string{"--lab"}
 	if a.MySQL != "" {
 		args = append(args, "--mysql", a.MySQL)
+	}
+	if a.Reads != "" {
+		args = append(args, "--mysql-reads", a.Reads)
 	}
 	if len(a.Redis) > 0 {
 		args = append(args, "--redis", a.Redis[0], "--redlock", strings.Join(a.Redis, ","))
@@ -126,6 +132,7 @@ func (a Addresses) over(lines []*Line) Addresses {
 		}
 		return replaced
 	}
-	a.MySQL, a.Redis, a.Zookeeper = replacer.Replace(a.MySQL), replaceAll(a.Redis), replaceAll(a.Zookeeper)
+	a.MySQL, a.Reads = replacer.Replace(a.MySQL), replacer.Replace(a.Reads)
+	a.Redis, a.Zookeeper = replaceAll(a.Redis), replaceAll(a.Zookeeper)
 	return a
 }

@@ -29,9 +29,9 @@ type rivals struct {
 type turn struct {
 	grants int // in the run that is on
 	since  time.Time
-	ended  uint64      // the run before, our own message included
-	again  uint64      // our next run may begin
-	first  uint64      // how many went before us the last time; 0: not known
+	ended  uint64 // the run before, our own message included
+	again  uint64 // our next run may begin
+	first  uint64 // how many went before us the last time; 0: not known
 }
 
 // theirs reports whether a lock that seems free is for the others to take.

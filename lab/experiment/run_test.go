@@ -1,0 +1,36 @@
+package experiment
+
+import (
+	"errors"
+	"testing"
+
+	"oversell/lab/rig"
+)
+
+// leftOut counts what it is told of.
+type leftOut struct {
+	silent
+	n int
+}
+
+func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
+
+// TestLeftOut: an experiment whose servers are not installed is left out of many, said
+// once, and not in silence; alone, it fails.
+func TestLeftOut(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
+	c := &Class{Rig: &rig.Rig{}, cards: []Card{{ID: "none"}}}
+	missing := func(hazard string) Experiment {
+		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
+	}
+	w := &leftOut{}
+	err := Plan{Seeds: 3}.run(t.Context(), c, []Experiment{missing("flood"), missing("fire")}, &Evidence{}, w)
+	if !errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 2 {
+		t.Errorf("two of two: %v, said %d times", err, w.n)
+	}
+	w = &leftOut{}
+	err = Plan{Seeds: 3}.run(t.Context(), c, []Experiment{missing("flood")}, &Evidence{}, w)
+	if errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 0 {
+		t.Errorf("the only one: %v, left out %d", err, w.n)
+	}
+}
