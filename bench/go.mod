@@ -24,6 +24,7 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	gorm.io/driver/mysql v1.6.0 // indirect
 	gorm.io/gorm v1.31.2 // indirect
+	gorm.io/plugin/dbresolver v1.6.2 // indirect
 )
 
 replace oversell => ../
