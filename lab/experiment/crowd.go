@@ -73,7 +73,7 @@ func casStorm() Experiment {
 			cell := Cell{
 				Number: 4, Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold,
 				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", crowd, sold, retries),
-				Recording: history.Recording{Start: c.rec.start, Ops: ops, Events: c.rec.of(replica.Key(s.product))},
+				Recording: history.Recording{Start: c.rec.start, Stock: crowd, Ops: ops, Events: c.rec.of(replica.Key(s.product))},
 			}
 			// A third of the work is thrown away, or more.
 			if retries > sold/2 {

@@ -326,7 +326,7 @@ func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
 			ops = append(ops, p.ops[part])
 		}
 	}
-	cell.Recording = history.Recording{Start: f.class.rec.start, Ops: ops, Events: f.class.rec.of(p.key), Spans: []history.Span{f.span}}
+	cell.Recording = history.Recording{Start: f.class.rec.start, Stock: pieces, Ops: ops, Events: f.class.rec.of(p.key), Spans: []history.Span{f.span}}
 	cell.NextGrantMS = nextGrant(cell.Recording.Events, p.owner, f.struck)
 	stock := check.Stock(ops, pieces, left)
 	cell.Sold, cell.Taken = stock.Sold, pieces-left

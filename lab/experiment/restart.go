@@ -130,7 +130,7 @@ func (s *customers) cell(ctx context.Context, c *Class, seed int64, initial int,
 	cell := Cell{
 		Number: 22, Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
 		Recording: history.Recording{
-			Start: c.rec.start, Ops: s.ops, Events: c.rec.of(replica.Key(s.product)), Spans: []history.Span{span},
+			Start: c.rec.start, Stock: initial, Ops: s.ops, Events: c.rec.of(replica.Key(s.product)), Spans: []history.Span{span},
 		},
 	}
 	left, err := c.replica(0).Count(ctx, s.Card.ID, s.product)

@@ -32,6 +32,7 @@ type Span struct {
 // since Start, on one clock.
 type Recording struct {
 	Start  time.Time
+	Stock  int     // pieces on the shelf when it began; 0: not known
 	Ops    []Op    // in the order of Call
 	Events []Event // in the order of At
 	Spans  []Span
@@ -40,6 +41,7 @@ type Recording struct {
 // line is one line of a recording's file: one of these.
 type line struct {
 	Start *time.Time `json:"start,omitempty"`
+	Stock int        `json:"stock,omitempty"`
 	Op    *Op        `json:"op,omitempty"`
 	Event *Event     `json:"event,omitempty"`
 	Span  *Span      `json:"span,omitempty"`
@@ -47,7 +49,7 @@ type line struct {
 
 // Write writes the recording as JSON lines.
 func (r Recording) Write(w io.Writer) error {
-	lines := []line{{Start: &r.Start}}
+	lines := []line{{Start: &r.Start, Stock: r.Stock}}
 	for i := range r.Spans {
 		lines = append(lines, line{Span: &r.Spans[i]})
 	}
@@ -79,7 +81,7 @@ func ReadRecording(r io.Reader) (rec Recording, err error) {
 		}
 		switch {
 		case l.Start != nil:
-			rec.Start = *l.Start
+			rec.Start, rec.Stock = *l.Start, l.Stock
 		case l.Op != nil:
 			rec.Ops = append(rec.Ops, *l.Op)
 		case l.Event != nil:

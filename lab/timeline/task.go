@@ -199,3 +199,20 @@ func salesOf(ops []history.Op) []sale {
 	}
 	return sales
 }
+
+// takenBy is what was gone from the row after each write: as the writer said, whatever
+// others had written before.
+func takenBy(tasks []*task, stock int) (taken []sale) {
+	for _, t := range tasks {
+		if t.op == nil || !t.op.HasRemaining {
+			continue
+		}
+		for _, e := range t.events {
+			if e.Step == "written" {
+				taken = append(taken, sale{e.At, stock - t.op.Remaining})
+			}
+		}
+	}
+	slices.SortStableFunc(taken, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
+	return taken
+}

@@ -27,6 +27,7 @@ type Timeline struct {
 	spans    []history.Span
 	overlaps []overlap
 	sales    []sale
+	taken    []sale // from the row
 }
 
 // overlap is when two held the same key.
@@ -36,7 +37,8 @@ type overlap struct {
 	acted         bool // first wrote although second held: the overlap that does harm
 }
 
-// sale is how many pieces were sold once that answer had come.
+// sale is how many pieces were sold once that answer had come, or were gone from the row
+// once that was written.
 type sale struct {
 	at     time.Duration
 	pieces int
@@ -51,6 +53,10 @@ func Of(rec history.Recording) Timeline {
 	t.left = len(all) - len(t.tasks)
 	t.overlaps = t.overlapsOf(rec)
 	t.sales = salesOf(rec.Ops)
+	if rec.Stock > 0 {
+		t.taken = takenBy(all, rec.Stock)
+		t.to += (t.to - t.from) / 20 // room for what the last answer made of it
+	}
 	return t
 }
 

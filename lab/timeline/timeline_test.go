@@ -62,6 +62,7 @@ func paused(t *testing.T) history.Recording {
 		"5500 replica-1 o1 written 7", "5510 replica-1 o1 released 7",
 		"5800 replica-2 o2 written 8", "5900 replica-2 o2 released 8",
 	)
+	rec.Stock = 10
 	rec.Ops = []history.Op{sold("replica-1", 1000, 5520, 9), sold("replica-2", 1090, 5910, 9)}
 	rec.Spans = []history.Span{{What: "pause", Who: "replica-1", From: 1050 * ms, To: 5490 * ms}}
 	return rec

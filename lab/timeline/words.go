@@ -50,6 +50,9 @@ func (t Timeline) Moments() Table {
 	for _, s := range t.sales {
 		add(fmt.Sprintf("%d sold so far", s.pieces), "", t.since(s.at), "")
 	}
+	for _, s := range t.taken {
+		add(fmt.Sprintf("%d gone from the row", s.pieces), "", t.since(s.at), "")
+	}
 	return table
 }
 
@@ -131,6 +134,9 @@ func (t Timeline) describe() string {
 	}
 	for _, o := range t.overlaps {
 		all = append(all, fmt.Sprintf("%s, from %s to %s s.", o.words(), t.since(o.from), t.since(o.to)))
+	}
+	if n := len(t.taken); n > 0 && len(t.sales) > 0 {
+		all = append(all, fmt.Sprintf("%d sold, %d gone from the row.", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
 	}
 	if left := t.Left(); left != "" {
 		all = append(all, left)
