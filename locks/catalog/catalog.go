@@ -63,6 +63,7 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.Mutex(b.ZooKeeper)),
 		guard(zklock.Multi(b.ZooKeeper)),
 		mysqllock.Atomic(b.DB),
+		mysqllock.SkipLocked(b.DB),
 	}
 }
 

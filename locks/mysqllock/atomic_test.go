@@ -63,7 +63,7 @@ func TestAtomicHangUp(t *testing.T) {
 		_, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
 		sale <- err
 	}()
-	soon(t, "the UPDATE waits for the row", func() bool { return waitingFor(t, db, "UPDATE db_stock SET count = LAST_INSERT_ID") })
+	soon(t, "the UPDATE waits for the row", func() bool { return waitingFor(t, db, "UPDATE db_stock SET count = LAST_INSERT_ID%") })
 	cancel()
 	unlock()
 	if err := <-sale; err != nil {
@@ -136,11 +136,11 @@ func questions(t *testing.T, db *gorm.DB) (n int) {
 	return n
 }
 
-// waitingFor says whether a statement that begins so is under way.
+// waitingFor says whether a statement like that is under way.
 func waitingFor(t *testing.T, db *gorm.DB, statement string) bool {
 	t.Helper()
 	var n int
-	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ?", statement+"%").Row().Scan(&n); err != nil {
+	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ?", statement).Row().Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n > 0
