@@ -64,6 +64,7 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.Multi(b.ZooKeeper)),
 		mysqllock.Atomic(b.DB),
 		mysqllock.SkipLocked(b.DB),
+		mysqllock.Buckets(b.DB),
 	}
 }
 

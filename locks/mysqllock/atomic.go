@@ -21,7 +21,7 @@ type atomic struct {
 }
 
 func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, began, patience := locks.Key(o.Product), time.Now(), newPatience(o.Wait)
+	key := locks.Key(o.Product)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	// Nothing is held meanwhile, and nothing is known yet: there may be no piece left
 	// for what was prepared here.
@@ -29,10 +29,10 @@ func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, er
 		return r, err
 	}
 	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	began, patience := time.Now(), newPatience(o.Wait)
 	for {
-		r.Waited = time.Since(began)
+		r.Waited = time.Since(began) - r.Pooled
 		r.Remaining, err = s.write(ctx, o, &r, patience.left())
-		r.Held = time.Since(began) - r.Waited
 		// Somebody else's transaction has the row, longer than InnoDB waits.
 		if !stock.Beaten(err) {
 			break

@@ -21,12 +21,9 @@ import (
 // The count in db_stock is the store-room, and db_units the counter: sales take from the
 // counter, and whoever finds too little there brings some more. What is for sale is the
 // sum of both, so nothing need be made ready, and a reset clears the counter.
-func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db, stock.NewLedger(db)} }
+func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
-type skipLocked struct {
-	db     *gorm.DB
-	ledger *stock.Ledger
-}
+type skipLocked struct{ db *gorm.DB }
 
 // armful is how many pieces are brought to the counter at once.
 const armful = 1000

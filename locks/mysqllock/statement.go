@@ -29,6 +29,8 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 		return nil, stock.NothingWritten(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
+	sent := time.Now()
+	defer func() { r.Held = time.Since(sent) }() // the row, where it was not somebody else's
 	result, err := conn.ExecContext(context.WithoutCancel(ctx), query, args...)
 	return result, stock.MaybeWritten(err)
 }
