@@ -65,6 +65,7 @@ func Strategies(b Backends) []locks.Strategy {
 		mysqllock.Atomic(b.DB),
 		mysqllock.SkipLocked(b.DB),
 		mysqllock.Buckets(b.DB),
+		mysqllock.Reservation(b.DB, b.Lease),
 	}
 }
 
