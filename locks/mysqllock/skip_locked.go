@@ -25,8 +25,12 @@ func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
 
-// armful is how many pieces are brought to the counter at once.
-const armful = 1000
+// armful is how many pieces are brought to the counter at once, and few what a crowd would
+// fight for.
+const (
+	armful = 1000
+	few    = 200
+)
 
 // unit is one piece on the counter.
 type unit struct{ Product, ID int64 }
@@ -82,7 +86,7 @@ func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, 
 		}
 		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
 		return nil
-	})
+	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // REPEATABLE READ locks the gaps as well
 }
 
 // lockPieces locks as many pieces as are ordered, or it is errShort. It goes by the primary
@@ -116,13 +120,14 @@ func (s *skipLocked) lookAgain(ctx context.Context, o stock.Order, r *stock.Rece
 		return err
 	case stored+shown < o.Qty:
 		return stock.ErrSoldOut
-	case shown >= o.Qty:
-		err = s.sell(ctx, o, r, wait, 0, clause.LockingOptionsSkipLocked)
-		if !errors.Is(err, errShort) {
-			return err
-		}
+	case stored > 0 && shown < few:
+		return s.bring(ctx, o.Product, stored)
 	}
-	if stored > 0 {
+	err = s.sell(ctx, o, r, wait, 0, clause.LockingOptionsSkipLocked)
+	switch {
+	case !errors.Is(err, errShort):
+		return err
+	case stored > 0:
 		return s.bring(ctx, o.Product, stored)
 	}
 	return s.sell(ctx, o, r, wait, 0, "")
