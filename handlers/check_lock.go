@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"oversell/locks"
+	"oversell/stock"
 )
 
 // sold is the answer to a deduction. Times are in milliseconds.
@@ -17,7 +18,7 @@ type sold struct {
 	Replica   string  `json:"replica"`
 	Product   int64   `json:"product"`
 	Qty       int     `json:"qty"`
-	Remaining int     `json:"remaining"`
+	Remaining *int    `json:"remaining,omitempty"`
 	Fence     int64   `json:"fence,omitempty"`
 	WaitedMS  float64 `json:"waited_ms"`
 	HeldMS    float64 `json:"held_ms"`
@@ -45,10 +46,18 @@ func (s *Service) checkLock(c *gin.Context) {
 	s.metrics.observe(id, "sold", receipt)
 	c.JSON(http.StatusOK, sold{
 		Outcome: "sold", Strategy: id, Replica: s.Replica, Product: order.Product, Qty: order.Qty,
-		Remaining: receipt.Remaining, Fence: receipt.Fence,
+		Remaining: left(receipt.Remaining), Fence: receipt.Fence,
 		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), PooledMS: ms(receipt.Pooled),
 		Retries: receipt.Retries, Warning: receipt.Warning,
 	})
+}
+
+// left is what remains, where the strategy knows.
+func left(remaining int) *int {
+	if remaining == stock.Uncounted {
+		return nil
+	}
+	return &remaining
 }
 
 // traced makes the steps seen by those who listen and by the failpoints, where

@@ -36,6 +36,9 @@ type Card struct {
 	Fenced   bool     `json:"fenced"`
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
+	// Stands is where a sale stands between its look at the stock and its write, for
+	// who holds it up or kills it there; empty: granted, then read.
+	Stands   Step     `json:"stands,omitempty"`
 	Tutorial []Figure `json:"tutorial"`
 }
 

@@ -41,8 +41,13 @@ type Order struct {
 	Nested bool
 }
 
+// Uncounted is what remains where a strategy can't say it without counting again: by
+// then it might be another number.
+const Uncounted = -1
+
 // Receipt says what a deduction did and where its time went.
 type Receipt struct {
+	// Remaining is what the sale left on the shelf, or Uncounted.
 	Remaining int
 	Fence     int64
 	// Waited was spent in the lock's queue, Held inside the critical section,

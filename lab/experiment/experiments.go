@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"oversell/lab/history"
@@ -111,10 +112,23 @@ func foreignUnlock() Experiment {
 
 // pause stops the victim's process past its lease, after its last look at the clock.
 func pause() Experiment {
-	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze, fenced: Protects}
+	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze, fenced: Protects, meanwhile: leasesEnd}
 	e := d.experiment(always, "the holder sleeps past its lease, then writes", "two holders, and the late write wins")
 	e.Fenced = true
 	return e
+}
+
+// leasesEnd waits until those have run out for which no rival waits: of a lock, a rival's
+// grant shows that its lease is over.
+func leasesEnd(ctx context.Context, f *fight) error {
+	if !slices.ContainsFunc(f.players, func(p *player) bool { return p.Card.Lease && !p.Card.Locker }) {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(f.struck + Lease - f.class.since()):
+	}
+	return ctx.Err() //nolint:wrapcheck // says all
 }
 
 // deadWaiter kills one who waits between the holder and the rival.

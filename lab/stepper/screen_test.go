@@ -9,7 +9,7 @@ import (
 
 func TestDraw(t *testing.T) {
 	t.Parallel()
-	sold := history.Op{Outcome: history.OK, Qty: 1, Remaining: 9}
+	sold := history.Op{Outcome: history.OK, Qty: 1, Remaining: 9, HasRemaining: true}
 	r := &Round{
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},

@@ -50,6 +50,9 @@ const waits = "waits for the lock"
 
 // told is what the service has answered a client.
 func told(op history.Op) string {
+	if op.Outcome == history.OK && !op.HasRemaining {
+		return "is told: sold"
+	}
 	if op.Outcome == history.OK {
 		return fmt.Sprintf("is told: sold, %d left", op.Remaining)
 	}

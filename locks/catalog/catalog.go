@@ -65,6 +65,10 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(redislock.CohortRedis(b.Redis, b.Lease)),
 		guard(redislock.CohortRedlock(b.Redlock, b.Lease)),
 		guard(zklock.CohortZK(b.ZooKeeper)),
+		mysqllock.Atomic(b.DB),
+		mysqllock.SkipLocked(b.DB),
+		mysqllock.Buckets(b.DB),
+		mysqllock.Reservation(b.DB, b.Lease),
 	}
 }
 

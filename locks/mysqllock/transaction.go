@@ -2,6 +2,7 @@ package mysqllock
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"gorm.io/gorm"
@@ -12,7 +13,7 @@ import (
 
 // inTransaction is one attempt: deduct between BEGIN and COMMIT, on one connection. The
 // queue for a connection is not the queue for the row: the receipt keeps them apart.
-func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error) error {
+func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
 	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
@@ -25,7 +26,7 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 			}
 			committing = true
 			return nil
-		})
+		}, opts...)
 	})
 	if r.Held > 0 { // granted, and by now committed or rolled back
 		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)

@@ -1,0 +1,26 @@
+package experiment
+
+import "testing"
+
+func TestStepFor(t *testing.T) {
+	plain, blind := Card{}, Card{Stands: "writing"}
+	blind.Breaks = append(blind.Breaks, struct {
+		Hazard string `json:"hazard"`
+		At     string `json:"at"`
+	}{"crash", "reserved"})
+	for _, test := range []struct {
+		card                    Card
+		hazard, otherwise, want string
+	}{
+		{plain, "race", "read", "read"},
+		{plain, "pause", "writing", "writing"},
+		{blind, "race", "read", "writing"},
+		{blind, "nesting", "asked", "asked"},
+		{blind, "crash", "granted", "reserved"}, // its break says more
+		{blind, "overrun", "granted", "writing"},
+	} {
+		if got := test.card.stepFor(test.hazard, test.otherwise); got != test.want {
+			t.Errorf("%s at %s strikes a sale that stands at %q: %s, want %s", test.hazard, test.otherwise, test.card.Stands, got, test.want)
+		}
+	}
+}

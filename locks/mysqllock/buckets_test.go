@@ -1,0 +1,120 @@
+package mysqllock
+
+import (
+	"errors"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestBucketsStranded: three pieces lie in three buckets, and an order for three gets them.
+// One for four is refused.
+func TestBucketsStranded(t *testing.T) {
+	db := database(t, "")
+	s, product := Buckets(db), newProduct(t, db, 0)
+	if err := db.Exec(dealt(product, 3)).Error; err != nil {
+		t.Fatal(err)
+	}
+	if most := fullest(t, db, product); most != 1 {
+		t.Fatalf("%d pieces in one bucket", most)
+	}
+	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 4, Owner: "greedy"}); !errors.Is(err, stock.ErrSoldOut) {
+		t.Errorf("four of three: %v", err)
+	}
+	counts(t, s, product, 3)
+	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 3, Owner: "family"}); err != nil {
+		t.Errorf("three of three: %v", err)
+	}
+	counts(t, s, product, 0)
+}
+
+// TestBucketsToTheLast: many ask for more than there is, from the first deal on. Each piece
+// is sold once, and none stays behind.
+func TestBucketsToTheLast(t *testing.T) {
+	db := database(t, "")
+	s := Buckets(db)
+	for qty := 1; qty <= 3; qty++ {
+		const pieces, asked = 100, 140
+		product := newProduct(t, db, pieces)
+		sold, soldOut := sellAll(t, s, product, asked, qty)
+		if len(sold) != pieces/qty || soldOut != asked-pieces/qty {
+			t.Errorf("%d sales of %d and %d refusals of %d pieces", len(sold), qty, soldOut, pieces)
+		}
+		counts(t, s, product, pieces%qty)
+	}
+}
+
+// TestBucketsDeal: all pieces are dealt, and evenly.
+func TestBucketsDeal(t *testing.T) {
+	db := database(t, "")
+	for _, pieces := range []int{0, 1, bucketsOf - 1, bucketsOf, 5000} {
+		product := newProduct(t, db, 0)
+		if err := db.Exec(dealt(product, pieces)).Error; err != nil {
+			t.Fatal(err)
+		}
+		counts(t, Buckets(db), product, pieces)
+		if most := fullest(t, db, product); most != (pieces+bucketsOf-1)/bucketsOf {
+			t.Errorf("%d pieces, %d of them in one bucket", pieces, most)
+		}
+	}
+}
+
+// TestBucketsCrash: who dies while he deals has dealt nothing.
+func TestBucketsCrash(t *testing.T) {
+	db, dying := database(t, ""), database(t, "")
+	power := errors.New("power cut")
+	// The first raw statement of gorm's in there empties the row, the second fills the buckets.
+	statements := 0
+	err := dying.Callback().Raw().Before("gorm:raw").Register("crash", func(tx *gorm.DB) {
+		if statements++; statements == 2 {
+			_ = tx.AddError(power)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	product := newProduct(t, db, 7)
+	if _, err := Buckets(dying).Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "dying"}); !errors.Is(err, power) || !locks.NothingTaken(err) {
+		t.Errorf("the sale that died: %v", err)
+	}
+	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 7 || statements != 2 {
+		t.Errorf("%d in the row after %d statements, %v", item.Count, statements, err)
+	}
+	counts(t, Buckets(db), product, 7)
+}
+
+// TestBucketsReset: a product that is reset has its new count, and no buckets before somebody
+// buys it this way.
+func TestBucketsReset(t *testing.T) {
+	db := database(t, "")
+	s, product := Buckets(db), newProduct(t, db, 300)
+	for range 2 {
+		r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "buyer"})
+		if err != nil || r.Remaining != stock.Uncounted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if n := rowsOf(t, db, "db_buckets", product); n != bucketsOf {
+			t.Errorf("%d buckets", n)
+		}
+		reset(t, db, s, product, 5000)
+		counts(t, s, product, 5000)
+		if n := rowsOf(t, db, "db_buckets", product); n != 0 {
+			t.Errorf("the reset left %d buckets", n)
+		}
+	}
+	if _, err := s.(locks.Keeper).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
+		t.Errorf("the count of what nobody has: %v", err)
+	}
+}
+
+// fullest is how many pieces the fullest bucket has.
+func fullest(t *testing.T, db *gorm.DB, product int64) (most int) {
+	t.Helper()
+	if err := db.Raw("SELECT MAX(count) FROM db_buckets WHERE product = ?", product).Row().Scan(&most); err != nil {
+		t.Fatal(err)
+	}
+	return most
+}

@@ -1,0 +1,204 @@
+package mysqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Reservation sets the pieces aside, does the work, and then buys them: what a shop does
+// between the basket and the payment. No transaction is open meanwhile, and nobody waits. A
+// buyer who never comes back has reserved for as long as the lease: then the pieces are for
+// sale again. Pieces are always in one of three places: for sale, reserved, sold (O'Neil's
+// escrow method, 1986).
+func Reservation(db *gorm.DB, lease time.Duration) locks.Strategy {
+	return &reservation{db, lease}
+}
+
+type reservation struct {
+	db    *gorm.DB
+	lease time.Duration
+}
+
+// reserved is the step of a buyer who has the pieces set aside.
+const reserved locks.Step = "reserved"
+
+// aside are pieces that were set aside: a row of db_reservations.
+type aside struct{ ID, Product, Qty int64 }
+
+func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	key := locks.Key(o.Product)
+	if o.Lease == 0 {
+		o.Lease = s.lease
+	}
+	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	pieces, err := s.reserve(ctx, o, &r)
+	if err != nil {
+		return r, err
+	}
+	began := time.Now()
+	defer func() { r.Held = time.Since(began) }()
+	locks.Trace(ctx, reserved, key, o.Owner, 0)
+	err = locks.Work(ctx, o.Work)
+	if err == nil {
+		locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+		err = s.confirm(ctx, pieces, o.Lease)
+	}
+	if err == nil {
+		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		return r, nil
+	}
+	if locks.NothingTaken(err) {
+		free, cancel := locks.CleanUp(ctx)
+		defer cancel()
+		_ = s.putBack(free, pieces, true) // or it runs out
+	}
+	return r, err
+}
+
+// reserve sets the pieces aside. Whatever goes wrong, nothing was sold.
+func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces aside, err error) {
+	patience := newPatience(o.Wait)
+	for {
+		asked, pooled := time.Now(), r.Pooled
+		pieces, err = s.setAside(ctx, o, r, patience.left())
+		r.Waited += time.Since(asked) - (r.Pooled - pooled)
+		if errors.Is(err, stock.ErrSoldOut) {
+			err = s.lookAgain(ctx, o)
+		}
+		switch {
+		case errors.Is(err, errReturned):
+			continue
+		case err == nil || locks.NothingTaken(err) && !stock.Beaten(err):
+			return pieces, err
+		case !stock.Beaten(err): // perhaps they are set aside; then that runs out
+			return pieces, stock.NothingWritten(ctx, err)
+		}
+		r.Retries++
+		if !patience.pause(ctx) {
+			return pieces, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
+		}
+	}
+}
+
+// setAside notes until when, and takes the pieces off the shelf, both or neither. The shelf's
+// row comes last: everybody queues for it until the COMMIT.
+func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces aside, err error) {
+	err = inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
+		conn := tx.Statement.ConnPool
+		noted, err := conn.ExecContext(ctx,
+			"INSERT INTO db_reservations (product, qty, expires_at) VALUES (?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)",
+			o.Product, o.Qty, o.Lease.Microseconds())
+		if err != nil {
+			return err
+		}
+		taken, err := conn.ExecContext(ctx,
+			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty)
+		if err != nil {
+			return err
+		}
+		if found, _ := taken.RowsAffected(); found == 0 { // the driver has these at hand, and no error
+			return stock.ErrSoldOut
+		}
+		left, _ := taken.LastInsertId()
+		id, _ := noted.LastInsertId()
+		pieces, r.Remaining = aside{id, o.Product, int64(o.Qty)}, int(left)
+		return nil
+	})
+	return pieces, err
+}
+
+// confirm sells what was set aside: one statement, by the database's clock.
+//
+// DANGER: a look at our own clock before it would not do. Who sleeps after that look, past
+// his lease, would sell pieces that somebody else has bought meanwhile.
+func (s *reservation) confirm(ctx context.Context, pieces aside, wait time.Duration) error {
+	var r stock.Receipt // the wait for a connection is part of the hold here
+	done, err := statement(ctx, s.db, &r, wait,
+		"DELETE FROM db_reservations WHERE id = ? AND expires_at > UTC_TIMESTAMP(6)", pieces.ID)
+	if err != nil {
+		return err
+	}
+	if found, _ := done.RowsAffected(); found == 0 {
+		return fmt.Errorf("%w: the reservation ran out before it was confirmed", locks.ErrLost)
+	}
+	return nil
+}
+
+// errReturned says that there may be enough by now.
+var errReturned = fmt.Errorf("%w: reservations have run out", stock.ErrConflict)
+
+// lookAgain puts back what those had set aside who never came back. Who would be refused does
+// that, so nobody else need go round. What is set aside and has not run out is not for sale.
+func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
+	total, err := s.Count(ctx, o.Product)
+	if err != nil {
+		return err
+	}
+	if total < o.Qty {
+		return stock.ErrSoldOut
+	}
+	var over []aside
+	err = s.db.WithContext(ctx).Raw(
+		"SELECT id, product, qty FROM db_reservations WHERE product = ? AND expires_at <= UTC_TIMESTAMP(6)", o.Product).Scan(&over).Error
+	for _, pieces := range over {
+		err = errors.Join(err, s.putBack(ctx, pieces, false))
+	}
+	if err != nil {
+		return stock.NothingWritten(ctx, err)
+	}
+	return errReturned
+}
+
+// putBack returns pieces to the shelf: our own, or those whose time has run out. Whoever
+// deletes the row returns them, or sells them, so they are not returned twice, nor both.
+func (s *reservation) putBack(ctx context.Context, pieces aside, own bool) error {
+	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		gone := tx.Exec("DELETE FROM db_reservations WHERE id = ? AND (? OR expires_at <= UTC_TIMESTAMP(6))", pieces.ID, own)
+		if gone.Error != nil || gone.RowsAffected == 0 {
+			return gone.Error
+		}
+		return tx.Exec("UPDATE db_stock SET count = count + ? WHERE id = ?", pieces.Qty, pieces.Product).Error
+	})
+}
+
+// Count is what can be sold: on the shelf, or set aside for longer than was agreed.
+func (s *reservation) Count(ctx context.Context, product int64) (count int, err error) {
+	row := s.db.WithContext(ctx).Raw(`SELECT count + (
+		SELECT COALESCE(SUM(qty), 0) FROM db_reservations WHERE product = s.id AND expires_at <= UTC_TIMESTAMP(6)
+	) FROM db_stock s WHERE id = ?`, product).Row()
+	err = row.Scan(&count)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
+	}
+	return count, stock.NothingWritten(ctx, err)
+}
+
+// Clear forgets who has set something aside.
+func (s *reservation) Clear(ctx context.Context, key string) error {
+	return clearTable(ctx, s.db, "db_reservations", key)
+}
+
+func (*reservation) Card() locks.Card {
+	return locks.Card{
+		ID: "reservation", Family: "mysql", Source: "O'Neil 1986", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, Lease: true, LeasePerRequest: true, Stands: reserved,
+		Title: locks.Text{EN: "Reserve, then confirm", ZH: "先预留，再确认"},
+		Summary: locks.Text{
+			EN: "Pieces are set aside until a deadline, and sold by a confirmation in time; a late one is refused, and what ran out is for sale again. Reserved is sold out to the others.",
+			ZH: "先把商品预留到截止时间，按时确认才算卖出；迟到的确认会被拒绝，过期的预留退回库存。预留期间对别人就是售罄。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
+		Breaks: []locks.Break{{Hazard: locks.Overrun, Why: locks.Text{
+			EN: "Work that takes longer than the reservation is for nothing: the confirmation is refused.",
+			ZH: "工作时间超过预留期限就白做了：确认被拒绝。",
+		}}},
+	}
+}
