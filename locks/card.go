@@ -28,7 +28,7 @@ type Card struct {
 	Renews bool `json:"renews"`
 	// Fair: over all replicas, grants go in the order of arrival.
 	Fair bool `json:"fair"`
-	// Slow: it sleeps between two tries, so a full run takes minutes.
+	// Slow: a full run takes minutes, for it sleeps between two tries, or tries in vain.
 	Slow bool `json:"slow"`
 	// Reentrant: the same owner may acquire again without waiting for itself.
 	Reentrant bool `json:"reentrant"`
@@ -36,6 +36,9 @@ type Card struct {
 	Fenced   bool     `json:"fenced"`
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
+	// Stands is where a sale stands between its look at the stock and its write, for
+	// who holds it up or kills it there; empty: granted, then read.
+	Stands   Step     `json:"stands,omitempty"`
 	Tutorial []Figure `json:"tutorial"`
 }
 

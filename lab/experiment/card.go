@@ -14,6 +14,7 @@ type Card struct {
 	Renews          bool     `json:"renews"`
 	Fenced          bool     `json:"fenced"`
 	Fair            bool     `json:"fair"`
+	Stands          string   `json:"stands"`
 	Protects        []string `json:"protects"`
 	Breaks          []struct {
 		Hazard string `json:"hazard"`
@@ -57,6 +58,9 @@ func (c Card) breaksAt(hazard string) *string {
 func (c Card) stepFor(hazard, otherwise string) string {
 	if at := c.breaksAt(hazard); at != nil && *at != "" {
 		return *at
+	}
+	if c.Stands != "" && (otherwise == "granted" || otherwise == "read") {
+		return c.Stands
 	}
 	return otherwise
 }

@@ -37,10 +37,13 @@ func Strategies(b Backends) []locks.Strategy {
 		local.MutexInTx(b.DB),
 		mysqllock.ForUpdate(b.DB),
 		mysqllock.ShareMode(b.DB),
+		mysqllock.VersionNaive(b.DB),
 		mysqllock.Version(b.DB),
+		mysqllock.VersionAdmitted(b.DB),
 		guard(mysqllock.DBRowNaive(b.DB)),
 		guard(mysqllock.DBRow(b.DB, b.Lease)),
 		guard(mysqllock.DBRowFair(b.DB, b.Lease)),
+		guard(mysqllock.GetLock(b.DB)),
 		guard(redislock.SetNX(b.Redis)),
 		guard(redislock.SetNXExpire(b.Redis, b.Lease)),
 		guard(redislock.GetSet(b.Redis, b.Lease)),
@@ -62,6 +65,7 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.ZK(b.ZooKeeper)),
 		guard(zklock.Mutex(b.ZooKeeper)),
 		guard(zklock.Multi(b.ZooKeeper)),
+		mysqllock.Combining(b.DB),
 	}
 }
 
