@@ -18,8 +18,9 @@ import (
 // request at a time tries, in order of arrival, and whoever is beaten keeps its place.
 // (Of two in one process that try at once, one is sure to lose.) So as many meet as
 // there are replicas, and these pace themselves, for they can't talk: each tries for a
-// share of the time that every sale raises a little and every conflict halves. That is
-// AIMD, which lets TCP's senders settle at fair shares of a line (Chiu, Jain, 1989).
+// share of the time to which every sale adds something, and of which every conflict
+// takes a part. That is AIMD, by which TCP's senders settle at fair shares of a line
+// (Chiu, Jain, 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
 	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
 }
@@ -69,9 +70,13 @@ type pace struct {
 	took   time.Duration // an attempt, on average
 }
 
+// While fewer than two of three attempts are in vain, as with three replicas, a pause
+// costs more than it saves: raise and cut balance there. With ten replicas they halve
+// the retries.
 const (
-	smallestShare = 1.0 / 8
-	raise         = 1.0 / 16
+	smallestShare = 1.0 / 16
+	raise         = 1.0 / 2
+	cut           = 3.0 / 4
 )
 
 // rest is between two attempts, at random, or two replicas would meet again and again.
@@ -89,7 +94,7 @@ func (p *pace) learn(took time.Duration, err error) {
 	case err == nil:
 		p.share = min(1, p.share+raise)
 	case errors.Is(err, stock.ErrConflict):
-		p.share = max(smallestShare, p.share/2)
+		p.share = max(smallestShare, p.share*cut)
 	}
 	p.took += (took - p.took) / 8
 }
@@ -124,7 +129,7 @@ func (*versionAdmitted) Card() locks.Card {
 			EN: "The compare-and-set of version, but in each replica one request at a time tries, and replicas that conflict try less often.",
 			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.CASStorm, locks.Crash, locks.Pause},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
 		Breaks:   []locks.Break{},
 	}
 }
