@@ -20,6 +20,11 @@ import (
 // connection, so each holder and each waiter pins one; when the connection ends, for
 // whatever reason, the lock is free. There is no lease, and no fence.
 //
+// DANGER: it is one server's. A second node of a cluster, or a second master, knows
+// nothing of it (oversell break galera get-lock), and it does not outlive a failover. And
+// where a holder's packets vanish without an end of its connection, the server keeps the
+// lock for it until TCP gives up, which takes hours.
+//
 // locks.Queue lets one task of each replica wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
 	return locks.Reentrant(locks.Queue(&getLock{db: db}))
