@@ -28,7 +28,7 @@ type Card struct {
 	Renews bool `json:"renews"`
 	// Fair: over all replicas, grants go in the order of arrival.
 	Fair bool `json:"fair"`
-	// Slow: it sleeps between two tries, so a full run takes minutes.
+	// Slow: a full run takes minutes, for it sleeps between two tries, or tries in vain.
 	Slow bool `json:"slow"`
 	// Reentrant: the same owner may acquire again without waiting for itself.
 	Reentrant bool `json:"reentrant"`

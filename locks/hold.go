@@ -26,6 +26,9 @@ type Grant struct {
 	// Renew makes the lease last Lease from now. ErrNotHeld: gone for good; any
 	// other error: try again. nil: this grant can't be renewed.
 	Renew func(context.Context) error
+	// Look asks the backend whether the grant still stands, for Check; nil: it can't
+	// end without our clock or Lose saying so.
+	Look func(context.Context) error
 	// Raise mints a new fence above floor; nil: the backend's never fall back.
 	Raise func(ctx context.Context, floor int64) (int64, error)
 	// Release gives the grant back; ErrNotHeld: there was none left.
@@ -178,7 +181,8 @@ func (h *Hold) Raise(ctx context.Context, floor int64) error {
 }
 
 // Check looks at the clock instead of waiting for a timer: a process that was
-// stopped past its lease wakes up with its timers still to fire.
+// stopped past its lease wakes up with its timers still to fire. Where the grant
+// says so, it asks the backend as well.
 func (h *Hold) Check() error {
 	if h.grant.Within != nil {
 		if lost := h.grant.Within.Check(); lost != nil {
@@ -188,6 +192,13 @@ func (h *Hold) Check() error {
 	until := h.trusted()
 	if !until.IsZero() && !time.Now().Before(until) {
 		h.Lose(fmt.Errorf("the lease of %v is over", h.grant.Lease))
+	}
+	if h.grant.Look != nil && h.ctx.Err() == nil {
+		asking, cancel := CleanUp(h.ctx)
+		defer cancel()
+		if err := h.grant.Look(asking); err != nil {
+			h.Lose(err)
+		}
 	}
 	if h.ctx.Err() != nil {
 		return context.Cause(h.ctx)

@@ -378,3 +378,29 @@ func TestRaise(t *testing.T) {
 		})
 	}
 }
+
+// TestLook: a grant that ends without a word is looked after at each check, until it is lost.
+func TestLook(t *testing.T) {
+	var gone error
+	looks := 0
+	h := locks.NewHold(t.Context(), locks.Grant{
+		Key: "k", Release: func(context.Context) error { return nil },
+		Look: func(context.Context) error {
+			looks++
+			return gone
+		},
+	})
+	if err := h.Check(); err != nil || looks != 1 {
+		t.Errorf("%v after %d looks", err, looks)
+	}
+	gone = locks.ErrNotHeld
+	for range 2 {
+		if err := h.Check(); !errors.Is(err, locks.ErrLost) || !errors.Is(context.Cause(h.Context()), locks.ErrLost) {
+			t.Errorf("%v, the context ends with %v", err, context.Cause(h.Context()))
+		}
+	}
+	if looks != 2 {
+		t.Errorf("%d looks at a hold that was lost at the second", looks)
+	}
+	_ = h.Release(t.Context())
+}

@@ -37,10 +37,13 @@ func Strategies(b Backends) []locks.Strategy {
 		local.MutexInTx(b.DB),
 		mysqllock.ForUpdate(b.DB),
 		mysqllock.ShareMode(b.DB),
+		mysqllock.VersionNaive(b.DB),
 		mysqllock.Version(b.DB),
+		mysqllock.VersionAdmitted(b.DB),
 		guard(mysqllock.DBRowNaive(b.DB)),
 		guard(mysqllock.DBRow(b.DB, b.Lease)),
 		guard(mysqllock.DBRowFair(b.DB, b.Lease)),
+		guard(mysqllock.GetLock(b.DB)),
 		guard(redislock.SetNX(b.Redis)),
 		guard(redislock.SetNXExpire(b.Redis, b.Lease)),
 		guard(redislock.GetSet(b.Redis, b.Lease)),
@@ -69,6 +72,7 @@ func Strategies(b Backends) []locks.Strategy {
 		mysqllock.SkipLocked(b.DB),
 		mysqllock.Buckets(b.DB),
 		mysqllock.Reservation(b.DB, b.Lease),
+		mysqllock.Combining(b.DB),
 	}
 }
 

@@ -1,0 +1,209 @@
+package mysqllock
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// GetLock is MySQL's named lock (manual: Locking Functions). It belongs to a
+// connection, so each holder and each waiter pins one; when the connection ends, for
+// whatever reason, the lock is free. There is no lease, and no fence.
+//
+// DANGER: it is one server's. A second node of a cluster, or a second master, knows
+// nothing of it (oversell break galera get-lock), and it does not outlive a failover. And
+// where a holder's packets vanish without an end of its connection, the server keeps the
+// lock for it until TCP gives up, which takes hours.
+//
+// locks.Queue lets one task of each replica wait in MySQL, on one connection.
+func GetLock(db *gorm.DB) locks.Locker {
+	return locks.Reentrant(locks.Queue(&getLock{db: db}))
+}
+
+type getLock struct {
+	db    *gorm.DB
+	once  sync.Once
+	limit *semaphore.Weighted // on the pinned connections, over all keys
+}
+
+const (
+	// Names are global on the server, and 64 characters long at most: this one is the
+	// schema's own, and has 49, whatever the key.
+	lockName = "CONCAT('oversell:', SHA1(CONCAT(DATABASE(), ':', ?)))"
+	// longestAsk is how long MySQL waits for one question, in its whole seconds. The
+	// driver gives up an answer that takes 10 s (stock.Open).
+	longestAsk = 5 * time.Second
+	// oneTry is the time that the answer to a request without patience may take.
+	oneTry = 2 * time.Second
+)
+
+func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	began := time.Now()
+	// MySQL counts in seconds; whoever has less patience, or hangs up, ends the
+	// connection. The server looks after it once a second, even where its statement
+	// waits, and a lock that it grants meanwhile ends with it.
+	patience, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
+	defer cancel()
+	for {
+		p, err := l.pin(patience, r.Key)
+		granted := false
+		if err == nil {
+			if r.Wait > 0 { // the server doesn't say when it has queued us
+				locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+			}
+			granted, err = p.wait(patience, r.Wait-time.Since(began))
+		}
+		switch {
+		case granted && ctx.Err() == nil:
+			return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Look: p.look, Release: p.release}), nil
+		case p != nil && err == nil && !granted:
+			p.giveBack()
+		case p != nil:
+			p.discard()
+		}
+		switch {
+		case errors.Is(err, driver.ErrBadConn) && patience.Err() == nil: // ended while it lay in the pool: nobody was asked
+		case err == nil, patience.Err() != nil:
+			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
+		default:
+			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
+		}
+	}
+}
+
+// pin takes a connection out of the pool. At most half of them are pinned: each holder
+// needs another one, to read and write the stock, and were all of them pinned, all
+// would wait for ever.
+func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
+	pool, err := l.db.DB()
+	if err != nil {
+		return nil, fmt.Errorf("mysql pool: %w", err)
+	}
+	conns := int64(pool.Stats().MaxOpenConnections)
+	if conns == 1 {
+		return nil, errors.New("the only connection can't hold a lock and sell as well")
+	}
+	l.once.Do(func() { l.limit = semaphore.NewWeighted(conns / 2) })
+	if conns > 0 {
+		if err := l.limit.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+	}
+	unpin := func() {
+		if conns > 0 {
+			l.limit.Release(1)
+		}
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		unpin()
+		return nil, err
+	}
+	return &pinned{conn, key, unpin}, nil
+}
+
+// pinned is a connection that holds the lock of a key, or waits for it.
+type pinned struct {
+	conn  *sql.Conn
+	key   string
+	unpin func()
+}
+
+// wait is granted, or false when that much time is over.
+func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, err error) {
+	for began := time.Now(); ; {
+		left := max(0, wait-time.Since(began))
+		seconds := int((min(left, longestAsk) + time.Second - 1) / time.Second)
+		granted, err := p.ask(ctx, "GET_LOCK("+lockName+", ?)", p.key, seconds)
+		if err != nil || granted || left == 0 {
+			return granted, err
+		}
+	}
+}
+
+// look is for the hold: a connection that has ended tells nobody.
+func (p *pinned) look(ctx context.Context) error {
+	held, err := p.ask(ctx, "COALESCE(IS_USED_LOCK("+lockName+") = CONNECTION_ID(), 0)", p.key)
+	if err != nil {
+		return fmt.Errorf("its connection has ended: %w", err)
+	}
+	if !held {
+		return locks.ErrNotHeld
+	}
+	return nil
+}
+
+// release gives the connection back to the pool only if it surely holds nothing any more.
+func (p *pinned) release(ctx context.Context) error {
+	released, err := p.ask(ctx, "RELEASE_LOCK("+lockName+")", p.key)
+	switch {
+	case err != nil:
+		p.discard()
+		return fmt.Errorf("%w: its connection has ended: %w", locks.ErrNotHeld, err)
+	case !released:
+		p.discard()
+		return locks.ErrNotHeld
+	}
+	p.giveBack()
+	return nil
+}
+
+// ask is a function's answer: 1 is yes, 0 is no, and NULL is an error.
+func (p *pinned) ask(ctx context.Context, function string, args ...any) (yes bool, err error) {
+	var answer sql.NullInt64
+	if err := p.conn.QueryRowContext(ctx, "SELECT "+function, args...).Scan(&answer); err != nil {
+		return false, err
+	}
+	if !answer.Valid {
+		return false, fmt.Errorf("%s is NULL", function)
+	}
+	return answer.Int64 == 1, nil
+}
+
+func (p *pinned) giveBack() {
+	_ = p.conn.Close()
+	p.unpin()
+}
+
+// discard ends the connection, and with it the lock. DANGER: Close alone would put it
+// back into the pool, and whoever is given it next holds a lock that it never asked for.
+func (p *pinned) discard() {
+	_ = p.conn.Raw(func(any) error { return driver.ErrBadConn })
+	p.giveBack()
+}
+
+// Clear ends the holder's connection: nobody else can take its lock away.
+func (l *getLock) Clear(ctx context.Context, key string) error {
+	var holder sql.NullInt64
+	err := l.db.WithContext(ctx).Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&holder)
+	if err != nil || !holder.Valid {
+		return err
+	}
+	return l.db.WithContext(ctx).Exec(fmt.Sprintf("KILL %d", holder.Int64)).Error
+}
+
+func (*getLock) Card() locks.Card {
+	return locks.Card{
+		ID: "get-lock", Family: "mysql", Source: "MySQL, Locking Functions", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, Locker: true, Reentrant: true,
+		Title: locks.Text{EN: "GET_LOCK, MySQL's named lock", ZH: "MySQL 命名锁 GET_LOCK"},
+		Summary: locks.Text{
+			EN: "The server keeps the lock for a connection, and its waiters in a queue; the lock ends with the connection.",
+			ZH: "锁归一个数据库连接所有，等待者在服务器里排队；连接一断，锁就释放。",
+		},
+		Protects: []locks.Hazard{
+			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Pause, locks.DeadWaiter, locks.LostReply, locks.Nesting,
+		},
+		Breaks: []locks.Break{},
+	}
+}

@@ -1,0 +1,231 @@
+package mysqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// holderOf is the connection that holds the key's lock, as the server sees it.
+func holderOf(t *testing.T, db *gorm.DB, key string) (id sql.NullInt64) {
+	t.Helper()
+	if err := db.Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// waitersFor is how many statements wait for the key's lock.
+func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
+	t.Helper()
+	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ? AND info NOT LIKE '%processlist%'",
+		"SELECT GET_LOCK%'"+key+"'%").Row().Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestGetLockName: whatever the key, the server takes it, and keeps keys apart.
+func TestGetLockName(t *testing.T) {
+	db := database(t, "")
+	l, key := GetLock(db), newKey()
+	for _, key := range []string{key, key + "x", key + string(make([]byte, 300)), "库存'\\" + key} {
+		h := acquire(t, l, request(key, "owner", 0, 0))
+		if !holderOf(t, db, key).Valid || h.Check() != nil {
+			t.Errorf("%q is not held: %v", key, h.Check())
+		}
+	}
+}
+
+// TestGetLockPoolHoldsNothing: a connection in the pool holds no lock, whatever became
+// of the one that pinned it.
+func TestGetLockPoolHoldsNothing(t *testing.T) {
+	db := database(t, "")
+	l, key := GetLock(db), newKey()
+	free := func(what string) {
+		t.Helper()
+		soon(t, "free after "+what, func() bool { return !holderOf(t, db, key).Valid })
+	}
+	h := acquire(t, l, request(key, "released", 0, 0))
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	free("a release")
+	h = acquire(t, l, request(key, "in time", 0, 0))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Release(over); err != nil {
+		t.Fatal(err)
+	}
+	free("a release for a caller that is gone")
+
+	// RELEASE_LOCK answers 0, for the lock is gone already: what the connection
+	// holds is unclear.
+	p, err := (&getLock{db: db}).pin(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if granted, err := p.wait(t.Context(), 0); !granted || err != nil {
+		t.Fatal(granted, err)
+	}
+	p.key = newKey()
+	if err := p.release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the release of what is not held: %v", err)
+	}
+	free("a release that was refused")
+}
+
+// TestGetLockHangUp: a caller that hangs up leaves no statement behind that takes the
+// lock when it becomes free.
+func TestGetLockHangUp(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
+	ctx, hangUp := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := GetLock(db).Acquire(ctx, request(key, "fickle", time.Minute, 0))
+		done <- err
+	}()
+	soon(t, "it waits in the server", func() bool { return waitersFor(t, db, key) == 1 })
+	hangUp()
+	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := h.Release(t.Context()); err != nil { // the statement may still be there
+		t.Fatal(err)
+	}
+	acquire(t, GetLock(db), request(key, "next", 20*time.Second, 0))
+	soon(t, "its statement has ended", func() bool { return waitersFor(t, db, key) == 0 })
+}
+
+// TestGetLockPatience: less than a second is kept, and more than one question lasts.
+func TestGetLockPatience(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond, longestAsk + 300*time.Millisecond} {
+		began := time.Now()
+		_, err := GetLock(db).Acquire(t.Context(), request(key, "waiter", wait, 0))
+		if took := time.Since(began); !errors.Is(err, locks.ErrNotAcquired) || took < wait {
+			t.Errorf("a wait of %v ended after %v: %v", wait, took, err)
+		}
+	}
+	if err := h.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGetLockLoss: a holder whose connection has ended is told before it writes, and its
+// lock is the next one's.
+func TestGetLockLoss(t *testing.T) {
+	db := database(t, "")
+	l, product := GetLock(db), newProduct(t, db, 5)
+	key := locks.Key(product)
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step != locks.Read {
+			return
+		}
+		if err := db.Exec("KILL ?", holderOf(t, db, key).Int64).Error; err != nil {
+			t.Error(err)
+		}
+		soon(t, "the lock is free", func() bool { return !holderOf(t, db, key).Valid })
+	})
+	_, err := locks.Guard(l, stock.NewLedger(db)).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "robbed"})
+	if !errors.Is(err, locks.ErrLost) {
+		t.Errorf("%v, want %v", err, locks.ErrLost)
+	}
+	item, err := stock.NewLedger(db).Read(t.Context(), product)
+	if err != nil || item.Count != 5 {
+		t.Errorf("%d left, %v", item.Count, err)
+	}
+	if err := acquire(t, l, request(key, "next", 0, 0)).Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGetLockClear frees the lock of a holder that never will.
+func TestGetLockClear(t *testing.T) {
+	db, key := database(t, ""), newKey()
+	l := GetLock(db)
+	c, ok := l.(locks.Cleaner)
+	if !ok {
+		t.Fatal("no Cleaner")
+	}
+	if err := c.Clear(t.Context(), key); err != nil {
+		t.Errorf("a key that nobody holds: %v", err)
+	}
+	h := acquire(t, l, request(key, "stuck", 0, 0))
+	if err := c.Clear(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the lock is free", func() bool { return !holderOf(t, db, key).Valid })
+	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the holder's check: %v", err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the holder's release: %v", err)
+	}
+}
+
+// TestGetLockSmallPool: customers of many products never take all connections for their
+// locks. With one connection there is none to spare, and it says so.
+func TestGetLockSmallPool(t *testing.T) {
+	db := database(t, "")
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(2)
+	s := locks.Guard(GetLock(db), stock.NewLedger(db))
+	var products []int64
+	for range 4 {
+		products = append(products, newProduct(t, db, 10))
+	}
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			o := stock.Order{Product: products[i%4], Qty: 1, Owner: newKey(), Wait: time.Minute}
+			if _, err := s.Deduct(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	pool.SetMaxOpenConns(1)
+	_, err = GetLock(db).Acquire(t.Context(), request(newKey(), "alone", 0, 0))
+	if !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("with one connection: %v", err)
+	}
+}
+
+// TestGetLockStaleConnections: connections that ended while they lay in the pool cost
+// nobody a request.
+func TestGetLockStaleConnections(t *testing.T) {
+	db, other := database(t, ""), database(t, "")
+	l := GetLock(db)
+	var held []*locks.Hold
+	var ids []int64
+	for range 3 {
+		key := newKey()
+		held = append(held, acquire(t, l, request(key, "owner", 0, 0)))
+		ids = append(ids, holderOf(t, other, key).Int64)
+	}
+	for i, h := range held {
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Exec("KILL ?", ids[i]).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		acquire(t, l, request(newKey(), "owner", 0, 0))
+	}
+}

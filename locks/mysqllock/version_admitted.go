@@ -1,0 +1,135 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// VersionAdmitted is the compare-and-set of Version with admission: in each process one
+// request at a time tries, in order of arrival, and whoever is beaten keeps its place.
+// (Of two in one process that try at once, one is sure to lose.) So as many meet as
+// there are replicas, and these pace themselves, for they can't talk: each tries for a
+// share of the time to which every sale adds something, and of which every conflict
+// takes a part. That is AIMD, by which TCP's senders settle at fair shares of a line
+// (Chiu, Jain, 1989).
+func VersionAdmitted(db *gorm.DB) locks.Strategy {
+	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
+}
+
+type versionAdmitted struct {
+	cas   version
+	turns locks.Turns
+	mu    sync.Mutex
+	paces map[int64]*pace // of the products that somebody wants
+}
+
+func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	began, key := time.Now(), locks.Key(o.Product)
+	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	p := s.come(o.Product)
+	defer s.leave(o.Product, p)
+	done, err := s.turns.Take(ctx, key, o.Wait)
+	r.Waited = time.Since(began)
+	if err != nil {
+		return r, err
+	}
+	defer done()
+	for {
+		if err := p.rest(ctx, o.Wait-time.Since(began)); err != nil {
+			return r, err
+		}
+		tried := time.Now()
+		r.Waited = tried.Sub(began)
+		r.Remaining, err = s.cas.try(ctx, o)
+		r.Held = time.Since(tried)
+		p.learn(r.Held, err)
+		if !errors.Is(err, stock.ErrConflict) {
+			return r, err
+		}
+		r.Retries++
+		if time.Since(began) >= o.Wait {
+			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+		}
+	}
+}
+
+// pace is how often one process tries for one product. Whoever has the turn, and
+// nobody else, reads and changes its share and its time.
+type pace struct {
+	wanted int           // by so many requests; the map's mutex guards it
+	share  float64       // of the time
+	took   time.Duration // an attempt, on average
+}
+
+// While fewer than two of three attempts are in vain, as with three replicas, a pause
+// costs more than it saves: raise and cut balance there. With ten replicas they halve
+// the retries.
+const (
+	smallestShare = 1.0 / 16
+	raise         = 1.0 / 2
+	cut           = 3.0 / 4
+)
+
+// rest is between two attempts, at random, or two replicas would meet again and again.
+func (p *pace) rest(ctx context.Context, left time.Duration) error {
+	mean := time.Duration(float64(p.took) * (1/p.share - 1))
+	if mean <= 0 || left <= 0 {
+		return nil
+	}
+	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
+}
+
+// learn from an attempt. Only a sale and a conflict say anything about rivals.
+func (p *pace) learn(took time.Duration, err error) {
+	switch {
+	case err == nil:
+		p.share = min(1, p.share+raise)
+	case errors.Is(err, stock.ErrConflict):
+		p.share = max(smallestShare, p.share*cut)
+	}
+	p.took += (took - p.took) / 8
+}
+
+// come and leave keep the pace of a product for as long as somebody wants it.
+func (s *versionAdmitted) come(product int64) *pace {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.paces[product]
+	if p == nil {
+		p = &pace{share: 1}
+		s.paces[product] = p
+	}
+	p.wanted++
+	return p
+}
+
+func (s *versionAdmitted) leave(product int64, p *pace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.wanted--; p.wanted == 0 {
+		delete(s.paces, product)
+	}
+}
+
+func (*versionAdmitted) Card() locks.Card {
+	return locks.Card{
+		ID: "version-admitted", Family: "mysql", Source: "Chiu, Jain 1989", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"},
+		Title:    locks.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
+		Summary: locks.Text{
+			EN: "The compare-and-set of version, but in each replica one request at a time tries, and replicas that conflict try less often.",
+			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
+		Breaks:   []locks.Break{},
+	}
+}

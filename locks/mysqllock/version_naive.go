@@ -1,0 +1,63 @@
+package mysqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// VersionNaive is the tutorial's own loop around the compare-and-set of Version (1.6.2):
+// whoever is beaten tries again at once. Only the wait bounds it, where the tutorial
+// calls itself until the stack is full.
+func VersionNaive(db *gorm.DB) locks.Strategy {
+	return &versionNaive{version{db, stock.NewLedger(db)}}
+}
+
+type versionNaive struct{ cas version }
+
+func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	began := time.Now()
+	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
+	for {
+		tried := time.Now()
+		r.Waited = tried.Sub(began)
+		r.Remaining, err = s.cas.try(ctx, o)
+		r.Held = time.Since(tried)
+		if !errors.Is(err, stock.ErrConflict) {
+			return r, err
+		}
+		r.Retries++
+		// DANGER: no pause. A hundred clients keep a hundred attempts under way, of which
+		// one wins; the database is busy with the others, and the more come the less it sells.
+		if time.Since(began) >= o.Wait {
+			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+		}
+	}
+}
+
+func (*versionNaive) Card() locks.Card {
+	return locks.Card{
+		ID: "version-naive", Family: "mysql", Source: "1.6.2", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, Slow: true,
+		Title: locks.Text{EN: "Version, retried at once", ZH: "乐观锁，失败立即重试"},
+		Summary: locks.Text{
+			EN: "The compare-and-set of version; whoever is beaten starts again without a pause, until its wait is over.",
+			ZH: "同样比较 version 再写入；失败的不停顿，立即重来，直到等待时间用完。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
+		Breaks: []locks.Break{{Hazard: locks.CASStorm, Why: locks.Text{
+			EN: "All who were beaten are back at once: dozens of attempts for each sale, and some give up although there is stock.",
+			ZH: "失败的请求立刻又来：卖一件要试几十次，有的等到放弃，其实还有库存。",
+		}}},
+		Tutorial: []locks.Figure{
+			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},
+			{Note: "few clients", Throughput: 190.0, MedianMS: 47, Remaining: 0},
+		},
+	}
+}
