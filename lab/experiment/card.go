@@ -8,12 +8,14 @@ type Card struct {
 	Scope           string   `json:"scope"`
 	Safe            bool     `json:"safe"`
 	Backends        []string `json:"backends"`
+	Stock           string   `json:"stock"` // where it is counted, if not in the row
 	Locker          bool     `json:"locker"`
 	Lease           bool     `json:"lease"`
 	LeasePerRequest bool     `json:"lease_per_request"`
 	Renews          bool     `json:"renews"`
 	Fenced          bool     `json:"fenced"`
 	Fair            bool     `json:"fair"`
+	Stands          string   `json:"stands"`
 	Protects        []string `json:"protects"`
 	Breaks          []struct {
 		Hazard string `json:"hazard"`
@@ -57,6 +59,9 @@ func (c Card) breaksAt(hazard string) *string {
 func (c Card) stepFor(hazard, otherwise string) string {
 	if at := c.breaksAt(hazard); at != nil && *at != "" {
 		return *at
+	}
+	if c.Stands != "" && (otherwise == "granted" || otherwise == "read") {
+		return c.Stands
 	}
 	return otherwise
 }

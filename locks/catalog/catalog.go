@@ -62,6 +62,7 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.ZK(b.ZooKeeper)),
 		guard(zklock.Mutex(b.ZooKeeper)),
 		guard(zklock.Multi(b.ZooKeeper)),
+		redislock.Stock(b.Redis, b.DB),
 	}
 }
 

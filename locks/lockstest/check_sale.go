@@ -53,7 +53,7 @@ func (s *Subject) stepRace(ctx context.Context, rival int) (lost int, err error)
 	if err != nil {
 		return 0, err
 	}
-	first, err := a.deducting(ctx, order(product, "first", s.Patience), locks.Read)
+	first, err := a.deducting(ctx, order(product, "first", s.Patience), s.stands())
 	if err != nil {
 		return 0, err
 	}
@@ -64,6 +64,14 @@ func (s *Subject) stepRace(ctx context.Context, rival int) (lost int, err error)
 	_, err = first.sale(ctx)
 	errs = append(errs, err)
 	return s.lostUpdates(ctx, product, stocked, errs)
+}
+
+// stands is where a sale stands between its look at the stock and its write.
+func (s *Subject) stands() locks.Step {
+	if s.Card.Stands != "" {
+		return s.Card.Stands
+	}
+	return locks.Read
 }
 
 // lostUpdates compares the sales that were made with what left the shelf.
@@ -157,8 +165,10 @@ func refusals(ctx context.Context, s *Subject) error {
 // hangsUp cancels a sale in its critical section, before it writes.
 func (s *Subject) hangsUp(ctx context.Context, p peer, product int64) error {
 	o := order(product, "fickle", s.Patience)
-	o.Work = s.Crew.Long
-	sale, err := p.deducting(ctx, o, locks.Read)
+	if s.stands() != locks.Writing { // by then the work is done
+		o.Work = s.Crew.Long
+	}
+	sale, err := p.deducting(ctx, o, s.stands())
 	if err != nil {
 		return err
 	}
