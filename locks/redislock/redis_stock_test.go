@@ -350,7 +350,8 @@ func stockRefusals(t *testing.T, s *shop) {
 	sellOne(t, noMySQL, product, 2) // it is loaded: a sale needs no MySQL
 }
 
-// stockLostReply: a script whose answer never comes may have sold the piece, once.
+// stockLostReply: a script whose answer never comes may have sold the piece. It is not
+// sent again, though it could be.
 func stockLostReply(t *testing.T, s *shop) {
 	product := s.newProduct(t, 5)
 	line := lineTo(t, s.Addresses().Redis[0])
@@ -365,9 +366,11 @@ func stockLostReply(t *testing.T, s *shop) {
 	}()
 	<-held
 	line.Cut(true)
+	line.Cut(false)
 	if err := <-sold; err == nil || locks.NothingTaken(err) {
 		t.Errorf("the answer to the script is lost: %v", err)
 	}
+	wantCounts(t, s, s.newReplica(t), product, 5, 4)
 }
 
 // stockLife: the carrier outlives a MySQL that can't be reached, takes over what a dead
