@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/handlers"
+	"oversell/locks"
 	"oversell/locks/catalog"
 	"oversell/locks/mysqllock"
 	"oversell/migrations"
@@ -107,9 +109,11 @@ func serve(ctx context.Context, s settings) error {
 	defer stop()
 	go migrateWhenReachable(background, clients, log)
 	go mysqllock.Janitor(background, clients.DB, time.Minute)
+	strategies := catalog.Strategies(clients.Backends)
+	defer run(background, stop, strategies)()
 
 	service := handlers.New(handlers.Config{
-		Replica: s.Replica, Strategies: catalog.Strategies(clients.Backends), Source: catalog.Source,
+		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
 		Primitives: catalog.Primitives(clients.Backends), Ledger: stock.NewLedger(clients.DB),
 		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
@@ -135,6 +139,21 @@ func serve(ctx context.Context, s settings) error {
 	}
 	log.Info("stopping: running requests may finish")
 	return shutdown(server, abandon)
+}
+
+// run lets the strategies do what they have to do besides sales. The answer ends that, and
+// returns when it has ended: after the last sale, and while the backends are still there.
+func run(ctx context.Context, stop context.CancelFunc, strategies []locks.Strategy) (end func()) {
+	var running sync.WaitGroup
+	for _, s := range strategies {
+		if runner, ok := s.(locks.Runner); ok {
+			running.Go(func() { runner.Run(ctx) })
+		}
+	}
+	return func() {
+		stop()
+		running.Wait()
+	}
 }
 
 // shutdown gives running requests 15 s; then it cancels them, and each gives

@@ -17,6 +17,8 @@ type Card struct {
 	Safe bool `json:"safe"`
 	// Backends are what must be reachable, mysql for the stock included.
 	Backends []string `json:"backends"`
+	// Stock is the backend that counts while it is sold; empty: the row itself.
+	Stock string `json:"stock,omitempty"`
 	// Locker: a lock around the critical section, with hold and release;
 	// the rest decide inside the database.
 	Locker bool `json:"locker"`
@@ -88,6 +90,7 @@ const (
 	ForeignUnlock Hazard = "foreign-unlock" // a release frees a lock that another one holds by now
 	EarlyRelease  Hazard = "early-release"  // the lock is free before the transaction commits
 	Deadlock      Hazard = "deadlock"       // two wait for each other
+	WriteBehind   Hazard = "write-behind"   // who sold dies before the row has heard of it
 )
 
 // Break is a hazard that the strategy does not survive, and why.

@@ -105,6 +105,13 @@ type Counter interface {
 	Watch(ctx context.Context, key string) (<-chan Count, error)
 }
 
+// Runner is a Strategy that has something to do besides the sales.
+type Runner interface {
+	// Run does it until ctx ends, brings to an end what can be within some seconds, and
+	// returns. It outlives any backend's absence.
+	Run(ctx context.Context)
+}
+
 // Keeper is a Strategy that keeps the stock elsewhere than in the row.
 type Keeper interface {
 	// Count is what is left of the product there. Clear forgets it, and the next

@@ -8,6 +8,7 @@ type Card struct {
 	Scope           string   `json:"scope"`
 	Safe            bool     `json:"safe"`
 	Backends        []string `json:"backends"`
+	Stock           string   `json:"stock"` // where it is counted, if not in the row
 	Locker          bool     `json:"locker"`
 	Lease           bool     `json:"lease"`
 	LeasePerRequest bool     `json:"lease_per_request"`

@@ -52,10 +52,11 @@ func TestDecisiveCells(t *testing.T) {
 			"redis": Violated, "redis --fenced": Safe, "redlock": Violated, "redlock --fenced": Safe,
 			"zk": Violated, "zk --fenced": Safe, "version": Safe,
 		}},
-		{"failover", map[string]Verdict{"redis": Violated, "redis --fenced": Violated}},
+		{"failover", map[string]Verdict{"redis": Violated, "redis --fenced": Violated, "redis-watch": Violated, "redis-stock": Violated}},
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
 		{"dead-waiter", map[string]Verdict{"zk-watch-naive": Violated, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},
+		{"write-behind", map[string]Verdict{"redis-watch": Violated, "redis-stock": Safe}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
 	} {
 		t.Run(test.hazard, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,10 +26,20 @@ func failover() Experiment {
 			return line.Cut() //nolint:wrapcheck // says all
 		},
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			// Where the stock itself is in Redis, somebody buys what the replica won't hear of.
+			// Where the stock itself is in Redis, somebody buys what the replica won't hear
+			// of, nor MySQL before it is too late.
+			var late []fault.Fault
+			if slices.ContainsFunc(f.players, func(p *player) bool { return p.Card.Stock == "redis" }) {
+				late = f.class.linesTo("mysql")
+			}
+			heal, err := f.inject(ctx, late...)
+			if err != nil {
+				return nil, err
+			}
 			f.send(ctx, third, patient(0))
 			f.wait(third)
-			return f.inject(ctx, fault.Failover{Rig: f.class.Rig})
+			failBack, err := f.inject(ctx, fault.Failover{Rig: f.class.Rig})
+			return failBack, errors.Join(err, heal(context.WithoutCancel(ctx)))
 		},
 	}
 	e := d.experiment(on("redis"), "the master dies before it has replicated the lock", "the key is gone, and there are two holders")
@@ -229,6 +240,16 @@ func (f *fight) cut(ctx context.Context, services ...string) (func(context.Conte
 		return nil, fmt.Errorf("no line from %s to %v", name(f.on[victim]), services)
 	}
 	return f.inject(ctx, faults...)
+}
+
+// linesTo are cuts of all replicas from a server.
+func (c *Class) linesTo(server string) (cuts []fault.Fault) {
+	for _, line := range c.Rig.Lines() {
+		if line.To() == server && strings.HasPrefix(line.From(), "replica-") {
+			cuts = append(cuts, fault.Cut{Line: line})
+		}
+	}
+	return cuts
 }
 
 // killAndWake kills servers, and then lets the victims go on.

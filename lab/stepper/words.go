@@ -32,6 +32,8 @@ func explain(at replica.Stopped, read int) string {
 		return "has given the lock back"
 	case "after-setnx":
 		return "has the key, which has no expiry yet"
+	case "taken":
+		return "has sold it, and the row does not know yet"
 	case "compared":
 		return "has seen that the key is its own, deletes it next"
 	case "unlocked":

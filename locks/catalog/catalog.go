@@ -73,6 +73,7 @@ func Strategies(b Backends) []locks.Strategy {
 		mysqllock.Buckets(b.DB),
 		mysqllock.Reservation(b.DB, b.Lease),
 		mysqllock.Combining(b.DB),
+		redislock.Stock(b.Redis, b.DB),
 	}
 }
 

@@ -201,8 +201,8 @@ func (s *watch) Clear(ctx context.Context, key string) error {
 func (*watch) Card() locks.Card {
 	return locks.Card{
 		ID: "redis-watch", Family: "redis", Source: "002", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"},
-		Title:    locks.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
+		Backends: []string{"mysql", "redis"}, Stock: "redis",
+		Title: locks.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
 		Summary: locks.Text{
 			EN: "The count lives in Redis: watch it, read it, write it only if nobody has written it since, else start again.",
 			ZH: "库存放在 Redis：监视、读出，期间没人改过才写入，否则重来。",
@@ -212,6 +212,10 @@ func (*watch) Card() locks.Card {
 			{Hazard: locks.CASStorm, Why: locks.Text{
 				EN: "Of all who watch the same count one wins; the others' work is wasted, and retried beside everybody else's.",
 				ZH: "监视同一个库存的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
+			}},
+			{Hazard: locks.WriteBehind, Why: locks.Text{
+				EN: "Nobody carries the sales to the row: it stays as it was, and everybody else sells from it.",
+				ZH: "没有人把销售回写到数据库那一行：它一直不变，别人照样拿它来卖。",
 			}},
 			{Hazard: locks.Failover, Why: locks.Text{
 				EN: "The stock lives outside MySQL: a new master, or a Redis that lost its memory, forgets sales and sells the same pieces again.",

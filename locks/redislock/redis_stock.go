@@ -1,0 +1,333 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+//go:embed redis_stock_sell.lua
+var stockSellLua string
+
+//go:embed redis_stock_load.lua
+var stockLoadLua string
+
+//go:embed redis_stock_trim.lua
+var stockTrimLua string
+
+// Stock sells in Redis and writes to MySQL behind the customer's back. One script looks
+// at the count, takes from it and puts the order into an outbox, all or nothing; that is
+// the sale, and its one round trip. [locks.Runner] carries the outbox to the row.
+//
+// The keys share a hash tag, for a script may touch one slot of a cluster only.
+func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
+	return &shelf{
+		client: c, db: db, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
+		sell: redis.NewScript(stockSellLua), load: redis.NewScript(stockLoadLua), trim: redis.NewScript(stockTrimLua),
+	}
+}
+
+type shelf struct {
+	client           redis.UniversalClient
+	db               *gorm.DB
+	ledger           *stock.Ledger
+	sell, load, trim *redis.Script
+	loading          singleflight.Group
+	sold             chan struct{} // wakes the carrier
+}
+
+// taken: Redis has sold it, and nobody else knows yet.
+const taken locks.Step = "taken"
+
+const pendingName = "{redis-stock}:pending"
+
+// stockKeys are a product's count, its outbox, and the set of products to be carried.
+func stockKeys(product int64) []string {
+	name := fmt.Sprintf("{redis-stock}:%d", product)
+	return []string{name, name + ":outbox", pendingName}
+}
+
+func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
+	key := locks.Key(o.Product)
+	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	// There is nothing to hold: what takes time is done before the script.
+	if err := locks.Work(ctx, o.Work); err != nil {
+		return r, err
+	}
+	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	for began := time.Now(); ; {
+		asked := time.Now()
+		r.Waited = asked.Sub(began)
+		r.Remaining, err = s.take(ctx, o)
+		r.Held = time.Since(asked)
+		if !errors.Is(err, errNotLoaded) {
+			break
+		}
+		switch err := s.bring(ctx, o.Product); {
+		case errors.Is(err, stock.ErrConflict) && time.Since(began) < o.Wait:
+			r.Retries++
+		case err != nil:
+			return r, err
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	// DANGER: from here on it is sold, and in Redis only. If Redis loses its memory before
+	// the sale is carried, the row's count comes back and is sold once more.
+	locks.Trace(ctx, taken, key, o.Owner, 0)
+	select {
+	case s.sold <- struct{}{}:
+	default: // the carrier will wake up as it is
+	}
+	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	return r, nil
+}
+
+// take is the sale. It is sent once, for Open forbids the driver to retry: a second
+// sending would sell a second piece. A lost answer leaves the outcome unknown.
+func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
+	if ctx.Err() != nil {
+		return 0, beforeExec(ctx, nil)
+	}
+	// What was begun ends: hanging up now would not stop the script.
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
+	defer cancel()
+	// Sales that meet in this replica travel in one message, for a system call costs more
+	// than a sale: a quarter more sales a second.
+	together, err := s.client.AutoPipeline()
+	if err != nil {
+		return 0, beforeExec(free, err)
+	}
+	answer, err := s.sell.Run(free, together, stockKeys(o.Product), o.Qty, o.Product, o.Owner).Int64Slice()
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &dial) && dial.Op == "dial":
+		return 0, beforeExec(free, err)
+	case err != nil:
+		return 0, afterExec(err)
+	}
+	switch left = int(answer[1]); answer[0] {
+	case 1:
+		return left, nil
+	case 0:
+		return left, stock.ErrSoldOut
+	default:
+		return 0, errNotLoaded
+	}
+}
+
+// bring brings the count from the row to Redis: once for all who ask here, and under the
+// row's lock, for others may be bringing it, or carrying, elsewhere.
+func (s *shelf) bring(ctx context.Context, product int64) error {
+	done := s.loading.DoChan(strconv.FormatInt(product, 10), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
+		defer cancel()
+		if _, err := s.ledger.Read(ctx, product); err != nil {
+			return nil, err // unknown, or MySQL is away
+		}
+		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *mark) error {
+			// What was sold before is carried by now, so the row is not behind.
+			var count int
+			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
+				return err
+			}
+			loaded, err := s.load.Run(ctx, s.client, stockKeys(product)[:1], count, m.load+1).Int()
+			if err != nil {
+				return beforeExec(ctx, err)
+			}
+			if loaded == 1 {
+				m.load, m.sale = m.load+1, 0
+			}
+			return nil
+		})
+		return nil, err
+	})
+	select {
+	case r := <-done:
+		return r.Err
+	case <-ctx.Done():
+		return beforeExec(ctx, nil)
+	}
+}
+
+// mark is a sale: the load that it sold from, and its number there.
+type mark struct{ load, sale int64 }
+
+// carry takes what was sold to the row, and in the same transaction notes how far it
+// came. So each sale leaves the row once, whoever carries it, and however often that one
+// dies; and who has the mark's row carries or loads alone. then goes on from the mark.
+func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *mark) error) (m mark, err error) {
+	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
+		if err != nil {
+			return err
+		}
+		err = tx.Raw("SELECT loads, carried FROM db_redis_stock WHERE product = ? FOR UPDATE", product).Row().Scan(&m.load, &m.sale)
+		if err != nil {
+			return err
+		}
+		// Only now: what is read before the lock, a rival may have carried since.
+		pieces, err := s.pending(ctx, product, &m)
+		if err != nil {
+			return err
+		}
+		if pieces > 0 {
+			if err := tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error; err != nil {
+				return err
+			}
+		}
+		if then != nil {
+			if err := then(tx, &m); err != nil {
+				return err
+			}
+		}
+		return tx.Exec("UPDATE db_redis_stock SET loads = ?, carried = ? WHERE product = ?", m.load, m.sale, product).Error
+	})
+	if errors.Is(err, stock.ErrUnavailable) || errors.Is(err, stock.ErrCancelled) || errors.Is(err, stock.ErrConflict) {
+		return m, err
+	}
+	return m, stock.NothingWritten(ctx, err)
+}
+
+// pending sums up the outbox after the mark, and moves the mark to its end.
+func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int, err error) {
+	const batch = 1000
+	for {
+		after := fmt.Sprintf("(%d-%d", m.load, m.sale)
+		entries, err := s.client.XRangeN(ctx, stockKeys(product)[1], after, "+", batch).Result()
+		if err != nil {
+			return 0, beforeExec(ctx, err)
+		}
+		for _, e := range entries {
+			qty, _ := e.Values["qty"].(string)
+			n, err := strconv.Atoi(qty)
+			if err != nil {
+				return 0, fmt.Errorf("outbox entry %s: %w", e.ID, err)
+			}
+			if _, err := fmt.Sscanf(e.ID, "%d-%d", &m.load, &m.sale); err != nil {
+				return 0, fmt.Errorf("outbox entry %s: %w", e.ID, err)
+			}
+			pieces += n
+		}
+		if len(entries) < batch {
+			return pieces, nil
+		}
+	}
+}
+
+const (
+	// gather is how long the carrier waits after a sale, so that many travel together.
+	gather = 50 * time.Millisecond
+	// sweep is how often it looks for what the dead have left, and tries again when
+	// Redis or MySQL is away.
+	sweep = time.Second
+	// round bounds one look at everything, the last one before the end too.
+	round = 5 * time.Second
+)
+
+// Run carries until ctx ends, and then what is left: a peer would do it a second later.
+func (s *shelf) Run(ctx context.Context) {
+	tick := time.NewTicker(sweep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			_ = s.carryAll(context.WithoutCancel(ctx))
+			return
+		case <-s.sold:
+			_ = locks.Work(ctx, gather)
+		case <-tick.C:
+		}
+		if s.carryAll(ctx) != nil {
+			_ = locks.Work(ctx, sweep) // a failure needs no answer: nothing is lost
+		}
+	}
+}
+
+// carryAll carries all products that have something in their outbox, whoever sold it.
+// While nothing is sold, that is one question to Redis, and none to MySQL.
+func (s *shelf) carryAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, round)
+	defer cancel()
+	products, err := s.client.SMembers(ctx, pendingName).Result()
+	for _, name := range products {
+		product, bad := strconv.ParseInt(name, 10, 64)
+		if bad != nil {
+			continue // nobody's
+		}
+		m, failed := s.carry(ctx, product, nil)
+		if failed == nil {
+			// Who dies before this leaves entries behind that the mark passes over.
+			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, m.load, m.sale).Err()
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// Count is what can still be sold: Redis's count, or the row's where Redis has none.
+func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
+	count, err := s.client.HGet(ctx, stockKeys(product)[0], "count").Int()
+	if errors.Is(err, redis.Nil) {
+		item, err := s.ledger.Read(ctx, product)
+		return item.Count, err
+	}
+	if err != nil {
+		return 0, beforeExec(ctx, err)
+	}
+	return count, nil
+}
+
+// Clear forgets the count and what was not carried. A carrier in the middle of its work
+// ends first; who comes later finds the mark beyond all that was sold so far, also when
+// Redis could not be reached here and still has it.
+func (s *shelf) Clear(ctx context.Context, key string) error {
+	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // no product, so no stock
+	}
+	var forgot error
+	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		keys := stockKeys(product)
+		if err := tx.Exec("UPDATE db_redis_stock SET loads = loads + 1, carried = 0 WHERE product = ?", product).Error; err != nil {
+			return err
+		}
+		_, forgot = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.Del(ctx, keys[0], keys[1])
+			p.SRem(ctx, pendingName, product)
+			return nil
+		})
+		return nil
+	})
+	return errors.Join(err, forgot)
+}
+
+func (*shelf) Card() locks.Card {
+	return locks.Card{
+		ID: "redis-stock", Family: "redis", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Stock: "redis", Stands: locks.Writing,
+		Title: locks.Text{EN: "Stock in Redis, written behind", ZH: "Redis 预扣库存，异步回写 MySQL"},
+		Summary: locks.Text{
+			EN: "One script takes from the count in Redis and notes the order in an outbox; every replica carries the outbox to the row, each sale once.",
+			ZH: "一个 Lua 脚本在 Redis 里扣减并写入 outbox；各副本把 outbox 搬回数据库那一行，每笔恰好一次。",
+		},
+		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause, locks.CASStorm, locks.WriteBehind},
+		Breaks: []locks.Break{{Hazard: locks.Failover, At: taken, Why: locks.Text{
+			EN: "What is sold and not carried yet is in one Redis only: a new master that has not heard of it, or a Redis that lost its memory, sells it again.",
+			ZH: "已售出、还没搬回 MySQL 的只存在于一个 Redis：新主没收到或 Redis 丢了数据，就会再卖一次。",
+		}}},
+	}
+}

@@ -1,0 +1,6 @@
+-- KEYS[1] stock  ARGV[1] count  ARGV[2] which load it is  -> 1 loaded, 0 there was one
+if redis.call('exists', KEYS[1]) == 1 then
+  return 0
+end
+redis.call('hset', KEYS[1], 'count', ARGV[1], 'load', ARGV[2], 'sale', 0)
+return 1

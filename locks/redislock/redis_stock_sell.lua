@@ -1,0 +1,18 @@
+-- KEYS[1] stock  KEYS[2] outbox  KEYS[3] products with something in their outbox
+-- ARGV[1] pieces  ARGV[2] product  ARGV[3] order
+-- -> {1, left} sold, {0, left} too few, {-1, 0} not loaded
+local stock = redis.call('hmget', KEYS[1], 'count', 'load', 'sale')
+if not stock[1] then
+  return {-1, 0}
+end
+local left = stock[1] - ARGV[1]
+if left < 0 then
+  return {0, tonumber(stock[1])}
+end
+-- The id owes nothing to a clock: MySQL counts the loads, and a load its sales, so no
+-- later sale has a lower one. Before all other writes: refused, it leaves nothing behind.
+local sale = stock[3] + 1
+redis.call('xadd', KEYS[2], stock[2] .. '-' .. sale, 'order', ARGV[3], 'qty', ARGV[1])
+redis.call('hset', KEYS[1], 'count', left, 'sale', sale)
+redis.call('sadd', KEYS[3], ARGV[2])
+return {1, left}

@@ -1,0 +1,404 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"oversell/locks"
+	"oversell/locks/lockstest"
+	"oversell/stock"
+)
+
+// newReplica is the strategy as one replica has it. Its carrier does not run by itself.
+func (s *shop) newReplica(t *testing.T) *shelf {
+	t.Helper()
+	return s.replicaAt(t, s.Addresses().MySQL, s.client(t))
+}
+
+func (s *shop) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) *shelf {
+	t.Helper()
+	db, err := stock.Open(dsn, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if pool, err := db.DB(); err == nil {
+			_ = pool.Close()
+		}
+	})
+	return Stock(c, db).(*shelf) //nolint:forcetypeassert // it is one
+}
+
+// TestStock needs a MySQL besides, so all its parts share one.
+func TestStock(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for name, test := range map[string]func(*testing.T, *shop){
+		"storm": stockStorm, "two at once": stockTwoAtOnce, "died before the trim": stockBeforeTrim,
+		"died before the commit": stockBeforeCommit, "died while loading": stockDiedLoading, "count lost": stockCountLost,
+		"fell back": stockFellBack, "reset under way": stockReset, "reset without redis": stockResetAlone,
+		"refusals": stockRefusals, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
+	} {
+		// Not in parallel: a carrier carries everybody's.
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+func (s *shop) row(t *testing.T, product int64) int {
+	t.Helper()
+	item, err := s.ledger.Read(t.Context(), product)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item.Count
+}
+
+func sellOne(t *testing.T, r *shelf, product int64, want int) {
+	t.Helper()
+	receipt, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "buyer", Wait: time.Minute})
+	if err != nil || receipt.Remaining != want {
+		t.Fatalf("sold, %d left, %v; want %d left", receipt.Remaining, err, want)
+	}
+}
+
+// carried brings the product's sales to the row, as the carrier would.
+func carried(t *testing.T, r *shelf, product int64) {
+	t.Helper()
+	m, err := r.carry(t.Context(), product, nil)
+	if err == nil {
+		err = r.trim.Run(t.Context(), r.client, stockKeys(product), product, m.load, m.sale).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCounts(t *testing.T, s *shop, r *shelf, product int64, row, kept int) {
+	t.Helper()
+	if got, err := r.Count(t.Context(), product); err != nil || got != kept {
+		t.Errorf("redis has %d, %v; want %d", got, err, kept)
+	}
+	if got := s.row(t, product); got != row {
+		t.Errorf("the row has %d, want %d", got, row)
+	}
+}
+
+// stockStorm: 24 tasks on three replicas ask for 150 of 100 pieces, while all three
+// carry. In the end the row has what Redis has, and the outbox nothing.
+func stockStorm(t *testing.T, s *shop) {
+	product := s.newProduct(t, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	var carriers, all sync.WaitGroup
+	var asked, sold, soldOut atomic.Int64
+	for range 3 {
+		r := s.newReplica(t)
+		carriers.Go(func() { r.Run(ctx) })
+		for task := range 8 {
+			all.Go(func() {
+				for asked.Add(1) <= 150 {
+					_, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: fmt.Sprint(task), Wait: time.Minute})
+					switch {
+					case err == nil:
+						sold.Add(1)
+					case errors.Is(err, stock.ErrSoldOut):
+						soldOut.Add(1)
+					default:
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	soon(t, "the row has heard of all sales", func() bool { return s.row(t, product) == 0 })
+	stop()
+	carriers.Wait()
+	r := s.newReplica(t)
+	wantCounts(t, s, r, product, 0, 0)
+	if sold.Load() != 100 || soldOut.Load() != 50 {
+		t.Errorf("%d sold, %d told that it is sold out", sold.Load(), soldOut.Load())
+	}
+	if n, err := r.client.XLen(t.Context(), stockKeys(product)[1]).Result(); err != nil || n != 0 {
+		t.Errorf("%d orders are in the outbox, %v", n, err)
+	}
+	if is, err := r.client.SIsMember(t.Context(), pendingName, product).Result(); err != nil || is {
+		t.Errorf("nothing is to be carried, and everybody looks for it: %v", err)
+	}
+}
+
+// stockTwoAtOnce: eight carriers on the same outbox, while it grows.
+func stockTwoAtOnce(t *testing.T, s *shop) {
+	product := s.newProduct(t, 1000)
+	var all sync.WaitGroup
+	for range 8 {
+		r := s.newReplica(t)
+		all.Go(func() {
+			for range 20 {
+				if _, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 2, Wait: time.Minute}); err != nil {
+					t.Error(err)
+				}
+				if _, err := r.carry(t.Context(), product, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	wantCounts(t, s, s.newReplica(t), product, 1000-8*20*2, 1000-8*20*2)
+}
+
+// stockBeforeTrim: the outbox still has what the row has already.
+func stockBeforeTrim(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	dead, heir := s.newReplica(t), s.newReplica(t)
+	sellOne(t, dead, product, 9)
+	sellOne(t, dead, product, 8)
+	if _, err := dead.carry(t.Context(), product, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, s, heir, product, 8, 8)
+	sellOne(t, heir, product, 7)
+	carried(t, heir, product)
+	wantCounts(t, s, heir, product, 7, 7)
+	carried(t, heir, product)
+	wantCounts(t, s, heir, product, 7, 7)
+}
+
+// stockBeforeCommit: what was written and not committed was not written.
+func stockBeforeCommit(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	dead, heir := s.newReplica(t), s.newReplica(t)
+	sellOne(t, dead, product, 9)
+	died := errors.New("died")
+	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *mark) error { return died }); !errors.Is(err, died) {
+		t.Errorf("the carrier says %v", err)
+	}
+	wantCounts(t, s, heir, product, 10, 9)
+	carried(t, heir, product)
+	wantCounts(t, s, heir, product, 9, 9)
+}
+
+// stockDiedLoading: Redis has the count, and MySQL has not heard of the load.
+func stockDiedLoading(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	if err := r.load.Run(t.Context(), r.client, stockKeys(product)[:1], 10, 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	sellOne(t, r, product, 9)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 9, 9)
+}
+
+// stockCountLost: the count alone is gone, as an eviction takes it. What is pending was
+// sold, and the new count knows it.
+func stockCountLost(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	sellOne(t, r, product, 9)
+	sellOne(t, r, product, 8)
+	if err := r.client.Del(t.Context(), stockKeys(product)[0]).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	for range 2 { // two replicas load at once
+		other := s.newReplica(t)
+		both.Go(func() {
+			if _, err := other.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Wait: time.Minute}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 6, 6)
+}
+
+// stockFellBack: Redis has an older state than the row, as after a failover. One sale
+// may be lost to the row; then the count is loaded again, and nothing more is lost.
+func stockFellBack(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	key := stockKeys(product)[0]
+	sellOne(t, r, product, 9)
+	old, err := r.client.HGetAll(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sellOne(t, r, product, 8)
+	sellOne(t, r, product, 7)
+	carried(t, r, product)
+	if err := errors.Join(r.client.Del(t.Context(), stockKeys(product)...).Err(), r.client.HSet(t.Context(), key, old).Err()); err != nil {
+		t.Fatal(err)
+	}
+	sellOne(t, r, product, 8) // that piece was sold before
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 7, 7)
+	sellOne(t, r, product, 6)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 6, 6)
+}
+
+// stockFlushed: Redis loses everything. What was not carried is sold again; what is
+// sold from then on is carried again.
+func stockFlushed(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	for left := 9; left >= 6; left-- {
+		sellOne(t, r, product, left)
+	}
+	carried(t, r, product)
+	sellOne(t, r, product, 5)
+	if err := r.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, s, r, product, 6, 6)
+	sellOne(t, r, product, 5) // once more
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 5, 5)
+}
+
+// stockReset: the class begins anew while a carrier is in the middle of its work. What
+// it carries is of before, and is not taken from the new stock.
+func stockReset(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r, other := s.newReplica(t), s.newReplica(t)
+	sellOne(t, r, product, 9)
+	reset := make(chan error, 1)
+	_, err := r.carry(t.Context(), product, func(*gorm.DB, *mark) error {
+		// Nobody gets past the mark's row meanwhile.
+		err := other.db.Exec("SELECT 1 FROM db_redis_stock WHERE product = ? FOR UPDATE NOWAIT", product).Error
+		if !stock.Beaten(err) {
+			t.Errorf("the carrier's mark is free: %v", err)
+		}
+		go func() {
+			err := other.Clear(t.Context(), locks.Key(product))
+			reset <- errors.Join(err, s.ledger.Reset(t.Context(), product, 50))
+		}()
+		return nil
+	})
+	if err := errors.Join(err, <-reset); err != nil {
+		t.Fatal(err)
+	}
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 50, 50)
+	sellOne(t, r, product, 49)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 49, 49)
+}
+
+// stockResetAlone: Redis can't be reached by who resets, and has everything of before.
+func stockResetAlone(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	sellOne(t, r, product, 9)
+	cutOff := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://127.0.0.1:1/0"))
+	if err := cutOff.Clear(t.Context(), locks.Key(product)); err == nil {
+		t.Error("cleared without Redis, and nobody is told")
+	}
+	if err := s.ledger.Reset(t.Context(), product, 50); err != nil {
+		t.Fatal(err)
+	}
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 50, 50)
+	sellOne(t, r, product, 49)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 49, 49)
+}
+
+func stockRefusals(t *testing.T, s *shop) {
+	product := s.newProduct(t, 3)
+	r := s.newReplica(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	midway, hangUp := context.WithCancel(t.Context())
+	midway = locks.WithTracer(midway, func(_ context.Context, e locks.Event) {
+		if e.Step == locks.Writing {
+			hangUp()
+		}
+	})
+	noRedis := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://127.0.0.1:1/0"))
+	noMySQL := s.replicaAt(t, "root@tcp(127.0.0.1:1)/oversell", s.client(t))
+	for _, test := range []struct {
+		name  string
+		r     *shelf
+		ctx   context.Context
+		order stock.Order
+		want  error
+	}{
+		{"without mysql, not loaded", noMySQL, t.Context(), stock.Order{Product: product, Qty: 1}, stock.ErrUnavailable},
+		{"too many", r, t.Context(), stock.Order{Product: product, Qty: 4}, stock.ErrSoldOut},
+		{"unknown", r, t.Context(), stock.Order{Product: 1 << 60, Qty: 1}, stock.ErrUnknownProduct},
+		{"gone before", r, gone, stock.Order{Product: product, Qty: 1}, stock.ErrCancelled},
+		{"gone midway", r, midway, stock.Order{Product: product, Qty: 1}, stock.ErrCancelled},
+		{"without redis", noRedis, t.Context(), stock.Order{Product: product, Qty: 1}, stock.ErrUnavailable},
+	} {
+		if _, err := test.r.Deduct(test.ctx, test.order); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+	}
+	wantCounts(t, s, r, product, 3, 3)
+	sellOne(t, noMySQL, product, 2) // it is loaded: a sale needs no MySQL
+}
+
+// stockLostReply: a script whose answer never comes may have sold the piece. It is not
+// sent again, though it could be.
+func stockLostReply(t *testing.T, s *shop) {
+	product := s.newProduct(t, 5)
+	line := lineTo(t, s.Addresses().Redis[0])
+	r := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://"+line.Addr()+"/0"))
+	sellOne(t, r, product, 4)
+	held, free := line.HoldNext("evalsha")
+	defer free()
+	sold := make(chan error, 1)
+	go func() {
+		_, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Wait: time.Minute})
+		sold <- err
+	}()
+	<-held
+	line.Cut(true)
+	line.Cut(false)
+	if err := <-sold; err == nil || locks.NothingTaken(err) {
+		t.Errorf("the answer to the script is lost: %v", err)
+	}
+	wantCounts(t, s, s.newReplica(t), product, 5, 4)
+}
+
+// stockLife: the carrier outlives a MySQL that can't be reached, takes over what a dead
+// replica has sold, and on its way out carries the rest.
+func stockLife(t *testing.T, s *shop) {
+	product := s.newProduct(t, 10)
+	dead := s.newReplica(t)
+	sellOne(t, dead, product, 9)
+	dsn, err := mysql.ParseDSN(s.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := lockstest.NewLine(t.Context(), dsn.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = line.Close() }()
+	line.Cut(true)
+	dsn.Addr = line.Addr()
+	heir := s.replicaAt(t, dsn.FormatDSN(), s.client(t))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { heir.Run(ctx); close(ended) }()
+	sellOne(t, heir, product, 8)
+	line.Cut(false)
+	soon(t, "the row has heard of both sales", func() bool { return s.row(t, product) == 8 })
+	sellOne(t, heir, product, 7)
+	stop()
+	<-ended
+	wantCounts(t, s, heir, product, 7, 7)
+}

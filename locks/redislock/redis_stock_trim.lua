@@ -1,0 +1,15 @@
+-- KEYS[1] stock  KEYS[2] outbox  KEYS[3] products with something in their outbox
+-- ARGV[1] product  ARGV[2] load and ARGV[3] sale: carried as far as that  -> entries left
+local stock = redis.call('hmget', KEYS[1], 'load', 'sale')
+local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
+-- The row knows sales that Redis has forgotten: a replica that lagged was promoted. It
+-- would give their ids once more, and what they sell would never be carried.
+if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and stock[2] + 0 < sale) then
+  redis.call('del', KEYS[1], KEYS[2])
+end
+redis.call('xtrim', KEYS[2], 'minid', ARGV[2] .. '-' .. string.format('%.0f', sale + 1))
+local entries = redis.call('xlen', KEYS[2])
+if entries == 0 then
+  redis.call('srem', KEYS[3], ARGV[1])
+end
+return entries
