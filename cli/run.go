@@ -47,6 +47,11 @@ its own for the time of the run; with --target it loads one that is running.
 The table and the sentences go to stdout, everything else to stderr. A report FILE is
 either written whole or not at all; - means stdout, and the table then goes to stderr.
 
+Without --rate the loop is closed, as JMeter's: each client waits for its answer before
+it asks again, so whoever is slow is asked less. With --rate it is open, as customers
+are: they come when they come, and times count from when a request was due, also when
+all connections were busy then.
+
 Exit status:
   0    all runs completed; that an unsafe strategy lost updates is its lesson, no failure
   1    a strategy whose card claims safety lost an update, a request failed, or a run or
@@ -57,6 +62,8 @@ Exit status:
 		Example: `  oversell run
   oversell run --all
   oversell run none redis --clients 50 --html result.html
+  oversell run redis --rate 500/s --loops 100
+  oversell run version for-update --sweep clients=1..500 --html curve.html
   oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
@@ -66,6 +73,9 @@ Exit status:
 			if flags.plan.Target != "" && cmd.Flags().Changed("replicas") {
 				return &exit{2, errors.New("run: --replicas is for a lab of its own; the one at --target has its replicas already")}
 			}
+			if err := flags.checkSweep(cmd.Flags()); err != nil {
+				return &exit{2, err}
+			}
 			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -73,6 +83,9 @@ Exit status:
 	f.BoolVar(&flags.plan.All, "all", false, "run the whole ladder")
 	f.IntVar(&flags.plan.Clients, "clients", 100, "clients that buy at the same time")
 	f.IntVar(&flags.plan.Loops, "loops", 50, "requests of each client, one after the other")
+	f.Var(rateFlag{&flags.plan.Rate}, "rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, whatever the answers do;\nclients is then how many can be under way at once, and clients x loops how many are sent")
+	f.Var(sweepFlag{&flags.plan.Sweep}, "sweep", "a run of 5 s for each number of clients in `RANGE`, such as clients=1..500, and where the curve bends")
+	f.IntVar(&flags.plan.Qty, "qty", 1, "pieces that each request buys")
 	f.DurationVar(&flags.plan.RampUp, "ramp-up", 0, "time over which the clients start, evenly spread")
 	f.IntVar(&flags.plan.Stock, "stock", 5000, "pieces on the shelf before each run")
 	f.DurationVar(&flags.plan.Hold, "hold", 0, "extra time inside the critical section, as if there were more work")
@@ -137,6 +150,9 @@ func (f *runFlags) check() error {
 		if err := known(plan.Strategies); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
+	}
+	if plan.Qty < 1 {
+		return fmt.Errorf("run: qty %d: must be 1 to 100", plan.Qty)
 	}
 	if err := plan.Validate(); err != nil {
 		return fmt.Errorf("run: %w", err)

@@ -123,10 +123,14 @@ func TestStopOfAnOpenLoop(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(h.Ops) != 25 || unknown != 5 || !h.Stopped {
 		t.Errorf("%d operations, %d interrupted, stopped %v, error %v; want 25, 5 and the context's", len(h.Ops), unknown, h.Stopped, err)
 	}
-	// A second is due between two requests: it is not waited for.
-	ctx, cancel = context.WithCancel(t.Context())
+}
+
+// TestStopBetweenTwoRequests does not wait a minute for the second.
+func TestStopBetweenTwoRequests(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := plan(service(t, sold).URL, 5, 1000)
 	p.Rate = load.Rate(1) / 60
-	h, err = load.Run(ctx, p, func(g load.Progress) {
+	h, err := load.Run(ctx, p, func(g load.Progress) {
 		if g.Done == 1 {
 			cancel()
 		}

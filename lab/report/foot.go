@@ -20,8 +20,7 @@ func facts(results []Result) []fact {
 	r := results[0]
 	all := []fact{
 		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
-		{"load", fmt.Sprintf("%d clients x %d requests, ramp-up %s, hold %s, wait %s, stock %d",
-			r.Clients, r.Loops, duration(r.RampUpMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock)},
+		{"load", load(r)},
 		{"seed", strconv.FormatInt(r.Seed, 10)},
 		{"target", r.Target},
 		{"machine", r.Machine.String()},
@@ -35,6 +34,18 @@ func facts(results []Result) []fact {
 		all = append(all, fact{name, r.Versions[name]})
 	}
 	return all
+}
+
+func load(r Result) string {
+	s := fmt.Sprintf("%d clients x %d requests, ramp-up %s", r.Clients, r.Loops, duration(r.RampUpMS))
+	if r.Open != nil {
+		s = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
+	}
+	s += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
+	if r.Qty > 1 {
+		s += fmt.Sprintf(", %d pieces each", r.Qty)
+	}
+	return s
 }
 
 // Conditions writes what the figures depend on: without it they mean nothing.

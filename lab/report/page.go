@@ -18,6 +18,7 @@ var pageFiles embed.FS
 type page struct {
 	Started    string
 	Results    []Result
+	Open       bool   // there are open loops among them
 	Tables     []grid // the result table, in two halves that fit a page
 	Throughput chart
 	Latency    chart
@@ -57,7 +58,7 @@ func HTML(w io.Writer, results []Result) error {
 		return fmt.Errorf("write html: %w", err)
 	}
 	p := page{
-		Results: results, Tables: halves(results),
+		Results: results, Open: anyOpen(results), Tables: halves(results),
 		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
 		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
 	}
@@ -88,7 +89,7 @@ func tabulate(caption string, from []column, results []Result) grid {
 
 // halves are the terminal's table in two: JMeter's columns, and the shop's.
 func halves(results []Result) []grid {
-	all := columns()
+	all := columns(results)
 	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
 	return []grid{
 		tabulate("What JMeter reports, times in ms", all[:at], results),
@@ -97,8 +98,8 @@ func halves(results []Result) []grid {
 }
 
 // pick takes columns by their heads, after the label.
-func pick(heads ...string) []column {
-	all := columns()
+func pick(results []Result, heads ...string) []column {
+	all := columns(results)
 	picked := all[:1:1]
 	for _, c := range all {
 		if slices.Contains(heads, c.head) {

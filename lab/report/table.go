@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,15 @@ type column struct {
 }
 
 // columns are JMeter's aggregate report in its order, then what JMeter can't know.
-func columns() []column {
+func columns(results []Result) []column {
+	all := closedColumns()
+	if anyOpen(results) {
+		all = slices.Insert(all, slices.IndexFunc(all, func(c column) bool { return c.stock }), openColumns()...)
+	}
+	return all
+}
+
+func closedColumns() []column {
 	number := func(of func(Result) int) func(Result) string {
 		return func(r Result) string { return strconv.Itoa(of(r)) }
 	}
@@ -98,7 +107,7 @@ func lostUpdates(r Result) string {
 // two lines, and if that is not enough it becomes two or more tables below each other,
 // each with the labels.
 func Table(w io.Writer, results []Result, screen Screen) error {
-	all := columns()
+	all := columns(results)
 	parts := [][]column{all}
 	if screen.Width > 0 && total(all, results) > screen.Width {
 		for i := range all {
