@@ -14,7 +14,7 @@ func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
-		nesting(), polling(), herd(), restart(), galera(), twoMasters(),
+		nesting(), polling(), herd(), percentiles(), restart(), galera(), twoMasters(),
 	}
 }
 
