@@ -196,14 +196,28 @@ func (f *runFlags) tell(trials []lab.Trial, out, errOut io.Writer) error {
 	if f.files.stdout() {
 		reader = errOut
 	}
-	chinese := strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
+	inChinese := chinese()
+	if len(f.plan.Sweep) > 0 {
+		curves := report.Curves(results)
+		err := errors.Join(
+			report.CurveTables(reader, curves, screenOf(reader), inChinese),
+			line(reader),
+			report.CurveConditions(reader, results),
+		)
+		return errors.Join(err, f.files.writeCurves(curves, out, errOut))
+	}
 	err := errors.Join(
 		report.Table(reader, results, screenOf(reader)),
-		report.Sentences(reader, results, chinese),
+		report.Sentences(reader, results, inChinese),
 		line(reader),
 		report.Conditions(reader, results),
 	)
 	return errors.Join(err, f.files.write(results, histories, out, errOut))
+}
+
+// chinese says whether the reader's environment asks for it.
+func chinese() bool {
+	return strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
 }
 
 func line(w io.Writer) error {

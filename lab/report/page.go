@@ -17,6 +17,7 @@ var pageFiles embed.FS
 // page is what the template shows.
 type page struct {
 	Started    string
+	Curves     []bend // of a sweep, which has nothing else
 	Results    []Result
 	Open       bool   // there are open loops among them
 	Tables     []grid // the result table, in two halves that fit a page
@@ -53,17 +54,32 @@ type cell struct {
 // HTML writes one self-contained page: no script, no other file, nothing from a network.
 // Everything in it that came from outside is escaped.
 func HTML(w io.Writer, results []Result) error {
+	return write(w, page{
+		Results: results, Open: anyOpen(results), Tables: halves(results),
+		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
+		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
+	})
+}
+
+// CurveHTML is HTML for sweeps.
+func CurveHTML(w io.Writer, curves []Curve) error {
+	p := page{Curves: bends(curves)}
+	for _, c := range curves {
+		for _, point := range c.Points {
+			p.Results = append(p.Results, point.Result)
+		}
+	}
+	p.Facts = sweepFacts(p.Results)
+	return write(w, p)
+}
+
+func write(w io.Writer, p page) error {
 	t, err := template.New("page.html.tmpl").ParseFS(pageFiles, "page.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("write html: %w", err)
 	}
-	p := page{
-		Results: results, Open: anyOpen(results), Tables: halves(results),
-		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
-		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
-	}
-	if len(results) > 0 {
-		p.Started = results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
+	if len(p.Results) > 0 {
+		p.Started = p.Results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 	}
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("write html: %w", err)

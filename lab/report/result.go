@@ -20,6 +20,7 @@ type Result struct {
 	Loops    int     `json:"loops"`
 	Qty      int     `json:"qty,omitempty"` // pieces of each request
 	RampUpMS float64 `json:"ramp_up_ms"`
+	LengthMS float64 `json:"length_ms,omitempty"` // when the clients asked no more
 	HoldMS   float64 `json:"hold_ms"`
 	WaitMS   float64 `json:"wait_ms"`
 	Stock    int     `json:"stock"` // at the start
