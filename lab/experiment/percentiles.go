@@ -21,7 +21,7 @@ import (
 
 // Both loops offer the same: far below what the shop can sell, over a few connections,
 // and for so long that the frozen time is 3% of the customers', but a few requests only
-// stand in the shop when it freezes: 0.3%. The 99th percentile is between the two.
+// stand in the shop when it freezes: 0.2%. The 99th percentile is between the two.
 const (
 	offered     = 200 // requests in a second
 	connections = 2
@@ -31,6 +31,9 @@ const (
 	frozenAfter = connections * eachAsks / 3
 	// lying is how many times a percentile must be wrong to be called a lie.
 	lying = 3
+	// undisturbed is the p99 of an undisturbed shop at most; a machine that is busy with other
+	// things hides the freeze among its own, so a measurement is tried again, so often.
+	undisturbed, attempts = frozen / 5, 5
 )
 
 // percentiles freezes MySQL for a moment while a closed loop sells, and again while an
@@ -80,6 +83,7 @@ func (c Cell) figures(w io.Writer) {
 // measured is one loop's run, and what happened in it.
 type measured struct {
 	history history.History
+	began   time.Duration // on the recording's clock
 	frozen  history.Span
 	result  report.Result
 }
@@ -91,7 +95,7 @@ func (m measured) figure(loop string, p50, p99, most float64) Figure {
 
 // measureTwice sells one product in a closed loop, then in an open one.
 func (c *Class) measureTwice(ctx context.Context, s Subject, seed int64) (cell Cell, err error) {
-	const pieces = 2 * connections * eachAsks
+	const pieces = 2 * attempts * connections * eachAsks
 	if s.product, err = c.stocked(ctx, 0, pieces); err != nil {
 		return cell, err
 	}
@@ -104,15 +108,22 @@ func (c *Class) measureTwice(ctx context.Context, s Subject, seed int64) (cell C
 	slow.Every, slow.RampUp = every, every // one after the other, not all at once
 	open.Rate = offered
 	var both [2]measured
+	var all []history.Op
 	for i, p := range []load.Plan{slow, open} {
-		if both[i], err = c.frozenIn(ctx, p); err != nil {
-			return cell, err
+		for range attempts {
+			if both[i], err = c.frozenIn(ctx, p); err != nil {
+				return cell, err
+			}
+			all = append(all, both[i].history.Ops...)
+			if both[i].calm() {
+				break
+			}
 		}
 	}
 	cell = Cell{
 		Number: 21, Hazard: "percentiles", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("percentiles"),
 		Recording: history.Recording{
-			Start: c.rec.start, Ops: slices.Concat(c.met(both[0]), c.met(both[1])),
+			Start: c.rec.start, Ops: slices.Concat(both[0].met(), both[1].met()),
 			Spans: []history.Span{both[0].frozen, both[1].frozen},
 		},
 	}
@@ -120,7 +131,7 @@ func (c *Class) measureTwice(ctx context.Context, s Subject, seed int64) (cell C
 	if err != nil {
 		return cell, err
 	}
-	stock := check.Stock(slices.Concat(both[0].history.Ops, both[1].history.Ops), pieces, left)
+	stock := check.Stock(all, pieces, left)
 	cell.Sold, cell.Taken = stock.Sold, pieces-left
 	cell.compare(both[0], both[1], stock)
 	return cell, nil
@@ -136,6 +147,9 @@ func (c *Cell) compare(closed, open measured, stock check.I1) {
 	}
 	c.Why = fmt.Sprintf("MySQL stood still for %.0f ms: p99 %.1f ms in a closed loop; for %.0f ms: p99 %.1f ms in an open one",
 		c.Figures[0].FrozenMS, a.P99MS, c.Figures[1].FrozenMS, b.P99MS)
+	if !closed.calm() || !open.calm() {
+		c.Why += fmt.Sprintf("; the machine was busy with other things: %d attempts, and p99 above %v even without the freeze", attempts, undisturbed)
+	}
 	if failed := a.Errors + b.Errors; failed > 0 {
 		c.Why += fmt.Sprintf("; %d requests failed", failed)
 	}
@@ -172,6 +186,7 @@ func (c *Class) frozenIn(ctx context.Context, p load.Plan) (m measured, err erro
 	case !struck:
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
+	m.began = m.history.Start.Sub(c.rec.start)
 	m.result = report.Summarise(m.history, report.Setup{})
 	return m, nil
 }
@@ -194,17 +209,35 @@ func (c *Class) freeze(ctx context.Context, server *rig.Server) (history.Span, e
 
 // met are the operations that met the freeze, on the recording's clock. The others are
 // a thousand of one kind, which the figures stand for.
-func (c *Class) met(m measured) (ops []history.Op) {
-	shift := m.history.Start.Sub(c.rec.start)
+func (m measured) met() (ops []history.Op) {
 	for _, op := range m.history.Ops {
-		op.Call += shift
-		op.Return += shift
+		op.Call += m.began
+		op.Return += m.began
 		if op.Due > 0 {
-			op.Due += shift
+			op.Due += m.began
 		}
-		if op.Return-op.Elapsed() <= m.frozen.To && op.Return >= m.frozen.From {
+		if m.frozenWhile(op.Return-op.Elapsed(), op.Return) {
 			ops = append(ops, op)
 		}
 	}
 	return ops
+}
+
+// calm says whether the answers that the freeze did not hold up came soon.
+func (m measured) calm() bool {
+	slow, rest := 0, 0
+	for _, op := range m.history.Ops {
+		switch {
+		case m.frozenWhile(m.began+op.Call, m.began+op.Return):
+		case op.Served() > undisturbed:
+			slow++
+		default:
+			rest++
+		}
+	}
+	return slow*100 <= slow+rest
+}
+
+func (m measured) frozenWhile(from, to time.Duration) bool {
+	return from <= m.frozen.To && to >= m.frozen.From
 }
