@@ -12,6 +12,13 @@ import (
 	"oversell/lab/load"
 )
 
+// registerLoops adds the flags that say when a request is sent, and by how many.
+func (f *runFlags) registerLoops(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.plan.RampUp, "ramp-up", 0, "time over which the clients start, evenly spread")
+	flags.Var(rateFlag{&f.plan.Rate}, "rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, whatever the answers do;\nclients is then how many can be under way at once, and clients x loops how many are sent")
+	flags.Var(sweepFlag{&f.plan.Sweep}, "sweep", "a run of 5 s for each number of clients in `RANGE`, such as clients=1..500, and where the curve bends")
+}
+
 // rateFlag is --rate.
 type rateFlag struct{ rate *load.Rate }
 

@@ -66,7 +66,8 @@ func TestPercentiles(t *testing.T) {
 	var told bytes.Buffer
 	cell.Story(&told)
 	// A machine that does nothing else shows it; one that is busy must say that it can't.
-	if cell.Verdict != Safe && !(cell.Verdict == NotShown && strings.Contains(cell.Why, "busy")) {
+	busy := cell.Verdict == NotShown && strings.Contains(cell.Why, "busy")
+	if cell.Verdict != Safe && !busy {
 		t.Errorf("%s: %s", cell.Verdict, cell.Why)
 	}
 	if len(cell.Figures) != 3 || cell.Figures[0].FrozenMS < 200 || cell.Sold != cell.Taken || cell.Sold < 2*connections*eachAsks {
