@@ -168,7 +168,7 @@ func (p Plan) runs(chosen []Card) (runs []run) {
 			runs = append(runs, run{card.ID, card, p.of(card)})
 		}
 		for _, clients := range p.Sweep {
-			runs = append(runs, run{fmt.Sprintf("%s, clients %d", card.ID, clients), card, p.at(clients)})
+			runs = append(runs, run{fmt.Sprintf("%s x%d", card.ID, clients), card, p.at(clients)})
 		}
 	}
 	return runs

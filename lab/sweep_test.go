@@ -42,7 +42,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("run %d: %d clients, %d sold of %d, %d heard sold out, partial %v", i, r.Clients, r.Sold, r.Stock, r.SoldOut, r.Partial)
 		}
 	}
-	if got := strings.Join(w.heard, ", "); !strings.HasPrefix(got, "begin redis, clients 1 1/4, end redis, begin redis, clients 2 2/4") {
+	if got := strings.Join(w.heard, ", "); !strings.HasPrefix(got, "begin redis x1 1/4, end redis, begin redis x2 2/4") {
 		t.Errorf("heard %s", got)
 	}
 	plan.Sweep = []int{0}

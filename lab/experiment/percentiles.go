@@ -33,7 +33,7 @@ const (
 	lying = 3
 	// undisturbed is the p99 of an undisturbed shop at most; a machine that is busy with other
 	// things hides the freeze among its own, so a measurement is tried again, so often.
-	undisturbed, attempts = frozen / 5, 5
+	undisturbed, attempts = frozen / 5, 3
 )
 
 // percentiles freezes MySQL for a moment while a closed loop sells, and again while an
