@@ -70,7 +70,7 @@ func TestPercentiles(t *testing.T) {
 	if cell.Verdict != Safe && !busy {
 		t.Errorf("%s: %s", cell.Verdict, cell.Why)
 	}
-	if len(cell.Figures) != 3 || cell.Figures[0].FrozenMS < 200 || cell.Sold != cell.Taken || cell.Sold < 2*connections*eachAsks {
+	if len(cell.Figures) != 3 || cell.Figures[0].FrozenMS < 200 || cell.Sold != cell.Taken || cell.Sold < 2*requests {
 		t.Errorf("%+v", cell)
 	}
 	for _, want := range []string{"closed loop", "open loop, from when it was due", "for-update, percentiles: "} {
