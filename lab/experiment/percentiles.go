@@ -153,7 +153,7 @@ func (c *Cell) compare(closed, open measured, stock check.I1) {
 	c.Why = fmt.Sprintf("MySQL stood still for %.0f ms: p99 %.1f ms in a closed loop; for %.0f ms: p99 %.1f ms in an open one",
 		c.Figures[0].FrozenMS, a.P99MS, c.Figures[1].FrozenMS, b.P99MS)
 	if !closed.calm() || !open.calm() {
-		c.Why += "; the machine was too busy with other things to tell one from the other"
+		c.Why += "; the machine was busy with other things, which have a share in this"
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
 		c.Why += fmt.Sprintf("; %d requests failed", failed)
