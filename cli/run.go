@@ -47,6 +47,11 @@ its own for the time of the run; with --target it loads one that is running.
 The table and the sentences go to stdout, everything else to stderr. A report FILE is
 either written whole or not at all; - means stdout, and the table then goes to stderr.
 
+Without --rate the loop is closed, as JMeter's: each client waits for its answer before
+it asks again, so whoever is slow is asked less. With --rate it is open, as customers
+are: they come when they come, and times count from when a request was due, also when
+all connections were busy then.
+
 Exit status:
   0    all runs completed; that an unsafe strategy lost updates is its lesson, no failure
   1    a strategy whose card claims safety lost an update, a request failed, or a run or
@@ -57,6 +62,8 @@ Exit status:
 		Example: `  oversell run
   oversell run --all
   oversell run none redis --clients 50 --html result.html
+  oversell run redis --rate 500/s --loops 100
+  oversell run version for-update --sweep clients=1..500 --html curve.html
   oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
@@ -66,6 +73,9 @@ Exit status:
 			if flags.plan.Target != "" && cmd.Flags().Changed("replicas") {
 				return &exit{2, errors.New("run: --replicas is for a lab of its own; the one at --target has its replicas already")}
 			}
+			if err := flags.checkSweep(cmd.Flags()); err != nil {
+				return &exit{2, err}
+			}
 			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -73,7 +83,8 @@ Exit status:
 	f.BoolVar(&flags.plan.All, "all", false, "run the whole ladder")
 	f.IntVar(&flags.plan.Clients, "clients", 100, "clients that buy at the same time")
 	f.IntVar(&flags.plan.Loops, "loops", 50, "requests of each client, one after the other")
-	f.DurationVar(&flags.plan.RampUp, "ramp-up", 0, "time over which the clients start, evenly spread")
+	flags.registerLoops(f)
+	f.IntVar(&flags.plan.Qty, "qty", 1, "pieces that each request buys")
 	f.IntVar(&flags.plan.Stock, "stock", 5000, "pieces on the shelf before each run")
 	f.DurationVar(&flags.plan.Hold, "hold", 0, "extra time inside the critical section, as if there were more work")
 	f.DurationVar(&flags.plan.Wait, "wait", 10*time.Second, "patience of a request in the lock's queue")
@@ -138,6 +149,9 @@ func (f *runFlags) check() error {
 			return fmt.Errorf("run: %w", err)
 		}
 	}
+	if plan.Qty < 1 {
+		return fmt.Errorf("run: qty %d: must be 1 to 100", plan.Qty)
+	}
 	if err := plan.Validate(); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
@@ -180,14 +194,28 @@ func (f *runFlags) tell(trials []lab.Trial, out, errOut io.Writer) error {
 	if f.files.stdout() {
 		reader = errOut
 	}
-	chinese := strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
+	inChinese := chinese()
+	if len(f.plan.Sweep) > 0 {
+		curves := report.Curves(results)
+		err := errors.Join(
+			report.CurveTables(reader, curves, screenOf(reader), inChinese),
+			line(reader),
+			report.CurveConditions(reader, results),
+		)
+		return errors.Join(err, f.files.writeCurves(curves, out, errOut))
+	}
 	err := errors.Join(
 		report.Table(reader, results, screenOf(reader)),
-		report.Sentences(reader, results, chinese),
+		report.Sentences(reader, results, inChinese),
 		line(reader),
 		report.Conditions(reader, results),
 	)
 	return errors.Join(err, f.files.write(results, histories, out, errOut))
+}
+
+// chinese says whether the reader's environment asks for it.
+func chinese() bool {
+	return strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
 }
 
 func line(w io.Writer) error {

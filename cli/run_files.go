@@ -62,11 +62,22 @@ func (f *reportFiles) check() error {
 
 // write writes them all; one that fails does not keep the others back.
 func (f *reportFiles) write(results []report.Result, histories []history.History, out, errOut io.Writer) error {
-	writers := map[string]func(io.Writer) error{
+	return f.writeAll(map[string]func(io.Writer) error{
 		"--json": func(w io.Writer) error { return report.JSON(w, results) },
 		"--csv":  func(w io.Writer) error { return report.JTL(w, histories) },
 		"--html": func(w io.Writer) error { return report.HTML(w, results) },
-	}
+	}, out, errOut)
+}
+
+// writeCurves is write for sweeps.
+func (f *reportFiles) writeCurves(curves []report.Curve, out, errOut io.Writer) error {
+	return f.writeAll(map[string]func(io.Writer) error{
+		"--json": func(w io.Writer) error { return report.CurveJSON(w, curves) },
+		"--html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
+	}, out, errOut)
+}
+
+func (f *reportFiles) writeAll(writers map[string]func(io.Writer) error, out, errOut io.Writer) error {
 	var failed error
 	f.each(func(flag, path string) {
 		var err error

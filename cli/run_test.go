@@ -88,6 +88,7 @@ func TestRun(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, string){
 		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
 		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,
+		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted, "sweep": runSweep,
 		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice, "lab of its own": runOwnLab,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, binary) })
@@ -194,6 +195,22 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		"has its replicas already":               "--replicas 2 --target http://127.0.0.1:1",
 		`target "ftp://x": want a URL`:           "--target ftp://x",
 		"--json and --html name the same file, ": "--json x --html ./x",
+
+		`invalid argument "0" for "--rate"`:      "--rate 0",
+		`invalid argument "-5/s" for "--rate"`:   "--rate -5/s",
+		`invalid argument "abc" for "--rate"`:    "--rate abc",
+		`want one such as 2000/s or 90/m, from`:  "--rate 2000",
+		"ramp-up 1s: not with a rate":            "--rate 5/s --ramp-up 1s",
+		"qty 0: must be":                         "--qty 0",
+		"qty 101: must be":                       "--qty 101",
+		`invalid argument "5" for "--sweep"`:     "redis --sweep 5",
+		`sweep "clients=0..5": want one such as`: "redis --sweep clients=0..5",
+		`sweep "clients=9..5": want one such as`: "redis --sweep clients=9..5",
+		`sweep "clients=1..10001": want one`:     "redis --sweep clients=1..10001",
+		"run: --sweep takes a minute for each":   "--sweep clients=1..5",
+		"run: --rate: not with --sweep":          "redis --sweep clients=1..5 --rate 5/s",
+		"run: --clients: not with --sweep":       "redis --sweep clients=1..5 --clients 5",
+		"run: --csv: not with --sweep":           "redis --sweep clients=1..5 --csv x",
 	} {
 		r := runProgram(t, binary, strings.Fields(args)...)
 		if r.status != 2 || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
@@ -282,6 +299,70 @@ func runInterruptedTwice(t *testing.T, binary string) {
 			return
 		case <-time.After(100 * time.Millisecond):
 		}
+	}
+}
+
+func runOpenLoop(t *testing.T, binary string) {
+	r := runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "10",
+		"--rate", "200/s", "--qty", "2", "--hold", "1ms", "--wait", "5s", "--stock", "200", "--json", "-")
+	var all []struct {
+		row
+		Open struct {
+			Due  float64 `json:"due_per_s"`
+			Sent struct {
+				P99 float64 `json:"p99"`
+			} `json:"from_sent_ms"`
+		} `json:"open"`
+		P99  float64 `json:"p99_ms"`
+		Held struct {
+			P50 float64 `json:"p50"`
+		} `json:"held_ms"`
+	}
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.status != 0 || len(all) != 1 {
+		t.Fatalf("status %d, %v, %s", r.status, err, r.err)
+	}
+	got := all[0]
+	if got.Sold != 200 || got.Samples != 100 || got.Remaining != 0 || got.Verdict != "holds" || got.Held.P50 < 1 ||
+		got.Open.Due != 200 || got.Open.Sent.P99 <= 0 || got.P99 < got.Open.Sent.P99 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(r.err, "Open loop at 200/s: 99% of the requests took at most ") || !strings.Contains(r.err, "100 requests at 200/s over 10 connections") {
+		t.Errorf("stderr %s", r.err)
+	}
+}
+
+func runOpenLoopInterrupted(t *testing.T, binary string) {
+	target, waiting := endless(t)
+	cmd, wait := program(t, binary, "redis", "--target", target, "--clients", "3", "--loops", "10", "--rate", "100/s")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 130 || !strings.Contains(r.out, "redis (partial)") || !strings.Contains(r.out, "stopped early, after 3 of 30 requests") {
+		t.Errorf("status %d, stdout %s, stderr %s", r.status, r.out, r.err)
+	}
+}
+
+func runSweep(t *testing.T, binary string) {
+	page := filepath.Join(t.TempDir(), "curve.html")
+	r := runProgram(t, binary, "for-update", "--target", shop.Addresses().Target, "--sweep", "clients=1..2", "--json", "-", "--html", page)
+	var curves []struct {
+		Strategy string
+		Points   []row
+	}
+	if err := json.Unmarshal([]byte(r.out), &curves); err != nil || r.status != 0 || len(curves) != 1 || len(curves[0].Points) != 2 {
+		t.Fatalf("status %d, %v, %+v, %s", r.status, err, curves, r.err)
+	}
+	for _, p := range curves[0].Points {
+		if p.Verdict != "holds" || p.Sold == 0 || p.SoldOut != 0 || p.Partial {
+			t.Errorf("%+v", p)
+		}
+	}
+	if !strings.Contains(r.err, "Retries per sale") || !strings.Contains(r.err, "for-update: ") || !strings.Contains(read(t, page), "over the clients, logarithmic") {
+		t.Errorf("stderr %s", r.err)
 	}
 }
 

@@ -37,12 +37,19 @@ type Plan struct {
 	Clients    int
 	Loops      int
 	Stock      int
+	Qty        int       // pieces of each request; 0: one
+	Rate       load.Rate // of an open loop; 0: a closed one
 	RampUp     time.Duration
 	Hold       time.Duration
 	Wait       time.Duration
 	Seed       int64
-	Machine    report.Machine
-	Versions   map[string]string
+	// Sweep are the clients of several runs of each strategy, instead of the one with
+	// Clients; Loops and Stock are then the sweep's own choice.
+	Sweep    []int
+	Machine  report.Machine
+	Versions map[string]string
+
+	length time.Duration // of a run in a sweep; 0: until all is sent
 }
 
 // Trial is one strategy's run: the figures, and the evidence for them.
@@ -66,8 +73,19 @@ func (p Plan) Validate() error {
 	if p.Stock < 0 || p.Stock > MaxStock {
 		return planError{fmt.Errorf("stock %d: must be 0 to %d", p.Stock, MaxStock)}
 	}
+	if p.Qty > maxQty {
+		return planError{fmt.Errorf("qty %d: must be 1 to %d", p.Qty, maxQty)}
+	}
+	for _, clients := range p.Sweep {
+		if err := p.at(clients).load("").Validate(); err != nil {
+			return planError{fmt.Errorf("sweep: %w", err)}
+		}
+	}
 	return nil
 }
+
+// maxQty is the most that the service sells to one request.
+const maxQty = 100
 
 // planError is an ErrPlan that says only what is wrong.
 type planError struct{ error }
@@ -76,8 +94,8 @@ func (planError) Is(target error) bool { return target == ErrPlan }
 
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
-		Target: p.Target, Strategy: strategy, Product: product, Qty: 1,
-		Clients: p.Clients, Loops: p.Loops, RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed,
+		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
+		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed,
 	}
 }
 
@@ -122,9 +140,10 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 		return nil, err
 	}
 	var trials []Trial
-	for i, card := range chosen {
-		w.Begin(card.ID, i+1, len(chosen))
-		t, err := p.of(card).try(ctx, s, card, cards, w)
+	runs := p.runs(chosen)
+	for i, r := range runs {
+		w.Begin(r.name, i+1, len(runs))
+		t, err := r.plan.try(ctx, s, r.card, cards, w)
 		if t != nil {
 			trials = append(trials, *t)
 			w.End(t.Result)
@@ -134,6 +153,25 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 		}
 	}
 	return trials, nil
+}
+
+// run is one strategy's, or one point of its sweep.
+type run struct {
+	name string
+	card Card
+	plan Plan
+}
+
+func (p Plan) runs(chosen []Card) (runs []run) {
+	for _, card := range chosen {
+		if len(p.Sweep) == 0 {
+			runs = append(runs, run{card.ID, card, p.of(card)})
+		}
+		for _, clients := range p.Sweep {
+			runs = append(runs, run{fmt.Sprintf("%s x%d", card.ID, clients), card, p.at(clients)})
+		}
+	}
+	return runs
 }
 
 // choose finds the wanted cards, in the wanted order.
@@ -183,7 +221,7 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watch
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
 	result := report.Summarise(h, report.Setup{
-		Safe: card.Safe, Stock: p.Stock, Remaining: remaining,
+		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1), Remaining: remaining,
 		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions, Warnings: warnings,
 	})

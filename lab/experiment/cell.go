@@ -56,8 +56,10 @@ type Cell struct {
 	Sold  int `json:"sold"`
 	Taken int `json:"taken"`
 	// NextGrantMS is how long the rival waited for the lock after the fault.
-	NextGrantMS float64           `json:"next_grant_ms,omitempty"`
-	Recording   history.Recording `json:"-"`
+	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
+	// Figures are the response times, where they are what the hazard is about.
+	Figures   []Figure          `json:"figures,omitempty"`
+	Recording history.Recording `json:"-"`
 }
 
 // Agrees is false where the cell contradicts the card.

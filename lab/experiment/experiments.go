@@ -15,7 +15,7 @@ func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
-		nesting(), polling(), herd(), restart(), writeBehind(), galera(), twoMasters(), staleRead(),
+		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), galera(), twoMasters(), staleRead(),
 	}
 }
 

@@ -8,8 +8,23 @@ import (
 	"time"
 )
 
-// Story tells what happened, line by line, for a class at a terminal.
+// Story tells what happened, line by line, for a class at a terminal: each moment, or
+// where thousands look the same, the figures.
 func (c Cell) Story(w io.Writer) {
+	if len(c.Figures) > 0 {
+		c.figures(w)
+	} else {
+		c.moments(w)
+	}
+	subject := Subject{Card: Card{ID: c.Strategy}, Fenced: c.Fenced}
+	_, _ = fmt.Fprintf(w, "%s, %s: %s", subject.Name(), c.Hazard, c.Verdict)
+	if c.Invariant != "" {
+		_, _ = fmt.Fprintf(w, " (%s)", c.Invariant)
+	}
+	_, _ = fmt.Fprintf(w, ": %s\n\n", c.Why)
+}
+
+func (c Cell) moments(w io.Writer) {
 	type moment struct {
 		at   time.Duration
 		text string
@@ -46,10 +61,4 @@ func (c Cell) Story(w io.Writer) {
 		}
 		_, _ = fmt.Fprintf(w, "  %7.3f s  %s\n", (m.at - all[0].at).Seconds(), m.text)
 	}
-	subject := Subject{Card: Card{ID: c.Strategy}, Fenced: c.Fenced}
-	_, _ = fmt.Fprintf(w, "%s, %s: %s", subject.Name(), c.Hazard, c.Verdict)
-	if c.Invariant != "" {
-		_, _ = fmt.Fprintf(w, " (%s)", c.Invariant)
-	}
-	_, _ = fmt.Fprintf(w, ": %s\n\n", c.Why)
 }

@@ -64,6 +64,9 @@ type Op struct {
 	Strategy string
 	Qty      int
 
+	// Due is when an open loop meant to send it: Call is later when all connections were
+	// busy. 0 in a closed loop, where nothing is due.
+	Due    time.Duration
 	Call   time.Duration
 	Return time.Duration
 
@@ -91,8 +94,20 @@ type Op struct {
 	Active    int           // clients at work when the request ended
 }
 
-// Elapsed is how long the client waited, connecting included.
-func (o Op) Elapsed() time.Duration { return o.Return - o.Call }
+// Elapsed is how long the customer waited, connecting included: since the request was
+// due, and in a closed loop since it was sent.
+func (o Op) Elapsed() time.Duration { return o.Late() + o.Served() }
+
+// Late is how long the request was due before it was sent; 0 in a closed loop.
+func (o Op) Late() time.Duration {
+	if o.Due == 0 {
+		return 0
+	}
+	return o.Call - o.Due
+}
+
+// Served is how long the answer took, counted from when the request was sent.
+func (o Op) Served() time.Duration { return o.Return - o.Call }
 
 // Failed reports whether the client went away with neither the goods nor a true "sold
 // out". Sold out is a correct answer, and the point of the exercise.
@@ -108,6 +123,10 @@ type History struct {
 	Clients  int       // as planned
 	Loops    int       // as planned, for each client
 	Ops      []Op      // in the order of Call
+
+	Rate    float64       // requests due in a second; 0: a closed loop
+	Length  time.Duration // as planned: when the clients asked no more; 0: when all was sent
+	Stopped bool          // before its time
 }
 
 // Merge puts the clients' own records into one, in the order of Call.

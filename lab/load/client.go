@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"sync/atomic"
 	"time"
@@ -10,7 +11,8 @@ import (
 	"oversell/lab/history"
 )
 
-// client is one customer: it asks, waits for the answer, and asks again.
+// client is one customer: it asks, waits for the answer, and asks again when it is its
+// turn. In an open loop it is a connection, and customers come and go.
 type client struct {
 	id      int
 	plan    Plan
@@ -22,16 +24,14 @@ type client struct {
 }
 
 // run records every request that it sent. It ends early when ctx does.
-func (c *client) run(ctx context.Context, done func(*history.Op)) []history.Op {
+func (c *client) run(ctx context.Context, turns iter.Seq[time.Duration], done func(*history.Op)) []history.Op {
 	ops := make([]history.Op, 0, min(c.plan.Loops, 4096))
-	c.active.Add(1)
-	defer c.active.Add(-1)
 	defer c.hangUp()
-	for range c.plan.Loops {
+	for due := range turns {
 		if ctx.Err() != nil {
 			break
 		}
-		op, sent := c.ask(ctx)
+		op, sent := c.ask(ctx, due)
 		if !sent {
 			break
 		}
@@ -43,8 +43,8 @@ func (c *client) run(ctx context.Context, done func(*history.Op)) []history.Op {
 
 // ask sends one request, once, whatever happens to it. It reports false when the run was
 // stopped before anything was sent.
-func (c *client) ask(ctx context.Context) (history.Op, bool) {
-	op := history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Call: time.Since(c.start)}
+func (c *client) ask(ctx context.Context, due time.Duration) (history.Op, bool) {
+	op := history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
 	deadline := time.Now().Add(c.plan.timeout())
 	if c.wire == nil {
 		w, err := dial(ctx, c.request, deadline)

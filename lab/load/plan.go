@@ -35,6 +35,16 @@ type Plan struct {
 	Loops   int           // requests of each client
 	RampUp  time.Duration // the clients start evenly spread over it
 
+	// Rate makes an open loop: Clients x Loops requests are due at even times, and Clients
+	// is how many can be under way at once. 0: a closed loop.
+	Rate Rate
+	// Every slows a closed loop down: a client asks once in so long at most, and does not
+	// make up for what it missed, as JMeter's constant throughput timer. 0: at once again.
+	Every time.Duration
+	// Length is when the clients ask no more, though requests are left; what is under way
+	// then is finished. 0: never.
+	Length time.Duration
+
 	Hold    time.Duration // asked of the service: extra time inside the critical section
 	Wait    time.Duration // asked of the service: patience in the lock's queue
 	Timeout time.Duration // the client's own patience; 0: Wait + Hold + 10 s
@@ -59,6 +69,12 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("qty %d: must be 1 or more", p.Qty)
 	case p.RampUp < 0:
 		return fmt.Errorf("ramp-up %v: must not be negative", p.RampUp)
+	case p.Rate != 0 && !p.Rate.valid():
+		return fmt.Errorf("rate %v: must be 1/m to %v", p.Rate, maxRate)
+	case p.Rate != 0 && p.RampUp != 0:
+		return fmt.Errorf("ramp-up %v: not with a rate, which says when each request is due", p.RampUp)
+	case p.Rate != 0 && p.Every != 0:
+		return fmt.Errorf("every %v: not with a rate, which says when each request is due", p.Every)
 	case p.Hold < 0 || p.Hold > MaxDuration:
 		return fmt.Errorf("hold %v: must be 0s to %v", p.Hold, MaxDuration)
 	case p.Wait < 0 || p.Wait > MaxDuration:

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -47,6 +48,12 @@ func TestValidate(t *testing.T) {
 		{func(p *Plan) { p.Wait = MaxDuration + 1 }, "wait 1m0.000000001s: "},
 		{func(p *Plan) { p.Timeout = p.Wait }, "timeout 10s: "},
 		{func(p *Plan) { p.Target = "" }, "target: "},
+		{func(p *Plan) { p.Rate = 2000 }, ""},
+		{func(p *Plan) { p.Rate = -1 }, "rate -1/s: must be 1/m to 100000/s"},
+		{func(p *Plan) { p.Rate = maxRate + 1 }, "rate 100001/s: "},
+		{func(p *Plan) { p.Rate = Rate(math.NaN()) }, "rate NaN"},
+		{func(p *Plan) { p.Rate, p.RampUp = 10, time.Second }, "ramp-up 1s: not with a rate"},
+		{func(p *Plan) { p.Rate, p.Every = 10, time.Second }, "every 1s: not with a rate"},
 	}
 	for _, tt := range tests {
 		p := valid()
@@ -214,7 +221,7 @@ func TestTLS(t *testing.T) {
 	}
 	var active atomic.Int64
 	stranger := &client{plan: p, request: req, start: time.Now(), words: map[string]string{}, active: &active}
-	if op, _ := stranger.ask(t.Context()); op.Reason != history.Unreachable || asked.Load() != 0 {
+	if op, _ := stranger.ask(t.Context(), 0); op.Reason != history.Unreachable || asked.Load() != 0 {
 		t.Errorf("a certificate nobody vouches for: %+v", op)
 	}
 	req.roots = x509.NewCertPool()
@@ -222,7 +229,7 @@ func TestTLS(t *testing.T) {
 	friend := &client{plan: p, request: req, start: time.Now(), words: map[string]string{}, active: &active}
 	defer friend.hangUp()
 	for range 2 {
-		if op, _ := friend.ask(t.Context()); op.Outcome != history.OK || op.BytesIn == 0 {
+		if op, _ := friend.ask(t.Context(), 0); op.Outcome != history.OK || op.BytesIn == 0 {
 			t.Errorf("over TLS: %+v", op)
 		}
 	}

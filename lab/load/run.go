@@ -39,6 +39,11 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	start := time.Now()
 	records := make([][]history.Op, p.Clients)
 	var clients sync.WaitGroup
+	// It holds nothing: a due time is taken by a client that is free, or waits.
+	dues := make(chan time.Duration)
+	if p.Rate > 0 {
+		clients.Go(func() { p.pace(ctx, start, dues) })
+	}
 	var active atomic.Int64
 	for place, i := range order(p.Seed, p.Clients) {
 		clients.Go(func() {
@@ -46,14 +51,18 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 				return
 			}
 			c := &client{id: i + 1, plan: p, request: req, start: start, words: map[string]string{}, active: &active}
-			records[i] = c.run(ctx, count.add)
+			turns := c.closed(ctx)
+			if p.Rate > 0 {
+				turns = c.open(dues)
+			}
+			records[i] = c.run(ctx, turns, count.add)
 		})
 	}
 	clients.Wait()
 	stop()
 	h := history.History{
 		Strategy: p.Strategy, URL: address, Start: start, Clients: p.Clients, Loops: p.Loops,
-		Ops: history.Merge(records),
+		Rate: float64(p.Rate), Length: p.Length, Stopped: ctx.Err() != nil, Ops: history.Merge(records),
 	}
 	return h, context.Cause(ctx)
 }

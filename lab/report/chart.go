@@ -50,7 +50,7 @@ func throughputChart(results []Result) chart {
 		bars[i] = bar{Label: label(r), Value: fmt.Sprintf("%.1f/s", r.ThroughputPerS), Y: i * barStep}
 		bars[i].Width = width(r.ThroughputPerS, longest)
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick("# Samples", "Throughput", "Error %"), results)}
+	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, "# Samples", "Throughput", "Error %"), results)}
 }
 
 func lostChart(results []Result) chart {
@@ -63,7 +63,7 @@ func lostChart(results []Result) chart {
 		bars[i] = bar{Label: label(r), Value: lostUpdates(r), Y: i * barStep, Alarm: r.Verdict == check.Violated}
 		bars[i].Width = width(float64(r.LostUpdates), float64(longest))
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick("Sold", "Remaining", "Lost updates"), results)}
+	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, "Sold", "Remaining", "Lost updates"), results)}
 }
 
 // percentiles are what the latency chart shows of a result.
@@ -80,6 +80,10 @@ func latencyChart(results []Result) chart {
 	for _, r := range results {
 		longest = max(longest, r.P99MS)
 	}
+	height := groupStep
+	if anyOpen(results) {
+		height += percentStep
+	}
 	groups := make([]group, len(results))
 	for i, r := range results {
 		groups[i] = group{Label: label(r)}
@@ -89,11 +93,20 @@ func latencyChart(results []Result) chart {
 			b.Width = width(values[j], longest)
 			groups[i].Bars = append(groups[i].Bars, b)
 		}
+		if r.Open != nil {
+			groups[i].Bars = append(groups[i].Bars, sentBar(r, longest))
+		}
 	}
 	return chart{
-		Height: groupStep, Groups: groups,
-		Table: tabulate("", pick("Median", "90% Line", "95% Line", "99% Line"), results),
+		Height: height, Groups: groups,
+		Table: tabulate("", pick(results, "Median", "90% Line", "95% Line", "99% Line", "Median sent", "99% sent"), results),
 	}
+}
+
+// sentBar is the 99th percentile as a closed loop would have counted it.
+func sentBar(r Result, longest float64) bar {
+	p99 := r.Open.FromSent.P99
+	return bar{Label: "sent", Value: ms(p99) + " (p99 from when it was sent)", Y: 22 + 4*percentStep, Width: width(p99, longest)}
 }
 
 // timeline is one strategy's throughput over time, drawn into a box of 100 x 100.

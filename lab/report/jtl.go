@@ -23,7 +23,7 @@ func jtlHeader() []string {
 
 // JTL writes every sample as JMeter does, in the order in which they ended, so that its
 // listeners and `jmeter -g` open the file. A sold-out answer is no error and has a label
-// of its own, as in our JMeter plans.
+// of its own, as in our JMeter plans. An open loop's samples begin when they were due.
 func JTL(w io.Writer, histories []history.History) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(jtlHeader()); err != nil {
@@ -52,7 +52,7 @@ func jtlRow(h history.History, op *history.Op) []string {
 	}
 	code, message, failure := jtlWords(op)
 	return []string{
-		strconv.FormatInt(h.Start.Add(op.Call).UnixMilli(), 10),
+		strconv.FormatInt(h.Start.Add(op.Call-op.Late()).UnixMilli(), 10),
 		wholeMillis(op.Elapsed()),
 		label, code, message,
 		fmt.Sprintf("%s 1-%d", h.Strategy, op.Client),
@@ -62,8 +62,17 @@ func jtlRow(h history.History, op *history.Op) []string {
 		strconv.Itoa(op.BytesIn), strconv.Itoa(op.BytesOut),
 		strconv.Itoa(op.Active), strconv.Itoa(op.Active),
 		h.URL,
-		wholeMillis(op.FirstByte), "0", wholeMillis(op.Connect),
+		latency(op), "0", wholeMillis(op.Connect),
 	}
+}
+
+// latency is the time to the first byte, which can't be more than elapsed, so it counts
+// from the same moment.
+func latency(op *history.Op) string {
+	if op.FirstByte == 0 {
+		return "0"
+	}
+	return wholeMillis(op.Late() + op.FirstByte)
 }
 
 // jtlWords are the response's code and message, and why it failed.

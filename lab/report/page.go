@@ -17,7 +17,9 @@ var pageFiles embed.FS
 // page is what the template shows.
 type page struct {
 	Started    string
+	Curves     []bend // of a sweep, which has nothing else
 	Results    []Result
+	Open       bool   // there are open loops among them
 	Tables     []grid // the result table, in two halves that fit a page
 	Throughput chart
 	Latency    chart
@@ -52,17 +54,32 @@ type cell struct {
 // HTML writes one self-contained page: no script, no other file, nothing from a network.
 // Everything in it that came from outside is escaped.
 func HTML(w io.Writer, results []Result) error {
+	return write(w, page{
+		Results: results, Open: anyOpen(results), Tables: halves(results),
+		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
+		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
+	})
+}
+
+// CurveHTML is HTML for sweeps.
+func CurveHTML(w io.Writer, curves []Curve) error {
+	p := page{Curves: bends(curves)}
+	for _, c := range curves {
+		for _, point := range c.Points {
+			p.Results = append(p.Results, point.Result)
+		}
+	}
+	p.Facts = sweepFacts(p.Results)
+	return write(w, p)
+}
+
+func write(w io.Writer, p page) error {
 	t, err := template.New("page.html.tmpl").ParseFS(pageFiles, "page.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("write html: %w", err)
 	}
-	p := page{
-		Results: results, Tables: halves(results),
-		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
-		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
-	}
-	if len(results) > 0 {
-		p.Started = results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
+	if len(p.Results) > 0 {
+		p.Started = p.Results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 	}
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("write html: %w", err)
@@ -88,7 +105,7 @@ func tabulate(caption string, from []column, results []Result) grid {
 
 // halves are the terminal's table in two: JMeter's columns, and the shop's.
 func halves(results []Result) []grid {
-	all := columns()
+	all := columns(results)
 	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
 	return []grid{
 		tabulate("What JMeter reports, times in ms", all[:at], results),
@@ -97,8 +114,8 @@ func halves(results []Result) []grid {
 }
 
 // pick takes columns by their heads, after the label.
-func pick(heads ...string) []column {
-	all := columns()
+func pick(results []Result, heads ...string) []column {
+	all := columns(results)
 	picked := all[:1:1]
 	for _, c := range all {
 		if slices.Contains(heads, c.head) {

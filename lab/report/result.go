@@ -18,7 +18,9 @@ type Result struct {
 
 	Clients  int     `json:"clients"`
 	Loops    int     `json:"loops"`
+	Qty      int     `json:"qty,omitempty"` // pieces of each request
 	RampUpMS float64 `json:"ramp_up_ms"`
+	LengthMS float64 `json:"length_ms,omitempty"` // when the clients asked no more
 	HoldMS   float64 `json:"hold_ms"`
 	WaitMS   float64 `json:"wait_ms"`
 	Stock    int     `json:"stock"` // at the start
@@ -56,6 +58,8 @@ type Result struct {
 	Waited Spread `json:"waited_ms"` // in the lock's queue
 	Held   Spread `json:"held_ms"`   // inside the critical section
 	Pooled Spread `json:"pooled_ms"` // waiting for a database connection
+
+	Open *Open `json:"open,omitempty"` // of an open loop only
 
 	Fairness float64        `json:"fairness"`
 	Replicas []ReplicaCount `json:"replicas"`

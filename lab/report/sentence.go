@@ -13,6 +13,10 @@ import (
 func sentence(r Result) Sentence {
 	en := []string{stockEN(r)}
 	zh := []string{stockZH(r)}
+	if r.Open != nil && r.Samples > 0 {
+		en = append(en, openEN(r))
+		zh = append(zh, openZH(r))
+	}
 	if r.SoldOut > 0 {
 		en = append(en, fmt.Sprintf("%s came too late and heard \"sold out\".", count(r.SoldOut, "request", "requests")))
 		zh = append(zh, fmt.Sprintf("%d 个请求来晚了，得到“已售完”。", r.SoldOut))

@@ -64,7 +64,8 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// span is the time from the first call to the last return.
+// span is the time from the first call to the last return. An open loop's first request
+// is called when it is due.
 func span(ops []history.Op) (first, last time.Duration) {
 	if len(ops) == 0 {
 		return 0, 0
@@ -83,7 +84,8 @@ func span(ops []history.Op) (first, last time.Duration) {
 // client finished, the moment is the last answer.
 //
 // Clients that a ramp-up has not started yet count as starved, and with a handful of
-// loops the index says little: mind it without a ramp-up and from ten loops on.
+// loops the index says little: mind it without a ramp-up and from ten loops on. In an
+// open loop it only says how evenly the connections were used.
 func fairness(h history.History) float64 {
 	done, finished := map[int]int{}, map[int]time.Duration{}
 	_, until := span(h.Ops)

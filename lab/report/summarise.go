@@ -13,6 +13,7 @@ import (
 type Setup struct {
 	Safe      bool
 	Stock     int
+	Qty       int  // pieces of each request
 	Remaining *int // nil when it could not be read
 	RampUp    time.Duration
 	Hold      time.Duration
@@ -27,12 +28,13 @@ type Setup struct {
 // Summarise computes the figures of one history, and judges it.
 func Summarise(h history.History, s Setup) Result {
 	r := Result{
-		Strategy: h.Strategy, Safe: s.Safe, Partial: len(h.Ops) < h.Clients*h.Loops || interrupted(h.Ops),
+		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
 		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait),
-		Stock: s.Stock, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
+		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: slices.Concat([]string{}, s.Warnings),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops),
 	}
+	r.Open = open(h)
 	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
@@ -40,8 +42,10 @@ func Summarise(h history.History, s Setup) Result {
 	return r
 }
 
-func interrupted(ops []history.Op) bool {
-	return slices.ContainsFunc(ops, func(op history.Op) bool { return op.Reason == history.Interrupted })
+// partial says whether the run was stopped before its end.
+func partial(h history.History) bool {
+	interrupted := func(op history.Op) bool { return op.Reason == history.Interrupted }
+	return h.Stopped || h.Length == 0 && len(h.Ops) < h.Clients*h.Loops || slices.ContainsFunc(h.Ops, interrupted)
 }
 
 func (r *Result) judge(ops []history.Op) {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,15 @@ type column struct {
 }
 
 // columns are JMeter's aggregate report in its order, then what JMeter can't know.
-func columns() []column {
+func columns(results []Result) []column {
+	all := closedColumns()
+	if anyOpen(results) {
+		all = slices.Insert(all, slices.IndexFunc(all, func(c column) bool { return c.stock }), openColumns()...)
+	}
+	return all
+}
+
+func closedColumns() []column {
 	number := func(of func(Result) int) func(Result) string {
 		return func(r Result) string { return strconv.Itoa(of(r)) }
 	}
@@ -98,7 +107,7 @@ func lostUpdates(r Result) string {
 // two lines, and if that is not enough it becomes two or more tables below each other,
 // each with the labels.
 func Table(w io.Writer, results []Result, screen Screen) error {
-	all := columns()
+	all := columns(results)
 	parts := [][]column{all}
 	if screen.Width > 0 && total(all, results) > screen.Width {
 		for i := range all {
@@ -107,7 +116,7 @@ func Table(w io.Writer, results []Result, screen Screen) error {
 		parts = split(all, results, screen.Width)
 	}
 	for _, part := range parts {
-		if _, err := fmt.Fprintln(w, render(part, results, screen.Color)); err != nil {
+		if _, err := fmt.Fprintln(w, tabulate("", part, results).render(screen.Color)); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
@@ -155,14 +164,15 @@ func breadth(c column, results []Result) int {
 	return wide
 }
 
-func render(part []column, results []Result, color bool) string {
+// render draws the grid for a terminal.
+func (g grid) render(color bool) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	head := make(table.Row, len(part))
-	configs := make([]table.ColumnConfig, len(part))
-	for i, c := range part {
-		head[i] = c.head
+	head := make(table.Row, len(g.Head))
+	configs := make([]table.ColumnConfig, len(g.Head))
+	for i, c := range g.Head {
+		head[i] = c.Text
 		configs[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight, VAlignHeader: text.VAlignBottom}
 		if i == 0 {
 			configs[i] = table.ColumnConfig{Number: 1, VAlignHeader: text.VAlignBottom}
@@ -170,12 +180,12 @@ func render(part []column, results []Result, color bool) string {
 	}
 	t.AppendHeader(head)
 	t.SetColumnConfigs(configs)
-	for _, r := range results {
-		row := make(table.Row, len(part))
-		for i, c := range part {
-			row[i] = c.cell(r)
-			if color && c.alarm != nil && c.alarm(r) {
-				row[i] = "\x1b[1;31m" + c.cell(r) + "\x1b[0m"
+	for _, cells := range g.Rows {
+		row := make(table.Row, len(cells))
+		for i, c := range cells {
+			row[i] = c.Text
+			if color && c.Alarm {
+				row[i] = "\x1b[1;31m" + c.Text + "\x1b[0m"
 			}
 		}
 		t.AppendRow(row)

@@ -1,0 +1,184 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/load"
+)
+
+// worst is the shortest time that the given share of all requests exceeds.
+func worst(ops []history.Op, share float64, of func(history.Op) time.Duration) time.Duration {
+	all := make([]time.Duration, len(ops))
+	for i, op := range ops {
+		all[i] = of(op)
+	}
+	slices.Sort(all)
+	return all[len(all)-1-int(share*float64(len(all)))]
+}
+
+// TestCoordinatedOmission: the shop stands still once, with its only two connections in
+// it. Counted from when they were sent, two requests in a thousand were slow; but their
+// customers came at even times, and a quarter of them stood before a closed door.
+func TestCoordinatedOmission(t *testing.T) {
+	const stall = 500 * time.Millisecond
+	var nth atomic.Int64
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		if n := nth.Add(1); n == 300 || n == 301 {
+			time.Sleep(stall) // the stall is the subject
+		}
+		sold(w, r)
+	})
+	p := plan(server.URL, 2, 500)
+	p.Rate = 500
+	h, err := load.Run(t.Context(), p, nil)
+	if err != nil || len(h.Ops) != 1000 || h.Rate != 500 {
+		t.Fatalf("%d operations at %v/s, %v", len(h.Ops), h.Rate, err)
+	}
+	due := worst(h.Ops, 0.01, history.Op.Elapsed)
+	sent := worst(h.Ops, 0.01, history.Op.Served)
+	// 1% of 1000 are the ten that were due first: 20 ms are theirs.
+	if due < stall-50*time.Millisecond {
+		t.Errorf("99%% took at most %v from when they were due, though the shop stood still for %v", due, stall)
+	}
+	if sent > stall/3 {
+		t.Errorf("99%% took at most %v from when they were sent: the stall shows, and should not", sent)
+	}
+	if slow := worst(h.Ops, 0, history.Op.Served); slow < stall {
+		t.Errorf("the longest answer took %v, and the shop stood still for %v", slow, stall)
+	}
+}
+
+// TestDueTimesAreEven: they depend on the rate alone, and no request is sent early.
+func TestDueTimesAreEven(t *testing.T) {
+	server := service(t, sold)
+	p := plan(server.URL, 20, 50)
+	p.Rate = 2000
+	h, err := load.Run(t.Context(), p, nil)
+	if err != nil || len(h.Ops) != 1000 {
+		t.Fatalf("%d operations, %v", len(h.Ops), err)
+	}
+	slices.SortFunc(h.Ops, func(a, b history.Op) int { return int(a.Due - b.Due) })
+	for i, op := range h.Ops {
+		if i > 0 && op.Due-h.Ops[i-1].Due != 500*time.Microsecond {
+			t.Fatalf("request %d is due %v after its predecessor", i, op.Due-h.Ops[i-1].Due)
+		}
+		if op.Due <= 0 || op.Late() < 0 || op.Elapsed() != op.Return-op.Due || op.Served() > op.Elapsed() {
+			t.Fatalf("request %d: due %v, called %v, returned %v", i, op.Due, op.Call, op.Return)
+		}
+	}
+}
+
+// TestNoMoreThanTheConnections: those that are due wait for a free one, and all are sent.
+func TestNoMoreThanTheConnections(t *testing.T) {
+	var inside, most atomic.Int64
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		now := inside.Add(1)
+		defer inside.Add(-1)
+		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			continue
+		}
+		time.Sleep(2 * time.Millisecond) // longer than the connections can keep up with
+		sold(w, r)
+	})
+	p := plan(server.URL, 3, 40)
+	p.Rate = 20_000
+	h, err := load.Run(t.Context(), p, nil)
+	if err != nil || len(h.Ops) != 120 || most.Load() > 3 {
+		t.Fatalf("%d operations, at most %d at once, %v; want 120 and 3", len(h.Ops), most.Load(), err)
+	}
+	last := h.Ops[len(h.Ops)-1]
+	if last.Late() < 20*time.Millisecond || last.Active > 3 {
+		t.Errorf("the last one was sent %v after it was due, %d at work", last.Late(), last.Active)
+	}
+}
+
+func TestStopOfAnOpenLoop(t *testing.T) {
+	release := make(chan struct{})
+	var waiting atomic.Int64
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		if waiting.Add(1) > 20 {
+			<-release
+		}
+		sold(w, r)
+	})
+	t.Cleanup(func() { close(release) })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for waiting.Load() < 25 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	p := plan(server.URL, 5, 1000)
+	p.Rate = 1000
+	h, err := load.Run(ctx, p, nil)
+	unknown := history.Count(h.Ops, func(op *history.Op) bool { return op.Reason == history.Interrupted })
+	if !errors.Is(err, context.Canceled) || len(h.Ops) != 25 || unknown != 5 || !h.Stopped {
+		t.Errorf("%d operations, %d interrupted, stopped %v, error %v; want 25, 5 and the context's", len(h.Ops), unknown, h.Stopped, err)
+	}
+}
+
+// TestStopBetweenTwoRequests does not wait a minute for the second.
+func TestStopBetweenTwoRequests(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := plan(service(t, sold).URL, 5, 1000)
+	p.Rate = load.Rate(1) / 60
+	h, err := load.Run(ctx, p, func(g load.Progress) {
+		if g.Done == 1 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || len(h.Ops) != 1 {
+		t.Errorf("%d operations, error %v; want 1 and the context's", len(h.Ops), err)
+	}
+}
+
+// TestLength: the clients ask no more, and what is under way is finished.
+func TestLength(t *testing.T) {
+	for _, rate := range []load.Rate{0, 100} {
+		server := service(t, func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(5 * time.Millisecond)
+			sold(w, r)
+		})
+		p := plan(server.URL, 2, 100_000)
+		p.Rate, p.Length = rate, 100*time.Millisecond
+		h, err := load.Run(t.Context(), p, nil)
+		if err != nil || h.Stopped || len(h.Ops) == 0 || h.Length != p.Length {
+			t.Fatalf("%d operations, stopped %v, %v", len(h.Ops), h.Stopped, err)
+		}
+		for _, op := range h.Ops {
+			if op.Outcome != history.OK || rate == 0 && op.Call > p.Length+5*time.Second || op.Due >= p.Length {
+				t.Errorf("%+v", op)
+			}
+		}
+	}
+}
+
+// TestEvery: a client that is held up does not make up for what it missed.
+func TestEvery(t *testing.T) {
+	var nth atomic.Int64
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		if nth.Add(1) == 3 {
+			time.Sleep(50 * time.Millisecond)
+		}
+		sold(w, r)
+	})
+	p := plan(server.URL, 1, 10)
+	p.Every = 10 * time.Millisecond
+	h, err := load.Run(t.Context(), p, nil)
+	if err != nil || len(h.Ops) != 10 {
+		t.Fatalf("%d operations, %v", len(h.Ops), err)
+	}
+	for i, op := range h.Ops[1:] {
+		if after := op.Call - h.Ops[i].Call; after < p.Every {
+			t.Errorf("request %d came %v after its predecessor", i+2, after)
+		}
+	}
+}
