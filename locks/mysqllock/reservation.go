@@ -35,6 +35,7 @@ type aside struct{ ID, Product, Qty int64 }
 
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := locks.Key(o.Product)
+	r.Remaining = stock.Uncounted // what others have reserved may be sold, or come back
 	if o.Lease == 0 {
 		o.Lease = s.lease
 	}
@@ -100,16 +101,15 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 			return err
 		}
 		taken, err := conn.ExecContext(ctx,
-			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty)
+			"UPDATE db_stock SET count = count - ? WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty)
 		if err != nil {
 			return err
 		}
 		if found, _ := taken.RowsAffected(); found == 0 { // the driver has these at hand, and no error
 			return stock.ErrSoldOut
 		}
-		left, _ := taken.LastInsertId()
 		id, _ := noted.LastInsertId()
-		pieces, r.Remaining = aside{id, o.Product, int64(o.Qty)}, int(left)
+		pieces = aside{id, o.Product, int64(o.Qty)}
 		return nil
 	})
 	return pieces, err
