@@ -55,7 +55,7 @@ func contests() []contest {
 			ours: []string{"zk", "cohort-zk"}, peers: []string{"go-zookeeper Lock"},
 			compared: []comparison{{"zk", []string{"go-zookeeper Lock"}, 1.5, 0}, {"cohort-zk", []string{serial}, 0.85, 0}},
 		},
-		{title: "MySQL", backend: lab.mysqlQuestions, asked: "questions", ours: []string{"db-row"}},
+		{title: "MySQL", backend: lab.mysqlQuestions, asked: "questions", ours: []string{"db-row", "get-lock"}},
 	}
 }
 
@@ -64,7 +64,7 @@ type heat struct {
 	perSecond, p50, p99, most float64 // milliseconds
 	each                      float64 // questions to the backend for each grant
 	fairness                  float64 // Jain's index over the processes, of the median second
-	lost                      int
+	lost, failed              int
 }
 
 // compete runs all locks in turn, so many rounds, and writes the tables.

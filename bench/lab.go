@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (l lab) close() {
 }
 
 // run loads the service through nginx.
-func (l lab) run(ctx context.Context, strategy string, load load) (result, error) {
+func (l lab) run(ctx context.Context, strategy string, load volume) (result, error) {
 	file := filepath.Join(l.dir, strategy+".json")
 	c := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--token", l.Token, "--json", file,
 		"--clients", strconv.Itoa(load.clients), "--loops", strconv.Itoa(load.loops), "--stock", strconv.Itoa(load.clients*load.loops))
@@ -89,6 +90,41 @@ func (l lab) run(ctx context.Context, strategy string, load load) (result, error
 		return result{}, fmt.Errorf("one result without errors expected, got %+v", results)
 	}
 	return result{results[0].PerSecond, results[0].P99, results[0].Lost}, nil
+}
+
+// stock puts so many pieces on the shelf, wherever the strategy keeps them.
+func (l lab) stock(ctx context.Context, pieces int) error {
+	url := fmt.Sprintf("%s/stock/1?count=%d", l.Replicas[0], pieces)
+	return l.ask(ctx, http.MethodPut, url, nil)
+}
+
+// left is what can still be sold.
+func (l lab) left(ctx context.Context, strategy string) (int, error) {
+	var item struct {
+		Count int `json:"count"`
+	}
+	err := l.ask(ctx, http.MethodGet, l.Replicas[0]+"/stock/1?strategy="+strategy, &item)
+	return item.Count, err
+}
+
+func (l lab) ask(ctx context.Context, method, url string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("X-Lab-Token", l.Token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, url, answer.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
 }
 
 // memory prints what each replica takes now, after all the load.

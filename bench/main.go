@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// load is what both sides do: clients x loops deductions.
-type load struct{ clients, loops int }
+// volume is what both sides do: clients x loops deductions.
+type volume struct{ clients, loops int }
 
 // result of one side in one round: requests per second, milliseconds.
 type result struct {
@@ -51,7 +51,7 @@ func main() {
 	clients := flag.Int("clients", 100, "clients of the service")
 	loops := flag.Int("loops", 50, "requests of each client")
 	length := flag.Duration("length", 3*time.Second, "how long a lock alone is measured in each round")
-	only := flag.String("only", "", "measure `PART` only: service, questions or locks")
+	only := flag.String("only", "", "measure `PART` only: locks, shop, service or questions")
 	file := flag.String("o", "RESULTS.md", "write the results to `FILE`, too; empty: don't")
 	worker := flag.String("worker", "", "be one process that sells under this lock (the bench starts these itself)")
 	flag.Parse()
@@ -64,7 +64,7 @@ func main() {
 	var text bytes.Buffer
 	b := bench{
 		binary: *binary, rounds: *rounds, only: *only, out: io.MultiWriter(os.Stdout, &text),
-		load: load{*clients, *loops}, terms: terms{clients: max(1, *clients/processes), length: *length},
+		load: volume{*clients, *loops}, terms: terms{clients: max(1, *clients/processes), length: *length},
 	}
 	fail(b.run(ctx))
 	if *file != "" {
@@ -83,7 +83,7 @@ type bench struct {
 	binary string
 	rounds int
 	only   string
-	load   load
+	load   volume
 	terms  terms
 	out    io.Writer
 }
@@ -106,7 +106,7 @@ func (b bench) run(ctx context.Context) error {
 		name string
 		do   func(context.Context, lab) error
 	}{
-		{"service", b.service}, {"questions", b.questions}, {"locks", b.locks},
+		{"locks", b.locks}, {"shop", b.shop}, {"service", b.service}, {"questions", b.questions},
 	}
 	for _, part := range parts {
 		if b.only != "" && b.only != part.name {

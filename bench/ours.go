@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"oversell/locks"
 	"oversell/locks/mysqllock"
@@ -29,13 +30,18 @@ func ours() map[string]loop {
 		"redis": single(redislock.Redis), "cohort-redis": single(redislock.CohortRedis),
 		"redlock": masters(redislock.Redlock), "cohort-redlock": masters(redislock.CohortRedlock),
 		"zk": ensemble(zklock.ZK), "cohort-zk": ensemble(zklock.CohortZK),
-		"db-row": func(_ context.Context, l lab) (deduct, func(), error) {
-			db, err := stock.Open(l.MySQL, connections)
-			if err != nil {
-				return nil, nil, err
-			}
-			return under(l, mysqllock.DBRow(db, lease), func() {})
-		},
+		"db-row":   inMySQL(func(db *gorm.DB) locks.Locker { return mysqllock.DBRow(db, lease) }),
+		"get-lock": inMySQL(mysqllock.GetLock),
+	}
+}
+
+func inMySQL(lock func(*gorm.DB) locks.Locker) loop {
+	return func(_ context.Context, l lab) (deduct, func(), error) {
+		db, err := stock.Open(l.MySQL, connections)
+		if err != nil {
+			return nil, nil, err
+		}
+		return under(l, lock(db), func() {})
 	}
 }
 

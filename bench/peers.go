@@ -28,6 +28,7 @@ func peers() map[string]loop {
 				return sell(ctx, db)
 			}, func() {})
 		},
+		update: updateAlone,
 		unguarded: func(_ context.Context, l lab) (deduct, func(), error) {
 			return with(l, sell, func() {})
 		},

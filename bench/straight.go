@@ -52,7 +52,7 @@ func loops() map[string]loop {
 
 // straight runs the loop in as many processes as there are replicas, each with
 // a replica's share of the cores and of the clients.
-func straight(ctx context.Context, l lab, strategy string, load load) (result, error) {
+func straight(ctx context.Context, l lab, strategy string, load volume) (result, error) {
 	crews, lost, err := sellOut(ctx, l, "straight "+strategy, processes, task{Lab: l, Clients: load.clients, Loops: load.loops})
 	if err != nil {
 		return result{}, err

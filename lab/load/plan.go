@@ -27,6 +27,7 @@ const patience = 10 * time.Second
 // Plan says what to send, and how much of it.
 type Plan struct {
 	Target   string // base URL, such as http://127.0.0.1:8080
+	Path     string // what is asked for instead of a sale; empty: /check/lock
 	Strategy string
 	Product  int
 	Qty      int
@@ -108,6 +109,9 @@ func (p Plan) URL() (string, error) {
 	u, err := ParseTarget(p.Target)
 	if err != nil {
 		return "", err
+	}
+	if p.Path != "" {
+		return u.JoinPath(p.Path).String(), nil
 	}
 	q := url.Values{}
 	q.Set("strategy", p.Strategy)
