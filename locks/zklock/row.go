@@ -14,14 +14,15 @@ type rows struct {
 }
 
 type row struct {
-	mine []*own   // who of this replica stands in it, in order
-	seen []string // the last list, in order, without those who were seen to go
+	mine    []*own   // who of this replica stands in it, in order
+	leaving []string // this replica's nodes that are done with, and not yet seen to be gone
+	seen    []string // the last list, in order, without those who left or were seen to go
 }
 
 // own is a waiter's or a holder's node in a row.
 type own struct {
 	dir, node string
-	left      chan struct{} // closed when it was deleted, or given up
+	left      chan struct{} // closed when it is done with, or given up
 }
 
 // enter takes a node's place among those of this replica.
@@ -41,19 +42,31 @@ func (r *rows) enter(dir, node string) *own {
 	return s
 }
 
-// leave is for a node that is gone, or that nobody waits with any more: then it
-// may still be there, and only a new list can tell.
-func (r *rows) leave(s *own, gone bool) {
+// leave is for a node that nobody holds with or waits with any more. It need not be
+// gone yet for those of this replica behind it: to all others they stand behind it, and
+// that keeps these out. So from one to the next here no server is asked.
+func (r *rows) leave(s *own) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(s.left)
 	line := r.byDir[s.dir]
-	if line.mine = slices.DeleteFunc(line.mine, func(other *own) bool { return other == s }); len(line.mine) == 0 {
-		delete(r.byDir, s.dir)
-		return
-	}
-	if line.drop(s.node); !gone {
+	line.mine = slices.DeleteFunc(line.mine, func(other *own) bool { return other == s })
+	line.drop(s.node)
+	line.leaving = append(line.leaving, s.node)
+}
+
+// deleted is for a node that was left and is gone by now; where that is not sure, only a
+// new list can tell.
+func (r *rows) deleted(s *own, sure bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := r.byDir[s.dir]
+	line.leaving = slices.DeleteFunc(line.leaving, func(node string) bool { return node == s.node })
+	if !sure {
 		line.seen = nil
+	}
+	if len(line.mine)+len(line.leaving) == 0 {
+		delete(r.byDir, s.dir)
 	}
 }
 
@@ -82,7 +95,8 @@ func (r *rows) ahead(s *own) (names []string, known bool) {
 func (r *rows) learn(s *own, names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byDir[s.dir].seen = names
+	line := r.byDir[s.dir]
+	line.seen = slices.DeleteFunc(names, func(node string) bool { return slices.Contains(line.leaving, node) })
 }
 
 // gone strikes a node out of the list: the server has said that it is no more.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -73,6 +72,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 	// One time-out more than the wait: an answer that is late must not pass for a server that is gone.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+l.session.timeout)
 	defer cancel()
+	sent := time.Now()
 	node, err := l.create(calls, dir, guid)
 	if err != nil {
 		return nil, err // create has cleaned up
@@ -81,17 +81,19 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 	// Not before the node is there, for creating it may have waited for a connection.
 	// Were the session replaced since, the looks below find no node.
 	alive := l.session.Alive()
-	p := &place{request: r, began: began, alive: alive, dir: dir, node: node, left: func(bool) {}}
+	p := &place{request: r, began: began, sent: sent, alive: alive, dir: dir, node: node, done: func() {}, deleted: func(bool) {}}
 	defer func() {
-		switch {
-		case err == nil:
-		case p.cut() != nil:
+		if err == nil {
+			return
+		}
+		p.done()
+		if p.cut() != nil {
 			// Nobody to ask now; whoever waits need not wait for that.
 			go l.forget(ctx, dir, guid, l.session.SessionID())
-			p.left(false)
-		default:
-			p.left(l.leave(ctx, dir, guid, node) == nil)
+			p.deleted(false)
+			return
 		}
+		p.deleted(l.leave(ctx, dir, guid, node) == nil)
 	}()
 	fence := int64(0)
 	if r.Fenced {
@@ -107,11 +109,12 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 		return nil, err
 	}
 	return l.hold(ctx, alive, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence,
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence, Look: p.stands,
 		Renew: func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
 		Release: func(ctx context.Context) error {
+			p.done()
 			err := l.leave(ctx, dir, guid, node)
-			p.left(err == nil)
+			p.deleted(err == nil)
 			return err
 		},
 	}), nil
@@ -121,9 +124,13 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 type place struct {
 	request   locks.Request
 	began     time.Time       // of the wait
+	sent      time.Time       // the last request that the session has answered
 	alive     context.Context // ends with the node's session, or before
 	dir, node string
-	left      func(gone bool) // is called when it waits and holds no more
+	done      func()          // is called when it waits and holds no more
+	deleted   func(sure bool) // and when that was tried
+	// stands says whether the node was there when it had its turn; nil: turn has seen to that.
+	stands func(context.Context) error
 }
 
 // cut is errNodeGone when the session was cut off since.
@@ -142,7 +149,7 @@ type turn func(context.Context, *place) (asked time.Time, err error)
 // still held by somebody further ahead.
 func (l *interProcess) lookAgain(ctx context.Context, p *place) (asked time.Time, err error) {
 	s := l.rows.enter(p.dir, p.node)
-	p.left = func(gone bool) { l.rows.leave(s, gone) }
+	p.done, p.deleted = func() { l.rows.leave(s) }, func(sure bool) { l.rows.deleted(s, sure) }
 	// What stands before the first of this replica stands before us as well.
 	for b := l.rows.before(s); b != nil; b = l.rows.before(s) {
 		if _, err := await(ctx, p, b.left); err != nil {
@@ -154,10 +161,8 @@ func (l *interProcess) lookAgain(ctx context.Context, p *place) (asked time.Time
 		if err != nil {
 			return asked, err
 		}
-		asked = time.Now()
 		if len(ahead) == 0 {
-			_, err := l.look(ctx, p.dir+"/"+p.node) // at our own node: are we still there?
-			return asked, err
+			return l.first(ctx, p)
 		}
 		nearest := ahead[len(ahead)-1]
 		gone, err := l.watch(ctx, p, nearest)
@@ -170,6 +175,34 @@ func (l *interProcess) lookAgain(ctx context.Context, p *place) (asked time.Time
 	}
 }
 
+// first is for who has nobody before it. Is its own node still there? If the session has
+// answered a moment ago, it lives; then the answer need not be waited for, only be there
+// when the holder looks at its hold, before it writes.
+func (l *zkLock) first(ctx context.Context, p *place) (asked time.Time, err error) {
+	if err := p.cut(); err != nil {
+		return asked, err
+	}
+	asked = time.Now()
+	if asked.Sub(p.sent) > l.session.timeout/6 {
+		_, err = l.look(ctx, p.dir+"/"+p.node)
+		return asked, err
+	}
+	looked, answer := make(chan struct{}), error(nil)
+	go func() {
+		defer close(looked)
+		_, answer = l.look(context.WithoutCancel(ctx), p.dir+"/"+p.node)
+	}()
+	p.stands = func(ctx context.Context) error {
+		select {
+		case <-looked:
+			return answer
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return p.sent, nil
+}
+
 // ahead is who is before us. The last list is good enough, unless it leaves more
 // than one to ask for.
 func (l *interProcess) ahead(ctx context.Context, p *place, s *own, woken bool) ([]string, error) {
@@ -180,32 +213,35 @@ func (l *interProcess) ahead(ctx context.Context, p *place, s *own, woken bool) 
 	if known && (!woken || len(names) < 2) {
 		return names, nil
 	}
+	sent := time.Now()
 	names, err := l.session.list(ctx, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	names = inOrder(names)
-	i := slices.Index(names, p.node)
-	if i < 0 {
+	p.sent = sent
+	l.rows.learn(s, inOrder(names))
+	if names, known = l.rows.ahead(s); !known {
 		return nil, errNodeGone
 	}
-	l.rows.learn(s, names)
-	return names[:i:i], nil
+	return names, nil
 }
 
 // watch waits until a node is gone, the connection breaks, or the wait is over. It
 // gets the node, for a watch by Exists on a node that is gone already would leak.
 func (l *zkLock) watch(ctx context.Context, p *place, node string) (gone bool, err error) {
+	sent := time.Now()
 	events, err := do(ctx, func() (<-chan zk.Event, error) {
 		_, _, events, err := l.session.GetW(p.dir + "/" + node)
 		return events, err
 	})
-	if errors.Is(err, zk.ErrNoNode) {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		p.sent = sent
 		return true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
+	p.sent = sent
 	e, err := await(ctx, p, events)
 	return e.Type == zk.EventNodeDeleted, err
 }
