@@ -104,7 +104,7 @@ type word struct {
 
 type tick struct{ X, Text string }
 
-// sales is what was sold so far, what was gone from the row by then, and what is between
+// sales is what was sold so far, what was gone from the shelf by then, and what is between
 // them: sold, and still on the shelf.
 type sales struct {
 	Y           int
@@ -354,7 +354,7 @@ func (t Timeline) drawSales(y int) *sales {
 		for _, m := range t.missing() {
 			s.Gaps = append(s.Gaps, gap{t.at(m.from), percent(t.x(m.to) - t.x(m.from)), at(m.sold), at(m.taken) - at(m.sold)})
 		}
-		s.Gone = fmt.Sprintf("%d gone from the row", t.taken[len(t.taken)-1].pieces)
+		s.Gone = fmt.Sprintf("%d gone from the shelf", t.taken[len(t.taken)-1].pieces)
 	}
 	return s
 }
@@ -372,7 +372,7 @@ func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
 	return levels
 }
 
-// missing is a time in which more was sold than was gone from the row.
+// missing is a time in which more was sold than was gone from the shelf.
 type missing struct {
 	from, to    time.Duration
 	sold, taken int

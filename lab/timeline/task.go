@@ -200,7 +200,7 @@ func salesOf(ops []history.Op) []sale {
 	return sales
 }
 
-// takenBy is what was gone from the row after each write: as the writer said, whatever
+// takenBy is what was gone from the shelf after each write: as the writer said, whatever
 // others had written before.
 func takenBy(tasks []*task, stock int) (taken []sale) {
 	for _, t := range tasks {

@@ -37,7 +37,7 @@ type overlap struct {
 	acted         bool // first wrote although second held: the overlap that does harm
 }
 
-// sale is how many pieces were sold once that answer had come, or were gone from the row
+// sale is how many pieces were sold once that answer had come, or were gone from the shelf
 // once that was written.
 type sale struct {
 	at     time.Duration

@@ -51,7 +51,7 @@ func (t Timeline) Moments() Table {
 		add(fmt.Sprintf("%d sold so far", s.pieces), "", t.since(s.at), "")
 	}
 	for _, s := range t.taken {
-		add(fmt.Sprintf("%d gone from the row", s.pieces), "", t.since(s.at), "")
+		add(fmt.Sprintf("%d gone from the shelf", s.pieces), "", t.since(s.at), "")
 	}
 	return table
 }
@@ -136,7 +136,7 @@ func (t Timeline) describe() string {
 		all = append(all, fmt.Sprintf("%s, from %s to %s s.", o.words(), t.since(o.from), t.since(o.to)))
 	}
 	if n := len(t.taken); n > 0 && len(t.sales) > 0 {
-		all = append(all, fmt.Sprintf("%d sold, %d gone from the row.", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
+		all = append(all, fmt.Sprintf("%d sold, %d gone from the shelf.", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
 	}
 	if left := t.Left(); left != "" {
 		all = append(all, left)
