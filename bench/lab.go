@@ -128,7 +128,7 @@ func (l lab) ask(ctx context.Context, method, url string, into any) error {
 }
 
 // memory prints what each replica takes now, after all the load.
-func (l lab) memory(ctx context.Context, out io.Writer) error {
+func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 	for i, replica := range l.Replicas {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
 		if err != nil {
@@ -142,7 +142,7 @@ func (l lab) memory(ctx context.Context, out io.Writer) error {
 		for lines.Scan() {
 			if value, ok := strings.CutPrefix(lines.Text(), "process_resident_memory_bytes "); ok {
 				bytes, _ := strconv.ParseFloat(value, 64)
-				fmt.Fprintf(out, "Replica %d: %.0f MB resident (wanted: under 80).\n", i+1, bytes/1e6)
+				fmt.Fprintf(out, "Replica %d: %.0f MB resident (wanted: under %d).\n", i+1, bytes/1e6, wanted)
 			}
 		}
 		_ = answer.Body.Close()

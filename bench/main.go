@@ -51,7 +51,7 @@ func main() {
 	clients := flag.Int("clients", 100, "clients of the service")
 	loops := flag.Int("loops", 50, "requests of each client")
 	length := flag.Duration("length", 3*time.Second, "how long a lock alone is measured in each round")
-	only := flag.String("only", "", "measure `PART` only: locks, shop, service or questions")
+	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters or questions")
 	file := flag.String("o", "RESULTS.md", "write the results to `FILE`, too; empty: don't")
 	worker := flag.String("worker", "", "be one process that sells under this lock (the bench starts these itself)")
 	flag.Parse()
@@ -106,7 +106,7 @@ func (b bench) run(ctx context.Context) error {
 		name string
 		do   func(context.Context, lab) error
 	}{
-		{"locks", b.locks}, {"shop", b.shop}, {"service", b.service}, {"questions", b.questions},
+		{"service", b.service}, {"locks", b.locks}, {"shop", b.shop}, {"waiters", b.waiters}, {"questions", b.questions},
 	}
 	for _, part := range parts {
 		if b.only != "" && b.only != part.name {
@@ -155,7 +155,7 @@ func (b bench) service(ctx context.Context, l lab) error {
 			c.strategy, straight, served, served/straight, c.ratio, median(direct, p99), median(service, p99), atMost(c.p99))
 	}
 	fmt.Fprintln(b.out)
-	return l.memory(ctx, b.out)
+	return l.memory(ctx, b.out, 80)
 }
 
 // atMost is a target that may be absent.

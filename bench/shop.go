@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"net/http"
 	"time"
 
 	"oversell/lab/history"
@@ -78,15 +79,7 @@ func (b bench) purchase(ctx context.Context, l lab, name string) (heat, error) {
 	if err != nil {
 		return heat{}, err
 	}
-	sales, retries, failed := []sale{}, 0, 0
-	for _, op := range h.Ops {
-		retries += op.Retries
-		if op.Outcome == history.OK || name == empty && op.Status == 200 {
-			sales = append(sales, sale{int64(op.Return), op.Elapsed()})
-		} else {
-			failed++
-		}
-	}
+	sales, retries, failed := soldBy(h, name == empty)
 	got := judge([][]sale{sales}, b.terms.length)
 	got.failed = failed
 	got.each = float64(retries) / math.Max(1, float64(len(sales)))
@@ -98,6 +91,19 @@ func (b bench) purchase(ctx context.Context, l lab, name string) (heat, error) {
 		err = fmt.Errorf("%d sold, %d gone from the shelf", len(sales), shelf-left)
 	}
 	return got, err
+}
+
+// soldBy are the sales of a run, or its answers where it bought nothing.
+func soldBy(h history.History, nothing bool) (sales []sale, retries, failed int) {
+	for _, op := range h.Ops {
+		retries += op.Retries
+		if op.Outcome == history.OK || nothing && op.Status == http.StatusOK {
+			sales = append(sales, sale{int64(op.Return), op.Elapsed()})
+		} else {
+			failed++
+		}
+	}
+	return sales, retries, failed
 }
 
 // updateAlone is atomic's statement on database/sql.
