@@ -38,7 +38,7 @@ const (
 )
 
 func contests() []contest {
-	redisPeers := []string{"redsync, 1 node", "bsm/redislock, 1 ms", "bsm/redislock, 50 ms"}
+	redisPeers := []string{"redsync, 1 node", "bsm/redislock, 1 ms", "bsm/redislock, 50 ms", "rueidislock"}
 	return []contest{
 		{
 			title: "One Redis", backend: lab.redisRequests, asked: "requests",

@@ -11,8 +11,9 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/google/uuid v1.6.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.77
 	gorm.io/gorm v1.31.2
-	oversell v0.0.0
+	oversell v0.0.0-00010101000000-000000000000
 )
 
 require (

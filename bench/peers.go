@@ -14,6 +14,8 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
 )
 
 // peers are the locks of others, used as their documentation shows, with the same lease,
@@ -36,6 +38,7 @@ func peers() map[string]loop {
 		"redsync, 5 nodes":     func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis) },
 		"bsm/redislock, 1 ms":  bsm(time.Millisecond),
 		"bsm/redislock, 50 ms": bsm(50 * time.Millisecond),
+		"rueidislock":          rueidisLock,
 		"go-zookeeper Lock":    zooKeeperLock,
 	}
 }
@@ -91,6 +94,28 @@ func bsm(every time.Duration) loop {
 			return sellAnd(ctx, db, func() error { return lock.Release(ctx) })
 		}, func() { hangUp(clients) })
 	}
+}
+
+// rueidisLock is woken by client-side caching, whose messages say that the key is gone.
+func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
+	options, err := redis.ParseURL(l.Redis[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{InitAddress: []string{options.Addr}},
+		KeyMajority:  1, KeyValidity: lease, NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return with(l, func(ctx context.Context, db *sql.DB) error {
+		held, unlock, err := locker.WithContext(ctx, "bench")
+		if err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		return sellAnd(held, db, func() error { unlock(); return nil })
+	}, locker.Close)
 }
 
 // zooKeeperLock makes one Lock for each sale, as it must not be shared.
