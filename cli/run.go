@@ -132,7 +132,7 @@ func ended(ctx context.Context, err error) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		err = errors.New("run: stopped")
+		err = errors.New("stopped")
 	}
 	return &exit{statusInterrupted, err}
 }
