@@ -21,12 +21,16 @@ const (
 // purchases are the strategies beyond the ladder, and what they are compared with.
 func purchases() (measured []string, ratios []ratio) {
 	return []string{
-			empty, update, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
-			"version-naive", "version", "version-admitted",
-		}, []ratio{
-			{"atomic", update, 0.8}, {"combining", empty, 0.6}, {"combining", "atomic", 3}, {"redis-stock", empty, 0.5},
-			{"buckets", "for-update", 2}, {"version-admitted", "version-naive", 5},
-		}
+		empty, update, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
+		"version-naive", "version", "version-admitted",
+	}, []ratio{
+		{"atomic", update, 0.8},
+		{"combining", empty, 0.6},
+		{"combining", "atomic", 3},
+		{"redis-stock", empty, 0.5},
+		{"buckets", "for-update", 2},
+		{"version-admitted", "version-naive", 5},
+	}
 }
 
 // ratio is a target: so many times the rate of the other.
