@@ -90,7 +90,6 @@ func (l *dbRowFair) advance(ctx context.Context, p *place) (ahead int, err error
 			return 0, err
 		case len(line) == 0 || line[0].ID != p.id:
 			p.id = 0 // deleted, as we slept past our lease: join again, at the end
-			return 1, nil
 		case len(line) == 1:
 			return 0, nil
 		case !line[1].Dead:
