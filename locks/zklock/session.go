@@ -35,7 +35,7 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
 	// Only the callback sees every event: the channel holds six and drops.
-	conn, _, err := zk.Connect(servers, timeout, zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
 	}

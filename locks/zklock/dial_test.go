@@ -1,0 +1,37 @@
+package zklock
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestImpatient: a server that never answers is given up after a session's time, however
+// long the driver would wait; a shorter deadline, and none, stay as they are.
+func TestImpatient(t *testing.T) {
+	for _, test := range []struct{ wanted, got time.Duration }{
+		{time.Minute, 10 * time.Second}, {5 * time.Second, 5 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			here, there := net.Pipe()
+			defer func() { _, _ = here.Close(), there.Close() }()
+			c := impatient{here, 10 * time.Second}
+			began := time.Now()
+			if err := c.SetReadDeadline(began.Add(test.wanted)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
+			}
+			if took := time.Since(began); took != test.got {
+				t.Errorf("gave up after %v, want %v", took, test.got)
+			}
+		})
+	}
+	if none := (impatient{most: time.Second}).bound(time.Time{}); !none.IsZero() {
+		t.Errorf("no deadline became %v", none)
+	}
+}
