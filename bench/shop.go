@@ -20,10 +20,11 @@ const (
 
 // purchases are the strategies beyond the ladder, and what they are compared with.
 func purchases() (measured []string, ratios []ratio) {
-	return []string{
+	measured = []string{
 		empty, update, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
 		"version-naive", "version", "version-admitted",
-	}, []ratio{
+	}
+	ratios = []ratio{
 		{"atomic", update, 0.8},
 		{"combining", empty, 0.6},
 		{"combining", "atomic", 3},
@@ -31,6 +32,7 @@ func purchases() (measured []string, ratios []ratio) {
 		{"buckets", "for-update", 2},
 		{"version-admitted", "version-naive", 5},
 	}
+	return measured, ratios
 }
 
 // ratio is a target: so many times the rate of the other.
