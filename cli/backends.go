@@ -11,6 +11,7 @@ import (
 
 	"oversell/handlers"
 	"oversell/locks/catalog"
+	"oversell/locks/etcdlock"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
 	"oversell/stock"
@@ -50,11 +51,18 @@ func openBackends(s settings) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clients{reads: reads, Backends: catalog.Backends{DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Lease: s.Lease}}, nil
+	members, err := etcdlock.Open(s.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	return &clients{reads: reads, Backends: catalog.Backends{
+		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: s.Lease,
+	}}, nil
 }
 
 func (c *clients) close() {
 	c.ZooKeeper.Close()
+	_ = c.Etcd.Close()
 	for _, client := range append(c.Redlock, c.Redis) {
 		_ = client.Close()
 	}
@@ -85,6 +93,7 @@ func (c *clients) pings() []handlers.Backend {
 		{Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() }},
 		{Name: "redlock", Ping: c.pingMajority},
 		{Name: "zookeeper", Ping: c.ZooKeeper.Ping},
+		{Name: "etcd", Ping: func(ctx context.Context) error { return etcdlock.Ping(ctx, c.Etcd) }},
 	}
 	if c.reads != nil {
 		backends = append(backends, handlers.Backend{Name: "mysql-reads", Ping: c.reads.PingContext})

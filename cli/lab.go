@@ -34,7 +34,7 @@ func labCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "bring up the whole lab on this machine, until Ctrl-C",
-		Long: `Starts MySQL or MariaDB, five Redis, ZooKeeper, nginx and the replicas as child
+		Long: `Starts MySQL or MariaDB, five Redis, ZooKeeper, etcd, nginx and the replicas as child
 processes on loopback, prints their addresses, and waits. Ctrl-C, or SIGTERM, ends it.
 However it ends, nothing of it is left: no process, no port, no file but that of --json,
 which appears in one step when all is ready.
@@ -197,6 +197,7 @@ func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error)
 		row(fmt.Sprintf("redis-%d", i+1), redis, 0)
 	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
+	row("etcd", strings.Join(addrs.Etcd, ","), 0)
 	row("token", addrs.Token, 0)
 	row("logs", logs, 0)
 	_ = table.Flush() // into memory

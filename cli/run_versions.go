@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -20,7 +22,7 @@ func serverVersions(ctx context.Context, addrs rig.Addresses, versions map[strin
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for name, ask := range map[string]func(context.Context, rig.Addresses) string{
-		"mysql": mysqlVersion, "redis": redisVersion, "zookeeper": zookeeperVersion,
+		"mysql": mysqlVersion, "redis": redisVersion, "zookeeper": zookeeperVersion, "etcd": etcdVersion,
 	} {
 		if v := ask(ctx, addrs); v != "" {
 			versions[name] = v
@@ -77,6 +79,29 @@ func zookeeperVersion(ctx context.Context, addrs rig.Addresses) string {
 	}
 	said, _ := io.ReadAll(io.LimitReader(conn, 4096)) // what came, came
 	return after(string(said), "Zookeeper version: ", "-", ",", "\n")
+}
+
+// etcdVersion asks by HTTP, which etcd speaks as well.
+func etcdVersion(ctx context.Context, addrs rig.Addresses) string {
+	if len(addrs.Etcd) == 0 {
+		return ""
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addrs.Etcd[0]+"/version", nil)
+	if err != nil {
+		return ""
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = res.Body.Close() }()
+	var said struct {
+		Server string `json:"etcdserver"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 4096)).Decode(&said); err != nil {
+		return ""
+	}
+	return said.Server
 }
 
 // after is what stands between the mark and the first of the ends.

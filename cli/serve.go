@@ -35,6 +35,7 @@ type settings struct {
 	Redlock   []string      `env:"REDLOCK_URLS" envDefault:"redis://127.0.0.1:6379/0"`
 	ZooKeeper []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
 	ZKSession time.Duration `env:"ZK_SESSION" envDefault:"10s"`
+	Etcd      []string      `env:"ETCD_ENDPOINTS" envDefault:"127.0.0.1:2379"`
 	Lease     time.Duration `env:"LEASE" envDefault:"10s"`
 	Conns     int           `env:"CONNS" envDefault:"32"`
 	Lab       bool          `env:"LAB"`
@@ -68,6 +69,7 @@ func serveCommand() *cobra.Command {
 	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")
 	f.DurationVar(&s.ZKSession, "zk-session", s.ZKSession, "ZooKeeper forgets a silent replica after this long (ZK_SESSION)")
+	f.StringSliceVar(&s.Etcd, "etcd", s.Etcd, "host:port of etcd's members, separated by commas (ETCD_ENDPOINTS)")
 	f.DurationVar(&s.Lease, "lease", s.Lease, "life of a grant unless the request says otherwise (LEASE)")
 	f.IntVar(&s.Conns, "conns", s.Conns, "connections to each backend at most (CONNS)")
 	f.BoolVar(&s.Lab, "lab", s.Lab, "let the lab set the stock; needs --token (LAB)")

@@ -73,7 +73,7 @@ func (c Card) uses(backend string) bool {
 
 // lockService is the backend that keeps the lock; MySQL keeps the stock of them all.
 func (c Card) lockService() string {
-	for _, b := range []string{"redis", "zookeeper"} {
+	for _, b := range []string{"redis", "zookeeper", "etcd"} {
 		if c.uses(b) {
 			return b
 		}

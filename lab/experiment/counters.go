@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 	"github.com/redis/go-redis/v9"
@@ -51,6 +54,13 @@ func (c *Class) counted(ctx context.Context) (sum int64, err error) {
 	}
 	for _, node := range addresses.Zookeeper {
 		n, err := zooKeeperPackets(ctx, node)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	for _, member := range addresses.Etcd {
+		n, err := etcdMessages(ctx, member)
 		if err != nil {
 			return 0, err
 		}
@@ -119,8 +129,67 @@ func mntr(ctx context.Context, addr string) ([]byte, error) {
 	return text, nil
 }
 
-// leader is the ZooKeeper that the others follow.
-func (c *Class) leader(ctx context.Context) (string, error) {
+var messages = regexp.MustCompile(`(?m)^grpc_server_msg_received_total{.*} (\S+)$`)
+
+// etcdMessages are what a member has received from its clients, those in streams included.
+func etcdMessages(ctx context.Context, addr string) (sum int64, err error) {
+	text, err := askEtcd(ctx, http.MethodGet, addr, "/metrics")
+	for _, m := range messages.FindAllSubmatch(text, -1) {
+		n, err := strconv.ParseFloat(string(m[1]), 64) // large ones have an exponent
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", addr, err)
+		}
+		sum += int64(n)
+	}
+	return sum, err
+}
+
+// askEtcd asks a member by HTTP, which it speaks as well.
+func askEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader("{}"))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the URL
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the URL
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return text, nil
+}
+
+// leaders are the ZooKeeper and the etcd that the others follow.
+func (c *Class) leaders(ctx context.Context) ([]string, error) {
+	zookeeper, err := c.zookeeperLeader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, addr := range c.Rig.Addresses().Etcd {
+		text, err := askEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status")
+		if err != nil {
+			return nil, err
+		}
+		var status struct {
+			Leader string
+			Header struct {
+				Member string `json:"member_id"`
+			}
+		}
+		if err := json.Unmarshal(text, &status); err != nil {
+			return nil, fmt.Errorf("%s says %s: %w", addr, text, err)
+		}
+		if status.Leader == status.Header.Member {
+			return []string{zookeeper, fmt.Sprintf("etcd-%d", i+1)}, nil
+		}
+	}
+	return nil, errors.New("no etcd leads")
+}
+
+func (c *Class) zookeeperLeader(ctx context.Context) (string, error) {
 	for i, addr := range c.Rig.Addresses().Zookeeper {
 		text, err := mntr(ctx, addr)
 		if err != nil {

@@ -52,15 +52,15 @@ func minorityLoss() Experiment {
 	d := duel{
 		number: 11, hazard: "minority-loss", step: "asked", rival: patient(bound),
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			leader, err := f.class.leader(ctx)
+			leaders, err := f.class.leaders(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return f.killAndWake(ctx, "redis-4", "redis-5", leader)
+			return f.killAndWake(ctx, append(leaders, "redis-4", "redis-5")...)
 		},
 		judge: mustSell("less than half of the nodes were dead, and yet "),
 	}
-	return d.experiment(claimed("minority-loss"), "2 of 5 Redis and the leader of 3 ZooKeeper die", "business goes on")
+	return d.experiment(claimed("minority-loss"), "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", "business goes on")
 }
 
 // majorityLoss kills more than half of them: then nobody may be let in.
@@ -68,10 +68,10 @@ func majorityLoss() Experiment {
 	d := duel{
 		number: 12, hazard: "majority-loss", step: "asked", rival: patient(time.Second),
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			return f.killAndWake(ctx, "redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3")
+			return f.killAndWake(ctx, "redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3")
 		},
 	}
-	return d.experiment(claimed("minority-loss"), "3 of 5 Redis and 2 of 3 ZooKeeper die", "refused, and nothing sold wrongly")
+	return d.experiment(claimed("minority-loss"), "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", "refused, and nothing sold wrongly")
 }
 
 // clockJump sets the clocks of all Redis ahead: their keys expire at once.
@@ -95,15 +95,16 @@ func clockJump() Experiment {
 	return e
 }
 
-// sessionExpiry cuts the holder off from ZooKeeper until its session is over.
+// sessionExpiry cuts the holder off from ZooKeeper until its session is over, or from etcd
+// until its lease is.
 func sessionExpiry() Experiment {
 	d := duel{
 		number: 14, hazard: "session-expiry", step: "read", rival: patient(bound), lateHeal: true, fenced: Protects,
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			return f.cut(ctx, "zookeeper")
+			return f.cut(ctx, "zookeeper", "etcd")
 		},
 	}
-	e := d.experiment(locksOn("zookeeper"), "the holder's session expires", "the nodes are gone; does the holder know?")
+	e := d.experiment(locksOn("zookeeper", "etcd"), "the holder's session expires", "its nodes are gone; does the holder know?")
 	e.Fenced = true
 	return e
 }
@@ -113,10 +114,10 @@ func cutoff() Experiment {
 	d := duel{
 		number: 16, hazard: "cutoff", step: "read", rival: patient(bound), lateHeal: true, fenced: Protects,
 		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			return f.cut(ctx, "redis", "zookeeper")
+			return f.cut(ctx, "redis", "zookeeper", "etcd")
 		},
 	}
-	e := d.experiment(locksOn("redis", "zookeeper"), "the holder is cut off from the lock service", "its grant ends; does it still write?")
+	e := d.experiment(locksOn("redis", "zookeeper", "etcd"), "the holder is cut off from the lock service", "its grant ends; does it still write?")
 	e.Fenced = true
 	return e
 }
@@ -135,7 +136,7 @@ func lostReply() Experiment {
 					continue
 				}
 				text := ""
-				if service(line.To()) == "zookeeper" {
+				if s := service(line.To()); s == "zookeeper" || s == "etcd" {
 					text = "/oversell/" // a new node's path; a heartbeat has none
 				}
 				faults = append(faults, fault.LostReply{Line: line, Text: text})

@@ -14,12 +14,12 @@ import (
 )
 
 // restart begins every backend anew while the shop is open: first MySQL, then the
-// Redis, then the ZooKeepers. What each customer was told is left in the stock must fit
+// Redis, then the ZooKeepers, then etcd. What each customer was told is left in the stock must fit
 // into one order of all sales, whatever became of the requests that had no answer.
 func restart() Experiment {
 	return Experiment{
 		Number: 22, Hazard: "restart", Applies: always, run: openAllHours,
-		Title: "MySQL, Redis and ZooKeeper are restarted in the middle of business", Shows: "errors, then recovery",
+		Title: "MySQL, Redis, ZooKeeper and etcd are restarted in the middle of business", Shows: "errors, then recovery",
 	}
 }
 
@@ -73,7 +73,7 @@ func openAllHours(ctx context.Context, c *Class, subjects []Subject, seed int64)
 	span := history.Span{What: "restarted", Who: "mysql", From: c.since()}
 	err := eventually(ctx, "everybody has bought something", everybody(0))
 	if err == nil {
-		err = c.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3")
+		err = c.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	span.To = c.since()
 	// Who can't recover is seen below: this only waits for it.

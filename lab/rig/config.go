@@ -13,9 +13,10 @@ type Config struct {
 	MySQL     bool // MySQL 8 or 9, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
 	Zookeeper bool // one standalone ZooKeeper
+	Etcd      bool // one etcd
 
 	// What only experiments need.
-	Ensemble     int      // more than 1: so many ZooKeeper instead of the one, zookeeper-1 to -n; needs Zookeeper
+	Ensemble     int      // more than 1: so many ZooKeeper and etcd instead of the one, zookeeper-1 to -n, etcd-1 to -n
 	RedisReplica bool     // redis-1-replica follows redis-1, over a line; needs Redis
 	Clocks       bool     // each Redis has a clock of its own: see Server.SetClock; on Linux only
 	Proxied      bool     // each replica has a line of its own to each backend: see Rig.Line
@@ -46,11 +47,11 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// Classroom is the whole lab: MySQL, five Redis, ZooKeeper, nginx and three
+// Classroom is the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
 // replicas of the program at path binary, on the ports of the tutorial if free.
 func Classroom(binary, token string) Config {
 	return Config{
-		MySQL: true, Redis: 5, Zookeeper: true,
+		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,
 		Ports: Ports{Nginx: 8080, Replicas: []int{8000, 8100, 8200}},
 	}
@@ -66,8 +67,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("rig: redis: %d servers asked, 0 to 50 allowed", c.Redis)
 	case c.Ensemble < 0 || c.Ensemble > 9:
 		return fmt.Errorf("rig: zookeeper: an ensemble of %d asked, 0 to 9 allowed", c.Ensemble)
-	case c.Ensemble > 0 && !c.Zookeeper:
-		return errors.New("rig: an ensemble needs Config.Zookeeper")
+	case c.Ensemble > 0 && !c.Zookeeper && !c.Etcd:
+		return errors.New("rig: an ensemble needs Config.Zookeeper or Config.Etcd")
 	case c.RedisReplica && c.Redis == 0:
 		return errors.New("rig: a replica of Redis needs Redis")
 	case c.Replicas < 0 || c.Replicas > 50:
@@ -81,7 +82,7 @@ func (c Config) validate() error {
 }
 
 // complete is whether the replicas have all the backends that they know, and get ready.
-func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper }
+func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper && c.Etcd }
 
 // Addresses says where everything listens. Its JSON is what `oversell lab --json`
 // writes. A server that the rig does not have is empty. The addresses are those of the
@@ -92,6 +93,7 @@ type Addresses struct {
 	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
 	Redis     []string `json:"redis"`     // redis://host:port/0 of each
 	Zookeeper []string `json:"zookeeper"` // host:port
+	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
 
 	// Reads is like MySQL, of the follower that the stock is read at; empty without one.
@@ -115,6 +117,9 @@ func (a Addresses) serveArgs() []string {
 	if len(a.Zookeeper) > 0 {
 		args = append(args, "--zookeeper", strings.Join(a.Zookeeper, ","))
 	}
+	if len(a.Etcd) > 0 {
+		args = append(args, "--etcd", strings.Join(a.Etcd, ","))
+	}
 	return args
 }
 
@@ -133,6 +138,6 @@ func (a Addresses) over(lines []*Line) Addresses {
 		return replaced
 	}
 	a.MySQL, a.Reads = replacer.Replace(a.MySQL), replacer.Replace(a.Reads)
-	a.Redis, a.Zookeeper = replaceAll(a.Redis), replaceAll(a.Zookeeper)
+	a.Redis, a.Zookeeper, a.Etcd = replaceAll(a.Redis), replaceAll(a.Zookeeper), replaceAll(a.Etcd)
 	return a
 }

@@ -21,6 +21,7 @@ type programs struct {
 	galera    string // the library that makes a cluster of MariaDB
 	redis     string
 	zookeeper zookeeperProgram
+	etcd      string
 	nginx     string
 	clock     fakeClock
 }
@@ -28,7 +29,7 @@ type programs struct {
 // find looks for all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [6]error
+	var errs [7]error
 	switch {
 	case cfg.Database.isPair(): // MySQL has other statements and no Galera
 		found.mysqld, found.installer, errs[0] = findMariaDB(string(cfg.Database) + " needs MariaDB: mariadbd")
@@ -49,6 +50,9 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Database == Galera {
 		found.galera, errs[5] = findGalera(galeraPlaces()...)
+	}
+	if cfg.Etcd {
+		found.etcd, errs[6] = findProgram("etcd")
 	}
 	return found, errors.Join(errs[:]...)
 }

@@ -74,7 +74,7 @@ func (r *Rig) addrsFor(name, mysql string) (Addresses, error) {
 // cleanEnv is the environment without what configures `oversell serve`: it could point a
 // replica of a partial rig to somebody else's servers.
 func cleanEnv() []string {
-	serveEnv := []string{"ADDR", "REPLICA", "MYSQL_DSN", "MYSQL_READS", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "LAB", "LAB_TOKEN"}
+	serveEnv := []string{"ADDR", "REPLICA", "MYSQL_DSN", "MYSQL_READS", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "ETCD_ENDPOINTS", "LAB", "LAB_TOKEN"}
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(serveEnv, name)

@@ -27,7 +27,7 @@ type Rig struct {
 	addrs    Addresses
 	mysqlB   string // like Addresses.MySQL, for the second node of a pair
 
-	backends []*Server // MySQL, Redis, ZooKeeper
+	backends []*Server // MySQL, Redis, ZooKeeper, etcd
 	replicas []*Server
 	nginx    *Server // or nil
 	lines    []*Line // from the replicas to the backends, and among these
@@ -98,6 +98,11 @@ func (r *Rig) addServers(found programs) error {
 	}
 	if r.cfg.Zookeeper {
 		if err := r.addZookeepers(found.zookeeper); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Etcd {
+		if err := r.addEtcds(found.etcd); err != nil {
 			return err
 		}
 	}
@@ -218,7 +223,7 @@ func (r *Rig) Servers() []*Server {
 }
 
 // Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica, zookeeper,
-// zookeeper-1 of an ensemble, nginx, replica-1.
+// zookeeper-1 of an ensemble, etcd, etcd-1 of a cluster, nginx, replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the servers of the lab that this machine does not have: MariaDB, Redis, nginx,
-# ZooKeeper and its Java. With apt as root or through sudo, on macOS with Homebrew.
+# etcd, ZooKeeper and its Java. With apt as root or through sudo, on macOS with Homebrew.
 # Elsewhere it says what is missing. It is silent when nothing is.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
@@ -48,6 +48,10 @@ have redis-server || have valkey-server || {
 have nginx || {
 	need nginx-light
 	services="$services nginx"
+}
+have etcd || {
+	need etcd-server
+	services="$services etcd"
 }
 if [ -n "${ZOOKEEPER_JARS:-}" ]; then
 	have_java || need default-jre-headless
@@ -135,6 +139,7 @@ with_brew() {
 		mariadb-server-core) formulas="$formulas mariadb" ;;
 		redis-server) formulas="$formulas redis" ;;
 		nginx-light) formulas="$formulas nginx" ;;
+		etcd-server) formulas="$formulas etcd" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
 		esac

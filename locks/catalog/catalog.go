@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"gorm.io/gorm"
 
 	"oversell/locks"
+	"oversell/locks/etcdlock"
 	"oversell/locks/local"
 	"oversell/locks/mysqllock"
 	"oversell/locks/redislock"
@@ -23,6 +25,7 @@ type Backends struct {
 	Redis     redis.UniversalClient
 	Redlock   []redis.UniversalClient // independent masters
 	ZooKeeper *zklock.Session
+	Etcd      *clientv3.Client
 	// Lease is the life of a grant where a request names none.
 	Lease time.Duration
 }
@@ -65,6 +68,7 @@ func Strategies(b Backends) []locks.Strategy {
 		guard(zklock.ZK(b.ZooKeeper)),
 		guard(zklock.Mutex(b.ZooKeeper)),
 		guard(zklock.Multi(b.ZooKeeper)),
+		guard(etcdlock.Etcd(b.Etcd, b.Lease)),
 		guard(redislock.CohortRedis(b.Redis, b.Lease)),
 		guard(redislock.CohortRedlock(b.Redlock, b.Lease)),
 		guard(zklock.CohortZK(b.ZooKeeper)),

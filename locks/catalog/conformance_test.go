@@ -36,7 +36,7 @@ func TestOutages(t *testing.T) {
 			s := l.subject(card)
 			s.Patience, s.Operations = time.Minute, counted
 			s.Outages = map[string]lockstest.Outage{
-				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"),
+				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"), "etcd": outage(t, r, "etcd"),
 				"redis": outage(t, r, "redis-1"), "redlock": outage(t, r, "redis-3", "redis-4", "redis-5"),
 			}
 			lockstest.RunAlone(t, s)

@@ -17,6 +17,7 @@ import (
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
 	"oversell/locks/catalog"
+	"oversell/locks/etcdlock"
 	"oversell/locks/lockstest"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
@@ -35,7 +36,7 @@ type class struct {
 }
 
 // backends is the rig that all checks share, but for those that take it away.
-func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true} }
+func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
 
 var servers *rig.Rig
 
@@ -93,8 +94,12 @@ func open(c class) ([]locks.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
+	members, err := etcdlock.Open(c.Etcd)
+	if err != nil {
+		return nil, err
+	}
 	return catalog.Strategies(catalog.Backends{
-		DB: db, Redis: masters[0], Redlock: masters, ZooKeeper: session, Lease: c.Lease,
+		DB: db, Redis: masters[0], Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease,
 	}), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ func operations(t *testing.T, r *rig.Rig, l *lesson) map[string]func(context.Con
 		"redis":     func(ctx context.Context) (int64, error) { return commands(ctx, masters[:1]) },
 		"redlock":   func(ctx context.Context) (int64, error) { return commands(ctx, masters) },
 		"zookeeper": func(ctx context.Context) (int64, error) { return packets(ctx, r.Addresses().Zookeeper[0]) },
+		"etcd":      func(ctx context.Context) (int64, error) { return messages(ctx, r.Addresses().Etcd[0]) },
 		"mysql": func(ctx context.Context) (n int64, err error) {
 			var name string
 			err = l.db.WithContext(ctx).Raw("SHOW GLOBAL STATUS LIKE 'Questions'").Row().Scan(&name, &n)
@@ -71,6 +73,31 @@ func packets(ctx context.Context, addr string) (int64, error) {
 		return 0, err
 	}
 	return figure(string(text), `zk_packets_received\s+(\d+)`)
+}
+
+// messages are what etcd has received from its clients, those in streams included.
+func messages(ctx context.Context, addr string) (sum int64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range regexp.MustCompile(`(?m)^grpc_server_msg_received_total{.*} (\S+)$`).FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.ParseFloat(m[1], 64) // large ones have an exponent
+		if err != nil {
+			return 0, err
+		}
+		sum += int64(n)
+	}
+	return sum, nil
 }
 
 func figure(text, pattern string) (int64, error) {

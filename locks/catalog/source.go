@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oversell/locks"
+	"oversell/locks/etcdlock"
 	"oversell/locks/local"
 	"oversell/locks/mysqllock"
 	"oversell/locks/redislock"
@@ -26,6 +27,7 @@ func Source(card locks.Card) ([]locks.File, error) {
 		"mysql":     {"mysqllock", mysqllock.Source},
 		"redis":     {"redislock", redislock.Source},
 		"zookeeper": {"zklock", zklock.Source},
+		"etcd":      {"etcdlock", etcdlock.Source},
 	}[card.Family]
 	if family.files == nil {
 		return nil, fmt.Errorf("source of %s: no family %q", card.ID, card.Family)

@@ -1,0 +1,280 @@
+package etcdlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// Etcd is a lock as etcd's own recipe has it (client/v3/concurrency, Mutex; etcdctl lock):
+// every waiter has a key on a lease, and the one that was created first holds the lock.
+// etcd counts each change; the number of ours, its revision, is the fence.
+//
+// Here each acquisition has a lease of its own. Whatever is not known of it, ending its
+// lease ends it: a write that arrives later finds no lease and is refused.
+func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
+	return locks.Reentrant(locks.Queue(&etcdLock{client, lease}))
+}
+
+type etcdLock struct {
+	client *clientv3.Client
+	lease  time.Duration
+}
+
+const root = "/oversell/etcd/"
+
+// run and runTime bound how often in a row a replica passes the lock on to a task of its own.
+const (
+	run     = 8
+	runTime = 20 * time.Millisecond
+)
+
+// place is a key in the row of those who want the lock, or have it.
+type place struct {
+	dir, key string
+	lease    clientv3.LeaseID
+	life     time.Duration // of the lease; the server has whole seconds, and a least one
+	asked    time.Time     // when the last word that prolonged the lease was sent
+	created  int64         // the revision that made the key: its rank in the row
+	seen     int64         // the revision of the last look
+	fence    int64         // the last revision in which it changed hands
+	since    time.Time     // of the first grant in a row in this replica
+	grants   int
+}
+
+func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+	for began := time.Now(); ; {
+		h, err := l.queue(ctx, r, began)
+		switch {
+		case err == nil, errors.Is(err, locks.ErrNotAcquired):
+			return h, err
+		case ctx.Err() != nil:
+			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
+		case !errors.Is(err, locks.ErrNotHeld) && !l.another(r, began):
+			return nil, &stock.Unavailable{Backend: "etcd", Err: err}
+		}
+		// Our key went while we waited, or a member died: once more, from the end of the row.
+		if err := locks.Doze(ctx, r, began, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// another says whether another member may answer: at once, or when they have elected a
+// leader. What is not back within a lease is away.
+func (l *etcdLock) another(r locks.Request, began time.Time) bool {
+	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
+}
+
+// queue makes a key and waits until it is the first. On failure, no key stays.
+func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Hold, err error) {
+	lease := cmp.Or(r.Lease, l.lease)
+	// One lease more than the wait: an answer that is late must not pass for a server that is gone.
+	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
+	defer cancel()
+	asked := time.Now()
+	granted, err := l.client.Grant(calls, int64((lease+time.Second-1)/time.Second))
+	if err != nil {
+		return nil, err // at worst a lease without a key, which ends by itself
+	}
+	p := &place{dir: root + r.Key + "/", lease: granted.ID, life: time.Duration(granted.TTL) * time.Second, asked: asked}
+	p.key = fmt.Sprintf("%s%x", p.dir, granted.ID)
+	defer func() {
+		if err != nil {
+			clean, done := locks.CleanUp(ctx)
+			defer done()
+			_ = l.free(clean, p)
+		}
+	}()
+	put := clientv3.OpPut(p.key, r.Owner, clientv3.WithLease(p.lease))
+	answer, err := l.client.Txn(calls).Then(put, p.lastTwo()).Commit()
+	if err != nil {
+		return nil, err
+	}
+	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+	revision := answer.Header.Revision
+	p.created, p.seen, p.fence = revision, revision, revision
+	before, err := p.before((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))
+	for err == nil && before != "" {
+		// Woken or not, it looks again: a waiter may have died, and then the lock is still
+		// held by somebody further ahead.
+		if err = l.wait(calls, r, began, p, before); err == nil {
+			before, err = l.look(calls, p)
+		}
+	}
+	if err == nil && time.Since(p.asked) > p.life/3 {
+		err = l.renew(calls, p) // an election may have taken what we could trust
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.since, p.grants = time.Now(), 1
+	return locks.NewHold(ctx, l.grant(r, p)), nil
+}
+
+// lastTwo asks for the last two in the row; of those that were there when our key was
+// made, these are the one before it and itself.
+func (p *place) lastTwo() clientv3.Op {
+	return clientv3.OpGet(p.dir, clientv3.WithPrefix(), clientv3.WithLimit(2), clientv3.WithMaxCreateRev(p.created),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
+}
+
+// before is who stands just before us in an answer to lastTwo, "" when nobody does.
+func (p *place) before(two *clientv3.GetResponse) (string, error) {
+	if len(two.Kvs) == 0 || string(two.Kvs[0].Key) != p.key {
+		return "", fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key)
+	}
+	if len(two.Kvs) == 1 {
+		return "", nil
+	}
+	return string(two.Kvs[1].Key), nil
+}
+
+// look asks who stands before us now. ErrNotHeld: we don't stand there ourselves.
+func (l *etcdLock) look(ctx context.Context, p *place) (before string, err error) {
+	answer, err := l.client.Do(ctx, p.lastTwo())
+	if err != nil {
+		return "", err
+	}
+	p.seen = answer.Get().Header.Revision
+	return p.before(answer.Get())
+}
+
+// wait returns when a key is gone that the last look saw, or when it can't be watched any
+// more. Meanwhile it keeps our lease alive.
+func (l *etcdLock) wait(ctx context.Context, r locks.Request, began time.Time, p *place, key string) error {
+	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer stop()
+	gone := l.client.Watch(watching, key, clientv3.WithRev(p.seen+1), clientv3.WithFilterPut())
+	over := time.NewTimer(r.Wait - time.Since(began))
+	defer over.Stop()
+	renew := time.NewTicker(p.life / 3)
+	defer renew.Stop()
+	for {
+		select {
+		case news, open := <-gone:
+			if len(news.Events) > 0 || !open {
+				return nil
+			}
+		case <-renew.C:
+			if err := l.renew(ctx, p); err != nil {
+				return err
+			}
+		case <-over.C:
+			return locks.NotAcquired(ctx, r.Key, r.Wait)
+		case <-ctx.Done():
+			return locks.NotAcquired(ctx, r.Key, r.Wait)
+		}
+	}
+}
+
+// renew prolongs the lease; ErrNotHeld when it is over.
+func (l *etcdLock) renew(ctx context.Context, p *place) error {
+	asked := time.Now()
+	if _, err := l.client.KeepAliveOnce(ctx, p.lease); err != nil {
+		return over(err)
+	}
+	p.asked = asked
+	return nil
+}
+
+func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
+	return locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.life, Fence: p.fence,
+		Renew: func(ctx context.Context) error {
+			if err := l.renew(ctx, p); err != nil {
+				return err
+			}
+			_, err := l.look(ctx, p) // the lease may live on without its key
+			return err
+		},
+		Release: func(ctx context.Context) error {
+			if r.Heir != nil && p.grants < run && time.Since(p.since) < runTime {
+				if heir := r.Heir(); heir != nil && cmp.Or(heir.Request.Lease, l.lease) == cmp.Or(r.Lease, l.lease) {
+					return l.leaveTo(ctx, heir, p)
+				}
+			}
+			return l.free(ctx, p)
+		},
+	}
+}
+
+// leaveTo makes the next task of this process the holder, in one question: the key stays,
+// and changes hands in a new revision. To all others nothing happened.
+func (l *etcdLock) leaveTo(ctx context.Context, heir *locks.Heir, p *place) error {
+	ours := clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.created)
+	put := clientv3.OpPut(p.key, heir.Request.Owner, clientv3.WithLease(p.lease))
+	answer, err := l.client.Txn(ctx).If(ours).Then(put).Commit()
+	if err != nil { // whose it is now is not known: nobody's, then
+		clean, done := locks.CleanUp(ctx)
+		defer done()
+		return l.free(clean, p)
+	}
+	if !answer.Succeeded {
+		return errors.Join(fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key), l.free(ctx, p))
+	}
+	next := *p
+	next.fence, next.grants = answer.Header.Revision, p.grants+1
+	if !heir.Inherit(l.grant(heir.Request, &next)) { // it has just hung up
+		return l.free(ctx, &next)
+	}
+	return nil
+}
+
+// free ends the lease, and the key with it; ErrNotHeld when there was none.
+func (l *etcdLock) free(ctx context.Context, p *place) error {
+	_, err := l.client.Revoke(ctx, p.lease)
+	return over(err)
+}
+
+// over is ErrNotHeld when the server has forgotten the lease.
+func over(err error) error {
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)
+	}
+	return err
+}
+
+// Clear ends every lease in the row, so that its holder hears of it.
+func (l *etcdLock) Clear(ctx context.Context, key string) error {
+	row, err := l.client.Get(ctx, root+key+"/", clientv3.WithPrefix())
+	if err != nil {
+		return err
+	}
+	for _, there := range row.Kvs {
+		p := place{lease: clientv3.LeaseID(there.Lease)}
+		if err := l.free(ctx, &p); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (*etcdLock) Card() locks.Card {
+	return locks.Card{
+		ID: "etcd", Family: "etcd", Source: "etcd, client/v3/concurrency", Scope: locks.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "etcd"}, Locker: true,
+		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
+		Title: locks.Text{EN: "etcd, with the revision as fence", ZH: "etcd 锁（以 revision 作栅栏号）"},
+		Summary: locks.Text{
+			EN: "A row of keys on leases; the first one created holds the lock, each waiter watches the one before it, and the revision is the fence.",
+			ZH: "一排挂在租约上的键，最先创建的持有锁；每个等待者只监听前一个，revision 就是栅栏号。",
+		},
+		Protects: []locks.Hazard{
+			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.MinorityLoss,
+			locks.DeadWaiter, locks.SessionExpiry, locks.Cutoff, locks.LostReply, locks.Nesting, locks.Herd,
+		},
+		Breaks: []locks.Break{{Hazard: locks.Pause, Why: locks.Text{
+			EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+		}}},
+	}
+}
