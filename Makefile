@@ -16,7 +16,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: servers
-servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, nginx
+servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
 .PHONY: build

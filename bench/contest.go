@@ -55,6 +55,11 @@ func contests() []contest {
 			ours: []string{"zk", "cohort-zk"}, peers: []string{"go-zookeeper Lock"},
 			compared: []comparison{{"zk", []string{"go-zookeeper Lock"}, 1.5, 0}, {"cohort-zk", []string{serial}, 0.85, 0}},
 		},
+		{
+			title: "etcd", backend: lab.etcdMessages, asked: "messages",
+			ours: []string{"etcd"}, peers: []string{"concurrency.Mutex"},
+			compared: []comparison{{"etcd", []string{"concurrency.Mutex"}, 1.0, 0}},
+		},
 		{title: "MySQL", backend: lab.mysqlQuestions, asked: "questions", ours: []string{"db-row", "get-lock"}},
 	}
 }

@@ -25,6 +25,7 @@ type lab struct {
 	MySQL     string   `json:"mysql"`
 	Redis     []string `json:"redis"`
 	ZooKeeper []string `json:"zookeeper"`
+	Etcd      []string `json:"etcd"`
 	Token     string   `json:"token"`
 
 	binary, dir string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -137,6 +138,33 @@ func (l lab) mysqlQuestions(ctx context.Context) (n int64, err error) {
 	defer func() { _ = db.Close() }()
 	var name string
 	return n, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
+}
+
+var messages = regexp.MustCompile(`(?m)^grpc_server_msg_received_total{.*} (\S+)$`)
+
+// etcdMessages are what etcd has received from its clients, those in streams included.
+func (l lab) etcdMessages(ctx context.Context) (sum int64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Etcd[0]+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range messages.FindAllSubmatch(text, -1) {
+		n, err := strconv.ParseFloat(string(m[1]), 64) // large ones have an exponent
+		if err != nil {
+			return 0, err
+		}
+		sum += int64(n)
+	}
+	return sum, nil
 }
 
 // zooKeeperPackets counts requests, as mntr does.

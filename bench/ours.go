@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"oversell/locks"
+	"oversell/locks/etcdlock"
 	"oversell/locks/mysqllock"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
@@ -29,7 +30,8 @@ func ours() map[string]loop {
 	return map[string]loop{
 		"redis": single(redislock.Redis), "cohort-redis": single(redislock.CohortRedis),
 		"redlock": masters(redislock.Redlock), "cohort-redlock": masters(redislock.CohortRedlock),
-		"zk": ensemble(zklock.ZK), "cohort-zk": ensemble(zklock.CohortZK),
+		"etcd": members,
+		"zk":   ensemble(zklock.ZK), "cohort-zk": ensemble(zklock.CohortZK),
 		"db-row":   inMySQL(func(db *gorm.DB) locks.Locker { return mysqllock.DBRow(db, lease) }),
 		"get-lock": inMySQL(mysqllock.GetLock),
 	}
@@ -81,6 +83,14 @@ func ensemble(lock func(*zklock.Session) locks.Locker) loop {
 		}
 		return under(l, lock(s), s.Close)
 	}
+}
+
+func members(_ context.Context, l lab) (deduct, func(), error) {
+	client, err := etcdlock.Open(l.Etcd)
+	if err != nil {
+		return nil, nil, err
+	}
+	return under(l, etcdlock.Etcd(client, lease), func() { _ = client.Close() })
 }
 
 // under sells one piece while the lock is held.

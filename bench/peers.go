@@ -16,6 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
 )
 
 // peers are the locks of others, used as their documentation shows, with the same lease,
@@ -40,6 +43,7 @@ func peers() map[string]loop {
 		"bsm/redislock, 50 ms": bsm(50 * time.Millisecond),
 		"rueidislock":          rueidisLock,
 		"go-zookeeper Lock":    zooKeeperLock,
+		"concurrency.Mutex":    concurrencyMutex,
 	}
 }
 
@@ -131,6 +135,33 @@ func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
 		}
 		return sellAnd(ctx, db, lock.Unlock)
 	}, conn.Close)
+}
+
+// concurrencyMutex gives each client a session of its own: tasks that share one would
+// share its key in the row, and so the lock.
+func concurrencyMutex(_ context.Context, l lab) (deduct, func(), error) {
+	client, err := etcd.New(etcd.Config{Endpoints: l.Etcd, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, nil, err
+	}
+	idle := make(chan *concurrency.Session, 1000)
+	return with(l, func(ctx context.Context, db *sql.DB) error {
+		var own *concurrency.Session
+		select {
+		case own = <-idle:
+		default:
+			var err error
+			if own, err = concurrency.NewSession(client, concurrency.WithTTL(int(lease.Seconds()))); err != nil {
+				return fmt.Errorf("session: %w", err)
+			}
+		}
+		defer func() { idle <- own }()
+		lock := concurrency.NewMutex(own, "/bench-peer")
+		if err := lock.Lock(ctx); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		return sellAnd(ctx, db, func() error { return lock.Unlock(ctx) })
+	}, func() { _ = client.Close() })
 }
 
 func dial(urls []string) (clients []*redis.Client, err error) {

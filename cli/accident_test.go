@@ -25,6 +25,7 @@ func TestBackendStopsInMidRun(t *testing.T) {
 		{"redis", "redis", []string{"redis-1"}},
 		{"redlock", "redlock", []string{"redis-1", "redis-3", "redis-5"}},
 		{"zk", "zookeeper", []string{"zookeeper"}},
+		{"etcd", "etcd", []string{"etcd"}},
 		{"for-update", "mysql", []string{"mysql"}},
 		{"version", "mysql", []string{"mysql"}},
 		{"db-row", "mysql", []string{"mysql"}},
@@ -180,7 +181,7 @@ func TestStartsWithoutBackends(t *testing.T) {
 	if r := ask(t, http.MethodGet, at, "/readyz"); r.HTTP != http.StatusServiceUnavailable {
 		t.Errorf("readyz: %+v", r)
 	}
-	for strategy, backend := range map[string]string{"none": "mysql", "redis": "mysql", "zk": "zookeeper", "for-update": "mysql"} {
+	for strategy, backend := range map[string]string{"none": "mysql", "redis": "mysql", "zk": "zookeeper", "etcd": "etcd", "for-update": "mysql"} {
 		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != backend {
 			t.Errorf("%s: want a 503 that names %s, got %+v", strategy, backend, r)
 		}

@@ -14,7 +14,7 @@ import (
 // it passes on to its own (cohorts). What a dead one had set aside comes back.
 func TestReplicaDiesInMidRun(t *testing.T) {
 	for _, strategy := range []string{
-		"for-update", "get-lock", "redis", "cohort-redis", "cohort-zk", "cohort-redlock",
+		"for-update", "get-lock", "redis", "cohort-redis", "cohort-zk", "cohort-redlock", "etcd",
 		"atomic", "skip-locked", "buckets", "reservation", "combining", "redis-stock",
 	} {
 		t.Run(strategy, func(t *testing.T) { replicaDies(t, strategy) })

@@ -1,5 +1,5 @@
 // Package rig starts and stops real servers on this machine: MySQL or MariaDB,
-// Redis, ZooKeeper, nginx and replicas of `oversell serve`, each a child process
+// Redis, ZooKeeper, etcd, nginx and replicas of `oversell serve`, each a child process
 // on a loopback port, with all its files in one scratch folder.
 //
 // Nothing is mocked and nothing is shared with the machine: two rigs never use
@@ -33,8 +33,8 @@
 //
 // # Durability
 //
-// The data live as long as the folder, so no server waits for the disk: MySQL and
-// ZooKeeper hand each commit to the kernel and do not fsync it, Redis persists
+// The data live as long as the folder, so no server waits for the disk: MySQL,
+// ZooKeeper and etcd hand each commit to the kernel and do not fsync it, Redis persists
 // nothing. What was acknowledged survives the kill of its server (Redis excepted)
 // but not a power cut, which the folder does not survive either. Throughput here
 // is that of locks, not of disks: do not compare it with a durable deployment.

@@ -16,7 +16,7 @@ import (
 
 // Etcd is a lock as etcd's own recipe has it (client/v3/concurrency, Mutex; etcdctl lock):
 // every waiter has a key on a lease, and the one that was created first holds the lock.
-// etcd counts each change; the number of ours, its revision, is the fence.
+// etcd counts each change; the number at which we had our turn, the revision, is the fence.
 //
 // Here each acquisition has a lease of its own. Whatever is not known of it, ending its
 // lease ends it: a write that arrives later finds no lease and is refused.
@@ -45,8 +45,8 @@ type place struct {
 	asked    time.Time     // when the last word that prolonged the lease was sent
 	created  int64         // the revision that made the key: its rank in the row
 	seen     int64         // the revision of the last look
-	fence    int64         // the last revision in which it changed hands
-	since    time.Time     // of the first grant in a row in this replica
+	fence    int64
+	since    time.Time // of the first grant in a row in this replica
 	grants   int
 }
 
@@ -101,7 +101,7 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 	}
 	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 	revision := answer.Header.Revision
-	p.created, p.seen, p.fence = revision, revision, revision
+	p.created, p.seen = revision, revision
 	before, err := p.before((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))
 	for err == nil && before != "" {
 		// Woken or not, it looks again: a waiter may have died, and then the lock is still
@@ -116,7 +116,9 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	p.since, p.grants = time.Now(), 1
+	// Not the revision that made the key, as others do: those before us may have passed the
+	// lock on since, and each time has a revision.
+	p.fence, p.since, p.grants = p.seen, time.Now(), 1
 	return locks.NewHold(ctx, l.grant(r, p)), nil
 }
 

@@ -1,0 +1,153 @@
+package etcdlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks"
+	"oversell/locks/etcdlock"
+)
+
+var servers *rig.Rig
+
+func TestMain(m *testing.M) {
+	rigtest.MainWith(m, rig.Config{Etcd: true}, func(r *rig.Rig) { servers = r })
+}
+
+const lease = 4 * time.Second
+
+// replica is a client of its own, as another process would have.
+func replica(t *testing.T) (locks.Locker, *clientv3.Client) {
+	t.Helper()
+	client, err := etcdlock.Open(servers.Addresses().Etcd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return etcdlock.Etcd(client, lease), client
+}
+
+func request(key, owner string, wait time.Duration) locks.Request {
+	return locks.Request{Key: key, Owner: owner, Wait: wait}
+}
+
+// left are the keys of a row.
+func left(t *testing.T, client *clientv3.Client, key string) []string {
+	t.Helper()
+	row, err := client.Get(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, kv := range row.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
+}
+
+// etcd's own mutex, and so etcdctl, stands in the same row: each keeps the other out.
+func TestSharedWithEtcdsOwnMutex(t *testing.T) {
+	t.Parallel()
+	ours, client := replica(t)
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := uuid.NewString()
+	theirs := concurrency.NewMutex(session, "/oversell/etcd/"+key)
+	for range 3 {
+		h, err := ours.Acquire(t.Context(), request(key, "ours", time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := theirs.TryLock(t.Context()); !errors.Is(err, concurrency.ErrLocked) {
+			t.Fatalf("while we hold it, theirs says %v", err)
+		}
+		locked := make(chan error, 1)
+		go func() { locked <- theirs.Lock(context.WithoutCancel(t.Context())) }()
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-locked; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ours.Acquire(t.Context(), request(key, "ours", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Fatalf("while they hold it, ours says %v", err)
+		}
+		if err := theirs.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A replica passes the lock on to its own a few times in a row, each time with a higher
+// fence, and another replica's waiter has its turn before they are through.
+func TestPassedOnWithinBounds(t *testing.T) {
+	t.Parallel()
+	one, client := replica(t)
+	two, _ := replica(t)
+	key := uuid.NewString()
+	first, err := one.Acquire(t.Context(), request(key, "first", time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var order []string
+	last := first.Fence()
+	var all sync.WaitGroup
+	buy := func(l locks.Locker, who string) {
+		all.Go(func() {
+			h, err := l.Acquire(t.Context(), request(key, who, time.Minute))
+			if err != nil {
+				t.Errorf("%s: %v", who, err)
+				return
+			}
+			mu.Lock()
+			order = append(order, who)
+			if h.Fence() <= last {
+				t.Errorf("%s has the fence %d after %d", who, h.Fence(), last)
+			}
+			last = h.Fence()
+			mu.Unlock()
+			if err := h.Release(t.Context()); err != nil {
+				t.Errorf("%s: %v", who, err)
+			}
+		})
+	}
+	buy(two, "other")
+	eventually(t, "the other replica stands in the row", func() bool { return len(left(t, client, key)) == 2 })
+	const own = 30
+	for i := range own {
+		buy(one, fmt.Sprint("own ", i))
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if len(order) != own+1 || order[own] == "other" {
+		t.Errorf("the other replica waited for all of ours: %v", order)
+	}
+	if keys := left(t, client, key); len(keys) > 0 {
+		t.Errorf("left in the row: %v", keys)
+	}
+}
+
+// eventually asks until it is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
