@@ -155,7 +155,7 @@ func (l *etcdLock) look(ctx context.Context, p *place) (before string, err error
 func (l *etcdLock) wait(ctx context.Context, r locks.Request, began time.Time, p *place, key string) error {
 	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
-	gone := l.client.Watch(watching, key, clientv3.WithRev(p.seen+1), clientv3.WithFilterPut())
+	gone, cut := l.client.Watch(watching, key, clientv3.WithRev(p.seen+1), clientv3.WithFilterPut()), broken(watching, l.client)
 	over := time.NewTimer(r.Wait - time.Since(began))
 	defer over.Stop()
 	renew := time.NewTicker(p.life / 3)
@@ -166,6 +166,8 @@ func (l *etcdLock) wait(ctx context.Context, r locks.Request, began time.Time, p
 			if len(news.Events) > 0 || !open {
 				return nil
 			}
+		case <-cut:
+			return nil
 		case <-renew.C:
 			if err := l.renew(ctx, p); err != nil {
 				return err
