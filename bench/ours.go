@@ -93,7 +93,8 @@ func members(_ context.Context, l lab) (deduct, func(), error) {
 	return under(l, etcdlock.Etcd(client, lease), func() { _ = client.Close() })
 }
 
-// under sells one piece while the lock is held.
+// under sells one piece while the lock is held. As the service does, it looks at its hold
+// before it writes.
 func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
@@ -104,7 +105,11 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 		if err != nil {
 			return fmt.Errorf("acquire: %w", err)
 		}
-		return sellAnd(h.Context(), db, func() error { return h.Release(ctx) })
+		err = sellIf(h.Context(), db, h.Check)
+		if freed := h.Release(ctx); err == nil && freed != nil {
+			return fmt.Errorf("release: %w", freed)
+		}
+		return err
 	}
 	return sellOne, func() { end(); _ = db.Close() }, nil
 }

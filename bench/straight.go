@@ -217,12 +217,20 @@ func open(dsn string) (*sql.DB, error) {
 
 // sell is the critical section of every lock.
 func sell(ctx context.Context, db *sql.DB) error {
+	return sellIf(ctx, db, func() error { return nil })
+}
+
+// sellIf looks once more before it writes.
+func sellIf(ctx context.Context, db *sql.DB, sound func() error) error {
 	var count int
 	if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", 1).Scan(&count); err != nil {
 		return err
 	}
 	if count < 1 {
 		return fmt.Errorf("sold out at %d", count)
+	}
+	if err := sound(); err != nil {
+		return err
 	}
 	_, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count-1, 1)
 	return err

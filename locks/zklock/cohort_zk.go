@@ -14,9 +14,9 @@ func CohortZK(s *Session) locks.Locker {
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
 	card.Title = locks.Text{EN: "zk, passed on within a replica", ZH: "zk 锁在副本内接力"}
 	card.Summary = locks.Text{
-		EN: "A replica that holds the zk lock passes it to its own next waiter, at most 64 times or for 50 ms, before another replica has its turn. The order of arrival is kept within a replica only.",
-		ZH: "拿到 zk 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本；只在副本内先来先得。",
+		EN: "A replica that holds the zk lock passes it to its own next waiter, at most 128 times or for 100 ms, before another replica has its turn. The order of arrival is kept within a replica only.",
+		ZH: "拿到 zk 锁的副本先在自己的等待者之间接力，最多 128 次或 100 毫秒，再让给别的副本；只在副本内先来先得。",
 	}
 	shared := &interProcess{zkLock: zkLock{s}}
-	return locks.Reentrant(locks.Cohort(card, shared, locks.Bounds{Holders: 64, Time: 50 * time.Millisecond}))
+	return locks.Reentrant(locks.Cohort(card, shared, locks.Bounds{Holders: 128, Time: 100 * time.Millisecond}))
 }

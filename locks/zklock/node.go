@@ -134,23 +134,37 @@ func (l *zkLock) before(ctx context.Context, p *place) (asked time.Time, before 
 }
 
 // inOrder sorts the nodes of locks by their place in the queue and leaves out
-// what is not one.
+// what is not one. It reads each number once: a row may have a thousand nodes, and is
+// sorted while everybody in it waits.
 func inOrder(names []string) []string {
-	line := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, ok := sequence(name)
-		return !ok
-	})
-	slices.SortFunc(line, byPlace)
-	return line
+	type numbered struct {
+		name string
+		n    int32
+	}
+	line := make([]numbered, 0, len(names))
+	for _, name := range names {
+		if n, ok := sequence(name); ok {
+			line = append(line, numbered{name, n})
+		}
+	}
+	slices.SortFunc(line, func(a, b numbered) int { return byNumber(a.n, b.n) })
+	sorted := make([]string, len(line))
+	for i, node := range line {
+		sorted[i] = node.name
+	}
+	return sorted
 }
 
-// byPlace compares two nodes of locks. The sequence is an int32 that wraps: what
-// is ahead by less than half of the circle comes later.
+// byPlace compares two nodes of locks.
 func byPlace(a, b string) int {
 	one, _ := sequence(a)
 	other, _ := sequence(b)
-	return int(one - other)
+	return byNumber(one, other)
 }
+
+// byNumber compares two sequences. They are int32 that wrap: what is ahead by less than
+// half of the circle comes later.
+func byNumber(a, b int32) int { return int(a - b) }
 
 // sequence reads the number after "-lock-": ten digits, with a minus sign once
 // the counter has wrapped.
