@@ -14,10 +14,20 @@ import (
 // every is how often a run tells its progress.
 const every = 100 * time.Millisecond
 
-// Progress is how far a run has come, in requests.
+// Progress is how far a run has come, in requests. All of it is counted since the run
+// began: what happened in between is the difference of two.
 type Progress struct {
 	Done, Total  int
 	Sold, Failed int
+	Took         Histogram
+	Replicas     map[string]int // the answers of each
+	Last         Sale
+}
+
+// Sale is who has sold last: the lock's last owner, as far as a client can tell.
+type Sale struct {
+	Replica string
+	Client  int
 }
 
 // Run drives the plan and returns what every client saw. Progress, which may be nil, is
@@ -92,13 +102,27 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // tally counts as the clients go, so that the progress costs them next to nothing.
-type tally struct{ done, sold, failed atomic.Int64 }
+type tally struct {
+	done, sold, failed atomic.Int64
+	took               counters
+	replicas           sync.Map // of *atomic.Int64, by name
+	last               atomic.Pointer[history.Op]
+}
 
 func (t *tally) add(op *history.Op) {
 	t.done.Add(1)
+	t.took.add(op.Elapsed())
+	if op.Replica != "" {
+		n, there := t.replicas.Load(op.Replica)
+		if !there {
+			n, _ = t.replicas.LoadOrStore(op.Replica, new(atomic.Int64))
+		}
+		n.(*atomic.Int64).Add(1) //nolint:forcetypeassert // nothing else is in it
+	}
 	switch {
 	case op.Outcome == history.OK:
 		t.sold.Add(1)
+		t.last.Store(op)
 	case op.Failed():
 		t.failed.Add(1)
 	}
@@ -110,10 +134,19 @@ func (t *tally) report(total int, progress func(Progress)) (stop func()) {
 		return func() {}
 	}
 	tell := func() {
-		progress(Progress{
+		p := Progress{
 			Done: int(t.done.Load()), Total: total,
 			Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
+			Took: t.took.read(), Replicas: map[string]int{},
+		}
+		t.replicas.Range(func(name, n any) bool {
+			p.Replicas[name.(string)] = int(n.(*atomic.Int64).Load()) //nolint:forcetypeassert // nothing else is in it
+			return true
 		})
+		if op := t.last.Load(); op != nil {
+			p.Last = Sale{op.Replica, op.Client}
+		}
+		progress(p)
 	}
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -1,0 +1,75 @@
+package dash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// desk lets one thing at a time run in the lab: two loads would measure each other.
+type desk struct {
+	mu   sync.Mutex
+	busy *job
+}
+
+// job is what runs. Its context ends when somebody stops it.
+type job struct {
+	Who   string    // who started it, such as 127.0.0.1
+	What  Text      // such as none, redis
+	Since time.Time //
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	done  chan struct{}
+}
+
+// busyError says who runs what.
+type busyError struct{ job *job }
+
+func (e busyError) Error() string {
+	return fmt.Sprintf("%s runs %s since %s", e.job.Who, e.job.What.EN, e.job.Since.Format(time.TimeOnly))
+}
+
+var errStopped = errors.New("stopped")
+
+// take begins a job, and runs work in the background. A busyError: another one runs.
+func (d *desk) take(ctx context.Context, who string, what Text, work func(context.Context)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy != nil {
+		return busyError{d.busy}
+	}
+	j := &job{Who: who, What: what, Since: time.Now(), done: make(chan struct{})}
+	j.ctx, j.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	d.busy = j
+	go func() {
+		defer close(j.done)
+		defer j.stop(nil)
+		work(j.ctx)
+		d.mu.Lock()
+		d.busy = nil
+		d.mu.Unlock()
+	}()
+	return nil
+}
+
+// now is the job that runs, nil when none does.
+func (d *desk) now() *job {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.busy
+}
+
+// stop ends the job that runs and waits until it has cleaned up, or ctx ends.
+func (d *desk) stop(ctx context.Context) {
+	j := d.now()
+	if j == nil {
+		return
+	}
+	j.stop(errStopped)
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,155 @@
+package dash
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// hub sends what happens to every open page. It never waits for one: a page that reads
+// too slowly is hung up on. Its browser connects again by itself, and is told all that it
+// missed by the topic's first words.
+type hub struct {
+	mu     sync.Mutex
+	topics map[string]*topic
+	closed chan struct{}
+}
+
+// topic is what the pages of one kind listen to.
+type topic struct {
+	// first tells a new page everything so far. It is called while nothing can be sent, so
+	// that a page misses nothing and hears nothing twice.
+	first func() []message
+	pages map[chan message]bool
+}
+
+// message is an event for a page: its name, and its data in JSON.
+type message struct {
+	name string
+	data []byte
+}
+
+// backlog is how many messages a page may be behind.
+const backlog = 64
+
+func newHub() *hub { return &hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
+
+// open makes a topic.
+func (h *hub) open(name string, first func() []message) {
+	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
+}
+
+// send sends messages to all pages of a topic. change, which may be nil, is what the
+// messages tell of: a page that comes now hears of it by either, not by both.
+func (h *hub) send(name string, change func(), messages ...message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if change != nil {
+		change()
+	}
+	t := h.topics[name]
+	for page := range t.pages {
+		for _, m := range messages {
+			select {
+			case page <- m:
+				continue
+			default:
+			}
+			delete(t.pages, page)
+			close(page)
+			break
+		}
+	}
+}
+
+// listeners is how many pages of a topic are open.
+func (h *hub) listeners(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.topics[name].pages)
+}
+
+func (h *hub) join(t *topic) chan message {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := t.first()
+	page := make(chan message, backlog+len(first))
+	for _, m := range first {
+		page <- m
+	}
+	t.pages[page] = true
+	return page
+}
+
+func (h *hub) leave(t *topic, page chan message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(t.pages, page)
+}
+
+func (h *hub) close() { close(h.closed) }
+
+// slowest is how long a page may take to accept what it is sent.
+const slowest = 5 * time.Second
+
+// serve is a page's stream.
+func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
+	t := h.topics[name]
+	if t == nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	page := h.join(t)
+	defer h.leave(t, page)
+	var text bytes.Buffer
+	fmt.Fprint(&text, "retry: 1000\n\n") // after a hang-up, or when the lab is back
+	alive := time.NewTicker(10 * time.Second)
+	defer alive.Stop()
+	for {
+		_ = out.SetWriteDeadline(time.Now().Add(slowest))
+		if _, err := text.WriteTo(w); err != nil {
+			return
+		}
+		if err := out.Flush(); err != nil {
+			return
+		}
+		select {
+		case m, open := <-page:
+			if !open {
+				return
+			}
+			m.write(&text)
+			for range len(page) { // all that is there goes out together
+				if m, open = <-page; open {
+					m.write(&text)
+				}
+			}
+		case <-alive.C:
+			fmt.Fprint(&text, ": alive\n\n")
+		case <-h.closed:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (m message) write(text *bytes.Buffer) {
+	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", m.name, m.data)
+}
+
+// say makes a message of anything.
+func say(name string, what any) message {
+	data, err := json.Marshal(what)
+	if err != nil {
+		data = []byte("null") // our own types: they have JSON
+	}
+	return message{name, data}
+}

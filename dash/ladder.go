@@ -1,0 +1,121 @@
+package dash
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"oversell/lab/replica"
+	"oversell/lab/rig"
+)
+
+// card is what a strategy claims, as the service tells it.
+type card struct {
+	ID       string   `json:"id"`
+	Family   string   `json:"family"`
+	Title    Text     `json:"title"`
+	Summary  Text     `json:"summary"`
+	Source   string   `json:"source"`
+	Core     bool     `json:"core"`
+	Scope    string   `json:"scope"`
+	Safe     bool     `json:"safe"`
+	Slow     bool     `json:"slow"`
+	Backends []string `json:"backends"`
+	Locker   bool     `json:"locker"`
+	Fenced   bool     `json:"fenced"`
+	Fair     bool     `json:"fair"`
+	Protects []string `json:"protects"`
+	Breaks   []struct {
+		Hazard string `json:"hazard"`
+		Why    Text   `json:"why"`
+	} `json:"breaks"`
+	Tutorial []struct {
+		Note       string  `json:"note"`
+		Throughput float64 `json:"throughput_per_s"`
+		MedianMS   float64 `json:"median_ms"`
+		Remaining  int     `json:"remaining"`
+	} `json:"tutorial"`
+	// Code is told of one strategy only.
+	Code []struct {
+		Name string `json:"name"`
+		Text string `json:"text"`
+	} `json:"code"`
+}
+
+// group is a part of the ladder.
+type group struct {
+	Title Text
+	Cards []card
+}
+
+// ladder asks a replica for the strategies, and remembers them: they are compiled in.
+type ladder struct {
+	shop rig.Addresses
+
+	mu    sync.Mutex
+	cards []card
+}
+
+// ask reads JSON from the shop. Through nginx, as one replica may be down.
+func (l *ladder) ask(ctx context.Context, path string, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	shop := replica.Replica{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
+	return shop.Call(ctx, http.MethodGet, path, nil, answer) //nolint:wrapcheck // names the path
+}
+
+func (l *ladder) all(ctx context.Context) ([]card, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cards == nil {
+		var cards []card
+		if err := l.ask(ctx, "/strategies", &cards); err != nil {
+			return nil, err
+		}
+		l.cards = cards
+	}
+	return l.cards, nil
+}
+
+// one is a card with its code.
+func (l *ladder) one(ctx context.Context, id string) (card, error) {
+	all, err := l.all(ctx)
+	if err != nil {
+		return card{}, err
+	}
+	if !slices.ContainsFunc(all, func(c card) bool { return c.ID == id }) {
+		return card{}, refusal{http.StatusNotFound, Text{fmt.Sprintf("There is no strategy %q.", id), fmt.Sprintf("没有策略 %q。", id)}}
+	}
+	var c card
+	return c, l.ask(ctx, "/strategies/"+id, &c)
+}
+
+// groups are the cards by family, in the order in which the ladder first has each.
+func (l *ladder) groups(ctx context.Context) ([]group, error) {
+	all, err := l.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	titles := map[string]Text{
+		"local": {"One process", "单进程"}, "mysql": {"MySQL", "MySQL"}, "redis": {"Redis", "Redis"},
+		"zookeeper": {"ZooKeeper", "ZooKeeper"}, "etcd": {"etcd", "etcd"},
+	}
+	var groups []group
+	places := map[string]int{}
+	for _, c := range all {
+		i, there := places[c.Family]
+		if !there {
+			title, known := titles[c.Family]
+			if !known {
+				title = Text{c.Family, c.Family}
+			}
+			i, places[c.Family] = len(groups), len(groups)
+			groups = append(groups, group{Title: title})
+		}
+		groups[i].Cards = append(groups[i].Cards, c)
+	}
+	return groups, nil
+}
