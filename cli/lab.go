@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oversell/dash"
 	"oversell/lab/rig"
 )
 
@@ -72,15 +74,24 @@ func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
 	if err := removeStale(flags.json); err != nil {
 		return err
 	}
+	page, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("lab: page: %w", err)
+	}
+	defer func() { _ = page.Close() }()
+	cfg.Page = page.Addr().String()
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
+	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary})
 	if err := announce(lab, cfg, flags.json, out); err != nil {
+		closePage()
 		return errors.Join(err, lab.Close())
 	}
 	<-ctx.Done()
 	_, _ = fmt.Fprintln(errOut, "closing the lab")
+	closePage()
 	if err := lab.Close(); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
@@ -203,6 +214,9 @@ func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error)
 	_ = table.Flush() // into memory
 
 	_, _ = fmt.Fprintf(&text, `
+Open in a browser:
+  %[1]s/#token=%[3]s
+
 Try, in another terminal:
   curl '%[1]s/check/lock?strategy=redis'
   curl %[1]s/stock/1

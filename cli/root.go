@@ -64,6 +64,6 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(labCommand(), runCommand(), breakCommand(), stepCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand())
 	return root
 }

@@ -42,25 +42,21 @@ func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
 
-// send sends messages to all pages of a topic. change, which may be nil, is what the
-// messages tell of: a page that comes now hears of it by either, not by both.
-func (h *hub) send(name string, change func(), messages ...message) {
+// send changes what a topic tells of, and sends what the change has to say to all its
+// pages. A page that comes meanwhile hears of it by its first words or by these, not by
+// both. Whatever first and change read is theirs to read and write only here.
+func (h *hub) send(name string, change func() []message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if change != nil {
-		change()
-	}
 	t := h.topics[name]
-	for page := range t.pages {
-		for _, m := range messages {
+	for _, m := range change() {
+		for page := range t.pages {
 			select {
 			case page <- m:
-				continue
 			default:
+				delete(t.pages, page)
+				close(page)
 			}
-			delete(t.pages, page)
-			close(page)
-			break
 		}
 	}
 }

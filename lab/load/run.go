@@ -26,8 +26,8 @@ type Progress struct {
 
 // Sale is who has sold last: the lock's last owner, as far as a client can tell.
 type Sale struct {
-	Replica string
-	Client  int
+	Replica string `json:"replica"`
+	Client  int    `json:"client"`
 }
 
 // Run drives the plan and returns what every client saw. Progress, which may be nil, is

@@ -27,6 +27,8 @@ type Config struct {
 	Token    string // the lab's token, which the replicas ask for; needed with Replicas
 	Nginx    bool   // a balancer before the replicas; needs Replicas
 
+	Page string // host:port of the lab's page, which nginx has at /; empty: none
+
 	ReplicaArgs []string // more flags for `oversell serve`
 	Ports       Ports    // wishes
 	Log         io.Writer

@@ -57,7 +57,7 @@ func TestReapRefusesExistingFolder(t *testing.T) {
 func TestNginxConf(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
 		upstreams := []string{"127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13", "127.0.0.1:14", "127.0.0.1:15"}[:n]
-		text, err := nginxConf("127.0.0.1:80", "/scratch/nginx", upstreams)
+		text, err := nginxConf("127.0.0.1:80", "/scratch/nginx", "127.0.0.1:9", upstreams)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNginxConf(t *testing.T) {
 
 // What nginx.conf writes is under /tmp, and the rig knows all of it.
 func TestNginxConfPaths(t *testing.T) {
-	text, err := nginxConf("127.0.0.1:80", "/scratch", []string{"127.0.0.1:11"})
+	text, err := nginxConf("127.0.0.1:80", "/scratch", "127.0.0.1:9", []string{"127.0.0.1:11"})
 	if err != nil {
 		t.Fatal(err)
 	}

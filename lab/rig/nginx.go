@@ -21,7 +21,11 @@ func (r *Rig) addNginx(program string) error {
 	for i, replica := range r.replicas {
 		upstreams[i] = replica.addr
 	}
-	text, err := nginxConf(s.addr, dir, upstreams)
+	page := r.cfg.Page
+	if page == "" {
+		page = upstreams[0] // which says that there is no such route
+	}
+	text, err := nginxConf(s.addr, dir, page, upstreams)
 	if err != nil {
 		return err
 	}
@@ -44,7 +48,7 @@ func (r *Rig) addNginx(program string) error {
 
 // nginxConf is the file that docker-compose mounts, with other addresses and paths. What
 // it replaces must be there exactly once.
-func nginxConf(listen, dir string, upstreams []string) (string, error) {
+func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	text := nginx.Conf()
 	var err error
 	replace := func(old, with string) {
@@ -57,6 +61,7 @@ func nginxConf(listen, dir string, upstreams []string) (string, error) {
 	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
 	}
+	replace("server lab:8300;", "server "+page+";")
 	servers := []string{"server replica-1:8000 ", "server replica-2:8100 ", "server replica-3:8200 "}
 	for i, old := range servers {
 		switch {
