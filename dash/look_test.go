@@ -1,0 +1,21 @@
+package dash_test
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// look makes the screen so wide, and the page light or dark.
+func look(width int64, scheme string) chromedp.Action {
+	return chromedp.Tasks{
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+		chromedp.EmulateViewport(width, 900),
+		chromedp.ActionFunc(func(ctx context.Context) error {
+			// Drawn anew for the new width by then.
+			return chromedp.Run(ctx, chromedp.Evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, nil,
+				chromedp.EvalAsValue))
+		}),
+	}
+}
