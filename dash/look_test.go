@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -15,7 +16,7 @@ func look(width int64, scheme string) chromedp.Action {
 		chromedp.ActionFunc(func(ctx context.Context) error {
 			// Drawn anew for the new width by then.
 			return chromedp.Run(ctx, chromedp.Evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, nil,
-				chromedp.EvalAsValue))
+				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 		}),
 	}
 }

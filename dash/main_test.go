@@ -69,9 +69,13 @@ func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
 func reads(selector, text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
+			// In one question: the page may put a new element there at any time.
 			var seen string
-			err := chromedp.Run(ctx, chromedp.Text(selector, &seen, chromedp.ByQuery))
-			if err == nil && strings.Contains(seen, text) {
+			err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector), &seen))
+			if err != nil {
+				return err
+			}
+			if strings.Contains(seen, text) {
 				return nil
 			}
 			select {
