@@ -30,15 +30,15 @@ type runs struct {
 
 // live is the run that is on, or the last one.
 type live struct {
-	Running bool        `json:"running"`
-	Who     string      `json:"who"`
-	Since   time.Time   `json:"since"`
-	Stock   int         `json:"stock"`
-	Qty     int         `json:"qty"`
-	Of      int         `json:"of"` // how many strategies it will have
-	Series  []*series   `json:"series"`
-	Error   *Text       `json:"error,omitempty"`
-	now     *series     // the last of them
+	Running bool      `json:"running"`
+	Who     string    `json:"who"`
+	Since   time.Time `json:"since"`
+	Stock   int       `json:"stock"`
+	Qty     int       `json:"qty"`
+	Of      int       `json:"of"` // how many strategies it will have
+	Series  []*series `json:"series"`
+	Error   *Text     `json:"error,omitempty"`
+	now     *series   // the last of them
 	every   time.Duration
 	last    time.Time
 	before  load.Progress
@@ -62,8 +62,8 @@ type point struct {
 	Sold     int            `json:"sold"` // pieces
 	Failed   int            `json:"failed"`
 	Count    *count         `json:"count"` // null: not known
-	Rate     float64        `json:"rate"` // answers in a second, since the point before
-	P50      float64        `json:"p50"`  // of these, in ms
+	Rate     float64        `json:"rate"`  // answers in a second, since the point before
+	P50      float64        `json:"p50"`   // of these, in ms
 	P99      float64        `json:"p99"`
 	Replicas map[string]int `json:"replicas"`
 	Last     load.Sale      `json:"last"`
@@ -192,7 +192,9 @@ func (r *runs) work(ctx context.Context, p lab.Plan, who string) {
 }
 
 // all is everything that a page shows. It is called in the hub's turn.
-func (r *runs) all() []message { return []message{say("run", r.live), r.s.part("run", "results", r.shown())} }
+func (r *runs) all() []message {
+	return []message{say("run", r.live), r.s.part("run", "results", r.shown())}
+}
 
 // watch is told by the lab how it goes, and tells the pages.
 type watch struct {
