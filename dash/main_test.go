@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// url is a page's address with the token, as the lab prints it.
-func url(path string) string { return shop.Addresses().Target + path + "#token=" + token }
+// address is a page's address with the token, as the lab prints it.
+func address(path string) string { return shop.Addresses().Target + path + "#token=" + token }
 
 // browser opens a tab of a headless Chromium: with the flags, such as lang=zh.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,6 +34,7 @@ type live struct {
 	Running bool      `json:"running"`
 	Who     string    `json:"who"`
 	Since   time.Time `json:"since"`
+	Product string    `json:"product"` // its code in the shop
 	Stock   int       `json:"stock"`
 	Qty     int       `json:"qty"`
 	Of      int       `json:"of"` // how many strategies it will have
@@ -44,6 +46,7 @@ type live struct {
 	before  load.Progress
 	sold    atomic.Int64 // pieces, by the last progress
 	count   atomic.Pointer[count]
+	owner   atomic.Pointer[owner]
 	sampled context.CancelFunc
 }
 
@@ -67,6 +70,13 @@ type point struct {
 	P99      float64        `json:"p99"`
 	Replicas map[string]int `json:"replicas"`
 	Last     load.Sale      `json:"last"`
+	Owner    *owner         `json:"owner"` // who holds the lock now; null: not known
+}
+
+// owner is the task of a replica that was granted the lock.
+type owner struct {
+	Task    string `json:"task"`
+	Replica string `json:"replica"`
 }
 
 // count is the stock as the database told it, and what was known to be sold before it was
@@ -93,6 +103,9 @@ const (
 	mostPoints = 400
 	// mostResults are kept with their samples.
 	mostResults = 60
+	// slow is a hold that the eye can follow. Then the replicas' steps tell who has the
+	// lock; of thousands in a second they would cost what is measured here.
+	slow = 20 * time.Millisecond
 )
 
 func newRuns(s *Server) *runs {
@@ -169,7 +182,11 @@ func (r *runs) start(ctx context.Context, req request) error {
 
 // work loads the strategies one after the other.
 func (r *runs) work(ctx context.Context, p lab.Plan, who string) {
-	begun := &live{Running: true, Who: who, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), every: often}
+	var item struct {
+		Product string `json:"product_code"`
+	}
+	_ = r.s.ladder.ask(ctx, "/stock/1", &item) // a shop that does not answer is what the run shows
+	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), every: often}
 	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, plan: p}
 	defer watch.close()
@@ -218,10 +235,18 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	w.runs.s.hub.send("run", func() []message {
 		l.Series, l.now, l.every, l.last, l.before, l.sampled = append(l.Series, now), now, often, time.Time{}, load.Progress{}, cancel
 		l.count.Store(nil)
+		l.owner.Store(nil)
 		l.sold.Store(0)
 		return []message{say("run", l)}
 	})
 	w.sampling.Go(func() { w.sample(ctx, l, strategy) })
+	if w.plan.Hold >= slow {
+		for _, base := range w.runs.s.Shop.Replicas {
+			w.sampling.Go(func() {
+				_ = replica.Replica{Base: base, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
+			})
+		}
+	}
 }
 
 // sample reads the stock as the load goes on. In the background: a database that is down
@@ -273,7 +298,7 @@ func (w *watch) Progress(p load.Progress) {
 	next := point{
 		At: at.Seconds(), Done: p.Done, Sold: p.Sold * max(1, w.plan.Qty), Failed: p.Failed, Count: l.count.Load(),
 		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(took.Quantile(0.5)), P99: ms(took.Quantile(0.99)),
-		Replicas: p.Replicas, Last: p.Last,
+		Replicas: p.Replicas, Last: p.Last, Owner: l.owner.Load(),
 	}
 	w.runs.s.hub.send("run", func() []message {
 		l.now.Total = p.Total
@@ -293,6 +318,25 @@ func (w *watch) Progress(p load.Progress) {
 			Point point `json:"point"`
 		}{p.Total, next})}
 	})
+}
+
+// hear learns from a step who owns the lock.
+func (l *live) hear(kind string, data []byte) {
+	var e history.Event
+	if kind != "step" || json.Unmarshal(data, &struct {
+		*history.Event
+		At any `json:"at"` // a time of day, which nobody needs here
+	}{Event: &e}) != nil || e.Key != replica.Key(1) {
+		return
+	}
+	switch had := l.owner.Load(); e.Step {
+	case "granted":
+		l.owner.Store(&owner{e.Owner, e.Replica})
+	case "released":
+		if had != nil && had.Task == e.Owner {
+			l.owner.CompareAndSwap(had, nil)
+		}
+	}
 }
 
 func (w *watch) End(report.Result) {}

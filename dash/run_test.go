@@ -1,9 +1,18 @@
 package dash_test
 
 import (
+	"context"
+	"database/sql"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 )
 
 // A class sees none oversell and redis hold: chosen and started by clicks, the gap seen
@@ -12,7 +21,7 @@ func TestRunInABrowser(t *testing.T) {
 	tab := browser(t)
 	var link string
 	do(t, tab,
-		chromedp.Navigate(url("/")),
+		chromedp.Navigate(address("/")),
 		chromedp.Click(`input[value=none]`, chromedp.ByQuery),
 		chromedp.Click(`input[value=redis]`, chromedp.ByQuery),
 		chromedp.SetValue(`input[name=loops]`, "20", chromedp.ByQuery),
@@ -29,4 +38,197 @@ func TestRunInABrowser(t *testing.T) {
 		t.Errorf("the token stays in the address: %s", link)
 	}
 	pictures(t, tab, "run")
+}
+
+// What comes from outside is text: a product whose code is markup changes no page.
+func TestMarkupIsText(t *testing.T) {
+	db, err := sql.Open("mysql", shop.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var before string
+	if err := db.QueryRowContext(t.Context(), "SELECT product_code FROM db_stock WHERE id = 1").Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	name := func(code string) {
+		if _, err := db.ExecContext(context.WithoutCancel(t.Context()), "UPDATE db_stock SET product_code = ? WHERE id = 1", code); err != nil {
+			t.Error(err)
+		}
+	}
+	const evil = `<img src=x onerror="document.title='hurt'"><b>&amp;`
+	name(evil)
+	defer name(before)
+	tab := browser(t)
+	var images int
+	var title string
+	do(t, tab,
+		chromedp.Navigate(address("/")),
+		chromedp.Click(`input[value=atomic]`, chromedp.ByQuery),
+		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
+		chromedp.Click(`button.go`, chromedp.ByQuery),
+		reads(`#status`, evil),
+		reads(`#status`, "has ended"),
+		chromedp.Evaluate(`document.images.length`, &images),
+		chromedp.Title(&title),
+	)
+	if images > 0 || title == "hurt" {
+		t.Errorf("%d images, the title is %q", images, title)
+	}
+}
+
+// In Chinese, as the browser asks for it, and in English again by a click, for good.
+func TestBothLanguages(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	do(t, tab,
+		chromedp.Navigate(address("/")),
+		reads(`h1`, "谁会超卖"),
+		reads(`#part-results`, "结果"),
+	)
+	pictures(t, tab, "run-zh")
+	do(t, tab,
+		chromedp.Click(`.language button[value=en]`, chromedp.ByQuery),
+		reads(`h1`, "Who sells too much?"),
+		chromedp.Reload(),
+		reads(`h1`, "Who sells too much?"),
+	)
+}
+
+// A page that is opened in mid-run shows the run so far; the second to start one is told
+// who runs what; and a stop ends it.
+func TestSecondPage(t *testing.T) {
+	one, two := browser(t), browser(t)
+	do(t, one,
+		chromedp.Navigate(address("/")),
+		chromedp.Click(`input[value=db-row-naive]`, chromedp.ByQuery),
+		chromedp.SetValue(`input[name=hold]`, "50", chromedp.ByQuery),
+		chromedp.SetValue(`input[name=wait]`, "60000", chromedp.ByQuery),
+		chromedp.Click(`button.go`, chromedp.ByQuery),
+		reads(`#status`, "The lock is held by replica-"),
+	)
+	var points int
+	do(t, two,
+		chromedp.Navigate(address("/")),
+		chromedp.WaitVisible(`#stock .line.left`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length`, &points),
+		chromedp.Click(`input[value=none]`, chromedp.ByQuery),
+		chromedp.Click(`button.go`, chromedp.ByQuery),
+		reads(`#notice`, "127.0.0.1 runs db-row-naive since"),
+		chromedp.Click(`button[data-post="/dash/stop"]`, chromedp.ByQuery),
+		reads(`#part-results tbody tr`, "stopped"),
+	)
+	if points < 2 {
+		t.Errorf("it begins with %d points", points)
+	}
+	do(t, one, reads(`#part-results tbody tr`, "stopped"))
+}
+
+// send is a request as any program can make it.
+func send(t *testing.T, method, path string, form url.Values, header map[string]string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, shop.Addresses().Target+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func TestWhoMayStart(t *testing.T) {
+	form := url.Values{"strategy": {"none"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
+	for _, path := range []string{"/dash/run/start", "/dash/run/forget", "/dash/stop"} {
+		for name, header := range map[string]map[string]string{
+			"nobody":        {},
+			"a wrong token": {"X-Lab-Token": "guess"},
+			"a cookie":      {"Cookie": "X-Lab-Token=" + token},
+			"another site":  {"X-Lab-Token": token, "Sec-Fetch-Site": "cross-site"},
+			"another host":  {"X-Lab-Token": token, "Origin": "http://elsewhere.example"},
+		} {
+			if status, body := send(t, http.MethodPost, path, form, header); status != http.StatusForbidden {
+				t.Errorf("%s by %s: %d %s", path, name, status, body)
+			}
+		}
+		if status, _ := send(t, http.MethodGet, path, nil, map[string]string{"X-Lab-Token": token}); status != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s: %d", path, status)
+		}
+	}
+}
+
+func TestBadPlans(t *testing.T) {
+	good := url.Values{"strategy": {"none"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
+	for name, change := range map[string]url.Values{
+		"no strategy":      {"strategy": nil},
+		"an unknown one":   {"strategy": {"<b>"}},
+		"no clients":       {"clients": {"0"}},
+		"many clients":     {"clients": {"1000000"}},
+		"half a loop":      {"loops": {"0.5"}},
+		"too much stock":   {"stock": {"1000001"}},
+		"a negative hold":  {"hold": {"-1"}},
+		"an endless wait":  {"wait": {"60001"}},
+		"words for number": {"stock": {"much"}},
+	} {
+		form := maps.Clone(good)
+		maps.Copy(form, change)
+		if status, body := send(t, http.MethodPost, "/dash/run/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest || !strings.Contains(body, "detail_zh") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+}
+
+func TestOtherRoutes(t *testing.T) {
+	for path, want := range map[string]int{
+		"/dash/results/0.json": http.StatusNotFound, "/dash/results/x": http.StatusNotFound, "/dash/stream/nothing": http.StatusNotFound,
+		"/dash/static/nothing.js": http.StatusNotFound, "/dash/nothing": http.StatusNotFound,
+	} {
+		if status, body := send(t, http.MethodGet, path, nil, nil); status != want {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	// A language, and nothing else, is kept; and nobody is sent elsewhere with it.
+	for _, back := range []string{"//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/" || len(res.Cookies()) != 1 || res.Cookies()[0].Name != "lang" {
+			t.Errorf("back to %s: %d, %v", back, res.StatusCode, res.Header)
+		}
+	}
+}
+
+// The page's own script and style stay small: a class may have a slow line.
+func TestSmall(t *testing.T) {
+	var sum int64
+	files, err := os.ReadDir("static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	if sum > 60_000 {
+		t.Errorf("%d bytes of script and style", sum)
+	}
 }

@@ -83,9 +83,12 @@ function status(s) {
   } else {
     text = T(`${s.strategy} has ended: ${done} requests.`, `${s.strategy} 已结束：${done} 个请求。`);
   }
-  if (last?.last.client) {
+  if (run.running && last?.owner) {
+    text += ' ' + T(`The lock is held by ${last.owner.task}.`, `锁在 ${last.owner.task} 手中。`);
+  } else if (last?.last.client) {
     text += ' ' + T(`The last to own the lock: client ${last.last.client} on ${last.last.replica}.`, `最后持锁者：${last.last.replica} 上的客户端 ${last.last.client}。`);
   }
+  if (run.product) text = run.product + ': ' + text;
   if (run.error) text += ' ' + T(run.error.en, run.error.zh);
   p.textContent = text;
 }

@@ -1,18 +1,17 @@
 package experiment
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/replica"
 )
 
 // recorder listens to the steps of all replicas. A replica that dies is listened to
@@ -38,7 +37,7 @@ func record(client *http.Client, replicas []string) *recorder {
 	for _, base := range replicas {
 		r.done.Go(func() {
 			for ctx.Err() == nil {
-				r.listen(ctx, endless, base)
+				_ = replica.Replica{Base: base, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
 				r.connect(base, false)
 				select {
 				case <-ctx.Done():
@@ -73,29 +72,6 @@ func (r *recorder) connect(base string, yes bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.connected[base] = yes
-}
-
-// listen reads one stream to its end.
-func (r *recorder) listen(ctx context.Context, client *http.Client, base string) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events", nil)
-	if err != nil {
-		return
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return
-	}
-	defer func() { _ = response.Body.Close() }()
-	kind := ""
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		switch name {
-		case "event":
-			kind = strings.TrimSpace(value)
-		case "data":
-			r.take(base, kind, []byte(value))
-		}
-	}
 }
 
 func (r *recorder) take(base, kind string, data []byte) {
