@@ -51,7 +51,7 @@ func main() {
 	clients := flag.Int("clients", 100, "clients of the service")
 	loops := flag.Int("loops", 50, "requests of each client")
 	length := flag.Duration("length", 3*time.Second, "how long a lock alone is measured in each round")
-	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters or questions")
+	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters, questions or page")
 	file := flag.String("o", "RESULTS.md", "write the results to `FILE`, too; empty: don't")
 	worker := flag.String("worker", "", "be one process that sells under this lock (the bench starts these itself)")
 	flag.Parse()
@@ -106,7 +106,7 @@ func (b bench) run(ctx context.Context) error {
 		name string
 		do   func(context.Context, lab) error
 	}{
-		{"service", b.service}, {"locks", b.locks}, {"shop", b.shop}, {"waiters", b.waiters}, {"questions", b.questions},
+		{"service", b.service}, {"locks", b.locks}, {"shop", b.shop}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page},
 	}
 	for _, part := range parts {
 		if b.only != "" && b.only != part.name {

@@ -5,14 +5,18 @@ import (
 	"database/sql"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
+
+	"oversell/dash"
 )
 
 // A class sees none oversell and redis hold: chosen and started by clicks, the gap seen
@@ -230,5 +234,45 @@ func TestSmall(t *testing.T) {
 	}
 	if sum > 60_000 {
 		t.Errorf("%d bytes of script and style", sum)
+	}
+}
+
+// When the lab is gone the page says so, and when it is back the page goes on by itself.
+func TestLabRestarts(t *testing.T) {
+	begin := func(addr string) (where string, end func()) {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := dash.New(dash.Config{Shop: shop.Addresses()})
+		server := &http.Server{Handler: page, ReadHeaderTimeout: time.Minute}
+		go func() { _ = server.Serve(listener) }()
+		return listener.Addr().String(), func() { page.Close(); _ = server.Close() }
+	}
+	addr, end := begin("127.0.0.1:0")
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate("http://"+addr+"/"),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery), // it came without the token
+	)
+	end()
+	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "connects again"))
+	_, end = begin(addr)
+	defer end()
+	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
+}
+
+// How long the first paint takes is written down; the machine is too noisy to hold it
+// against a limit.
+func TestFirstPaint(t *testing.T) {
+	tab := browser(t)
+	for range 3 {
+		var ms float64
+		do(t, tab,
+			chromedp.Navigate(address("/")),
+			chromedp.Poll(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`, &ms),
+		)
+		t.Logf("first paint after %.0f ms", ms)
 	}
 }
