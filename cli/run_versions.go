@@ -31,6 +31,9 @@ func serverVersions(ctx context.Context, addrs rig.Addresses, versions map[strin
 }
 
 func mysqlVersion(ctx context.Context, addrs rig.Addresses) string {
+	if addrs.MySQL == "" {
+		return ""
+	}
 	db, err := sql.Open("mysql", addrs.MySQL)
 	if err != nil {
 		return ""
