@@ -19,6 +19,11 @@ help: ## list these targets
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
+# The tests look at the page.
+.PHONY: browser
+browser:
+	@sh lab/rig/servers.sh browser
+
 .PHONY: build
 build: ## build bin/oversell
 	@command -v $(GO) >/dev/null || { echo "go is missing: install Go 1.26 or newer from https://go.dev/dl" >&2; exit 1; }
@@ -38,7 +43,7 @@ lab: servers build ## bring up the whole class on this machine, until Ctrl-C
 	bin/oversell lab
 
 .PHONY: test
-test: servers compiler lint ## lint, vet, and all tests with the race detector
+test: servers browser compiler lint ## lint, vet, and all tests with the race detector
 	$(GO) vet $(TAGS) ./...
 	$(GO) test $(TAGS) -race -count=1 -timeout 20m ./...
 

@@ -218,6 +218,7 @@ type watch struct {
 	runs     *runs
 	plan     lab.Plan
 	sampling sync.WaitGroup
+	begin    func() // to sample: not before the load, for until then the stock is the last run's
 }
 
 func (w *watch) close() {
@@ -239,7 +240,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 		l.sold.Store(0)
 		return []message{say("run", l)}
 	})
-	w.sampling.Go(func() { w.sample(ctx, l, strategy) })
+	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx, l, strategy) }) })
 	if w.plan.Hold >= slow {
 		for _, base := range w.runs.s.Shop.Replicas {
 			w.sampling.Go(func() {
@@ -275,6 +276,7 @@ func (w *watch) look(ctx context.Context, l *live, strategy string) {
 
 func (w *watch) Progress(p load.Progress) {
 	l := w.runs.live
+	w.begin()
 	every := l.every
 	if w.runs.s.hub.listeners("run") > many {
 		every = max(every, seldom)

@@ -3,6 +3,8 @@
 # etcd, ZooKeeper and its Java. With apt as root or through sudo, on macOS with Homebrew.
 # Elsewhere it says what is missing. It is silent when nothing is.
 #
+# With the argument browser it also installs Chromium, which only the tests of the page need.
+#
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
 # is no failure.
@@ -63,6 +65,8 @@ elif ! have_jars && ! have zkServer && ! have zkServer.sh; then
 elif have_jars; then
 	have_java || need default-jre-headless
 fi
+
+[ "${1:-}" != browser ] || have chromium || have chromium-browser || have google-chrome || [ -d "/Applications/Google Chrome.app" ] || need chromium
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
@@ -139,6 +143,7 @@ with_brew() {
 		mariadb-server-core) formulas="$formulas mariadb" ;;
 		redis-server) formulas="$formulas redis" ;;
 		nginx-light) formulas="$formulas nginx" ;;
+		chromium) give_up "install Chrome: the tests of the page need it" ;;
 		etcd-server) formulas="$formulas etcd" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
