@@ -38,11 +38,14 @@ func TestLabCommand(t *testing.T) {
 				text, _ := os.ReadFile(file)
 				return json.Unmarshal(text, &addrs) == nil, string(text)
 			})
-			if len(addrs.Replicas) != 2 || len(addrs.Redis) != 5 || len(addrs.Zookeeper) != 1 || addrs.MySQL == "" || addrs.Token != "pass-word" {
+			if len(addrs.Replicas) != 2 || len(addrs.Redis) != 5 || len(addrs.Zookeeper) != 1 || len(addrs.Etcd) != 1 || addrs.MySQL == "" || addrs.Token != "pass-word" {
 				t.Errorf("addresses %+v", addrs)
 			}
 			if r := ask(t, http.MethodGet, addrs.Target, "/readyz"); r.HTTP != http.StatusOK {
 				t.Errorf("readyz: %+v", r)
+			}
+			if r := ask(t, http.MethodGet, addrs.Target, "/"); r.HTTP != http.StatusOK {
+				t.Errorf("the page: %+v", r)
 			}
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
@@ -52,6 +55,9 @@ func TestLabCommand(t *testing.T) {
 			}
 			if end == syscall.SIGINT && !strings.Contains(out.String(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
 				t.Errorf("it does not say what to type:\n%s", out.String())
+			}
+			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(out.String(), link) {
+				t.Errorf("it does not print %s:\n%s", link, out.String())
 			}
 			eventually(t, "nothing is left", func() (bool, string) {
 				files, _ := os.ReadDir(tmp)
