@@ -25,8 +25,11 @@ type card struct {
 	Slow     bool     `json:"slow"`
 	Backends []string `json:"backends"`
 	Locker   bool     `json:"locker"`
+	Lease    bool     `json:"lease"`
+	Renews   bool     `json:"renews"`
 	Fenced   bool     `json:"fenced"`
 	Fair     bool     `json:"fair"`
+	Nests    bool     `json:"reentrant"`
 	Protects []string `json:"protects"`
 	Breaks   []struct {
 		Hazard string `json:"hazard"`

@@ -267,3 +267,21 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 		t.Errorf("the holder came last, and is not there: %q", last)
 	}
 }
+
+// The page jumps to where it goes wrong: to the rival's grant, for the sleeper wrote after
+// it, or where nothing was sold in vain, to the fault.
+func TestViolation(t *testing.T) {
+	place, second, words := timeline.Of(paused(t)).Violation()
+	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
+		t.Errorf("the sleeper's violation is %s, %s s: %s", place, second, words)
+	}
+	if place, _, words := timeline.Of(killed(t)).Violation(); place != "" || words != "" {
+		t.Errorf("nothing was violated, and it is at %s: %s", place, words)
+	}
+	if _, second, words := timeline.Of(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
+		t.Errorf("the fault was at %s s: %s", second, words)
+	}
+	if place, _, _ := timeline.Of(stepless()).Fault(); place != "" {
+		t.Errorf("no fault, and it is at %s", place)
+	}
+}

@@ -1,0 +1,72 @@
+// The matrix needs next to nothing; a square's page has a picture to zoom.
+import { $, $$, on } from './dash.js';
+
+// A square that has a newer run than this page shows is shown anew.
+on('kept', runs => {
+  const square = $('#square'), newest = runs[square?.dataset.square];
+  if (newest && newest !== +square.dataset.run) location.reload();
+});
+
+document.addEventListener('click', e => {
+  const choose = e.target.closest('[data-choose]')?.dataset.choose;
+  if (choose) $$('input[name=strategy]').forEach(box => { box.checked = choose === 'core' && 'core' in box.dataset; });
+});
+
+const film = $('#film');
+if (film) {
+  const svg = $('svg', film), width = () => svg.getBoundingClientRect().width;
+  const say = text => { $('#operation').textContent = text; };
+  let zoom = 1;
+
+  // magnify keeps what is under at, pixels from the left, where it is.
+  const magnify = (to, at = film.clientWidth / 2) => {
+    const place = (film.scrollLeft + at) / width();
+    zoom = Math.min(50, Math.max(1, to));
+    svg.style.width = `${100 * zoom}%`;
+    film.scrollLeft = place * width() - at;
+    pin();
+  };
+  // pin keeps the names in sight.
+  const pin = () => {
+    const left = film.scrollLeft, w = width();
+    $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
+    $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
+  };
+  film.addEventListener('scroll', pin);
+  film.addEventListener('wheel', e => {
+    if (!e.ctrlKey) return;
+    e.preventDefault();
+    magnify(zoom * 2 ** (-e.deltaY / 200), e.clientX - film.getBoundingClientRect().left);
+  }, { passive: false });
+  film.addEventListener('keydown', e => {
+    const by = { '+': 2, '=': 2, '-': .5, '0': 0 }[e.key];
+    if (by !== undefined && !e.ctrlKey && !e.metaKey) magnify(by * zoom);
+  });
+  $$('[data-zoom]').forEach(b => b.addEventListener('click', () => magnify(b.dataset.zoom * zoom)));
+  $$('[data-place]').forEach(b => b.addEventListener('click', () => {
+    magnify(Math.max(zoom, 6));
+    film.scrollLeft = parseFloat(b.dataset.place) / 100 * width() - film.clientWidth / 2;
+    $('.found', svg)?.remove();
+    const line = document.createElementNS(svg.namespaceURI, 'line');
+    for (const [name, value] of Object.entries({ class: 'found', x1: b.dataset.place, x2: b.dataset.place, y1: 0, y2: '100%' })) line.setAttribute(name, value);
+    svg.append(line);
+    say(b.dataset.words);
+  }));
+
+  // A request is told by its row of the tables.
+  const told = {};
+  for (const table of $$('#square table')) {
+    const heads = $$('thead th', table).map(th => th.textContent);
+    for (const row of table.tBodies[0].rows) {
+      told[row.cells[0].textContent] = [...row.cells].map((c, i) => c.textContent && `${heads[i]}: ${c.textContent}`).filter(Boolean).join(' · ');
+    }
+  }
+  svg.setAttribute('role', 'group');
+  $$('.request', svg).forEach(request => {
+    const words = told[request.dataset.request];
+    request.setAttribute('tabindex', 0);
+    request.setAttribute('role', 'img');
+    request.setAttribute('aria-label', words);
+    for (const event of ['mouseenter', 'focus', 'click']) request.addEventListener(event, () => say(words));
+  });
+}
