@@ -17,6 +17,7 @@ import (
 func TestBreakInABrowser(t *testing.T) {
 	tab := browser(t)
 	var claim, words, width string
+	var inSight bool
 	do(t, tab,
 		chromedp.Navigate(url("/dash/break")),
 		reads(`#part-now`, "Nothing was broken yet"),
@@ -48,10 +49,13 @@ func TestBreakInABrowser(t *testing.T) {
 		reads(`#operation`, "both held the lock"),
 		chromedp.WaitVisible(`#film .found`, chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
+		chromedp.Evaluate(`(l => l > 0 && l < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`, &inSight),
 	)
-	if width != "600%" {
-		t.Errorf("after the jump the picture is %s wide, not zoomed", width)
+	if width != "600%" || !inSight {
+		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
 	}
+	pictures(t, tab, "cell-jump")
+	do(t, tab, chromedp.Click(`[data-zoom="0"]`, chromedp.ByQuery))
 	pictures(t, tab, "cell")
 	do(t, tab,
 		chromedp.Click(`#square .go`, chromedp.ByQuery),

@@ -17,6 +17,7 @@ if (film) {
   const svg = $('svg', film), width = () => svg.getBoundingClientRect().width;
   const say = text => { $('#operation').textContent = text; };
   let zoom = 1;
+  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // before the bars, when it moves
 
   // magnify keeps what is under at, pixels from the left, where it is.
   const magnify = (to, at = film.clientWidth / 2) => {
@@ -32,7 +33,13 @@ if (film) {
     $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
     $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
   };
-  film.addEventListener('scroll', pin);
+  // What is in the middle stays there when the window changes.
+  let middle = .5;
+  film.addEventListener('scroll', () => {
+    pin();
+    middle = (film.scrollLeft + film.clientWidth / 2) / width();
+  });
+  new ResizeObserver(() => { film.scrollLeft = middle * width() - film.clientWidth / 2; }).observe(film);
   film.addEventListener('wheel', e => {
     if (!e.ctrlKey) return;
     e.preventDefault();
