@@ -127,18 +127,26 @@ func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
 	b.s.show(w, r, "break", Text{"Break", "破坏"}, data)
 }
 
-// all is everything that a page shows. It is called in the hub's turn. A page that was open
-// when the lab was restarted keeps its matrix until somebody asks for the new one.
+// all is everything that a page shows. It is called in the hub's turn.
 func (b *breaks) all() []message {
 	kept := map[string]int{}
 	for q, run := range b.runs {
 		kept[q.Key()] = run.ID
 	}
 	messages := []message{b.s.part("break", "now", b.now), say("kept", kept)}
-	if b.cards != nil {
-		messages = append(messages, b.s.part("break", "matrix", b.matrix()))
+	if b.cards == nil { // the lab was restarted, and the page was open already
+		go b.catchUp()
+		return messages
 	}
-	return messages
+	return append(messages, b.s.part("break", "matrix", b.matrix()))
+}
+
+// catchUp sends the matrix once the shop has told its cards. If it can't, the next page
+// that asks does.
+func (b *breaks) catchUp() {
+	if _, err := b.learn(b.s.lifetime); err == nil {
+		b.tell(func() {})
+	}
 }
 
 // plan reads the form: no hazard, or no strategy, means all.
@@ -188,7 +196,10 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	if what == "" {
 		what = "all hazards"
 	}
-	if len(p.Strategies) > 0 {
+	const few = 4 // more than that, nobody reads
+	if n := len(p.Strategies); n > few {
+		what += fmt.Sprintf(": %s … (%d)", strings.Join(p.Strategies[:few], ", "), n)
+	} else if n > 0 {
 		what += ": " + strings.Join(p.Strategies, ", ")
 	}
 	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context) { b.work(ctx, p, req.Who) })

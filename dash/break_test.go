@@ -51,7 +51,7 @@ func TestBreakInABrowser(t *testing.T) {
 		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
 		chromedp.Evaluate(`(l => l > 0 && l < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`, &inSight),
 	)
-	if width != "600%" || !inSight {
+	if width != "3000%" || !inSight {
 		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
 	}
 	pictures(t, tab, "cell-jump")
@@ -163,6 +163,7 @@ func TestBreakPages(t *testing.T) {
 		if w.Code != want.status || !strings.Contains(string(body), want.says) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", path, w.Code, want.status, want.says, body)
 		}
+		t.Logf("%s: %d kB", path, len(body)/1000)
 		if strings.Contains(string(body), "/dash/break/start") {
 			t.Errorf("%s has a button that can't work", path)
 		}

@@ -18,9 +18,6 @@ type strip struct {
 	Places   []place
 }
 
-// Name is the strategy's, with its fence.
-func (s strip) Name() string { return square{Strategy: s.Strategy, Fenced: s.Fenced}.Name() }
-
 // place is a square with all that is known of it.
 type place struct {
 	square

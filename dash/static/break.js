@@ -22,10 +22,9 @@ if (film) {
   // magnify keeps what is under at, pixels from the left, where it is.
   const magnify = (to, at = film.clientWidth / 2) => {
     const place = (film.scrollLeft + at) / width();
-    zoom = Math.min(50, Math.max(1, to));
+    zoom = Math.min(100, Math.max(1, to));
     svg.style.width = `${100 * zoom}%`;
-    film.scrollLeft = place * width() - at;
-    pin();
+    scroll(place * width() - at);
   };
   // pin keeps the names in sight.
   const pin = () => {
@@ -33,13 +32,20 @@ if (film) {
     $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
     $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
   };
-  // What is in the middle stays there when the window changes.
-  let middle = .5;
-  film.addEventListener('scroll', () => {
+  // When the window changes, what was in the middle stays there. Until that is done, the
+  // scroll bar tells of a picture that is gone.
+  let middle = .5, was = width();
+  const scrolled = () => {
     pin();
-    middle = (film.scrollLeft + film.clientWidth / 2) / width();
-  });
-  new ResizeObserver(() => { film.scrollLeft = middle * width() - film.clientWidth / 2; }).observe(film);
+    middle = (film.scrollLeft + film.clientWidth / 2) / was;
+  };
+  const scroll = to => {
+    film.scrollLeft = to;
+    was = width();
+    scrolled();
+  };
+  film.addEventListener('scroll', () => { if (width() === was) scrolled(); });
+  new ResizeObserver(() => { if (width() !== was) scroll(middle * width() - film.clientWidth / 2); }).observe(film);
   film.addEventListener('wheel', e => {
     if (!e.ctrlKey) return;
     e.preventDefault();
@@ -51,8 +57,8 @@ if (film) {
   });
   $$('[data-zoom]').forEach(b => b.addEventListener('click', () => magnify(b.dataset.zoom * zoom)));
   $$('[data-place]').forEach(b => b.addEventListener('click', () => {
-    magnify(Math.max(zoom, 6));
-    film.scrollLeft = parseFloat(b.dataset.place) / 100 * width() - film.clientWidth / 2;
+    magnify(Math.max(zoom, 30)); // 5 ms of 3 s can be told apart
+    scroll(parseFloat(b.dataset.place) / 100 * width() - film.clientWidth / 2);
     $('.found', svg)?.remove();
     const line = document.createElementNS(svg.namespaceURI, 'line');
     for (const [name, value] of Object.entries({ class: 'found', x1: b.dataset.place, x2: b.dataset.place, y1: 0, y2: '100%' })) line.setAttribute(name, value);
