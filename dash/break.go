@@ -65,12 +65,13 @@ type broken struct {
 
 // breaking is what runs, or what ran last.
 type breaking struct {
-	Begun, Running bool
-	Who            string
-	What           Text // what it is about now
-	Hazard         string
-	strikes        func(square) bool // what is in it
-	Error          *Text
+	Begun, Running, Stopped bool
+
+	Who     string
+	What    Text              // what it is about now
+	Hazard  string            // that is brought about, if one is
+	strikes func(square) bool // what is in it
+	Error   *Text
 }
 
 // mostSteps of all recordings are kept, about 100 MB: then the oldest go, and their
@@ -214,12 +215,10 @@ func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
 		}
 	})
 	err := b.inOwnLab(ctx, p)
-	if errors.Is(context.Cause(ctx), errStopped) {
-		err = nil // what was broken until then is kept
-	}
+	stopped := errors.Is(context.Cause(ctx), errStopped)
 	b.tell(func() {
-		b.now.Running = false
-		if err != nil {
+		b.now.Running, b.now.Stopped, b.now.Hazard = false, stopped, ""
+		if err != nil && !stopped {
 			b.now.Error = &Text{err.Error(), err.Error()}
 		}
 	})

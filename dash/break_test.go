@@ -12,6 +12,9 @@ import (
 	"oversell/dash"
 )
 
+// inSightNow is asked of the line that marks the violation.
+const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
+
 // A class predicts, breaks a square, opens its timeline, jumps to where it went wrong,
 // and runs it again.
 func TestBreakInABrowser(t *testing.T) {
@@ -49,13 +52,20 @@ func TestBreakInABrowser(t *testing.T) {
 		reads(`#operation`, "both held the lock"),
 		chromedp.WaitVisible(`#film .found`, chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
-		chromedp.Evaluate(`(l => l > 0 && l < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`, &inSight),
+		chromedp.Evaluate(inSightNow, &inSight),
 	)
 	if width != "3000%" || !inSight {
 		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
 	}
-	pictures(t, tab, "cell-jump")
-	do(t, tab, chromedp.Click(`[data-zoom="0"]`, chromedp.ByQuery))
+	do(t, tab,
+		look(390, "dark"),
+		chromedp.Evaluate(inSightNow, &inSight),
+		look(1280, "light"),
+		chromedp.Click(`[data-zoom="0"]`, chromedp.ByQuery),
+	)
+	if !inSight {
+		t.Error("in a smaller window the violation is out of sight")
+	}
 	pictures(t, tab, "cell")
 	do(t, tab,
 		chromedp.Click(`#square .go`, chromedp.ByQuery),
@@ -67,7 +77,13 @@ func TestBreakInABrowser(t *testing.T) {
 	if !strings.Contains(words, "So its card claims") {
 		t.Errorf("the verdict does not name the card: %s", words)
 	}
-	do(t, tab, reads(`#part-now`, "Done"))
+	do(t, tab,
+		reads(`#part-now`, "Done"),
+		chromedp.Click(`#square .go`, chromedp.ByQuery),
+		reads(`#part-now`, "a lab of its own"),
+		chromedp.Click(`#part-now button`, chromedp.ByQuery),
+		reads(`#part-now`, "Stopped"),
+	)
 }
 
 // In Chinese, a strategy's page leads to the square that breaks it.
@@ -163,7 +179,6 @@ func TestBreakPages(t *testing.T) {
 		if w.Code != want.status || !strings.Contains(string(body), want.says) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", path, w.Code, want.status, want.says, body)
 		}
-		t.Logf("%s: %d kB", path, len(body)/1000)
 		if strings.Contains(string(body), "/dash/break/start") {
 			t.Errorf("%s has a button that can't work", path)
 		}

@@ -24,6 +24,11 @@ if (film) {
     const place = (film.scrollLeft + at) / width();
     zoom = Math.min(100, Math.max(1, to));
     svg.style.width = `${100 * zoom}%`;
+    // Words that had no room at the right end have it now.
+    $$('[data-begin]', svg).forEach(words => {
+      words.setAttribute('x', zoom > 1 ? words.dataset.begin : '100%');
+      words.setAttribute('text-anchor', zoom > 1 ? 'start' : 'end');
+    });
     scroll(place * width() - at);
   };
   // pin keeps the names in sight.
