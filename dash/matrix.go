@@ -147,11 +147,12 @@ func (b *broken) Sentence() Text {
 // invariant says what does not hold.
 func invariant(name string) Text {
 	if words, ok := map[string]Text{
-		"I1": {"what was sold is not what left the shelf (I1)", "卖出的数量与货架上减少的数量不符（I1）"},
-		"I2": {"two held the lock at the same time (I2)", "两个人同时持有锁（I2）"},
-		"I3": {"an older fence wrote after a newer one (I3)", "旧的栅栏令牌在新的之后写入（I3）"},
-		"I4": {"nobody got the lock in time (I4)", "没有人及时拿到锁（I4）"},
-		"I5": {"the stock kept elsewhere does not agree with the row (I5)", "别处保存的库存与数据行不符（I5）"},
+		"I1":              {"what was sold is not what left the shelf (I1)", "卖出的数量与货架上减少的数量不符（I1）"},
+		"I2":              {"two held the lock at the same time (I2)", "两个人同时持有锁（I2）"},
+		"I3":              {"an older fence wrote after a newer one (I3)", "旧的栅栏令牌在新的之后写入（I3）"},
+		"I4":              {"nobody got the lock in time (I4)", "没有人及时拿到锁（I4）"},
+		"I5":              {"the stock kept elsewhere does not agree with the row (I5)", "别处保存的库存与数据行不符（I5）"},
+		"linearizability": {"no order of the sales explains the answers", "没有一种销售顺序能解释这些应答"},
 	}[name]; ok {
 		return words
 	}

@@ -380,6 +380,9 @@ type missing struct {
 }
 
 func (t Timeline) missing() (all []missing) {
+	if len(t.taken) == 0 { // nobody said
+		return nil
+	}
 	steps := slices.Concat(t.sales, t.taken)
 	slices.SortFunc(steps, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
 	for i, step := range steps {

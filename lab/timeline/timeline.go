@@ -55,7 +55,9 @@ func Of(rec history.Recording) Timeline {
 	t.left = len(all) - len(t.tasks)
 	t.overlaps = t.overlapsOf(rec)
 	t.sales = salesOf(rec.Ops)
-	if rec.Stock > 0 {
+	// In a crowd, whose answer it was that a writer got is a guess: it would show sales
+	// that seem to leave no trace.
+	if rec.Stock > 0 && t.left == 0 {
 		t.taken = takenBy(all, rec.Stock)
 		t.to += (t.to - t.from) / 20 // room for what the last answer made of it
 	}

@@ -285,3 +285,22 @@ func TestViolation(t *testing.T) {
 		t.Errorf("no fault, and it is at %s", place)
 	}
 }
+
+// In a crowd nobody knows whose answer a writer got: the picture does not pretend to.
+func TestCrowdHasNoShelf(t *testing.T) {
+	var rec history.Recording
+	rec.Stock = 60
+	for i := range 60 {
+		rec.Ops = append(rec.Ops, sold("replica-1", i, 100+i, 59-i))
+	}
+	var out bytes.Buffer
+	if err := timeline.SVG(rec, &out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "gone from the shelf") || !strings.Contains(out.String(), "60 sold") {
+		t.Error("what the crowd took from the shelf is a guess, and the picture has it")
+	}
+	if _, _, words := timeline.Of(rec).Violation(); words != "" {
+		t.Errorf("a guess is no violation: %s", words)
+	}
+}
