@@ -25,8 +25,11 @@ type card struct {
 	Slow     bool     `json:"slow"`
 	Backends []string `json:"backends"`
 	Locker   bool     `json:"locker"`
+	Lease    bool     `json:"lease"`
+	Renews   bool     `json:"renews"`
 	Fenced   bool     `json:"fenced"`
 	Fair     bool     `json:"fair"`
+	Nests    bool     `json:"reentrant"`
 	Protects []string `json:"protects"`
 	Breaks   []struct {
 		Hazard string `json:"hazard"`
@@ -90,7 +93,8 @@ func (l *ladder) one(ctx context.Context, id string) (card, error) {
 		return card{}, refusal{http.StatusNotFound, Text{fmt.Sprintf("There is no strategy %q.", id), fmt.Sprintf("没有策略 %q。", id)}}
 	}
 	var c card
-	return c, l.ask(ctx, "/strategies/"+id, &c)
+	err = l.ask(ctx, "/strategies/"+id, &c)
+	return c, err
 }
 
 // groups are the cards by family, in the order in which the ladder first has each.

@@ -93,9 +93,24 @@ type Experiment struct {
 	Applies func(Card) bool
 	// Fenced: those that have a fence go through it twice, once with it.
 	Fenced bool
+	// Fence is what a fence claims about the hazard.
+	Fence Claim
 	// Lab makes a lab of the experiment's own from the class's; nil: the class's will do.
 	Lab func(rig.Config) rig.Config
 	run func(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error)
+}
+
+// Strikes says whether a strategy goes through the experiment. A claim is tried also where
+// nothing could happen: then that is what it shows.
+func (e Experiment) Strikes(c Card) bool { return e.Applies(c) || c.Claim(e.Hazard) != Silent }
+
+// Claim is what is claimed of a strategy: by its card, or with a fence by that, for what a
+// fence is for no card need say.
+func (e Experiment) Claim(c Card, fenced bool) Claim {
+	if fenced {
+		return e.Fence
+	}
+	return c.Claim(e.Hazard)
 }
 
 // bound is how soon after a fault somebody must have the lock: a lease or a session,

@@ -69,9 +69,13 @@ func casStorm() Experiment {
 			for _, op := range ops {
 				retries += op.Retries
 			}
+			left, err := c.replica(0).Count(ctx, s.Card.ID, s.product)
+			if err != nil {
+				return cells, err
+			}
 			sold := history.Taken(ops, history.OK)
 			cell := Cell{
-				Number: 4, Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold,
+				Number: 4, Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold, Taken: crowd - left,
 				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", crowd, sold, retries),
 				Recording: history.Recording{Start: c.rec.start, Stock: crowd, Ops: ops, Events: c.rec.of(replica.Key(s.product))},
 			}

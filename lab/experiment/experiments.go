@@ -181,5 +181,5 @@ func nesting() Experiment {
 }
 
 func (d duel) experiment(applies func(Card) bool, title, shows string) Experiment {
-	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, run: d.run}
+	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, Fence: d.fenced, run: d.run}
 }

@@ -163,9 +163,7 @@ func known(cards []Card, ids []string) error {
 // subjects are the strategies that go through the experiment.
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
-		// A claim is tried, also where nothing could happen: then that is what it shows.
-		strikes := e.Applies(card) || card.Claim(e.Hazard) != Silent
-		if !strikes || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
+		if !e.Strikes(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue
 		}
 		if !p.Fenced {

@@ -92,7 +92,8 @@ type mark struct{ X, Kind string }
 // label is one or more steps in words: as many as come too close for a label each.
 type label struct {
 	X     string
-	AtEnd bool // X is its end
+	AtEnd bool   // X is its end, for lack of room
+	Begin string // then where it would begin, if there were room
 	Words []word
 	at    float64
 }
@@ -284,7 +285,7 @@ func (t Timeline) labels(task *task) []label {
 	for i, l := range labels {
 		labels[i].X = percent(l.at)
 		if l.at+float64(len([]rune(l.text())))*letter > 100 { // the last one must not leave the picture
-			labels[i].X, labels[i].AtEnd = "100%", true
+			labels[i].X, labels[i].AtEnd, labels[i].Begin = "100%", true, percent(l.at)
 		}
 	}
 	return labels
@@ -379,6 +380,9 @@ type missing struct {
 }
 
 func (t Timeline) missing() (all []missing) {
+	if len(t.taken) == 0 { // nobody said
+		return nil
+	}
 	steps := slices.Concat(t.sales, t.taken)
 	slices.SortFunc(steps, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
 	for i, step := range steps {

@@ -267,3 +267,40 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 		t.Errorf("the holder came last, and is not there: %q", last)
 	}
 }
+
+// The page jumps to where it goes wrong: to the rival's grant, for the sleeper wrote after
+// it, or where nothing was sold in vain, to the fault.
+func TestViolation(t *testing.T) {
+	place, second, words := timeline.Of(paused(t)).Violation()
+	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
+		t.Errorf("the sleeper's violation is %s, %s s: %s", place, second, words)
+	}
+	if place, _, words := timeline.Of(killed(t)).Violation(); place != "" || words != "" {
+		t.Errorf("nothing was violated, and it is at %s: %s", place, words)
+	}
+	if _, second, words := timeline.Of(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
+		t.Errorf("the fault was at %s s: %s", second, words)
+	}
+	if place, _, _ := timeline.Of(stepless()).Fault(); place != "" {
+		t.Errorf("no fault, and it is at %s", place)
+	}
+}
+
+// In a crowd nobody knows whose answer a writer got: the picture does not pretend to.
+func TestCrowdHasNoShelf(t *testing.T) {
+	var rec history.Recording
+	rec.Stock = 60
+	for i := range 60 {
+		rec.Ops = append(rec.Ops, sold("replica-1", i, 100+i, 59-i))
+	}
+	var out bytes.Buffer
+	if err := timeline.SVG(rec, &out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "gone from the shelf") || !strings.Contains(out.String(), "60 sold") {
+		t.Error("what the crowd took from the shelf is a guess, and the picture has it")
+	}
+	if _, _, words := timeline.Of(rec).Violation(); words != "" {
+		t.Errorf("a guess is no violation: %s", words)
+	}
+}

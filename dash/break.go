@@ -1,0 +1,317 @@
+package dash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/lab/experiment"
+	"oversell/lab/rig"
+)
+
+// breaks is the page that breaks strategies on purpose: what runs, and the newest run of
+// each square of the matrix.
+type breaks struct {
+	s *Server
+	// What follows is changed and read in the hub's turn only: see hub.send.
+	now   breaking
+	cards []experiment.Card // nil: nobody has asked the shop yet
+	runs  map[square]*broken
+	count int
+}
+
+// square is a place in the matrix.
+type square struct {
+	Hazard, Strategy string
+	Fenced           bool
+}
+
+// Path is the address of its page.
+func (q square) Path() string {
+	path := "/dash/break/" + q.Hazard + "/" + q.Strategy
+	if q.Fenced {
+		path += "?fenced=true"
+	}
+	return path
+}
+
+// Body is the form that runs it.
+func (q square) Body() string {
+	body := "hazard=" + q.Hazard + "&strategy=" + q.Strategy
+	if q.Fenced {
+		body += "&fenced=true"
+	}
+	return body
+}
+
+// Name is the strategy's, with its fence.
+func (q square) Name() string {
+	return experiment.Subject{Card: experiment.Card{ID: q.Strategy}, Fenced: q.Fenced}.Name()
+}
+
+// Key is the square's in what the script reads.
+func (q square) Key() string { return q.Hazard + " " + q.Name() }
+
+// broken is a run of a square.
+type broken struct {
+	experiment.Cell
+	ID        int // the newest has the highest
+	Forgotten bool
+}
+
+// breaking is what runs, or what ran last.
+type breaking struct {
+	Begun, Running, Stopped bool
+
+	Who     string
+	What    Text              // what it is about now
+	Hazard  string            // that is brought about, if one is
+	strikes func(square) bool // what is in it
+	Error   *Text
+}
+
+// mostSteps of all recordings are kept, about 100 MB: then the oldest go, and their
+// verdicts stay. The squares themselves are no more than the cards and hazards make.
+const mostSteps = 400_000
+
+func newBreaks(s *Server) *breaks {
+	b := &breaks{s: s, runs: map[square]*broken{}}
+	s.hub.open("break", b.all)
+	return b
+}
+
+func (b *breaks) route() {
+	b.s.routes.HandleFunc("GET /dash/break", b.page)
+	b.s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.cell)
+	b.s.routes.HandleFunc("GET /dash/timeline.css", timelineStyle)
+	b.s.routes.HandleFunc("POST /dash/break/start", b.s.guarded(b.start))
+}
+
+// able says whether this machine can break anything.
+func (b *breaks) able() bool { return b.s.Binary != "" }
+
+// learn asks the shop for the cards, once.
+func (b *breaks) learn(ctx context.Context) ([]experiment.Card, error) {
+	var cards []experiment.Card
+	b.s.hub.send("break", func() []message { cards = b.cards; return nil })
+	if cards != nil {
+		return cards, nil
+	}
+	if err := b.s.ladder.ask(ctx, "/strategies", &cards); err != nil {
+		return nil, err
+	}
+	b.s.hub.send("break", func() []message { b.cards = cards; return nil })
+	return cards, nil
+}
+
+func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
+	groups, err := b.s.ladder.groups(r.Context())
+	if err == nil {
+		_, err = b.learn(r.Context())
+	}
+	if err != nil {
+		b.s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
+		return
+	}
+	data := struct {
+		Able    bool
+		Hazards []hazard
+		Groups  []group
+		Matrix  matrix
+		Now     breaking
+	}{Able: b.able(), Hazards: hazards(), Groups: groups}
+	b.s.hub.send("break", func() []message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
+	b.s.show(w, r, "break", Text{"Break", "破坏"}, data)
+}
+
+// all is everything that a page shows. It is called in the hub's turn.
+func (b *breaks) all() []message {
+	kept := map[string]int{}
+	for q, run := range b.runs {
+		kept[q.Key()] = run.ID
+	}
+	messages := []message{b.s.part("break", "now", b.now), say("kept", kept)}
+	if b.cards == nil { // the lab was restarted, and the page was open already
+		go b.catchUp()
+		return messages
+	}
+	return append(messages, b.s.part("break", "matrix", b.matrix()))
+}
+
+// catchUp sends the matrix once the shop has told its cards. If it can't, the next page
+// that asks does.
+func (b *breaks) catchUp() {
+	if _, err := b.learn(b.s.lifetime); err == nil {
+		b.tell(func() {})
+	}
+}
+
+// plan reads the form: no hazard, or no strategy, means all.
+func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err error) {
+	if !b.able() {
+		return p, refusal{http.StatusConflict, cannot()}
+	}
+	p = experiment.Plan{Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
+	for _, h := range req.Form["hazard"] {
+		if h != "" {
+			p.Hazards = append(p.Hazards, h)
+		}
+	}
+	for _, h := range p.Hazards {
+		if _, ok := hazardOf(h); !ok {
+			return p, bad(fmt.Sprintf("There is no hazard %q.", h), fmt.Sprintf("没有危险 %q。", h))
+		}
+	}
+	cards, err := b.learn(ctx)
+	if err != nil {
+		return p, refusal{http.StatusServiceUnavailable, unreachable(err)}
+	}
+	for _, id := range p.Strategies {
+		if !slices.ContainsFunc(cards, func(c experiment.Card) bool { return c.ID == id }) {
+			return p, bad(fmt.Sprintf("There is no strategy %q.", id), fmt.Sprintf("没有策略 %q。", id))
+		}
+	}
+	if !slices.ContainsFunc(squares(cards), func(q square) bool { return inPlan(p, q) }) {
+		return p, bad("This hazard can't strike what you chose. With fenced, it needs a fence.", "这个危险影响不到所选的策略。选了 fenced 时，策略必须有栅栏令牌。")
+	}
+	return p, nil
+}
+
+// inPlan says whether the plan runs the square.
+func inPlan(p experiment.Plan, q square) bool {
+	return (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
+		(len(p.Strategies) == 0 || slices.Contains(p.Strategies, q.Strategy)) &&
+		(q.Fenced == p.Fenced || q.Fenced && len(p.Strategies) == 0)
+}
+
+func (b *breaks) start(ctx context.Context, req request) error {
+	p, err := b.plan(ctx, req)
+	if err != nil {
+		return err
+	}
+	what := strings.Join(p.Hazards, ", ")
+	if what == "" {
+		what = "all hazards"
+	}
+	const few = 4 // more than that, nobody reads
+	if n := len(p.Strategies); n > few {
+		what += fmt.Sprintf(": %s … (%d)", strings.Join(p.Strategies[:few], ", "), n)
+	} else if n > 0 {
+		what += ": " + strings.Join(p.Strategies, ", ")
+	}
+	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context) { b.work(ctx, p, req.Who) })
+}
+
+// work breaks what the plan names, in a lab of its own: the class's stays whole.
+func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
+	b.tell(func() {
+		b.now = breaking{
+			Begun: true, Running: true, Who: who, strikes: func(q square) bool { return inPlan(p, q) },
+			What: Text{"bringing up a lab of its own, as servers will be killed and frozen; it takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟"},
+		}
+	})
+	err := b.inOwnLab(ctx, p)
+	stopped := errors.Is(context.Cause(ctx), errStopped)
+	b.tell(func() {
+		b.now.Running, b.now.Stopped, b.now.Hazard = false, stopped, ""
+		if err != nil && !stopped {
+			b.now.Error = &Text{err.Error(), err.Error()}
+		}
+	})
+}
+
+func (b *breaks) inOwnLab(ctx context.Context, p experiment.Plan) (err error) {
+	lab, err := rig.Start(ctx, experiment.Config(b.s.Binary, b.s.Shop.Token))
+	if err != nil {
+		return err //nolint:wrapcheck // says all
+	}
+	defer func() {
+		b.mention(Text{"closing its lab", "正在关闭它的实验室"})
+		err = errors.Join(err, lab.Close())
+	}()
+	class, err := experiment.Open(ctx, lab)
+	if err != nil {
+		return err //nolint:wrapcheck // says all
+	}
+	defer class.Close()
+	kept, err := experiment.Keep("")
+	if err != nil {
+		return err //nolint:wrapcheck // says all
+	}
+	return experiment.Run(ctx, class, p, kept, breakWatch{b}) //nolint:wrapcheck // says all
+}
+
+// tell changes what there is, and sends all of it.
+func (b *breaks) tell(change func()) {
+	b.s.hub.send("break", func() []message { change(); return b.all() })
+}
+
+// mention changes only what it is about now.
+func (b *breaks) mention(what Text) {
+	b.s.hub.send("break", func() []message { b.now.What = what; return []message{b.s.part("break", "now", b.now)} })
+}
+
+// breakWatch is told by the experiments how they go, and tells the pages.
+type breakWatch struct{ b *breaks }
+
+func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
+	h, _ := hazardOf(e.Hazard)
+	w.b.tell(func() {
+		w.b.now.Hazard = e.Hazard
+		w.b.now.What = Text{
+			fmt.Sprintf("%d of %d, %s on %d: %s", nth, of, e.Hazard, subjects, h.Title.EN),
+			fmt.Sprintf("第 %d/%d 个，%s，%d 个策略：%s", nth, of, e.Hazard, subjects, h.Title.In("zh")),
+		}
+	})
+}
+
+func (w breakWatch) End(_ experiment.Experiment, cells []experiment.Cell, _ time.Duration) {
+	w.b.tell(func() {
+		for _, c := range cells {
+			w.b.keep(c)
+		}
+		w.b.makeRoom()
+		w.b.now.Hazard = ""
+	})
+}
+
+func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
+	w.b.tell(func() { w.b.now.Hazard = "" })
+	w.b.mention(Text{e.Hazard + " is left out: " + why.Error(), "跳过 " + e.Hazard + "：" + why.Error()})
+}
+
+// keep remembers the newest run of a square. It is called in the hub's turn.
+func (b *breaks) keep(c experiment.Cell) {
+	b.count++
+	b.runs[square{c.Hazard, c.Strategy, c.Fenced}] = &broken{Cell: c, ID: b.count}
+}
+
+// makeRoom forgets the oldest recordings. It is called in the hub's turn.
+func (b *breaks) makeRoom() {
+	var newest []*broken
+	for _, run := range b.runs {
+		newest = append(newest, run)
+	}
+	slices.SortFunc(newest, func(x, y *broken) int { return y.ID - x.ID })
+	steps := 0
+	for _, run := range newest {
+		steps += len(run.Recording.Ops) + len(run.Recording.Events)
+		if steps > mostSteps {
+			// Pages may be drawing the old one: it is not changed but replaced.
+			c := run.Cell
+			c.Recording.Ops, c.Recording.Events, c.Recording.Spans = nil, nil, nil
+			b.runs[square{c.Hazard, c.Strategy, c.Fenced}] = &broken{Cell: c, ID: run.ID, Forgotten: true}
+		}
+	}
+}
+
+func cannot() Text {
+	return Text{
+		"This page can't break anything: for that it would have to kill and freeze servers of its own, which only oversell lab can, on a machine where they are installed.",
+		"本页不能做破坏实验：那需要杀死和冻结自己的服务器，只有在装有这些服务器的机器上运行 oversell lab 才能做到。",
+	}
+}

@@ -1,0 +1,189 @@
+package dash_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"oversell/dash"
+)
+
+// inSightNow is asked of the line that marks the violation.
+const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
+
+// A class predicts, breaks a square, opens its timeline, jumps to where it went wrong,
+// and runs it again.
+func TestBreakInABrowser(t *testing.T) {
+	tab := browser(t)
+	var claim, words, width string
+	var inSight bool
+	do(t, tab,
+		chromedp.Navigate(url("/dash/break")),
+		reads(`#part-now`, "Nothing was broken yet"),
+		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
+		chromedp.Click(`#claims`, chromedp.ByQuery),
+		chromedp.WaitVisible(`.matrix .claim`, chromedp.ByQuery),
+	)
+	if claim != "none" {
+		t.Error("the claims are told before the class has predicted")
+	}
+	pictures(t, tab, "break-before")
+	do(t, tab,
+		chromedp.Click(button("pause.redis"), chromedp.ByQuery),
+		reads(`#part-now`, "a lab of its own"),
+		reads(`#part-now`, "1 of 1, pause"),
+		reads(`#part-matrix`, "running"),
+		reads(link("pause.redis"), "✗ broken ="),
+		reads(`#part-now`, "Done"),
+	)
+	pictures(t, tab, "break")
+	do(t, tab,
+		chromedp.Click(link("pause.redis"), chromedp.ByQuery),
+		reads(`.verdict`, "redis broke"),
+		reads(`#square`, "oversell break pause redis"),
+		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
+		chromedp.Focus(`#film .request`, chromedp.ByQuery),
+		reads(`#operation`, "Replica: replica-"),
+		chromedp.Click(`[data-place]`, chromedp.ByQuery),
+		reads(`#operation`, "both held the lock"),
+		chromedp.WaitVisible(`#film .found`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
+		chromedp.Evaluate(inSightNow, &inSight),
+	)
+	if width != "3000%" || !inSight {
+		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
+	}
+	do(t, tab,
+		look(390, "dark"),
+		chromedp.Evaluate(inSightNow, &inSight),
+		look(1280, "light"),
+		chromedp.Click(`[data-zoom="0"]`, chromedp.ByQuery),
+	)
+	if !inSight {
+		t.Error("in a smaller window the violation is out of sight")
+	}
+	pictures(t, tab, "cell")
+	do(t, tab,
+		chromedp.Click(`#square .go`, chromedp.ByQuery),
+		reads(`#part-now`, "a lab of its own"),
+		chromedp.WaitVisible(`#square[data-run="2"]`, chromedp.ByQuery), // by itself
+		reads(`.verdict`, "redis broke"),
+		chromedp.Evaluate(`document.querySelector('.verdict').textContent`, &words),
+	)
+	if !strings.Contains(words, "So its card claims") {
+		t.Errorf("the verdict does not name the card: %s", words)
+	}
+	do(t, tab,
+		reads(`#part-now`, "Done"),
+		chromedp.Click(`#square .go`, chromedp.ByQuery),
+		reads(`#part-now`, "a lab of its own"),
+		chromedp.Click(`#part-now button`, chromedp.ByQuery),
+		reads(`#part-now`, "Stopped"),
+	)
+}
+
+// In Chinese, a strategy's page leads to the square that breaks it.
+func TestLearnInABrowser(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
+	do(t, tab,
+		chromedp.Navigate(url("/dash/learn")),
+		reads(`h1`, "阶梯"),
+	)
+	pictures(t, tab, "learn")
+	do(t, tab,
+		chromedp.Click(`a[href="/dash/learn/none"]`, chromedp.ByQuery),
+		reads(`.facts`, "会丢失更新"),
+		reads(`.claims .breaks`, "会被破坏"),
+		reads(`pre.code`, "package local"),
+		reads(`main`, "教程"),
+	)
+	pictures(t, tab, "lesson")
+	do(t, tab,
+		chromedp.Click(`button[data-body="hazard=race&strategy=none"]`, chromedp.ByQuery),
+		reads(`h1`, "同一进程里的两个请求"),
+		reads(`#part-now`, "单独的实验室"),
+		reads(`.verdict`, "none 被破坏"),
+		chromedp.WaitVisible(`#film .missing`, chromedp.ByQuery),
+	)
+	pictures(t, tab, "cell-zh")
+	do(t, tab, reads(`#part-now`, "完成")) // the next test needs the desk
+	do(t, tab,
+		chromedp.Navigate(url("/dash/learn/none")),
+		reads(`.claims .breaks`, "被破坏 是这里看到的结果"),
+	)
+}
+
+func button(id string) string { return `button[id="` + id + `"]` }
+func link(id string) string   { return `a[id="` + id + `"]` }
+
+// What can't be broken is refused, with the reason.
+func TestBreakRefuses(t *testing.T) {
+	able := dash.New(dash.Config{Shop: shop.Addresses(), Binary: "oversell"})
+	defer able.Close()
+	unable := dash.New(dash.Config{Shop: shop.Addresses()})
+	defer unable.Close()
+	tests := []struct {
+		why, body, token, site string
+		page                   *dash.Server
+		status                 int
+		says                   string
+	}{
+		{"no token", "hazard=race", "", "", able, 403, "token"},
+		{"another site's form", "hazard=race", token, "cross-site", able, 403, "cross-origin"},
+		{"unknown hazard", "hazard=flood", token, "", able, 400, `no hazard \"flood\"`},
+		{"unknown strategy", "hazard=race&strategy=hope", token, "", able, 400, `no strategy \"hope\"`},
+		{"a hazard that can't strike it", "hazard=failover&strategy=none", token, "", able, 400, "can't strike"},
+		{"a fence that it has not", "hazard=race&strategy=none&fenced=true", token, "", able, 400, "can't strike"},
+		{"no servers", "hazard=race", token, "", unable, 409, "can't break"},
+	}
+	for _, test := range tests {
+		r := httptest.NewRequest(http.MethodPost, "/dash/break/start", strings.NewReader(test.body))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("X-Lab-Token", test.token)
+		if test.site != "" {
+			r.Header.Set("Sec-Fetch-Site", test.site)
+		}
+		w := httptest.NewRecorder()
+		test.page.ServeHTTP(w, r)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), test.says) {
+			t.Errorf("%s: %d %s, want %d with %s", test.why, w.Code, w.Body, test.status, test.says)
+		}
+	}
+}
+
+// A page that does not exist says so; one on a machine without servers has no buttons.
+func TestBreakPages(t *testing.T) {
+	unable := dash.New(dash.Config{Shop: shop.Addresses()})
+	defer unable.Close()
+	for path, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/dash/break":                         {200, "can&#39;t break anything"},
+		"/dash/break/pause/redis":             {200, "oversell lab can"},
+		"/dash/break/pause/redis?fenced=true": {200, "redis --fenced"},
+		"/dash/break/failover/none":           {200, "can&#39;t strike"},
+		"/dash/break/flood/redis":             {404, "no hazard"},
+		"/dash/break/pause/hope":              {404, "no strategy"},
+		"/dash/learn/hope":                    {404, "no strategy"},
+		"/dash/learn/redis":                   {200, "redis.go"},
+		"/dash/timeline.css":                  {200, ".timeline"},
+	} {
+		w := httptest.NewRecorder()
+		unable.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		body, _ := io.ReadAll(w.Result().Body)
+		if w.Code != want.status || !strings.Contains(string(body), want.says) {
+			t.Errorf("%s: %d, want %d with %q:\n%s", path, w.Code, want.status, want.says, body)
+		}
+		if strings.Contains(string(body), "/dash/break/start") {
+			t.Errorf("%s has a button that can't work", path)
+		}
+		if strings.Contains(string(body), "style=") || strings.Contains(string(body), "<style") {
+			t.Errorf("%s has a style that its policy forbids", path)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package dash
+
+import (
+	"strings"
+	"testing"
+
+	"oversell/lab/experiment"
+	"oversell/lab/history"
+)
+
+// The newest run of a square stands. When there are too many recordings the oldest go, and
+// their verdicts stay.
+func TestBreaksKeepTheNewest(t *testing.T) {
+	b := New(Config{Binary: "oversell"}).breaks
+	run := func(strategy string, v experiment.Verdict, steps int) {
+		b.keep(experiment.Cell{
+			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: experiment.Breaks,
+			Recording: history.Recording{Events: make([]history.Event, steps)},
+		})
+		b.makeRoom()
+	}
+	run("old", experiment.Violated, mostSteps/2)
+	run("new", experiment.Safe, mostSteps/2)
+	of := func(strategy string) *broken { return b.runs[square{Hazard: "pause", Strategy: strategy}] }
+	if of("old").Forgotten || of("new").Forgotten {
+		t.Error("there was room for both")
+	}
+	run("new", experiment.Violated, mostSteps/2)
+	if got := of("new"); got.Against() != "agrees" || got.ID != 3 || len(b.runs) != 2 {
+		t.Errorf("of two runs the older one stands: %s, number %d, of %d squares", got.Verdict, got.ID, len(b.runs))
+	}
+	run("third", experiment.Unknown, 1)
+	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Violated {
+		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
+	}
+	if of("third").Against() != "" {
+		t.Error("a run that says nothing can't agree or contradict")
+	}
+}
+
+// Every verdict has its word and its sentence in both languages.
+func TestVerdictsInWords(t *testing.T) {
+	for _, v := range []experiment.Verdict{
+		experiment.Safe, experiment.Stalled, experiment.Violated, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
+	} {
+		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
+			b := broken{Cell: experiment.Cell{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim}}
+			if b.Word().EN == "" || b.Word().ZH == "" || !strings.Contains(b.Sentence().EN, "redis") || !strings.Contains(b.Sentence().ZH, "redis") {
+				t.Errorf("%s, %s: %v %v", v, claim, b.Word(), b.Sentence())
+			}
+		}
+	}
+}

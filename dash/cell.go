@@ -1,0 +1,146 @@
+package dash
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+
+	"oversell/lab/experiment"
+	"oversell/lab/timeline"
+)
+
+// exhibit is a square's own page.
+type exhibit struct {
+	place
+	Able    bool
+	Hazard  hazard
+	Why     Text // the card's own words where it claims to break
+	Picture template.HTML
+	Left    string // requests that there is no room for
+	Jump    *jump
+	Tables  []table
+}
+
+// jump is a place in the picture.
+type jump struct {
+	Label                Text
+	Place, Second, Words string
+}
+
+// table has its heads in both languages.
+type table struct {
+	Caption Text
+	Head    []Text
+	Rows    [][]string
+}
+
+// timelineStyle is for the pictures: no page has a style of its own.
+func timelineStyle(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = fmt.Fprint(w, timeline.Style())
+}
+
+func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
+	cards, err := b.learn(r.Context())
+	if err != nil {
+		b.s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
+		return
+	}
+	q := square{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
+	all := experiment.All()
+	h := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == q.Hazard })
+	c := slices.IndexFunc(cards, func(c experiment.Card) bool { return c.ID == q.Strategy })
+	if h < 0 || c < 0 {
+		b.s.sorry(w, r, http.StatusNotFound, Text{
+			fmt.Sprintf("There is no hazard %q, or no strategy %q.", q.Hazard, q.Strategy), fmt.Sprintf("没有危险 %q，或没有策略 %q。", q.Hazard, q.Strategy),
+		})
+		return
+	}
+	x := exhibit{Able: b.able(), Why: b.s.ladder.why(r.Context(), q)}
+	x.Hazard, _ = hazardOf(q.Hazard)
+	b.s.hub.send("break", func() []message {
+		x.place = b.place(cards[c], all[h], q.Fenced)
+		// One that is named by hand may go through it with its fence as well.
+		x.Strikes = all[h].Strikes(cards[c]) && (!q.Fenced || cards[c].Fenced)
+		return nil
+	})
+	if x.Run != nil {
+		if err := x.draw(); err != nil {
+			b.s.sorry(w, r, http.StatusInternalServerError, Text{err.Error(), err.Error()})
+			return
+		}
+	}
+	title := Text{q.Hazard + ", " + q.Name(), q.Hazard + "，" + q.Name()}
+	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Title: title, Data: x})
+}
+
+// draw reads the recording, outside the hub's turn: nobody changes it.
+func (x *exhibit) draw() (err error) {
+	if f := x.Run.Figures; len(f) > 0 {
+		x.Tables = append(x.Tables, figuresOf(f))
+	}
+	t := timeline.Of(x.Run.Recording)
+	if t.Empty() {
+		return nil
+	}
+	if x.Picture, err = t.Inline("picture"); err != nil {
+		return err //nolint:wrapcheck // says all
+	}
+	x.Left = t.Left()
+	if place, second, words := t.Violation(); place != "" && x.Run.Verdict == experiment.Violated {
+		x.Jump = &jump{Text{"to the first violation", "跳到第一处违规"}, place, second, words}
+	} else if place, second, words := t.Fault(); place != "" {
+		x.Jump = &jump{Text{"to the fault", "跳到故障处"}, place, second, words}
+	}
+	for _, from := range []timeline.Table{t.Requests(), t.Moments()} {
+		if len(from.Rows) > 0 {
+			x.Tables = append(x.Tables, tableOf(from))
+		}
+	}
+	return nil
+}
+
+// why is what the card says where it claims to break.
+func (l *ladder) why(ctx context.Context, q square) Text {
+	all, _ := l.all(ctx) // without them there is no page at all
+	for _, c := range all {
+		for _, b := range c.Breaks {
+			if c.ID == q.Strategy && b.Hazard == q.Hazard {
+				return b.Why
+			}
+		}
+	}
+	return Text{}
+}
+
+func tableOf(from timeline.Table) table {
+	t := table{Caption: inTable(from.Caption), Rows: from.Rows}
+	for _, head := range from.Head {
+		t.Head = append(t.Head, inTable(head))
+	}
+	return t
+}
+
+// inTable is a word of a timeline's table in both languages.
+func inTable(word string) Text {
+	return Text{word, map[string]string{
+		"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
+		"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏令牌", "Answered": "应答时间", "Answer": "应答",
+		"What": "什么", "Where": "哪里", "From": "从", "To": "到",
+	}[word]}
+}
+
+func figuresOf(figures []experiment.Figure) table {
+	t := table{
+		Caption: Text{"Response times in ms, as each way to measure tells them", "响应时间（毫秒），按不同的测量方法"},
+		Head:    []Text{{"measured", "测量方法"}, {"requests", "请求数"}, {"median", "中位数"}, {"99%", "99%"}, {"maximum", "最大"}, {"frozen for", "停顿"}},
+	}
+	for _, f := range figures {
+		t.Rows = append(t.Rows, []string{
+			f.Loop, fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS),
+		})
+	}
+	return t
+}
