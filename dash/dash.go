@@ -42,6 +42,8 @@ type Server struct {
 	desk     desk
 	ladder   ladder
 	runs     *runs
+	steps    *steps
+	trials   *trials
 	pages    map[string]*template.Template
 	routes   *http.ServeMux
 	handler  http.Handler
@@ -55,7 +57,9 @@ func New(c Config) *Server {
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.ladder.shop = c.Shop
 	s.runs = newRuns(s)
-	for _, name := range []string{"run", "problem"} {
+	s.steps = newSteps(s)
+	s.trials = newTrials(s)
+	for _, name := range []string{"run", "step", "try", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // it is there: it was embedded
@@ -64,6 +68,8 @@ func New(c Config) *Server {
 	s.routes.HandleFunc("POST /dash/language", s.switchLanguage)
 	s.routes.HandleFunc("POST /dash/stop", s.guarded(func(ctx context.Context, _ request) error { s.desk.stop(ctx); return nil }))
 	s.runs.route()
+	s.steps.route()
+	s.trials.route()
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
@@ -76,6 +82,7 @@ func (s *Server) Close() {
 	s.hub.close()
 	s.desk.stop(context.Background())
 	s.end()
+	s.trials.close()
 }
 
 // policy lets a page have its own script, style and streams, and nothing from elsewhere.

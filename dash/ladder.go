@@ -25,6 +25,9 @@ type card struct {
 	Slow     bool     `json:"slow"`
 	Backends []string `json:"backends"`
 	Locker   bool     `json:"locker"`
+	Lease    bool     `json:"lease"`
+	Leases   bool     `json:"lease_per_request"`
+	Renews   bool     `json:"renews"`
 	Fenced   bool     `json:"fenced"`
 	Fair     bool     `json:"fair"`
 	Protects []string `json:"protects"`

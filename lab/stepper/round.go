@@ -54,6 +54,18 @@ type Line struct {
 	Row   int // the row's count just afterwards
 }
 
+// State is what its client was doing then.
+func (l Line) State() State {
+	switch {
+	case l.Step != "":
+		return Stopped
+	case l.Words == waits():
+		return Waiting
+	default:
+		return Ended
+	}
+}
+
 type client struct {
 	state State
 	at    replica.Stopped // the last one

@@ -35,6 +35,8 @@ func explain(at replica.Stopped, read int) Words {
 		return Words{"has given the lock back", "还回了锁"}
 	case "after-setnx":
 		return Words{"has the key, which has no expiry yet", "拿到了键，但键还没有过期时间"}
+	case "reserved":
+		return Words{"has put a piece by, which nobody else gets now", "预留了一件，别人拿不到了"}
 	case "taken":
 		return Words{"has sold it, and the row does not know yet", "已卖出，而数据行还不知道"}
 	case "compared":

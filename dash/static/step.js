@@ -1,0 +1,24 @@
+// The line of the code at which each client is, and the keys.
+import { $, $$, T, on } from './dash.js';
+
+on('mark', marks => {
+  $$('.code .at').forEach(line => {
+    line.classList.remove('at');
+    line.removeAttribute('aria-current');
+    line.removeAttribute('data-sign');
+  });
+  for (const { id, waits } of marks) {
+    const line = id && document.getElementById(id);
+    if (!line) continue;
+    line.classList.add('at');
+    line.setAttribute('aria-current', 'step');
+    line.dataset.sign = waits ? T('… waits after this', '… 此后在等') : T('▶ is here', '▶ 在这里');
+    const box = line.closest('.code');
+    box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+  }
+});
+
+document.addEventListener('keydown', e => {
+  if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
+  if (e.key === 'a' || e.key === 'b') $('#go-' + e.key)?.click();
+});

@@ -1,0 +1,68 @@
+package dash_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Ten at once on three permits come out in waves of 3, 3, 3 and 1, seen while they hold.
+func TestTrySemaphoreWaves(t *testing.T) {
+	tab := browser(t)
+	var starts []float64 // of the holds, in per cent of the axis
+	var length float64   // of one hold, likewise
+	do(t, tab,
+		chromedp.Navigate(url("/dash/try")),
+		reads(`#part-lanes`, "Nobody is here"),
+		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
+		chromedp.Click(`button[value="permit:10"]`, chromedp.ByQuery),
+		reads(`#part-places`, "●●●"),
+		reads(`#part-places`, "wait 7"),
+		reads(`#part-lanes .holding`, "holds"),
+	)
+	pictures(t, tab, "try")
+	do(t, tab,
+		reads(`#part-lanes`, "had it and gave it back"),
+		reads(`#part-lanes li:nth-child(10).gone`, "gave it back"),
+		chromedp.Poll(`document.querySelectorAll('#part-lanes .gone').length === 10`, nil),
+		reads(`#part-places`, "○○○"),
+		chromedp.Evaluate(`[...document.querySelectorAll('#part-lanes rect.holds')].map(r => parseFloat(r.getAttribute('x')))`, &starts),
+		chromedp.Evaluate(`parseFloat(document.querySelector('#part-lanes rect.holds').getAttribute('width'))`, &length),
+	)
+	slices.Sort(starts)
+	var waves []int
+	for i, at := range starts {
+		if i == 0 || at-starts[i-1] > length/2 {
+			waves = append(waves, 0)
+		}
+		waves[len(waves)-1]++
+	}
+	if !slices.Equal(waves, []int{3, 3, 3, 1}) {
+		t.Errorf("waves of %v, holds of %.1f %% begin at %v", waves, length, starts)
+	}
+}
+
+// Members enter a double barrier together, are inside until they are told to leave, and
+// the page says it in Chinese too.
+func TestTryTheOthersInChinese(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	press := func(send string) chromedp.Action {
+		return chromedp.Click(`button[value="`+send+`"]`, chromedp.ByQuery)
+	}
+	do(t, tab,
+		chromedp.Navigate(url("/dash/try")),
+		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
+		press("enter:3"), reads(`#part-places`, "在里面 3"),
+		press("leave:3"), reads(`#part-lanes`, "与其他成员一起离开"),
+		press("latch:3"), reads(`#part-places`, "在等 3"),
+		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
+		press("countdown:3"), reads(`#part-lanes`, "闭锁已打开"),
+		press("barrier-set:1"), reads(`#part-places`, "屏障在"),
+		press("barrier-wait:3"), reads(`#part-lanes .waiting`, "在等"),
+		press("barrier-remove:1"), reads(`#part-lanes`, "通过了屏障"),
+		press("increment:10"), reads(`#part-lanes`, "改成了"),
+		press("read:3"), press("write:1"), reads(`#part-places`, "正在读 3"), reads(`#part-places`, "正在写 1"),
+	)
+	pictures(t, tab, "try-zh")
+}
