@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/lab/check"
 	"oversell/lab/stepper"
 )
 
@@ -35,6 +36,7 @@ type scene struct {
 	Row      int
 	Sentence Text // how it ended
 	Over     bool // both have their answers
+	Wrong    bool // and what was sold is not what has left the row
 	Guess    int  // how many will be left; 0: nobody has said
 	Shown    bool // the row and the answers may be seen
 	Said     Text // why it is not open any more, or what was found
@@ -229,6 +231,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 // see takes over what a round has come to.
 func (now *scene) see(r *stepper.Round) {
 	now.Lines, now.Row, now.Over, now.Sentence = slices.Clone(r.Lines), r.Row, r.Over(), Text(r.Sentence())
+	now.Wrong = now.Over && r.Stock().Verdict == check.Violated
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
 }
 
@@ -264,7 +267,7 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 		p.change(func(now *scene) {
 			now.Lines, now.Row, now.States[l.Who] = found.Lines[:i+1], l.Row, l.State()
 			if i == len(found.Lines)-1 {
-				now.Over, now.Sentence = true, Text(found.Sentence)
+				now.Over, now.Wrong, now.Sentence = true, true, Text(found.Sentence)
 			}
 		})
 	}

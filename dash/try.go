@@ -70,9 +70,11 @@ type place struct{ Primitive, Backend, Name string }
 
 // fact is what an answer told of a place.
 type fact struct {
-	Left  *int   // of a latch
-	Up    string // of a barrier: yes, no, or empty: not known
-	Value *int64 // of a counter
+	Left    *int   // of a latch
+	Up      string // of a barrier: yes, no, or empty: not known
+	Value   *int64 // of a counter
+	version int64  // of the value
+	at      time.Time
 }
 
 const (
@@ -218,6 +220,7 @@ type told struct {
 	Left     *int    `json:"left"`
 	Value    *int64  `json:"value"`
 	After    *int64  `json:"after"`
+	Version  int64   `json:"version"`
 }
 
 // visit is one request, from its sending to its answer.
@@ -232,8 +235,9 @@ func (t *trials) visit(heard *hearing, v *visitor, a action, query url.Values) {
 	})
 	answer, err := t.ask(a, query)
 	t.s.hub.send("try", func() []message {
-		v.answered(a, answer, err, begun, time.Now())
-		t.learn(v.Place, a, answer)
+		now := time.Now()
+		v.answered(a, answer, err, begun, now)
+		t.learn(v.Place, answer, begun, now)
 		if t.under--; t.under == 0 {
 			t.hearing.stop()
 			t.hearing = nil
@@ -309,23 +313,33 @@ func (v *visitor) answered(a action, answer told, err error, begun, now time.Tim
 	}
 }
 
-// learn remembers what an answer told of the place.
-func (t *trials) learn(p place, a action, answer told) {
+// learn remembers what an answer told of the place. Of two requests that were under way
+// together, the later answer may tell of the earlier moment: then the latch that is
+// further down is the newer one, and the counter with the higher version.
+func (t *trials) learn(p place, answer told, begun, now time.Time) {
 	f := t.facts[p]
+	later := begun.After(f.at)
+	value := answer.Value
+	if answer.After != nil {
+		value = answer.After
+	}
 	switch {
 	case answer.Left != nil:
-		f.Left = answer.Left
-	case a.ID == "latch" && answer.Outcome == "opened":
-		f.Left = new(int)
+		if later || f.Left == nil || *answer.Left < *f.Left {
+			f.Left = answer.Left
+		}
 	case answer.Outcome == "set" || answer.Outcome == "was_set":
 		f.Up = "yes"
 	case answer.Outcome == "removed" || answer.Outcome == "was_not_set":
 		f.Up = "no"
-	case answer.After != nil:
-		f.Value = answer.After
-	case answer.Value != nil:
-		f.Value = answer.Value
+	case value != nil:
+		if later || answer.Version > f.version {
+			f.Value, f.version = value, answer.Version
+		}
+	default:
+		return
 	}
+	f.at = now
 	t.facts[p] = f
 }
 

@@ -27,7 +27,7 @@ func outcomeText(a told) Text {
 	}
 	switch a.Outcome {
 	case "held":
-		return Text{"had it and gave it back", "用过并归还"}
+		return Text{"gave it back", "已归还"}
 	case "opened":
 		return Text{"the latch is open", "闭锁已打开"}
 	case "counted":
@@ -61,9 +61,10 @@ func outcomeText(a told) Text {
 
 // lanes are the visitors as the page draws them, on one axis of time.
 type lanes struct {
-	Lanes  []lane
-	Ticks  []tick
-	Length float64 // of the axis, in seconds
+	Lanes   []lane
+	Several bool // places
+	Ticks   []tick
+	Length  float64 // of the axis, in seconds
 }
 
 type lane struct {
@@ -104,7 +105,8 @@ func (t *trials) lanes(now time.Time) lanes {
 		}
 	}
 	length := max(1, to.Sub(from).Seconds())
-	drawn := lanes{Length: length}
+	first := t.visitors[0].Place
+	drawn := lanes{Length: length, Several: slices.ContainsFunc(t.visitors, func(v *visitor) bool { return v.Place != first })}
 	for _, v := range t.visitors {
 		l := lane{visitor: v}
 		for _, s := range v.Spans {

@@ -16,6 +16,7 @@ func TestTrySemaphoreWaves(t *testing.T) {
 		chromedp.Navigate(url("/dash/try")),
 		reads(`#part-lanes`, "Nobody is here"),
 		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
+		chromedp.Click(`#try-semaphore summary`, chromedp.ByQuery),
 		chromedp.Click(`button[value="permit:10"]`, chromedp.ByQuery),
 		reads(`#part-places`, "●●●"),
 		reads(`#part-places`, "wait 7"),
@@ -23,7 +24,6 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	)
 	pictures(t, tab, "try")
 	do(t, tab,
-		reads(`#part-lanes`, "had it and gave it back"),
 		reads(`#part-lanes li:nth-child(10).gone`, "gave it back"),
 		chromedp.Poll(`document.querySelectorAll('#part-lanes .gone').length === 10`, nil),
 		reads(`#part-places`, "○○○"),
@@ -47,21 +47,29 @@ func TestTrySemaphoreWaves(t *testing.T) {
 // the page says it in Chinese too.
 func TestTryTheOthersInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	open := func(primitive string) chromedp.Action {
+		return chromedp.Click(`#try-`+primitive+` summary`, chromedp.ByQuery)
+	}
 	press := func(send string) chromedp.Action {
 		return chromedp.Click(`button[value="`+send+`"]`, chromedp.ByQuery)
 	}
 	do(t, tab,
 		chromedp.Navigate(url("/dash/try")),
 		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
+		open("double"),
 		press("enter:3"), reads(`#part-places`, "在里面 3"),
 		press("leave:3"), reads(`#part-lanes`, "与其他成员一起离开"),
+		open("latch"),
 		press("latch:3"), reads(`#part-places`, "在等 3"),
 		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
 		press("countdown:3"), reads(`#part-lanes`, "闭锁已打开"),
+		open("barrier"),
 		press("barrier-set:1"), reads(`#part-places`, "屏障在"),
 		press("barrier-wait:3"), reads(`#part-lanes .waiting`, "在等"),
 		press("barrier-remove:1"), reads(`#part-lanes`, "通过了屏障"),
+		open("counter"),
 		press("increment:10"), reads(`#part-lanes`, "改成了"),
+		open("rw"),
 		press("read:3"), press("write:1"), reads(`#part-places`, "正在读 3"), reads(`#part-places`, "正在写 1"),
 	)
 	pictures(t, tab, "try-zh")

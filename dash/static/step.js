@@ -1,5 +1,5 @@
 // The line of the code at which each client is, and the keys.
-import { $, $$, T, on } from './dash.js';
+import { $, $$, on } from './dash.js';
 
 on('mark', marks => {
   $$('.code .at').forEach(line => {
@@ -12,7 +12,7 @@ on('mark', marks => {
     if (!line) continue;
     line.classList.add('at');
     line.setAttribute('aria-current', 'step');
-    line.dataset.sign = waits ? T('… waits after this', '… 此后在等') : T('▶ is here', '▶ 在这里');
+    line.dataset.sign = waits ? '…' : '▶';
     const box = line.closest('.code');
     box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
   }
