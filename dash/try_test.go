@@ -70,7 +70,8 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		open("counter"),
 		press("increment:10"), reads(`#part-lanes`, "改成了"),
 		open("rw"),
-		press("read:3"), press("write:1"), reads(`#part-places`, "正在读 3"), reads(`#part-places`, "正在写 1"),
+		press("read:3"), reads(`#part-places`, "正在读 3"),
+		press("write:1"), reads(`#part-places`, "正在写 1"),
 	)
 	pictures(t, tab, "try-zh")
 }
