@@ -345,7 +345,7 @@ func (t *trials) learn(p place, answer told, begun, now time.Time) {
 
 // all is everything that a page shows. It is called in the hub's turn.
 func (t *trials) all() []message {
-	return []message{t.s.part("try", "places", t.places()), t.s.part("try", "lanes", t.lanes(time.Now()))}
+	return []message{t.s.part("try", "places", t.places())}
 }
 
 // hear is called with each step that a replica told of.

@@ -46,7 +46,7 @@ func (t *trials) listen() *hearing {
 		case <-time.After(deaf):
 		}
 		close(h.ready)
-		t.draw(ctx)
+		t.redraw(ctx)
 	})
 	return h
 }
@@ -59,8 +59,8 @@ func (h *hearing) wait(ctx context.Context) {
 	}
 }
 
-// draw has the lanes grow.
-func (t *trials) draw(ctx context.Context) {
+// redraw has the lanes grow.
+func (t *trials) redraw(ctx context.Context) {
 	clock := time.NewTicker(redraw)
 	defer clock.Stop()
 	for {

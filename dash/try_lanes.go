@@ -59,12 +59,10 @@ func outcomeText(a told) Text {
 	}
 }
 
-// lanes are the visitors as the page draws them, on one axis of time.
+// lanes are the visitors of a place as the page draws them, on one axis of time.
 type lanes struct {
-	Lanes   []lane
-	Several bool // places
-	Ticks   []tick
-	Length  float64 // of the axis, in seconds
+	Lanes []lane
+	Ticks []tick
 }
 
 type lane struct {
@@ -85,12 +83,9 @@ type tick struct {
 	At string
 }
 
-func (t *trials) lanes(now time.Time) lanes {
-	if len(t.visitors) == 0 {
-		return lanes{}
-	}
-	from, to := t.visitors[0].Spans[0].from, time.Time{}
-	for _, v := range t.visitors {
+func draw(visitors []*visitor, now time.Time) lanes {
+	from, to := visitors[0].Spans[0].from, time.Time{}
+	for _, v := range visitors {
 		for _, s := range v.Spans {
 			end := s.to
 			if end.IsZero() {
@@ -105,9 +100,8 @@ func (t *trials) lanes(now time.Time) lanes {
 		}
 	}
 	length := max(1, to.Sub(from).Seconds())
-	first := t.visitors[0].Place
-	drawn := lanes{Length: length, Several: slices.ContainsFunc(t.visitors, func(v *visitor) bool { return v.Place != first })}
-	for _, v := range t.visitors {
+	var drawn lanes
+	for _, v := range visitors {
 		l := lane{visitor: v}
 		for _, s := range v.Spans {
 			end := s.to
@@ -148,6 +142,8 @@ type meeting struct {
 	Left                             *int
 	Up                               string
 	Value                            *int64
+	visitors                         []*visitor
+	now                              time.Time
 }
 
 // Slots are the permits, the taken ones first.
@@ -159,16 +155,21 @@ func (m meeting) Slots() []bool {
 	return slots
 }
 
+// Drawn are the visitors' lanes, from the first who came.
+func (m meeting) Drawn() lanes { return draw(m.visitors, m.now) }
+
 // places are where visitors meet, the newest first.
 func (t *trials) places() []meeting {
+	now := time.Now()
 	var all []meeting
 	for _, v := range slices.Backward(t.visitors) {
 		i := slices.IndexFunc(all, func(m meeting) bool { return m.place == v.Place })
 		if i < 0 {
 			f := t.facts[v.Place]
-			i, all = len(all), append(all, meeting{place: v.Place, Title: v.Of.Title, Left: f.Left, Up: f.Up, Value: f.Value})
+			i, all = len(all), append(all, meeting{place: v.Place, Title: v.Of.Title, Left: f.Left, Up: f.Up, Value: f.Value, now: now})
 		}
 		m := &all[i]
+		m.visitors = append([]*visitor{v}, m.visitors...)
 		m.Permits = cmp.Or(m.Permits, v.Permits)
 		switch {
 		case v.State == waiting || v.State == sent:

@@ -13,10 +13,17 @@ on('mark', marks => {
     line.classList.add('at');
     line.setAttribute('aria-current', 'step');
     line.dataset.sign = waits ? '…' : '▶';
-    const box = line.closest('.code');
-    box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
   }
+  centre(matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
 });
+
+function centre(behavior) {
+  for (const line of $$('.code .at')) {
+    const box = line.closest('.code');
+    box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior });
+  }
+}
+addEventListener('resize', () => centre('auto'));
 
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
