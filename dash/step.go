@@ -190,6 +190,8 @@ func (p *steps) work(ctx context.Context, c card, solve bool) {
 		switch {
 		case errors.Is(context.Cause(ctx), errStopped):
 			now.Said = Text{"It was ended here.", "到此结束。"}
+		case errors.Is(err, errTired):
+			now.Said = Text{"Nobody has pressed anything for ten minutes, so the round was ended: it keeps others from running anything.", "十分钟没有人按键，这一轮已结束：它占着实验室，别人无法运行。"}
 		case err != nil:
 			now.Said, now.Alarm = Text{err.Error(), err.Error()}, true
 		}
@@ -197,7 +199,7 @@ func (p *steps) work(ctx context.Context, c card, solve bool) {
 	})
 }
 
-var errTired = errors.New("nobody has pressed anything for ten minutes: the round was ended, for it keeps others from running anything")
+var errTired = errors.New("nobody has pressed anything for ten minutes")
 
 // round walks as it is told, until both clients have their answers.
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Who) error {
@@ -303,7 +305,7 @@ type column struct {
 	State   string // idle, stopped, waiting or ended
 	Mark    mark
 	Code    []codeFile
-	Unseen  bool // its step is told in a file that is not shown
+	Unseen  bool // its step is told in a file that is not shown: the mark is at the step before
 }
 
 // stepLine is something seen of a client, as the page tells it.
@@ -317,8 +319,8 @@ type stepLine struct {
 
 // mark is the line of the code at which a client is; ID is empty where it is at none.
 type mark struct {
-	ID    string `json:"id"`
-	Waits bool   `json:"waits"`
+	ID   string `json:"id"`
+	Sign string `json:"sign"`
 }
 
 func (now scene) column(who stepper.Who) column {
@@ -326,21 +328,25 @@ func (now scene) column(who stepper.Who) column {
 		Who: who.String(), Replica: int(who) + 1, Code: now.Code,
 		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
 	}
-	last := ""
 	for _, l := range now.Told() {
-		if l.Who == c.Who {
-			c.Lines = append(c.Lines, l)
-			if l.Step != "" {
-				last = l.Step
-			}
+		if l.Who != c.Who {
+			continue
+		}
+		c.Lines = append(c.Lines, l)
+		if l.Step == "" {
+			continue
+		}
+		if file, line, ok := lineOf(now.Code, l.Step); ok {
+			c.Mark, c.Unseen = mark{fmt.Sprintf("%s-%d-%d", who, file, line), "▶"}, false
+		} else {
+			c.Mark.Sign, c.Unseen = "↳", true
 		}
 	}
-	if last != "" && c.State != "ended" {
-		file, line, ok := lineOf(now.Code, last)
-		c.Unseen = !ok
-		if ok {
-			c.Mark = mark{fmt.Sprintf("%s-%d-%d", who, file, line), c.State == "waiting"}
-		}
+	switch c.State {
+	case "waiting":
+		c.Mark.Sign = "…"
+	case "ended":
+		c.Mark, c.Unseen = mark{}, false
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"errors"
 	"net/http"
 	neturl "net/url"
 	"strings"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"oversell/dash"
+	"oversell/lab/stepper"
 )
 
 // A class says 8, finds 9 by hand, and sees at which line of the code each client is.
@@ -87,6 +91,32 @@ func TestStepSolution(t *testing.T) {
 		reads(`#order tbody tr:last-child`, "is told: sold, 9 left"),
 		reads(`#part-round`, "the solution."),
 	)
+}
+
+// Every strategy can be walked through, and its code has a line for the first step of it;
+// from there on, the page marks the last step that has one.
+func TestStepEveryStrategy(t *testing.T) {
+	page := dash.New(dash.Config{Shop: shop.Addresses()})
+	defer page.Close()
+	for _, id := range page.Strategies(t) {
+		lab, err := stepper.Open(shop.Addresses(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, err := lab.Begin(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		for round.State(stepper.A) != stepper.Ended && err == nil {
+			err = round.Go(t.Context(), stepper.A)
+		}
+		if err := errors.Join(err, round.Close()); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if len(round.Lines) < 3 || !page.Marks(t, id, round.Lines[0].Step) {
+			t.Errorf("%s: no line tells of the first step: %+v", id, round.Lines)
+		}
+	}
 }
 
 // form is what a page sends.

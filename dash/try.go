@@ -80,7 +80,7 @@ type fact struct {
 const (
 	// redraw is how often the lanes grow.
 	redraw = 200 * time.Millisecond
-	// crowd is how many requests may be under way.
+	// crowd is how many visitors may be here.
 	crowd = 60
 	// keepGone is how long, and mostShown how many of, those who are gone are still shown.
 	keepGone  = 30 * time.Second
@@ -120,18 +120,19 @@ func (t *trials) send(_ context.Context, req request) error {
 	}
 	t.s.hub.send("try", func() []message {
 		var comers []*visitor
+		here := t.here()
 		switch {
-		case t.under+order.many > crowd:
-			err = refusal{http.StatusConflict, Text{
-				fmt.Sprintf("%d are under way already, and no more than %d may be.", t.under, crowd),
-				fmt.Sprintf("已有 %d 个请求，最多只能有 %d 个。", t.under, crowd),
-			}}
-			return nil
 		case order.action.ID == "leave":
 			if comers = t.inside(order); len(comers) == 0 {
 				err = refusal{http.StatusConflict, Text{"Nobody is inside: let members enter first.", "里面没有人：请先让成员进入。"}}
 				return nil
 			}
+		case here+order.many > crowd:
+			err = refusal{http.StatusConflict, Text{
+				fmt.Sprintf("%d are here already, and no more than %d may be.", here, crowd),
+				fmt.Sprintf("已有 %d 个访客，最多只能有 %d 个。", here, crowd),
+			}}
+			return nil
 		default:
 			t.tidy()
 			for range order.many {
@@ -154,6 +155,16 @@ func (t *trials) send(_ context.Context, req request) error {
 		return t.all()
 	})
 	return err
+}
+
+// here is how many visitors are not gone yet.
+func (t *trials) here() (n int) {
+	for _, v := range t.visitors {
+		if !v.over() {
+			n++
+		}
+	}
+	return n
 }
 
 // comer is a new visitor.

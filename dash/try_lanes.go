@@ -126,7 +126,7 @@ func draw(visitors []*visitor, now time.Time) lanes {
 			break
 		}
 	}
-	for at := 0.0; at < length*0.95; at += step {
+	for at := 0.0; at < length*0.88; at += step {
 		drawn.Ticks = append(drawn.Ticks, tick{100 * at / length, fmt.Sprintf("%.3g s", at)})
 	}
 	return drawn

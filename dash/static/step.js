@@ -7,12 +7,12 @@ on('mark', marks => {
     line.removeAttribute('aria-current');
     line.removeAttribute('data-sign');
   });
-  for (const { id, waits } of marks) {
+  for (const { id, sign } of marks) {
     const line = id && document.getElementById(id);
     if (!line) continue;
     line.classList.add('at');
     line.setAttribute('aria-current', 'step');
-    line.dataset.sign = waits ? '…' : '▶';
+    line.dataset.sign = sign;
   }
   centre(matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
 });
