@@ -22,7 +22,7 @@ func TestBreakInABrowser(t *testing.T) {
 	var claim, words, width string
 	var inSight bool
 	do(t, tab,
-		chromedp.Navigate(url("/dash/break")),
+		chromedp.Navigate(address("/dash/break")),
 		reads(`#part-now`, "Nothing was broken yet"),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
 		chromedp.Click(`#claims`, chromedp.ByQuery),
@@ -90,7 +90,7 @@ func TestBreakInABrowser(t *testing.T) {
 func TestLearnInABrowser(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
-		chromedp.Navigate(url("/dash/learn")),
+		chromedp.Navigate(address("/dash/learn")),
 		reads(`h1`, "阶梯"),
 	)
 	pictures(t, tab, "learn")
@@ -112,7 +112,7 @@ func TestLearnInABrowser(t *testing.T) {
 	pictures(t, tab, "cell-zh")
 	do(t, tab, reads(`#part-now`, "完成")) // the next test needs the desk
 	do(t, tab,
-		chromedp.Navigate(url("/dash/learn/none")),
+		chromedp.Navigate(address("/dash/learn/none")),
 		reads(`.claims .breaks`, "被破坏 是这里看到的结果"),
 	)
 }

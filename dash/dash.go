@@ -44,6 +44,8 @@ type Server struct {
 	runs     *runs
 	breaks   *breaks
 	lessons  *lessons
+	steps    *steps
+	trials   *trials
 	pages    map[string]*template.Template
 	routes   *http.ServeMux
 	handler  http.Handler
@@ -59,7 +61,9 @@ func New(c Config) *Server {
 	s.runs = newRuns(s)
 	s.breaks = newBreaks(s)
 	s.lessons = newLessons(s)
-	for _, name := range []string{"run", "break", "cell", "learn", "lesson", "problem"} {
+	s.steps = newSteps(s)
+	s.trials = newTrials(s)
+	for _, name := range []string{"run", "break", "cell", "step", "learn", "lesson", "try", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // it is there: it was embedded
@@ -70,6 +74,8 @@ func New(c Config) *Server {
 	s.runs.route()
 	s.breaks.route()
 	s.lessons.route()
+	s.steps.route()
+	s.trials.route()
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
@@ -82,6 +88,7 @@ func (s *Server) Close() {
 	s.hub.close()
 	s.desk.stop(context.Background())
 	s.end()
+	s.trials.close()
 }
 
 // policy lets a page have its own script, style and streams, and nothing from elsewhere.

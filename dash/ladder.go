@@ -26,6 +26,7 @@ type card struct {
 	Backends []string `json:"backends"`
 	Locker   bool     `json:"locker"`
 	Lease    bool     `json:"lease"`
+	Leases   bool     `json:"lease_per_request"`
 	Renews   bool     `json:"renews"`
 	Fenced   bool     `json:"fenced"`
 	Fair     bool     `json:"fair"`

@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,12 +55,14 @@ type done struct {
 }
 
 // visit is one request for a primitive: its parameters, and how long it waited.
+// Its steps go to those who listen to /events, under the name of the visitor.
 type visit struct {
 	*params
 	service    *Service
 	gin        *gin.Context
 	primitives locks.Primitives
 	request    locks.Request
+	visitor    string // empty: the owner
 	began      time.Time
 	granted    time.Time // zero while it waits
 }
@@ -67,7 +71,7 @@ type visit struct {
 // primitive, and the name. more are the route's own parameters.
 func (s *Service) visit(c *gin.Context, has func(locks.Primitives) bool, more ...string) *visit {
 	v := &visit{
-		params:  newParams(c.Request, append([]string{"backend", "name"}, more...)),
+		params:  newParams(c.Request, slices.Concat([]string{"backend", "name"}, more, []string{"visitor"})),
 		service: s, gin: c, began: time.Now(),
 	}
 	if v.err != nil {
@@ -75,6 +79,9 @@ func (s *Service) visit(c *gin.Context, has func(locks.Primitives) bool, more ..
 	}
 	v.primitives = s.backendWith(v.params, has)
 	v.request = locks.Request{Key: v.word("name", defaultName), Owner: s.newOwner()}
+	if v.values.Has("visitor") {
+		v.visitor = v.word("visitor", "")
+	}
 	return v
 }
 
@@ -121,7 +128,14 @@ func (v *visit) refused() bool {
 		return true
 	}
 	v.began = time.Now()
+	v.trace(locks.Asked)
 	return false
+}
+
+// trace tells a step of the visitor. The strategy is the route, such as /test/read, and
+// the key the name.
+func (v *visit) trace(step locks.Step) {
+	locks.Trace(v.service.traced(v.context(), v.gin.FullPath()), step, v.request.Key, cmp.Or(v.visitor, v.request.Owner), 0)
 }
 
 func (v *visit) context() context.Context { return v.gin.Request.Context() }

@@ -107,7 +107,9 @@ func (v *visit) hold(first take, hold time.Duration, then string, other take) {
 // finish works under the grant, gives it back and answers.
 func (v *visit) finish(grant *locks.Hold, answer held, work func(context.Context) error) {
 	v.granted = time.Now()
+	v.trace(locks.Granted)
 	warning, err := keep(v.context(), grant, work)
+	v.trace(locks.Released)
 	if v.failed(err) {
 		return
 	}

@@ -22,6 +22,9 @@ const patience = "60s"
 // Lab is a running lab in which one strategy is stepped through.
 type Lab struct {
 	Strategy string
+	// Lease is asked for with each request; 0: the replica's own. It is for strategies
+	// that let a request choose, and at most a minute.
+	Lease time.Duration
 
 	replicas [2]replica.Replica // of A and of B
 	start    time.Time
@@ -71,5 +74,9 @@ func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at replica.S
 
 // buy is the whole request of a client.
 func (l *Lab) buy(ctx context.Context, who Who, product int64) history.Op {
-	return l.replicas[who].Buy(ctx, l.Strategy, product, url.Values{"wait": {patience}}, l.start)
+	more := url.Values{"wait": {patience}}
+	if l.Lease > 0 {
+		more.Set("lease", l.Lease.String())
+	}
+	return l.replicas[who].Buy(ctx, l.Strategy, product, more, l.start)
 }

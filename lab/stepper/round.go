@@ -50,8 +50,20 @@ const (
 type Line struct {
 	Who   Who
 	Step  string // empty: not a step, but a wait, or the answer
-	Words string
+	Words Words
 	Row   int // the row's count just afterwards
+}
+
+// State is what its client was doing then.
+func (l Line) State() State {
+	switch {
+	case l.Step != "":
+		return Stopped
+	case l.Words == waits():
+		return Waiting
+	default:
+		return Ended
+	}
 }
 
 type client struct {
@@ -167,7 +179,7 @@ func (r *Round) await(ctx context.Context, who Who, long time.Duration) error {
 		case <-enough:
 			if !c.waits {
 				c.waits = true
-				return r.note(ctx, who, "", waits)
+				return r.note(ctx, who, "", waits())
 			}
 			return nil
 		}
@@ -223,7 +235,7 @@ func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error 
 	return r.note(ctx, who, at.Step, explain(at, c.read))
 }
 
-func (r *Round) note(ctx context.Context, who Who, step, words string) (err error) {
+func (r *Round) note(ctx context.Context, who Who, step string, words Words) (err error) {
 	r.Row, err = r.lab.count(ctx, r.product)
 	r.Lines = append(r.Lines, Line{who, step, words, r.Row})
 	return err
@@ -238,9 +250,9 @@ func (r *Round) Stock() check.I1 {
 }
 
 // Sentence says how the round ended; it is empty before it has.
-func (r *Round) Sentence() string {
+func (r *Round) Sentence() Words {
 	if !r.Over() {
-		return ""
+		return Words{}
 	}
 	return sentence(r.Stock())
 }

@@ -20,7 +20,7 @@ func (r *Round) Draw(w io.Writer) error {
 		text.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, left, right), " ") + "\n")
 	}
 	fmt.Fprintf(&text, "\n  the row: %d\n", r.Row)
-	if end := r.Sentence(); end != "" {
+	if end := r.Sentence().EN; end != "" {
 		text.WriteString("  " + end + "\n")
 	}
 	if _, err := io.WriteString(w, text.String()); err != nil {
@@ -59,9 +59,9 @@ func (r *Round) column(who Who) []string {
 // String is the line as the columns show it.
 func (l Line) String() string {
 	if l.Step == "" {
-		return l.Words
+		return l.Words.EN
 	}
-	return fmt.Sprintf("%-12s%s", l.Step, l.Words)
+	return fmt.Sprintf("%-12s%s", l.Step, l.Words.EN)
 }
 
 // wrapped breaks what does not fit into a column.
@@ -104,7 +104,7 @@ func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
 		}
 		shown()
 	}
-	return tell("\n%s\n", s.Sentence)
+	return tell("\n%s\n", s.Sentence.EN)
 }
 
 func interruptions(n int) string {

@@ -14,11 +14,11 @@ func TestDraw(t *testing.T) {
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},
 		Lines: []Line{
-			{A, "granted", "has the lock, fence 1", 10},
-			{B, "asked", "wants the lock", 10},
-			{B, "", waits, 10},
+			{A, "granted", Words{EN: "has the lock, fence 1"}, 10},
+			{B, "asked", Words{EN: "wants the lock"}, 10},
+			{B, "", waits(), 10},
 			{A, "", told(sold), 9},
-			{B, "compared", "has seen that the key is its own, deletes it next", 9},
+			{B, "compared", Words{EN: "has seen that the key is its own, deletes it next"}, 9},
 		},
 	}
 	const want = `redis: A and B buy one piece each of 10
@@ -68,7 +68,7 @@ func TestSentence(t *testing.T) {
 		{sold, unknown, 9, "1 sold, 9 left of 10: whether an update was lost, nobody can say."},
 	} {
 		r := &Round{Row: c.row, clients: [2]*client{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
-		if got := r.Sentence(); got != c.want {
+		if got := r.Sentence(); got.EN != c.want || got.ZH == "" {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

@@ -29,7 +29,7 @@ type played struct {
 	moves []move
 	lines []Line
 	lost  bool
-	end   string // the round's sentence
+	end   Words // the round's sentence
 }
 
 // Solution is what the search found.
@@ -40,7 +40,7 @@ type Solution struct {
 	Tried         int // schedules, each by a run of its own
 	// Lines and Sentence are of the run that lost the update.
 	Lines    []Line
-	Sentence string
+	Sentence Words
 }
 
 // Solve looks for the shortest interleaving that loses an update: the one with the

@@ -9,37 +9,42 @@ import (
 	"oversell/lab/replica"
 )
 
+// Words are said in both languages of the class.
+type Words struct{ EN, ZH string }
+
 // explain says in a few words what a client has done when it is at the step. read is the
 // count that it has read.
-func explain(at replica.Stopped, read int) string {
+func explain(at replica.Stopped, read int) Words {
 	switch at.Step {
 	case "asked":
-		return "wants the lock"
+		return Words{"wants the lock", "想要锁"}
 	case "queued":
-		return "has a place in the queue"
+		return Words{"has a place in the queue", "已在队列中"}
 	case "granted":
 		if at.Fence > 0 {
-			return fmt.Sprintf("has the lock, fence %d", at.Fence)
+			return Words{fmt.Sprintf("has the lock, fence %d", at.Fence), fmt.Sprintf("拿到了锁，栅栏号 %d", at.Fence)}
 		}
-		return "has the lock"
+		return Words{"has the lock", "拿到了锁"}
 	case "read":
-		return fmt.Sprintf("has read %d", read)
+		return Words{fmt.Sprintf("has read %d", read), fmt.Sprintf("读到了 %d", read)}
 	case "writing":
-		return fmt.Sprintf("will write %d next", read-1)
+		return Words{fmt.Sprintf("will write %d next", read-1), fmt.Sprintf("接下来要写 %d", read-1)}
 	case "written":
-		return fmt.Sprintf("has written %d", read-1)
+		return Words{fmt.Sprintf("has written %d", read-1), fmt.Sprintf("写好了 %d", read-1)}
 	case "released":
-		return "has given the lock back"
+		return Words{"has given the lock back", "还回了锁"}
 	case "after-setnx":
-		return "has the key, which has no expiry yet"
+		return Words{"has the key, which has no expiry yet", "拿到了键，但键还没有过期时间"}
+	case "reserved":
+		return Words{"has put a piece by, which nobody else gets now", "预留了一件，别人拿不到了"}
 	case "taken":
-		return "has sold it, and the row does not know yet"
+		return Words{"has sold it, and the row does not know yet", "已卖出，而数据行还不知道"}
 	case "compared":
-		return "has seen that the key is its own, deletes it next"
+		return Words{"has seen that the key is its own, deletes it next", "确认键是自己的，接下来删除它"}
 	case "unlocked":
-		return "has not committed yet"
+		return Words{"has not committed yet", "还没有提交"}
 	default:
-		return "is at this step"
+		return Words{"is at this step", "到了这一步"}
 	}
 }
 
@@ -48,32 +53,37 @@ func explain(at replica.Stopped, read int) string {
 func frees(step string) bool { return step == "released" || step == "unlocked" }
 
 // waits is said of a client that neither comes to a step nor gets an answer.
-const waits = "waits for the lock"
+func waits() Words { return Words{"waits for the lock", "在等锁"} }
 
 // told is what the service has answered a client.
-func told(op history.Op) string {
+func told(op history.Op) Words {
 	if op.Outcome == history.OK && !op.HasRemaining {
-		return "is told: sold"
+		return Words{"is told: sold", "得到答复：已售出"}
 	}
 	if op.Outcome == history.OK {
-		return fmt.Sprintf("is told: sold, %d left", op.Remaining)
+		return Words{fmt.Sprintf("is told: sold, %d left", op.Remaining), fmt.Sprintf("得到答复：已售出，剩 %d", op.Remaining)}
 	}
-	return "is told: " + strings.TrimSuffix(op.Reason+": "+op.Detail, ": ")
+	why := strings.TrimSuffix(op.Reason+": "+op.Detail, ": ")
+	return Words{"is told: " + why, "得到答复：" + why}
 }
 
 // sentence says how a round ended.
-func sentence(stock check.I1) string {
-	facts := fmt.Sprintf("%d sold, %d left of %d: ", stock.Sold, stock.Remaining, stock.Initial)
+func sentence(stock check.I1) Words {
+	end := Words{
+		fmt.Sprintf("%d sold, %d left of %d: ", stock.Sold, stock.Remaining, stock.Initial),
+		fmt.Sprintf("原有 %d，售出 %d，剩 %d：", stock.Initial, stock.Sold, stock.Remaining),
+	}
+	say := func(en, zh string) Words { return Words{end.EN + en, end.ZH + zh} }
 	switch lost := stock.Lost(); {
 	case lost == 1:
-		return facts + "an update was lost."
+		return say("an update was lost.", "丢失了一次更新。")
 	case lost > 1:
-		return facts + fmt.Sprintf("%d updates were lost.", lost)
+		return say(fmt.Sprintf("%d updates were lost.", lost), fmt.Sprintf("丢失了 %d 次更新。", lost))
 	case stock.Verdict == check.Holds:
-		return facts + "no update was lost."
+		return say("no update was lost.", "没有丢失更新。")
 	case stock.Verdict == check.Violated:
-		return facts + "pieces have left the row that nobody bought."
+		return say("pieces have left the row that nobody bought.", "数据行里少了没人买走的货。")
 	default:
-		return facts + "whether an update was lost, nobody can say."
+		return say("whether an update was lost, nobody can say.", "是否丢失了更新，没人能说清。")
 	}
 }

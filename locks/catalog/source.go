@@ -16,8 +16,8 @@ import (
 
 var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
 
-// Source returns the code of a card's strategy: the file named after its id, and
-// the scripts that it embeds.
+// Source returns the code of a card's strategy: the file named after its id, the
+// scripts that it embeds, and for a lock the sale around it.
 func Source(card locks.Card) ([]locks.File, error) {
 	family := map[string]struct {
 		folder string
@@ -33,19 +33,25 @@ func Source(card locks.Card) ([]locks.File, error) {
 		return nil, fmt.Errorf("source of %s: no family %q", card.ID, card.Family)
 	}
 	var files []locks.File
-	add := func(name string) error {
-		text, err := fs.ReadFile(family.files, name)
+	add := func(from fs.FS, folder, name string) error {
+		text, err := fs.ReadFile(from, name)
 		if err != nil {
 			return fmt.Errorf("source of %s: %w", card.ID, err)
 		}
-		files = append(files, locks.File{Name: "locks/" + family.folder + "/" + name, Text: string(text)})
+		files = append(files, locks.File{Name: folder + "/" + name, Text: string(text)})
 		return nil
 	}
-	if err := add(strings.ReplaceAll(card.ID, "-", "_") + ".go"); err != nil {
+	own := "locks/" + family.folder
+	if err := add(family.files, own, strings.ReplaceAll(card.ID, "-", "_")+".go"); err != nil {
 		return nil, err
 	}
 	for _, script := range scripts.FindAllStringSubmatch(files[0].Text, -1) {
-		if err := add(script[1]); err != nil {
+		if err := add(family.files, own, script[1]); err != nil {
+			return nil, err
+		}
+	}
+	if card.Locker {
+		if err := add(locks.Source, "locks", "guard.go"); err != nil {
 			return nil, err
 		}
 	}

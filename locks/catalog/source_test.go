@@ -7,7 +7,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestSource: every strategy is one file, named after its id, that holds its card.
+// TestSource: every strategy is one file, named after its id, that holds its card; a
+// lock's sale follows it, and nobody else's.
 func TestSource(t *testing.T) {
 	for _, card := range cards() {
 		files, err := catalog.Source(card)
@@ -18,8 +19,11 @@ func TestSource(t *testing.T) {
 		if !strings.Contains(files[0].Text, `"`+card.ID+`"`) {
 			t.Errorf("%s does not hold the card of %s", files[0].Name, card.ID)
 		}
+		if last := files[len(files)-1]; (last.Name == "locks/guard.go") != card.Locker {
+			t.Errorf("%s, locker %v: its last file is %s", card.ID, card.Locker, last.Name)
+		}
 		for _, f := range files[1:] {
-			if !strings.HasPrefix(f.Text, "-- ") {
+			if strings.HasSuffix(f.Name, ".lua") && !strings.HasPrefix(f.Text, "-- ") {
 				t.Errorf("%s does not begin with its keys and arguments", f.Name)
 			}
 		}

@@ -1,0 +1,27 @@
+package dash
+
+import "testing"
+
+// Strategies are the ids of all in the shop.
+func (s *Server) Strategies(t *testing.T) (ids []string) {
+	t.Helper()
+	cards, err := s.ladder.all(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cards {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// Marks says whether a line of the strategy's code tells of the step.
+func (s *Server) Marks(t *testing.T, strategy, step string) bool {
+	t.Helper()
+	c, err := s.ladder.one(t.Context(), strategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, ok := lineOf(inLines(c), step)
+	return ok
+}

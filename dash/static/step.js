@@ -1,0 +1,31 @@
+// The line of the code at which each client is, and the keys.
+import { $, $$, on } from './dash.js';
+
+on('mark', marks => {
+  $$('.listing .at').forEach(line => {
+    line.classList.remove('at');
+    line.removeAttribute('aria-current');
+    line.removeAttribute('data-sign');
+  });
+  for (const { id, sign } of marks) {
+    const line = id && document.getElementById(id);
+    if (!line) continue;
+    line.classList.add('at');
+    line.setAttribute('aria-current', 'step');
+    line.dataset.sign = sign;
+  }
+  centre(matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
+});
+
+function centre(behavior) {
+  for (const line of $$('.listing .at')) {
+    const box = line.closest('.listing');
+    box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior });
+  }
+}
+addEventListener('resize', () => centre('auto'));
+
+document.addEventListener('keydown', e => {
+  if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
+  if (e.key === 'a' || e.key === 'b') $('#go-' + e.key)?.click();
+});

@@ -1,0 +1,185 @@
+package dash_test
+
+import (
+	"errors"
+	"net/http"
+	neturl "net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"oversell/dash"
+	"oversell/lab/stepper"
+)
+
+// A class says 8, finds 9 by hand, and sees at which line of the code each client is.
+func TestStepIntoALostUpdate(t *testing.T) {
+	tab := browser(t)
+	var hidden, link string
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=none")),
+		reads(`#part-round`, "No round is open"),
+		chromedp.Click(`form button.go`, chromedp.ByQuery),
+		reads(`#part-A`, "has not asked yet"),
+		chromedp.Click(`#guess-8`, chromedp.ByQuery),
+		reads(`#guess-8[aria-pressed=true]`, "8"),
+		chromedp.KeyEvent("a"),
+		reads(`#part-A`, "has read 10"),
+		reads(`#part-codeA .at`, "locks.Trace(ctx, locks.Read"),
+		chromedp.KeyEvent("b"),
+		reads(`#part-B`, "has read 10"),
+		reads(`#part-codeB .at`, "locks.Trace(ctx, locks.Read"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "will write 9 next"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has written 9"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has its answer"),
+		chromedp.Click(`#go-b`, chromedp.ByQuery), reads(`#part-B`, "will write 9 next"),
+	)
+	pictures(t, tab, "step")
+	do(t, tab,
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"),
+		reads(`#part-round`, "both have their answers"),
+		chromedp.Text(`main`, &hidden, chromedp.ByQuery),
+		chromedp.Click(`#show`, chromedp.ByQuery),
+		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
+		reads(`#part-ending .row`, "9"),
+		reads(`#part-ending .row`, "✗ you said 8"),
+		reads(`#part-A`, "is told: sold"),
+		chromedp.Evaluate(`location.hash`, &link),
+	)
+	if strings.Contains(hidden, "is told") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
+		t.Errorf("the end is told before it is asked for:\n%s", hidden)
+	}
+	if link != "" {
+		t.Errorf("the token stays in the address: %s", link)
+	}
+	pictures(t, tab, "step-end")
+}
+
+// With redis B waits for A, and both pages say so, each in its language; one that comes in
+// the middle is told everything so far.
+func TestStepWaitsInChinese(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=redis")),
+		chromedp.Click(`form button.go`, chromedp.ByQuery),
+		reads(`#part-A`, "还没有请求"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "想要锁"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "想要锁"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "在等锁"),
+		reads(`#part-codeB .at`, "Trace(ctx, Asked"),
+		reads(`#part-codeB h3:last-of-type`, "locks/guard.go"),
+		chromedp.Reload(),
+		reads(`#part-B`, "在等锁"),
+		reads(`#part-codeA .at`, "Trace(ctx, Granted"),
+	)
+	pictures(t, tab, "step-zh")
+	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "到此结束"))
+}
+
+// The solution of none is found and played.
+func TestStepSolution(t *testing.T) {
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=none")),
+		chromedp.Click(`button[name=solve]`, chromedp.ByQuery),
+		reads(`#part-round`, "The shortest way to lose an update"),
+		reads(`#part-ending .sentence`, "an update was lost."),
+		reads(`#order tbody tr:last-child`, "is told: sold, 9 left"),
+		reads(`#part-round`, "the solution."),
+	)
+}
+
+// Every strategy can be walked through, and its code has a line for the first step of it;
+// from there on, the page marks the last step that has one.
+func TestStepEveryStrategy(t *testing.T) {
+	page := dash.New(dash.Config{Shop: shop.Addresses()})
+	defer page.Close()
+	for _, id := range page.Strategies(t) {
+		lab, err := stepper.Open(shop.Addresses(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, err := lab.Begin(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		for round.State(stepper.A) != stepper.Ended && err == nil {
+			err = round.Go(t.Context(), stepper.A)
+		}
+		if err := errors.Join(err, round.Close()); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if len(round.Lines) < 3 || !page.Marks(t, id, round.Lines[0].Step) {
+			t.Errorf("%s: no line tells of the first step: %+v", id, round.Lines)
+		}
+	}
+}
+
+// form is what a page sends.
+type form = neturl.Values
+
+// post sends a form to the page as a script would.
+func post(t *testing.T, path string, values form, header http.Header) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+path, strings.NewReader(values.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header.Clone()
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return answer.StatusCode
+}
+
+func TestStepAndTryRefuse(t *testing.T) {
+	ours := http.Header{"X-Lab-Token": {token}}
+	elsewhere := http.Header{"X-Lab-Token": {token}, "Sec-Fetch-Site": {"cross-site"}}
+	trial := func(change ...string) form {
+		values := form{
+			"send": {"read:1"}, "name": {"class"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"0"},
+			"permits": {"3"}, "count": {"6"}, "members": {"3"},
+		}
+		values.Set(change[0], change[1])
+		return values
+	}
+	for _, c := range []struct {
+		path   string
+		values form
+		header http.Header
+		want   int
+	}{
+		{"/dash/step/begin", form{"strategy": {"none"}}, http.Header{}, http.StatusForbidden},
+		{"/dash/step/begin", form{"strategy": {"none"}}, elsewhere, http.StatusForbidden},
+		{"/dash/step/begin", form{"strategy": {"nonesuch"}}, ours, http.StatusNotFound},
+		{"/dash/step/begin", nil, ours, http.StatusNotFound},
+		{"/dash/step/press", form{"who": {"c"}}, ours, http.StatusBadRequest},
+		{"/dash/step/press", form{"who": {"a"}}, http.Header{}, http.StatusForbidden},
+		{"/dash/step/press", form{"who": {"a"}}, ours, http.StatusConflict}, // no round is open
+		{"/dash/step/guess", form{"left": {"7"}}, ours, http.StatusBadRequest},
+		{"/dash/step/show", nil, http.Header{}, http.StatusForbidden},
+		{"/dash/step/end", nil, ours, http.StatusNoContent},
+		{"/dash/try/send", trial("send", "read:1"), http.Header{}, http.StatusForbidden},
+		{"/dash/try/send", trial("send", "read:1"), elsewhere, http.StatusForbidden},
+		{"/dash/try/send", trial("send", "nonesuch:1"), ours, http.StatusNotFound},
+		{"/dash/try/send", trial("send", "read:0"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("send", "read:11"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("name", "a b"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("backend", "mysql"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("hold", "60001"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("wait", "soon"), ours, http.StatusBadRequest},
+		{"/dash/try/send", trial("send", "leave:1"), ours, http.StatusConflict}, // nobody is inside
+		{"/dash/try/clear", nil, http.Header{}, http.StatusForbidden},
+	} {
+		if got := post(t, c.path, c.values, c.header); got != c.want {
+			t.Errorf("%s %v %v: %d, want %d", c.path, c.values, c.header, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package dash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// hearing listens to the steps of all replicas, while there are visitors.
+type hearing struct {
+	ready chan struct{} // closed when all are heard, or one has been waited for long enough
+	stop  context.CancelFunc
+}
+
+// deaf is how long a replica is waited for before the visitors go all the same. Then
+// their answers tell how it was.
+const deaf = 2 * time.Second
+
+func (t *trials) listen() *hearing {
+	ctx, stop := context.WithCancel(t.s.lifetime)
+	h := &hearing{ready: make(chan struct{}), stop: stop}
+	var greeted sync.WaitGroup
+	for _, base := range t.s.Shop.Replicas {
+		greeted.Add(1)
+		hello := sync.OnceFunc(greeted.Done)
+		t.visits.Go(func() {
+			defer hello()
+			for ctx.Err() == nil {
+				t.follow(ctx, base, hello)
+				select {
+				case <-ctx.Done():
+				case <-time.After(redraw):
+				}
+			}
+		})
+	}
+	t.visits.Go(func() {
+		all := make(chan struct{})
+		go func() { greeted.Wait(); close(all) }()
+		select {
+		case <-all:
+		case <-time.After(deaf):
+		}
+		close(h.ready)
+		t.redraw(ctx)
+	})
+	return h
+}
+
+// wait returns when the steps of a visitor would be heard.
+func (h *hearing) wait(ctx context.Context) {
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+	}
+}
+
+// redraw has the lanes grow.
+func (t *trials) redraw(ctx context.Context) {
+	clock := time.NewTicker(redraw)
+	defer clock.Stop()
+	for {
+		select {
+		case <-clock.C:
+			t.s.hub.send("try", t.all)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow reads one stream to its end.
+func (t *trials) follow(ctx context.Context, base string, hello func()) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events", nil)
+	if err != nil {
+		return
+	}
+	response, err := (&http.Client{Transport: t.client.Transport}).Do(r) // without an end
+	if err != nil {
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	kind := ""
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch {
+		case name == "event":
+			kind = strings.TrimSpace(value)
+		case name != "data":
+		case kind == "hello":
+			hello()
+		case kind == "step":
+			var e struct{ Owner, Step, Replica string }
+			if json.Unmarshal([]byte(value), &e) == nil {
+				t.hear(e.Owner, e.Step, e.Replica)
+			}
+		}
+	}
+}

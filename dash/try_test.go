@@ -1,0 +1,77 @@
+package dash_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Ten at once on three permits come out in waves of 3, 3, 3 and 1, seen while they hold.
+func TestTrySemaphoreWaves(t *testing.T) {
+	tab := browser(t)
+	var starts []float64 // of the holds, in per cent of the axis
+	var length float64   // of one hold, likewise
+	do(t, tab,
+		chromedp.Navigate(address("/dash/try")),
+		reads(`#part-places`, "Nobody is here"),
+		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
+		chromedp.Click(`#try-semaphore summary`, chromedp.ByQuery),
+		chromedp.Click(`button[value="permit:10"]`, chromedp.ByQuery),
+		reads(`#part-places`, "●●●"),
+		reads(`#part-places`, "wait 7"),
+		reads(`#part-places .holding`, "holds"),
+	)
+	pictures(t, tab, "try")
+	do(t, tab,
+		reads(`#part-places li:nth-child(10).gone`, "gave it back"),
+		chromedp.Poll(`document.querySelectorAll('#part-places .gone').length === 10`, nil),
+		reads(`#part-places`, "○○○"),
+		chromedp.Evaluate(`[...document.querySelectorAll('#part-places rect.holds')].map(r => parseFloat(r.getAttribute('x')))`, &starts),
+		chromedp.Evaluate(`parseFloat(document.querySelector('#part-places rect.holds').getAttribute('width'))`, &length),
+	)
+	slices.Sort(starts)
+	var waves []int
+	for i, at := range starts {
+		if i == 0 || at-starts[i-1] > length/2 {
+			waves = append(waves, 0)
+		}
+		waves[len(waves)-1]++
+	}
+	if !slices.Equal(waves, []int{3, 3, 3, 1}) {
+		t.Errorf("waves of %v, holds of %.1f %% begin at %v", waves, length, starts)
+	}
+}
+
+// Members enter a double barrier together, are inside until they are told to leave, and
+// the page says it in Chinese too.
+func TestTryTheOthersInChinese(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	open := func(primitive string) chromedp.Action {
+		return chromedp.Click(`#try-`+primitive+` summary`, chromedp.ByQuery)
+	}
+	press := func(send string) chromedp.Action {
+		return chromedp.Click(`button[value="`+send+`"]`, chromedp.ByQuery)
+	}
+	do(t, tab,
+		chromedp.Navigate(address("/dash/try")),
+		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
+		open("double"),
+		press("enter:3"), reads(`#part-places`, "在里面 3"),
+		press("leave:3"), reads(`#part-places`, "与其他成员一起离开"),
+		open("latch"),
+		press("latch:3"), reads(`#part-places`, "在等 3"),
+		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
+		press("countdown:3"), reads(`#part-places`, "闭锁已打开"),
+		open("barrier"),
+		press("barrier-set:1"), reads(`#part-places`, "屏障在"),
+		press("barrier-wait:3"), reads(`#part-places .waiting`, "在等"),
+		press("barrier-remove:1"), reads(`#part-places`, "通过了屏障"),
+		open("counter"),
+		press("increment:10"), reads(`#part-places`, "改成了"),
+		open("rw"),
+		press("read:3"), reads(`#part-places`, "正在读 3"),
+		press("write:1"), reads(`#part-places`, "正在写 1"),
+	)
+	pictures(t, tab, "try-zh")
+}

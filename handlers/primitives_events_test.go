@@ -1,0 +1,80 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/handlers"
+	"oversell/locks"
+)
+
+// free is a semaphore of which everybody gets a permit at once.
+type free struct{}
+
+func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Hold, error) {
+	return locks.NewHold(ctx, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: time.Now(), Lease: time.Minute,
+		Release: func(context.Context) error { return nil },
+	}), nil
+}
+
+// Who listens hears when a visitor asks, has what it asked for, and gives it back.
+func TestStepsOfAPrimitive(t *testing.T) {
+	t.Parallel()
+	s := handlers.New(handlers.Config{
+		Replica: "replica-1", Log: t.Logf,
+		Primitives: []locks.Primitives{{Backend: "redis", Semaphore: free{}}},
+	})
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	t.Cleanup(s.Close) // first: it ends the stream that the server waits for
+	get := func(path string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer
+	}
+	lines := bufio.NewScanner(get("/events").Body)
+	next := func() string {
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
+				return data
+			}
+		}
+		t.Fatal("the stream has ended")
+		return ""
+	}
+	if hello := next(); !strings.Contains(hello, "replica-1") {
+		t.Fatalf("the stream begins with %s", hello)
+	}
+	if answer := get("/test/semaphore?name=tea&hold=1ms&visitor=ann"); answer.StatusCode != http.StatusOK {
+		t.Fatal(answer.Status)
+	}
+	for _, want := range []string{"asked", "granted", "released"} {
+		var e struct{ Replica, Strategy, Step, Key, Owner string }
+		if err := json.Unmarshal([]byte(next()), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Step != want || e.Owner != "ann" || e.Key != "tea" || e.Strategy != "/test/semaphore" || e.Replica != "replica-1" {
+			t.Errorf("want %s of ann, got %+v", want, e)
+		}
+	}
+	if answer := get("/test/semaphore?name=tea&hold=1ms"); answer.StatusCode != http.StatusOK {
+		t.Fatal(answer.Status)
+	}
+	if asked := next(); !strings.Contains(asked, `"owner":"replica-1-`) {
+		t.Errorf("who gives no name goes by its owner's: %s", asked)
+	}
+}
