@@ -152,7 +152,11 @@ func (p *steps) guess(_ context.Context, req request) error {
 	if err != nil || left < stepper.Pieces-2 || left > stepper.Pieces {
 		return bad("left must be 8, 9 or 10.", "left 必须是 8、9 或 10。")
 	}
-	p.change(func(now *scene) { now.Guess = left })
+	p.change(func(now *scene) {
+		if !now.Shown { // afterwards it would be no guess
+			now.Guess = left
+		}
+	})
 	return nil
 }
 
