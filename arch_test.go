@@ -50,7 +50,7 @@ var house = []rule{
 	{from: "lab", may: []string{"lab/*"}},
 	{from: "lab/*", may: []string{"lab/*", "lab/*/*", "nginx"}},
 	{from: "lab/*/*", may: []string{"lab/*", "lab/*/*"}},
-	{from: "dash", may: []string{"lab", "lab/*"}},
+	{from: "dash", may: []string{"lab", "lab/*"}, test: onServers},
 }
 
 var onServers = []string{"migrations", "lab/rig", "lab/rig/*"}

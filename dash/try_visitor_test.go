@@ -52,8 +52,8 @@ func TestLearn(t *testing.T) {
 	now := time.Now()
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	left := func(n int) told { return told{Outcome: "counted", Left: &n} }
-	latch := place{Primitive: "latch"}
-	trials := &trials{facts: map[place]fact{}}
+	latch := spot{Primitive: "latch"}
+	trials := &trials{facts: map[spot]fact{}}
 	for _, c := range []struct {
 		answer     told
 		begun, end int
@@ -71,7 +71,7 @@ func TestLearn(t *testing.T) {
 		}
 	}
 	value := func(n, version int64) told { return told{Outcome: "changed", After: &n, Version: version} }
-	counter := place{Primitive: "counter"}
+	counter := spot{Primitive: "counter"}
 	trials.learn(counter, value(2, 2), at(0), at(2))
 	trials.learn(counter, value(1, 1), at(0), at(3))
 	if got := *trials.facts[counter].Value; got != 2 {
