@@ -10,8 +10,10 @@ type launcher struct{ jobs chan func() }
 func newLauncher() *launcher {
 	l := &launcher{jobs: make(chan func())}
 	go func() {
-		// Never unlocked: the thread ends with this goroutine, after the last child.
 		runtime.LockOSThread()
+		// The thread goes on after the last child. It may be one on which somebody else has
+		// forked before, such as a test's browser, which would die with it.
+		defer runtime.UnlockOSThread()
 		for job := range l.jobs {
 			job()
 		}
@@ -26,5 +28,5 @@ func (l *launcher) do(job func()) {
 	<-done
 }
 
-// close ends the thread. All children must be dead, and do must not be called again.
+// close lets go of the thread. All children must be dead, and do must not be called again.
 func (l *launcher) close() { close(l.jobs) }
