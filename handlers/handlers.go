@@ -23,6 +23,8 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
+	// Lockers guard what is no stock: coupons, recharges. By the id of their card.
+	Lockers map[string]locks.Locker
 	// Primitives are served by the first backend that has one, unless a request
 	// names another.
 	Primitives []locks.Primitives
