@@ -31,6 +31,8 @@ type Config struct {
 	// Source gives the code of a card's strategy.
 	Source func(locks.Card) ([]locks.File, error)
 	Ledger *stock.Ledger
+	// Tickets are what /shows sells.
+	Tickets *stock.Tickets
 	// Backends are asked by /readyz.
 	Backends []Backend
 	// Lab allows what changes the class's data, to whoever sends Token.
@@ -82,6 +84,8 @@ func New(config Config) *Service {
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
 	s.routeFailpoints()
+	s.routeTickets()
+	s.routeGoods()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)

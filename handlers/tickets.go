@@ -96,7 +96,7 @@ func (s *Service) sell(ctx context.Context, want *sale) (number int, err error) 
 	}
 	asked := time.Now()
 	request := locks.Request{Key: showKey(want.show), Owner: want.owner, Wait: want.wait}
-	want.warning, err = s.holding(ctx, s.Lockers[want.guard], request, func(hold *locks.Hold) error {
+	want.warning, err = underLock(ctx, s.Lockers[want.guard], request, func(hold *locks.Hold) error {
 		want.waited = time.Since(asked)
 		number, err = s.sellNext(hold.Context(), want, hold, s.Tickets.Sell)
 		return err
@@ -116,10 +116,8 @@ func (s *Service) sellNext(ctx context.Context, want *sale, hold *locks.Hold, se
 	if show.Next < 1 {
 		return 0, stock.ErrSoldOut
 	}
-	if hold != nil {
-		if err := hold.Check(); err != nil {
-			return 0, fmt.Errorf("%w: %w", stock.ErrCancelled, err)
-		}
+	if err := trusted(hold); err != nil {
+		return 0, err
 	}
 	locks.Trace(ctx, locks.Writing, key, want.owner, 0)
 	if err := sell(ctx, want.show, stock.Ticket{Number: show.Next, Window: want.window}); err != nil {
@@ -188,7 +186,10 @@ func (s *Service) putShow(c *gin.Context) {
 		return
 	}
 	ctx := c.Request.Context()
-	warnings := s.clear(ctx, showKey(id))
+	var warnings []string
+	if err := s.forget(ctx, showKey(id)); err != nil {
+		warnings = append(warnings, err.Error())
+	}
 	if err := s.Tickets.Reset(ctx, id, tickets); err != nil {
 		s.problem(c, describe(err))
 		return
