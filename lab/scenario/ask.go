@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"oversell/lab/history"
 	"oversell/lab/replica"
 )
 
@@ -19,6 +20,10 @@ type Answer struct {
 	Replica string `json:"replica"`
 	// Order is the number of what was bought or credited, where there is one.
 	Order int64 `json:"order"`
+	// Number is what is printed on a ticket.
+	Number int `json:"number"`
+	// Retries are the attempts that a rival beat.
+	Retries int `json:"retries"`
 }
 
 // unknown is the outcome of who was told nothing.
@@ -49,4 +54,16 @@ func post(ctx context.Context, to replica.Replica, path string, header ...string
 		return Answer{Status: response.StatusCode, Outcome: unknown, Detail: fmt.Sprintf("not the shop's: %.120s", text)}
 	}
 	return a
+}
+
+// op is the answer as a history keeps it: one piece was asked for.
+func (a Answer) op() history.Op {
+	op := history.Op{Qty: 1, Reason: a.Outcome, Status: a.Status, Replica: a.Replica, Retries: a.Retries, Outcome: history.Refused}
+	switch {
+	case a.Outcome == history.Sold:
+		op.Outcome = history.OK
+	case a.Outcome == unknown:
+		op.Outcome = history.Unknown
+	}
+	return op
 }
