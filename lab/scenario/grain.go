@@ -16,14 +16,16 @@ import (
 const (
 	firstGoods = 101
 	goods      = 10
-	shelf      = 40                    // pieces of each product
+	shelf      = 40                    // pieces of each product, in a class
 	buyers     = 6                     // of each product, at the same time
 	working    = 10 * time.Millisecond // inside the lock: time in which others could work as well
 )
 
 // Grain sells ten products under one lock, and under a lock each (document 003: as fine as
 // the goods). A lock for each order is finer still, and guards nothing.
-func Grain() Scenario {
+func Grain() Scenario { return grain(shelf) }
+
+func grain(shelf int) Scenario {
 	guard := func(id string, safe bool) Guard {
 		return Guard{ID: id, Safe: safe, first: "writing", second: "writing"}
 	}
@@ -31,15 +33,18 @@ func Grain() Scenario {
 		ID: "grain", Replicas: 3,
 		Title:  report.Sentence{EN: "ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
 		Guards: []Guard{guard("none", false), guard("order", false), guard("all", true), guard("each", true)},
-		Run:    sellGrain,
+		Run: func(ctx context.Context, shop Shop, guard Guard) (Result, error) {
+			return sellGrain(ctx, shop, guard, shelf)
+		},
 	}
 }
 
 // market is one sale of all the goods in one grain.
 type market struct {
-	ops  [goods][]history.Op
-	left [goods]int
-	took time.Duration
+	shelf int // pieces of each
+	ops   [goods][]history.Op
+	left  [goods]int
+	took  time.Duration
 }
 
 // perSecond is the market's throughput.
@@ -51,8 +56,8 @@ func (m *market) perSecond() float64 {
 	return float64(sold) / m.took.Seconds()
 }
 
-func sellGrain(ctx context.Context, shop Shop, guard Guard) (Result, error) {
-	m, err := openMarket(ctx, shop, guard)
+func sellGrain(ctx context.Context, shop Shop, guard Guard, shelf int) (Result, error) {
+	m, err := openMarket(ctx, shop, guard, shelf)
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,7 +66,7 @@ func sellGrain(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 		return r, nil
 	}
 	// The same once more under one lock: on this machine, at this hour.
-	coarse, err := openMarket(ctx, shop, Guard{ID: "all", first: guard.first, second: guard.second})
+	coarse, err := openMarket(ctx, shop, Guard{ID: "all", first: guard.first, second: guard.second}, shelf)
 	if err != nil {
 		return Result{}, err
 	}
@@ -70,7 +75,7 @@ func sellGrain(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 }
 
 // openMarket puts the goods on the shelf and lets all of it be bought.
-func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
+func openMarket(ctx context.Context, shop Shop, guard Guard, shelf int) (*market, error) {
 	for i := range goods {
 		if err := shop.Replicas[0].Stock(ctx, firstGoods+int64(i), shelf); err != nil {
 			return nil, err
@@ -81,7 +86,7 @@ func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
 			return post(ctx, to, fmt.Sprintf("/goods/%d/orders?grain=%s&wait=%s&hold=%s", product, guard.ID, wait, work))
 		}
 	}
-	m := &market{}
+	m := &market{shelf: shelf}
 	told, err := duel(ctx, shop, replica.Key(firstGoods), guard, buy(firstGoods, "0s", 0))
 	if err != nil {
 		return nil, err
@@ -92,7 +97,7 @@ func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
 	for i := range goods * buyers {
 		open.Go(func() {
 			product, door := i%goods, shop.Replicas[i%len(shop.Replicas)]
-			ops := spend(ctx, door, buy(firstGoods+int64(product), "60s", working))
+			ops := spend(ctx, shelf, door, buy(firstGoods+int64(product), "60s", working))
 			mu.Lock()
 			defer mu.Unlock()
 			m.ops[product] = append(m.ops[product], ops...)
@@ -113,7 +118,7 @@ func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
 
 // spend buys piece after piece until they are sold out. Under a guard that loses count
 // they might never be: nobody buys more than all.
-func spend(ctx context.Context, door replica.Replica, buy func(context.Context, replica.Replica) Answer) (ops []history.Op) {
+func spend(ctx context.Context, shelf int, door replica.Replica, buy func(context.Context, replica.Replica) Answer) (ops []history.Op) {
 	for range shelf {
 		op := buy(ctx, door).op()
 		ops = append(ops, op)
@@ -133,15 +138,15 @@ func judgeGrain(guard Guard, m *market) Result {
 			r.Told[op.Reason]++
 		}
 		sold += history.Taken(ops, history.OK)
-		if c := check.Stock(ops, shelf, m.left[i]); c.Verdict != check.Holds {
-			r.broke("product %d: %d sold of %d, and %d are left", firstGoods+i, c.Sold, shelf, m.left[i])
+		if c := check.Stock(ops, m.shelf, m.left[i]); c.Verdict != check.Holds {
+			r.broke("product %d: %d sold of %d, and %d are left", firstGoods+i, c.Sold, m.shelf, m.left[i])
 			lost += c.LostMin
 		}
 	}
 	r.Figures = map[string]float64{"sold": float64(sold), "lost": float64(lost), "per_s": m.perSecond()}
 	r.Sentence = report.Sentence{
-		EN: fmt.Sprintf("grain, guard %s: %d products, %d sold of %d, %d of them twice; %.0f sales a second.", guard.ID, goods, sold, goods*shelf, lost, m.perSecond()),
-		ZH: fmt.Sprintf("锁的粒度，%s：%d 种商品，%d 件卖出 %d 件，其中 %d 件卖了两次；每秒 %.0f 件。", guard.ID, goods, goods*shelf, sold, lost, m.perSecond()),
+		EN: fmt.Sprintf("grain, guard %s: %d products, %d sold of %d, %d of them twice; %.0f sales a second.", guard.ID, goods, sold, goods*m.shelf, lost, m.perSecond()),
+		ZH: fmt.Sprintf("锁的粒度，%s：%d 种商品，%d 件卖出 %d 件，其中 %d 件卖了两次；每秒 %.0f 件。", guard.ID, goods, goods*m.shelf, sold, lost, m.perSecond()),
 	}
 	return r
 }
