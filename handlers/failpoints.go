@@ -30,9 +30,9 @@ type failpoint struct {
 	Strategy string     `json:"strategy,omitempty"`
 	Product  int64      `json:"product,omitempty"`
 	Key      string     `json:"key,omitempty"` // instead of both, such as "order:7"
-	Step     locks.Step `json:"step"`  // empty: each step
-	Do       string     `json:"do"`    // pause, or die: the replica ends as by kill -9
-	Times    int        `json:"times"` // so many are stopped here, 1 unless said otherwise
+	Step     locks.Step `json:"step"`          // empty: each step
+	Do       string     `json:"do"`            // pause, or die: the replica ends as by kill -9
+	Times    int        `json:"times"`         // so many are stopped here, 1 unless said otherwise
 }
 
 // stopped is an owner that waits at a step until the lab lets it go on.
@@ -100,7 +100,7 @@ func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stoppe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.armed, func(p *failpoint) bool {
-		ours := p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
+		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
 		return ours && (p.Step == "" || p.Step == e.Step)
 	})
 	if i < 0 {

@@ -29,8 +29,10 @@ type Config struct {
 	// names another.
 	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
-	Source func(locks.Card) ([]locks.File, error)
-	Ledger *stock.Ledger
+	Source    func(locks.Card) ([]locks.File, error)
+	Ledger    *stock.Ledger
+	Coupons   *stock.Coupons
+	Recharges *stock.Recharges
 	// Backends are asked by /readyz.
 	Backends []Backend
 	// Lab allows what changes the class's data, to whoever sends Token.
@@ -82,6 +84,8 @@ func New(config Config) *Service {
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
 	s.routeFailpoints()
+	s.routeCoupons()
+	s.routeRecharges()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)
