@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"oversell/lab/replica"
 )
@@ -49,4 +50,25 @@ func post(ctx context.Context, to replica.Replica, path string, header ...string
 		return Answer{Status: response.StatusCode, Outcome: unknown, Detail: fmt.Sprintf("not the shop's: %.120s", text)}
 	}
 	return a
+}
+
+// failed reports whether the shop left the customer without a clear answer.
+func (a Answer) failed() bool {
+	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
+}
+
+// storm lets n customers ask at once, and returns what each of them got.
+func storm[A any](n int, ask func(i int) A) []A {
+	answers := make([]A, n)
+	var crowd sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		crowd.Go(func() {
+			<-start
+			answers[i] = ask(i)
+		})
+	}
+	close(start)
+	crowd.Wait()
+	return answers
 }
