@@ -16,7 +16,7 @@ const (
 	couponID      = 1
 	couponCount   = 100
 	couponUsers   = 2000
-	couponHasty   = 20 // of them, who click
+	couponHasty   = 20 // of them: the first, who duels with himself, and others who click
 	couponClicks  = 5  // times at once
 	couponOrdered = "ordered"
 )
@@ -62,8 +62,10 @@ func runCoupon(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	users := buyers()
-	clicks := append(crossed, storm(len(users), func(i int) click { return order(ctx, shop.Target, users[i]) })...)
+	// The hasty ones come first: they meet themselves before all is gone.
+	hasty := storm((couponHasty-1)*couponClicks, func(i int) click { return order(ctx, shop.Target, int64(2+i/couponClicks)) })
+	others := storm(couponUsers-couponHasty, func(i int) click { return order(ctx, shop.Target, int64(couponHasty+1+i)) })
+	clicks := slices.Concat(crossed, hasty, others)
 	for _, c := range clicks {
 		r.Told[c.Outcome]++
 		if c.failed() {
@@ -76,19 +78,6 @@ func runCoupon(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	}
 	judgeCoupon(&r, clicks, table)
 	return r, nil
-}
-
-// buyers are the users from the second on, the hasty ones several times.
-func buyers() (users []int64) {
-	for user := int64(2); user <= couponUsers; user++ {
-		users = append(users, user)
-		for range couponClicks - 1 {
-			if user <= couponHasty {
-				users = append(users, user)
-			}
-		}
-	}
-	return users
 }
 
 // couponRows is what the tables hold.
