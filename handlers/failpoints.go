@@ -100,7 +100,7 @@ func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stoppe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.armed, func(p *failpoint) bool {
-		ours := p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
+		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
 		return ours && (p.Step == "" || p.Step == e.Step)
 	})
 	if i < 0 {

@@ -29,10 +29,11 @@ type Config struct {
 	// names another.
 	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
-	Source func(locks.Card) ([]locks.File, error)
-	Ledger *stock.Ledger
-	// Tickets are what /shows sells.
-	Tickets *stock.Tickets
+	Source    func(locks.Card) ([]locks.File, error)
+	Ledger    *stock.Ledger
+	Coupons   *stock.Coupons
+	Recharges *stock.Recharges
+	Tickets   *stock.Tickets
 	// Backends are asked by /readyz.
 	Backends []Backend
 	// Lab allows what changes the class's data, to whoever sends Token.
@@ -84,6 +85,8 @@ func New(config Config) *Service {
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
 	s.routeFailpoints()
+	s.routeCoupons()
+	s.routeRecharges()
 	s.routeTickets()
 	s.routeGoods()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })

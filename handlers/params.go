@@ -120,6 +120,16 @@ func (p *params) word(name, otherwise string) string {
 	return text
 }
 
+// header reads a word that must stand in the request's header.
+func (p *params) header(r *http.Request, name string) string {
+	given := params{values: url.Values{name: r.Header.Values(name)}}
+	word := given.word(name, "")
+	if p.err == nil {
+		p.err = given.err
+	}
+	return word
+}
+
 // needed is a number without which the request means nothing.
 func (p *params) needed(name string, low, high int64) int64 {
 	if p.values.Has(name) {

@@ -13,30 +13,35 @@ import (
 	"oversell/stock"
 )
 
-// The guards that are no lock. The others are lockers, by the id of their card.
-const (
-	// unguarded reads the number, and sells it: two windows sell the same one.
-	unguarded = "none"
-	// decrement lets the database count down, which is exact, and asks it afterwards for
-	// the number, which by then may be another's.
-	decrement = "decrement"
-	// uniqueKey lets the table refuse a number that was sold, and then looks again.
-	uniqueKey = "unique-key"
-)
-
-func (s *Service) routeTickets() {
-	s.engine.POST("/shows/:id/tickets", s.sellTicket)
-	s.engine.GET("/shows/:id", s.getShow)
-	s.engine.PUT("/shows/:id", s.labOnly, s.putShow)
+// ticketGuard keeps two windows from selling one number.
+type ticketGuard struct {
+	lock  string // of Config.Lockers, one for the show; empty: none
+	count bool   // the database counts down, and is asked for the number afterwards
+	once  bool   // the database's unique key refuses a number that was sold
 }
 
-func showKey(show int64) string { return fmt.Sprintf("show:%d", show) }
+var ticketGuards = map[string]ticketGuard{ //nolint:gochecknoglobals // a table, never written
+	"none":      {},
+	"decrement": {count: true},
+	"mutex":     {lock: "mutex"}, // the windows are processes: each has one of its own
+	"redis":     {lock: "redis"},
+	"unique":    {once: true},
+}
+
+// sale is one window's wish for a ticket, and how it went.
+type sale struct {
+	task
+	show    int64
+	window  string
+	waited  time.Duration
+	retries int
+}
 
 // soldTicket is the answer to a window.
 type soldTicket struct {
 	Outcome  string  `json:"outcome"`
-	Replica  string  `json:"replica"`
 	Guard    string  `json:"guard"`
+	Replica  string  `json:"replica"`
 	Show     int64   `json:"show"`
 	Number   int     `json:"number"`
 	Window   string  `json:"window"`
@@ -45,25 +50,24 @@ type soldTicket struct {
 	Warning  string  `json:"warning,omitempty"`
 }
 
-// sale is one window's wish for a ticket.
-type sale struct {
-	show          int64
-	guard, window string
-	owner         string
-	wait          time.Duration
-	waited        time.Duration
-	retries       int
-	warning       string
+func (s *Service) routeTickets() {
+	s.engine.POST("/shows/:id/tickets", s.postTicket)
+	s.engine.GET("/shows/:id", s.getShow)
+	s.engine.PUT("/shows/:id", s.labOnly, s.putShow)
 }
 
-// sellTicket sells the next number at a window (tutorial document 002).
-func (s *Service) sellTicket(c *gin.Context) {
-	show, bad := productID(c)
+func showKey(show int64) string { return fmt.Sprintf("show:%d", show) }
+
+// postTicket sells the next number at a window (tutorial document 002).
+func (s *Service) postTicket(c *gin.Context) {
+	show, bad := rowID(c)
 	p := newParams(c.Request, []string{"guard", "window", "wait"})
-	want := sale{
-		show: show, guard: s.guard(p, unguarded, decrement, uniqueKey), window: p.word("window", s.Replica),
-		wait: p.duration("wait", defaultWait, 0), owner: s.newOwner(),
+	name, window := p.text("guard", "none"), p.word("window", s.Replica)
+	guard, ok := ticketGuards[name]
+	if !ok {
+		p.fail("guard", name, "one of "+names(ticketGuards))
 	}
+	t := task{key: showKey(show), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
 	if bad == nil {
 		bad = p.err
 	}
@@ -71,100 +75,99 @@ func (s *Service) sellTicket(c *gin.Context) {
 		s.badRequest(c, bad)
 		return
 	}
-	number, err := s.sell(s.traced(c.Request.Context(), "tickets"), &want)
+	w := sale{task: t, show: show, window: window}
+	number, warning, err := s.sellTicket(s.traced(c.Request.Context(), "tickets"), guard, &w)
 	if err != nil {
 		refusal := describe(err)
-		refusal.WaitedMS, refusal.Retries = ms(want.waited), want.retries
+		refusal.WaitedMS, refusal.Retries = ms(w.waited), w.retries
 		s.problem(c, refusal)
 		return
 	}
 	c.JSON(http.StatusOK, soldTicket{
-		Outcome: "sold", Replica: s.Replica, Guard: want.guard, Show: show, Number: number, Window: want.window,
-		WaitedMS: ms(want.waited), Retries: want.retries, Warning: want.warning,
+		Outcome: "sold", Guard: name, Replica: s.Replica, Show: show, Number: number, Window: window,
+		WaitedMS: ms(w.waited), Retries: w.retries, Warning: warning,
 	})
 }
 
-// sell chooses the guard.
-func (s *Service) sell(ctx context.Context, want *sale) (number int, err error) {
-	switch want.guard {
-	case unguarded:
-		return s.sellNext(ctx, want, nil, s.Tickets.Sell)
-	case decrement:
-		return s.takeAndAsk(ctx, want)
-	case uniqueKey:
-		return s.sellOnce(ctx, want)
-	}
+// sellTicket sells behind the guard's lock, which it gives back after the commit.
+func (s *Service) sellTicket(ctx context.Context, guard ticketGuard, w *sale) (number int, warning string, err error) {
 	asked := time.Now()
-	request := locks.Request{Key: showKey(want.show), Owner: want.owner, Wait: want.wait}
-	want.warning, err = underLock(ctx, s.Lockers[want.guard], request, func(hold *locks.Hold) error {
-		want.waited = time.Since(asked)
-		number, err = s.sellNext(hold.Context(), want, hold, s.Tickets.Sell)
-		return err
-	})
-	return number, err
+	shield, err := s.raise(ctx, guard.lock, w.task)
+	w.waited = time.Since(asked)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { warning = shield.lower(ctx) }()
+	switch {
+	case guard.count:
+		number, err = s.takeAndAsk(ctx, w)
+	case guard.once:
+		number, err = s.sellOnce(ctx, shield, w)
+	default:
+		number, err = s.sellNext(ctx, shield, w, s.Tickets.Sell)
+	}
+	return number, "", err
 }
 
 // sellNext reads the number and sells it. Between the two a rival may do the same, unless
-// a hold keeps it out.
-func (s *Service) sellNext(ctx context.Context, want *sale, hold *locks.Hold, sell func(context.Context, int64, stock.Ticket) error) (int, error) {
-	key := showKey(want.show)
-	show, err := s.Tickets.Read(ctx, want.show)
+// the shield keeps it out.
+func (s *Service) sellNext(ctx context.Context, shield *shield, w *sale, sell func(context.Context, int64, stock.Ticket) error) (int, error) {
+	show, err := s.Tickets.Read(shield.context(ctx), w.show)
 	if err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Read, key, want.owner, 0)
+	w.trace(ctx, locks.Read)
 	if show.Next < 1 {
 		return 0, stock.ErrSoldOut
 	}
-	if err := trusted(hold); err != nil {
+	if err := shield.intact(); err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Writing, key, want.owner, 0)
-	if err := sell(ctx, want.show, stock.Ticket{Number: show.Next, Window: want.window}); err != nil {
+	w.trace(ctx, locks.Writing)
+	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}); err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Written, key, want.owner, 0)
+	w.trace(ctx, locks.Written)
 	return show.Next, nil
 }
 
 // takeAndAsk counts right, and still sells one number twice and another never: between
 // its UPDATE and its SELECT another window may count down as well.
-func (s *Service) takeAndAsk(ctx context.Context, want *sale) (int, error) {
-	key := showKey(want.show)
-	if err := s.Tickets.Take(ctx, want.show); err != nil {
+func (s *Service) takeAndAsk(ctx context.Context, w *sale) (int, error) {
+	if err := s.Tickets.Take(ctx, w.show); err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Read, key, want.owner, 0)
-	show, err := s.Tickets.Read(ctx, want.show)
+	w.trace(ctx, locks.Read)
+	show, err := s.Tickets.Read(context.WithoutCancel(ctx), w.show)
 	if err != nil {
-		return 0, fmt.Errorf("a ticket was taken, and which one is not known: %v", err) //nolint:errorlint // not "nothing was taken"
+		return 0, fmt.Errorf("a ticket was taken, and which one is not known: %v", err) //nolint:errorlint // it is not "nothing was taken"
 	}
-	locks.Trace(ctx, locks.Writing, key, want.owner, 0)
-	sold := stock.Ticket{Number: show.Next + 1, Window: want.window}
-	if err := s.Tickets.Hand(ctx, want.show, sold); err != nil {
-		return 0, err
+	sold := stock.Ticket{Number: show.Next + 1, Window: w.window}
+	w.trace(ctx, locks.Writing)
+	if err := s.Tickets.Hand(ctx, w.show, sold); err != nil {
+		return 0, fmt.Errorf("ticket %d was taken, and perhaps not noted: %v", sold.Number, err) //nolint:errorlint // as above
 	}
-	locks.Trace(ctx, locks.Written, key, want.owner, 0)
+	w.trace(ctx, locks.Written)
 	return sold.Number, nil
 }
 
 // sellOnce asks nobody for leave: of all who sell the same number the table lets one, and
 // the others look again.
-func (s *Service) sellOnce(ctx context.Context, want *sale) (int, error) {
-	for began := time.Now(); ; want.retries++ {
-		number, err := s.sellNext(ctx, want, nil, s.Tickets.SellOnce)
-		if !errors.Is(err, stock.ErrTaken) && !errors.Is(err, stock.ErrConflict) {
+func (s *Service) sellOnce(ctx context.Context, shield *shield, w *sale) (int, error) {
+	for began := time.Now(); ; w.retries++ {
+		number, err := s.sellNext(ctx, shield, w, s.Tickets.SellOnce)
+		if !errors.Is(err, stock.ErrTicketSold) && !errors.Is(err, stock.ErrConflict) {
 			return number, err
 		}
-		if time.Since(began) > want.wait {
-			return 0, fmt.Errorf("%w: %w", stock.ErrConflict, err)
+		if time.Since(began) >= w.wait {
+			return 0, fmt.Errorf("%d attempts in %v: %w: %w", w.retries+1, w.wait, stock.ErrConflict, err)
 		}
 	}
 }
 
 // getShow is what the tables hold: the next number, and every ticket sold.
 func (s *Service) getShow(c *gin.Context) {
-	id, bad := productID(c)
+	id, bad := rowID(c)
 	if bad != nil {
 		s.badRequest(c, bad)
 		return
@@ -172,17 +175,35 @@ func (s *Service) getShow(c *gin.Context) {
 	s.answerShow(c, id, nil)
 }
 
-// putShow prints the tickets anew and forgets who held the show.
-func (s *Service) putShow(c *gin.Context) {
-	id, bad := productID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
+func (s *Service) answerShow(c *gin.Context, id int64, warnings []string) {
+	ctx := c.Request.Context()
+	show, err := s.Tickets.Read(ctx, id)
+	var sold []stock.Ticket
+	if err == nil {
+		sold, err = s.Tickets.Sold(ctx, id)
+	}
+	if err != nil {
+		s.problem(c, describe(err))
 		return
 	}
+	c.JSON(http.StatusOK, struct {
+		stock.Show
+		Sold     []stock.Ticket `json:"sold"`
+		Warnings []string       `json:"warnings,omitempty"`
+	}{show, sold, warnings})
+}
+
+// putShow prints the tickets anew: ?tickets=1000. A lock that a dead window left is cleared,
+// so that the next class does not wait for its lease; a backend that is down is a warning.
+func (s *Service) putShow(c *gin.Context) {
+	id, bad := rowID(c)
 	p := newParams(c.Request, []string{"tickets"})
 	tickets := int(p.needed("tickets", 0, maxCount))
-	if p.err != nil {
-		s.badRequest(c, p.err)
+	if bad == nil {
+		bad = p.err
+	}
+	if bad != nil {
+		s.badRequest(c, bad)
 		return
 	}
 	ctx := c.Request.Context()
@@ -197,20 +218,15 @@ func (s *Service) putShow(c *gin.Context) {
 	s.answerShow(c, id, warnings)
 }
 
-func (s *Service) answerShow(c *gin.Context, id int64, warnings []string) {
-	show, err := s.Tickets.Read(c.Request.Context(), id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
+// forget clears what the lockers left behind for the key.
+func (s *Service) forget(ctx context.Context, key string) error {
+	var failed []error
+	for id, l := range s.Lockers {
+		if cleaner, ok := l.(locks.Cleaner); ok {
+			if err := cleaner.Clear(ctx, key); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", id, err))
+			}
+		}
 	}
-	sold, err := s.Tickets.Sold(c.Request.Context(), id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, struct {
-		stock.Show
-		Sold     []stock.Ticket `json:"sold"`
-		Warnings []string       `json:"warnings,omitempty"`
-	}{show, sold, warnings})
+	return errors.Join(failed...)
 }

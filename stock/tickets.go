@@ -9,10 +9,12 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrTaken says that somebody else has sold this very ticket; nothing was written.
-var ErrTaken = errors.New("this ticket was sold already")
-
-const duplicate = 1062
+// What a ticket can be refused with, besides ErrSoldOut. Nothing was written.
+var (
+	ErrUnknownShow = errors.New("unknown show")
+	// ErrTicketSold says that somebody else has sold this very number.
+	ErrTicketSold = errors.New("this ticket was sold before")
+)
 
 // Show is one row of db_shows: its tickets have numbers, and are sold from the highest
 // down to 1, as the windows of tutorial document 002 do.
@@ -39,12 +41,12 @@ type Tickets struct{ db *gorm.DB }
 // NewTickets keeps them in db, which Open gives.
 func NewTickets(db *gorm.DB) *Tickets { return &Tickets{db} }
 
-// Read returns the show; ErrUnknownProduct, ErrCancelled or ErrUnavailable.
+// Read returns the show; ErrUnknownShow, ErrCancelled or ErrUnavailable.
 func (t *Tickets) Read(ctx context.Context, show int64) (Show, error) {
 	var s Show
 	err := t.db.WithContext(ctx).Take(&s, show).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return s, fmt.Errorf("show %d: %w", show, ErrUnknownProduct)
+		return s, fmt.Errorf("show %d: %w", show, ErrUnknownShow)
 	}
 	return s, NothingWritten(ctx, err)
 }
@@ -59,7 +61,7 @@ func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket) error {
 	})
 }
 
-// SellOnce is Sell where the table itself lets a number in once only: ErrTaken for all who
+// SellOnce is Sell where the table itself lets a number in once only: ErrTicketSold for all who
 // come later, whatever became of their locks.
 func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket) error {
 	err := t.transaction(ctx, func(tx *gorm.DB) error {
@@ -72,13 +74,14 @@ func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket) error {
 	})
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) && answer.Number == duplicate {
-		return fmt.Errorf("ticket %d: %w", sold.Number, ErrTaken)
+		return fmt.Errorf("ticket %d: %w", sold.Number, ErrTicketSold)
 	}
 	return err
 }
 
 // Take moves the show on by one, whatever its number is. ErrSoldOut: there was none left.
-// It doesn't say which number it took: MySQL's UPDATE gives none back.
+// It doesn't say which number it took, though MySQL could (LAST_INSERT_ID of an expression):
+// whoever asks afterwards reads what others have taken meanwhile.
 func (t *Tickets) Take(ctx context.Context, show int64) error {
 	free, cancel := uncancelled(ctx)
 	defer cancel()

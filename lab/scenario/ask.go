@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"oversell/lab/history"
 	"oversell/lab/replica"
@@ -66,4 +67,25 @@ func (a Answer) op() history.Op {
 		op.Outcome = history.Unknown
 	}
 	return op
+}
+
+// failed reports whether the shop left the customer without a clear answer.
+func (a Answer) failed() bool {
+	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
+}
+
+// storm lets n customers ask at once, and returns what each of them got.
+func storm[A any](n int, ask func(i int) A) []A {
+	answers := make([]A, n)
+	var crowd sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		crowd.Go(func() {
+			<-start
+			answers[i] = ask(i)
+		})
+	}
+	close(start)
+	crowd.Wait()
+	return answers
 }

@@ -78,7 +78,7 @@ func (r *Result) broke(format string, args ...any) {
 }
 
 // All lists the scenarios in the order of the documents that tell them.
-func All() []Scenario { return []Scenario{Tickets(), Flash(), Grain()} }
+func All() []Scenario { return []Scenario{Coupon(), Tickets(), Flash(), Recharge(), Grain()} }
 
 // Guard finds one by its id.
 func (s Scenario) Guard(id string) (Guard, error) {

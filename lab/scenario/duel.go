@@ -12,11 +12,11 @@ import (
 // duel sends two requests that want the same, on two replicas, so that they surely cross: the
 // first is held up at the step guard.first and the second at guard.second, or has its answer
 // before it gets there; only then both go on. key is what both trace their steps under.
-func duel(ctx context.Context, shop Shop, key string, guard Guard, send func(context.Context, replica.Replica) Answer) ([]Answer, error) {
+func duel[A any](ctx context.Context, shop Shop, key string, guard Guard, send func(context.Context, replica.Replica) A) ([]A, error) {
 	if len(shop.Replicas) < 2 {
 		return nil, errors.New("a duel needs two replicas")
 	}
-	var told []chan Answer
+	var told []chan A
 	for i, step := range []string{guard.first, guard.second} {
 		at := shop.Replicas[i]
 		if err := at.StopAt(ctx, key, step, 1); err != nil {
@@ -24,7 +24,7 @@ func duel(ctx context.Context, shop Shop, key string, guard Guard, send func(con
 		}
 		// Whatever happens: nobody stays behind at a step.
 		defer func() { _ = at.GoOn(context.WithoutCancel(ctx)) }()
-		answer := make(chan Answer, 1)
+		answer := make(chan A, 1)
 		go func() { answer <- send(ctx, at) }()
 		told = append(told, answer)
 		if err := reached(ctx, at, key, answer); err != nil {
@@ -36,11 +36,11 @@ func duel(ctx context.Context, shop Shop, key string, guard Guard, send func(con
 			return nil, err
 		}
 	}
-	return []Answer{<-told[0], <-told[1]}, nil
+	return []A{<-told[0], <-told[1]}, nil
 }
 
 // reached waits until somebody is held up at the key's failpoint, or has the answer.
-func reached(ctx context.Context, at replica.Replica, key string, answer chan Answer) error {
+func reached[A any](ctx context.Context, at replica.Replica, key string, answer chan A) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -3,16 +3,17 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
-	"sync"
+	"slices"
 
+	"oversell/lab/history"
 	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
 // The show that the windows sell, and how many tickets are printed: document 002's.
 const (
-	show     = 1
 	printed  = 1000
 	windows  = 5
 	showPath = "/shows/1"
@@ -26,14 +27,14 @@ func Tickets() Scenario { return tickets(printed) }
 func tickets(printed int) Scenario {
 	return Scenario{
 		ID: "tickets", Replicas: windows,
-		Title: report.Sentence{EN: "five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
+		Title: report.Sentence{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
 		Guards: []Guard{
 			{ID: "none", first: "writing", second: "writing"},
 			// Both have counted down before either asks for its number.
 			{ID: "decrement", first: "read", second: "read"},
 			{ID: "mutex", first: "writing", second: "writing"},
 			{ID: "redis", Safe: true, first: "writing", second: "writing"},
-			{ID: "unique-key", Safe: true, first: "writing", second: "writing"},
+			{ID: "unique", Safe: true, first: "writing", second: "writing"},
 		},
 		Run: func(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 			return sellTickets(ctx, shop, guard, printed)
@@ -43,11 +44,13 @@ func tickets(printed int) Scenario {
 
 // box is what the tables hold of the show.
 type box struct {
-	Tickets int `json:"tickets"`
-	Next    int `json:"next"`
-	Sold    []struct {
-		Number int `json:"number"`
-	} `json:"sold"`
+	Tickets int      `json:"tickets"`
+	Next    int      `json:"next"`
+	Sold    []ticket `json:"sold"`
+}
+
+type ticket struct {
+	Number int `json:"number"`
 }
 
 func sellTickets(ctx context.Context, shop Shop, guard Guard, printed int) (Result, error) {
@@ -79,87 +82,99 @@ func sellTickets(ctx context.Context, shop Shop, guard Guard, printed int) (Resu
 // openWindows lets each window sell until it is told that nothing is left. A guard that
 // loses count might never say so: nobody sells more than all.
 func openWindows(ctx context.Context, shop Shop, printed int, sell func(context.Context, replica.Replica) Answer) []Answer {
-	told := make([][]Answer, len(shop.Replicas))
-	var open sync.WaitGroup
-	for i, window := range shop.Replicas {
-		open.Go(func() {
-			for range 2 * printed {
-				a := sell(ctx, window)
-				told[i] = append(told[i], a)
-				if a.Outcome == "sold_out" || ctx.Err() != nil {
-					return
-				}
+	return slices.Concat(storm(len(shop.Replicas), func(i int) (told []Answer) {
+		for range 2 * printed {
+			a := sell(ctx, shop.Replicas[i])
+			told = append(told, a)
+			if a.Outcome == history.SoldOut || ctx.Err() != nil {
+				break
 			}
-		})
-	}
-	open.Wait()
-	var all []Answer
-	for _, answers := range told {
-		all = append(all, answers...)
-	}
-	return all
+		}
+		return told
+	})...)
+}
+
+// audit counts numbers: those that are not once where they should be.
+type audit struct {
+	twice, never int
+	unnoted      int // handed out more often than the table knows of
+	unprinted    int // that no ticket has
 }
 
 // judgeTickets holds what the windows were told, and what the tables hold, against the
 // numbers that were printed.
 func judgeTickets(guard Guard, told []Answer, kept box) Result {
 	r := newResult("tickets", guard)
-	handed, lost := map[int]int{}, 0
+	handed, stored := map[int]int{}, map[int]int{}
 	for _, a := range told {
 		r.Told[a.Outcome]++
-		switch a.Outcome {
-		case "sold":
+		if a.Outcome == history.Sold {
 			handed[a.Number]++
-		case unknown:
-			lost++
 		}
 	}
-	stored := map[int]int{}
 	for _, s := range kept.Sold {
 		stored[s.Number]++
 	}
-	twice, never, strange := 0, 0, 0
-	for number := 1; number <= kept.Tickets; number++ {
-		switch n := max(handed[number], stored[number]); {
-		case n > 1:
-			twice++
-		case n == 0:
-			never++
-		}
-		if handed[number] > stored[number] {
-			strange++
-		}
+	found := compareTickets(handed, stored, kept.Tickets)
+	if found.twice > 0 {
+		r.broke("%d numbers were sold more than once", found.twice)
 	}
-	if twice > 0 {
-		r.broke("%d numbers were sold more than once", twice)
+	if found.never > 0 {
+		r.broke("%d numbers were never sold", found.never)
 	}
-	if never > 0 {
-		r.broke("%d numbers were never sold", never)
+	if found.unnoted > 0 {
+		r.broke("%d numbers were handed out more often than the table knows of", found.unnoted)
 	}
-	if strange > 0 {
-		r.broke("of %d numbers more were handed out than the table knows of", strange)
+	if found.unprinted > 0 {
+		r.broke("%d numbers were sold that were not printed", found.unprinted)
 	}
-	if more := len(kept.Sold) - r.Told["sold"]; more > lost {
-		r.broke("%d sales are in the table that no window was told of", more-lost)
+	// A window that got no answer may have sold one.
+	if more := len(kept.Sold) - r.Told[history.Sold] - r.Told[unknown]; more > 0 {
+		r.broke("%d sales are in the table that no window was told of", more)
 	}
 	if kept.Next != 0 {
 		r.broke("the show goes on with number %d, though the windows are closed", kept.Next)
 	}
-	r.Figures = map[string]float64{"twice": float64(twice), "never": float64(never), "next": float64(kept.Next)}
-	r.Sentence = ticketsSentence(r, kept, twice, never)
+	r.Figures = map[string]float64{"twice": float64(found.twice), "never": float64(found.never), "next": float64(kept.Next)}
+	r.Sentence = ticketsSentence(r, kept, found)
 	return r
 }
 
-func ticketsSentence(r Result, kept box, twice, never int) report.Sentence {
-	sold := r.Told["sold"]
+// compareTickets takes how often each number was handed out, and how often it was stored.
+func compareTickets(handed, stored map[int]int, printed int) (found audit) {
+	sold := maps.Clone(handed)
+	for number, n := range stored {
+		sold[number] = max(sold[number], n)
+	}
+	for number := 1; number <= printed; number++ {
+		if sold[number] == 0 {
+			found.never++
+		}
+	}
+	for number, n := range sold {
+		if n > 1 {
+			found.twice++
+		}
+		if handed[number] > stored[number] {
+			found.unnoted++
+		}
+		if number < 1 || number > printed {
+			found.unprinted++
+		}
+	}
+	return found
+}
+
+func ticketsSentence(r Result, kept box, found audit) report.Sentence {
+	sold := r.Told[history.Sold]
 	if r.Holds() {
 		return report.Sentence{
 			EN: fmt.Sprintf("tickets, guard %s: %d windows sold %d tickets, every number once and none left out.", r.Guard, windows, sold),
-			ZH: fmt.Sprintf("抢票，%s：%d 个窗口卖出 %d 张票，每个号只卖一次，一个不漏。", r.Guard, windows, sold),
+			ZH: fmt.Sprintf("抢票，守护 %s：%d 个窗口卖出 %d 张票，每个号只卖一次，一个不漏。", r.Guard, windows, sold),
 		}
 	}
 	return report.Sentence{
-		EN: fmt.Sprintf("tickets, guard %s: %d windows sold %d tickets of %d: %d numbers more than once, %d never; the count says %d.", r.Guard, windows, sold, kept.Tickets, twice, never, kept.Next),
-		ZH: fmt.Sprintf("抢票，%s：%d 个窗口卖出 %d 张票（共印 %d 张）：%d 个号卖了不止一次，%d 个号没卖；余票显示 %d。", r.Guard, windows, sold, kept.Tickets, twice, never, kept.Next),
+		EN: fmt.Sprintf("tickets, guard %s: %d windows sold %d tickets of %d: %d numbers more than once, %d never; the count says %d.", r.Guard, windows, sold, kept.Tickets, found.twice, found.never, kept.Next),
+		ZH: fmt.Sprintf("抢票，守护 %s：%d 个窗口卖出 %d 张票（共印 %d 张）：%d 个号卖了不止一次，%d 个号没卖；余票显示 %d。", r.Guard, windows, sold, kept.Tickets, found.twice, found.never, kept.Next),
 	}
 }
