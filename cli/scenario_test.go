@@ -64,3 +64,10 @@ func scene(t *testing.T) scenario.Shop {
 	}
 	return at
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
