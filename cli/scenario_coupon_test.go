@@ -1,13 +1,12 @@
 package cli_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/replica"
 )
@@ -136,113 +135,85 @@ func TestCouponAnswers(t *testing.T) {
 	want(order(1, 3), http.StatusConflict, "sold_out")
 }
 
-// Input that makes no sense is a 4xx that says why, and writes nothing.
-func TestScenariosRefuseBadInput(t *testing.T) {
+// 2000 users want one of 100 coupons, once each: exactly 100 have one, and everybody else
+// is told so.
+func TestCouponRush(t *testing.T) {
 	at := scene(t)
-	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
-	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
-	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/2?amount=500", nil, nil))
-	for _, c := range []struct {
-		path, key string
-		status    int
-		names     string // the parameter, or the outcome
-	}{
-		{"/coupons/1/orders", "", 400, "user"},
-		{"/coupons/1/orders?user=", "", 400, "user"},
-		{"/coupons/1/orders?user=0", "", 400, "user"},
-		{"/coupons/1/orders?user=-1", "", 400, "user"},
-		{"/coupons/1/orders?user=alice", "", 400, "user"},
-		{"/coupons/1/orders?user=9007199254740992", "", 400, "user"},
-		{"/coupons/1/orders?user=99999999999999999999", "", 400, "user"},
-		{"/coupons/1/orders?user=1&user=2", "", 400, "user"},
-		{"/coupons/1/orders?user=1&guard=prayer", "", 400, "guard"},
-		{"/coupons/1/orders?user=1&lease=1ms", "", 400, "lease"},
-		{"/coupons/1/orders?user=1&gaurd=redis", "", 400, "gaurd"},
-		{"/coupons/zero/orders?user=1", "", 400, "id"},
-		{"/coupons/0/orders?user=1", "", 400, "id"},
-		{"/coupons/999/orders?user=1", "", 404, "unknown_coupon"},
-		{"/orders/1/recharge", "", 400, "amount"},
-		{"/orders/1/recharge?amount=-500", "", 400, "amount"},
-		{"/orders/1/recharge?amount=5.00", "", 400, "amount"},
-		{"/orders/1/recharge?amount=501", "", 422, "wrong_amount"},
-		{"/orders/1/recharge?amount=500&work=1h", "", 400, "work"},
-		{"/orders/1/recharge?amount=500&guard=prayer", "", 400, "guard"},
-		{"/orders/-1/recharge?amount=500", "", 400, "id"},
-		{"/orders/999/recharge?amount=500", "", 404, "unknown_order"},
-		{"/orders/999/recharge?amount=500&guard=redis", "", 404, "unknown_order"},
-		{"/orders/999/recharge?amount=500&guard=key", "new", 404, "unknown_order"},
-		{"/orders/1/recharge?amount=500&guard=key", "", 400, "Idempotency-Key"},
-		{"/orders/1/recharge?amount=500&guard=key", "two words", 400, "Idempotency-Key"},
-		{"/orders/1/recharge?amount=500&guard=key", strings.Repeat("k", 65), 400, "Idempotency-Key"},
-		{"/orders/1/recharge?amount=501&guard=key", "new", 422, "wrong_amount"},
-	} {
-		r := postKey(t, at.Target.Base+c.path, c.key)
-		if r.HTTP != c.status || r.Parameter != c.names && r.Outcome != c.names || r.Detail == "" {
-			t.Errorf("%s, key %q: want %d that names %s, got %+v", c.path, c.key, c.status, c.names, r)
+	for _, guard := range []string{"redis", "unique", "redis-unique"} {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
+		const users = 2000
+		told := make(chan string, users)
+		for user := 1; user <= users; user++ {
+			go func() {
+				url := fmt.Sprintf("%s/coupons/1/orders?guard=%s&user=%d", at.Target.Base, guard, user)
+				told <- post(t.Context(), at.Target.HTTP, url, "").told()
+			}()
+		}
+		counted := map[string]int{}
+		for range users {
+			counted[<-told]++
+		}
+		if counted["201 ordered"] != 100 || counted["409 sold_out"] != users-100 {
+			t.Errorf("%s: %v, want 100 ordered and %d sold_out", guard, counted, users-100)
+		}
+		if now := couponNow(t, at.Target); len(now.users) != 100 || now.Count != 0 {
+			t.Errorf("%s: %d users have one, %d left", guard, len(now.users), now.Count)
 		}
 	}
-	if now := couponNow(t, at.Target); len(now.users) != 0 || now.Count != 5 {
-		t.Errorf("coupons were given: %+v", now)
-	}
-	balance(t, at.Target, 1, 0)
-
-	// None of the refusals has used up the key.
-	credit := at.Target.Base + "/orders/%d/recharge?guard=key&work=0s&amount=%d"
-	for i, c := range []struct {
-		order, amount int
-		status        int
-		outcome       string
-	}{
-		{1, 500, 200, "credited"},
-		{1, 500, 200, "credited_before"},
-		{1, 501, 422, "key_reused"}, // another body
-		{2, 500, 422, "key_reused"}, // another order
-	} {
-		if r := postKey(t, fmt.Sprintf(credit, c.order, c.amount), "new"); r.HTTP != c.status || r.Outcome != c.outcome {
-			t.Errorf("request %d with the key: want %d %s, got %+v", i+1, c.status, c.outcome, r)
-		}
-	}
-	balance(t, at.Target, 1, 500)
-	balance(t, at.Target, 2, 0)
 }
 
-// Nobody without the token resets anything, or reads who bought.
-func TestScenariosNeedTheToken(t *testing.T) {
+// The lock is lost while its holder is about to write: then only the unique key is between
+// the user and a second order.
+func TestCouponLockLost(t *testing.T) {
+	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	must(t, err)
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
 	at := scene(t)
-	stranger := at.Target
-	stranger.Token = "guess"
-	for _, c := range []struct{ method, path string }{
-		{http.MethodPut, "/coupons/1?count=5"}, {http.MethodPut, "/orders/1?amount=500"}, {http.MethodGet, "/coupons/1/orders"},
-	} {
-		if err := stranger.Call(t.Context(), c.method, c.path, nil, nil); err == nil || !strings.Contains(err.Error(), "403") {
-			t.Errorf("%s %s: want a 403, got %v", c.method, c.path, err)
+	for guard, want := range map[string]int{"redis": 2, "redis-unique": 1} {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
+		key := "coupon:1:user:1"
+		path := fmt.Sprintf("/coupons/1/orders?user=1&guard=%s", guard)
+		must(t, at.Replicas[0].StopAt(t.Context(), key, "writing", 1))
+		first := make(chan string, 1)
+		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").told() }()
+		eventually(t, "the first is about to write", func() (bool, string) {
+			stopped, err := at.Replicas[0].Stopped(t.Context())
+			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
+		})
+		if n, err := client.Del(t.Context(), "redis:"+key).Result(); err != nil || n != 1 {
+			t.Errorf("%s: %d locks deleted, %v, want the first one's", guard, n, err)
+		}
+		if second := post(t.Context(), at.Target.HTTP, at.Replicas[1].Base+path, "").told(); second != "201 ordered" {
+			t.Errorf("%s: the second: %s", guard, second)
+		}
+		must(t, at.Replicas[0].GoOn(t.Context()))
+		told := <-first
+		if now := couponNow(t, at.Target); now.users[1] != want {
+			t.Errorf("%s: user 1 has %d orders, want %d; the first was told %s", guard, now.users[1], want, told)
+		}
+		if want == 1 && told != "409 already_taken" {
+			t.Errorf("%s: the first was told %s", guard, told)
 		}
 	}
 }
 
-// postKey is a POST with an idempotency key.
-func postKey(t *testing.T, url, key string) (r reply) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
-	must(t, err)
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	must(t, json.Unmarshal(text, &r))
-	r.HTTP = response.StatusCode
-	return r
-}
-
-func balance(t *testing.T, at replica.Replica, order, want int) {
-	t.Helper()
-	var row struct{ Balance int }
-	must(t, at.Call(t.Context(), http.MethodGet, fmt.Sprintf("/orders/%d", order), nil, &row))
-	if row.Balance != want {
-		t.Errorf("order %d: the balance is %d, want %d", order, row.Balance, want)
+// Order ids rise from one replica to the next, over all coupons, and say when they were made.
+func TestOrderIDsRise(t *testing.T) {
+	at := scene(t)
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/2?count=100", nil, nil))
+	last := int64(0)
+	for user := 1; user <= 30; user++ {
+		before, at := time.Now(), at.Replicas[user%len(at.Replicas)]
+		order := post(t.Context(), at.HTTP, fmt.Sprintf("%s/coupons/%d/orders?user=%d", at.Base, 1+user%2, user), "")
+		if order.Order <= last {
+			t.Errorf("user %d: order %d after %d", user, order.Order, last)
+		}
+		// One machine, one clock; but a statement's time is the one when it began.
+		if order.Made.Before(before.Add(-time.Second)) || order.Made.After(time.Now().Add(time.Second)) {
+			t.Errorf("user %d: made at %v, asked at %v", user, order.Made, before)
+		}
+		last = order.Order
 	}
 }
