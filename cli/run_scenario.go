@@ -51,7 +51,12 @@ with those that --guard names: ` + strings.Join(ids, ", ") + `.
 
 Exit status: 0 all is as the guards claim, 1 a safe guard broke or an unsafe one held or
 a run could not be finished, 2 a command line that can't be run, 130 stopped by Ctrl-C.`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return &exit{2, err}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.run(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
