@@ -120,9 +120,15 @@ func (p *params) word(name, otherwise string) string {
 	return text
 }
 
-// header reads a word that must stand in the request's header.
+// header reads a word that must stand in the request's header, once, in quotes or without.
 func (p *params) header(r *http.Request, name string) string {
-	given := params{values: url.Values{name: r.Header.Values(name)}}
+	text := strings.Join(r.Header.Values(name), ", ")
+	if unquoted, ok := strings.CutPrefix(text, `"`); ok {
+		if unquoted, ok = strings.CutSuffix(unquoted, `"`); ok {
+			text = unquoted
+		}
+	}
+	given := params{values: url.Values{name: {text}}}
 	word := given.word(name, "")
 	if p.err == nil {
 		p.err = given.err

@@ -69,7 +69,7 @@ func (s *Service) postRecharge(c *gin.Context) {
 		p.fail("guard", name, "one of "+names(rechargeGuards))
 	}
 	// As 003's: some computing between the check and the update.
-	computing := 10*time.Millisecond + rand.N(90*time.Millisecond)
+	computing := 10*time.Millisecond + rand.N(90*time.Millisecond) //nolint:gosec // not a secret
 	w := wish{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
 	t := task{key: fmt.Sprintf("order:%d", id), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
 	if p.values.Has("lease") {

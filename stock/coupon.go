@@ -62,8 +62,8 @@ func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
 	return found[0], nil
 }
 
-// Open returns the coupon that can be had now: else ErrUnknownCoupon, ErrNotOpen, ErrOver
-// or ErrSoldOut.
+// Open is nil when the coupon can be had now: else ErrUnknownCoupon, ErrNotOpen, ErrOver or
+// ErrSoldOut.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -131,7 +131,7 @@ func place(tx *gorm.DB, id, user int64, once bool) (CouponOrder, error) {
 	}
 	err = tx.Exec("INSERT INTO db_coupon_orders (id, coupon, user, once) VALUES (?, ?, ?, ?)", order.ID, id, user, guard).Error
 	var e *mysql.MySQLError
-	if errors.As(err, &e) && e.Number == duplicate {
+	if once && errors.As(err, &e) && e.Number == duplicate { // the ids never are
 		return order, ErrAlreadyTaken
 	}
 	return order, err

@@ -77,12 +77,6 @@ func (r Replica) StopAt(ctx context.Context, key, step string, times int) error 
 	return r.Call(ctx, http.MethodPost, "/lab/failpoints", body, nil)
 }
 
-// DieAt makes the replica end, as by kill -9, when somebody takes the step under the key.
-func (r Replica) DieAt(ctx context.Context, key, step string) error {
-	body := map[string]any{"key": key, "step": step, "do": "die"}
-	return r.Call(ctx, http.MethodPost, "/lab/failpoints", body, nil)
-}
-
 // Stopped are all who are held up here.
 func (r Replica) Stopped(ctx context.Context) ([]Stopped, error) {
 	var state struct {
