@@ -49,8 +49,8 @@ test: servers browser compiler lint ## lint, vet, and all tests with the race de
 
 # A guard that is off must break its invariant in each of 10 runs, a right one in none of 50.
 .PHONY: scenarios
-scenarios: servers ## the shop around the lock, with each guard, many times: coupon, recharge, ...
-	OVERSELL_SCENARIOS=1 $(GO) test $(TAGS) -count=1 -timeout 60m -v -run '^TestScenarios$$' ./cli
+scenarios: servers ## the shop around the lock, with each guard, many times: coupon, tickets, flash, recharge, grain
+	OVERSELL_SCENARIOS=1 $(GO) test $(TAGS) -count=1 -timeout 60m -p 1 -v -run '^Test(Scenarios|Windows)$$' ./cli ./lab/scenario
 
 # The race detector is C.
 .PHONY: compiler

@@ -10,8 +10,7 @@ import (
 	"oversell/lab/replica"
 )
 
-func TestBadGoods(t *testing.T) {
-	at := open(t).Replicas[0]
+func badGoods(t *testing.T, at replica.Replica) {
 	if err := at.Stock(t.Context(), firstGoods, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +45,7 @@ func as(n int, outcome history.Outcome, reason string) []history.Op {
 }
 
 func TestJudgeFlash(t *testing.T) {
+	t.Parallel()
 	crowd := func(won, lost int) rush {
 		return rush{took: time.Second, ops: slices.Concat(
 			as(won, history.OK, history.Sold), as(lost, history.Unknown, history.TimedOut),
@@ -75,6 +75,7 @@ func TestJudgeFlash(t *testing.T) {
 
 // Sold out is an answer; only who was sold nothing, and may be sold something, comes again.
 func TestTryAgain(t *testing.T) {
+	t.Parallel()
 	for want, ops := range map[bool][]history.Op{
 		true: slices.Concat(as(1, history.Refused, "conflict"), as(1, history.Refused, history.NotAcquired),
 			as(1, history.Refused, history.Unreachable)),
@@ -90,6 +91,7 @@ func TestTryAgain(t *testing.T) {
 }
 
 func TestJudgeGrain(t *testing.T) {
+	t.Parallel()
 	// One product is sold this often, the nine others as often as there are pieces.
 	sold := func(n int, took time.Duration) *market {
 		m := &market{took: took}

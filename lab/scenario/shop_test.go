@@ -11,28 +11,27 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-const token = "test-token"
+func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// class has a replica for each window. The tests run one after the other.
-var class *rig.Rig
-
-func TestMain(m *testing.M) {
-	cfg := rig.Classroom("", token)
+// TestWindows needs a lab with a replica for each window; all else runs on three, in cli.
+func TestWindows(t *testing.T) {
+	cfg := rig.Classroom("", "test-token")
 	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
-	rigtest.MainWith(m, cfg, func(r *rig.Rig) { class = r })
-}
-
-// open is the class's shop.
-func open(t *testing.T) Shop {
-	t.Helper()
+	class := rigtest.Start(t, cfg)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 2 * time.Minute}
-	t.Cleanup(client.CloseIdleConnections)
-	addrs := class.Addresses()
-	shop := Shop{Target: replica.Replica{Base: addrs.Target, Token: token, HTTP: client}}
-	for _, base := range addrs.Replicas {
-		shop.Replicas = append(shop.Replicas, replica.Replica{Base: base, Token: token, HTTP: client})
+	defer client.CloseIdleConnections()
+	var shop Shop
+	for _, base := range class.Addresses().Replicas {
+		shop.Replicas = append(shop.Replicas, replica.Replica{Base: base, Token: cfg.Token, HTTP: client})
 	}
-	return shop
+	for _, guard := range Tickets().Guards {
+		t.Run(guard.ID, func(t *testing.T) { windowsSell(t, shop, guard) })
+	}
+	t.Run("bad tickets", func(t *testing.T) { badTickets(t, shop.Replicas[0]) })
+	t.Run("bad goods", func(t *testing.T) { badGoods(t, shop.Replicas[0]) })
+	for step, sold := range map[string]int{"writing": 0, "written": 1} {
+		t.Run("killed at "+step, func(t *testing.T) { windowIsKilled(t, class, shop, step, sold) })
+	}
 }
 
 // runsOf is how often a guard is tried: once, or as make scenarios wants it.

@@ -6,80 +6,67 @@ import (
 	"testing"
 
 	"oversell/lab/history"
+	"oversell/lab/replica"
+	"oversell/lab/rig"
 )
 
-// The numbers are fewer than in the class: the race is made sure by a step.
-func TestTickets(t *testing.T) {
+// windowsSell sells fewer numbers than in the class: the race is made sure by a step.
+func windowsSell(t *testing.T, shop Shop, guard Guard) {
 	const printed = 100
-	shop, s := open(t), tickets(printed)
-	for _, guard := range s.Guards {
-		t.Run(guard.ID, func(t *testing.T) {
-			for nth := range runsOf(guard) {
-				r, err := s.Run(t.Context(), shop, guard)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !r.AsClaimed() || r.Sentence.EN == "" || r.Sentence.ZH == "" {
-					t.Errorf("run %d: %+v", nth+1, r)
-				}
-				if r.Safe && r.Told[history.Sold] != printed {
-					t.Errorf("run %d: windows were told %d times that they sold, of %d tickets", nth+1, r.Told[history.Sold], printed)
-				}
-				if guard.ID == "decrement" && r.Figures["next"] != 0 {
-					t.Errorf("run %d: its count is exact, and here it says %v", nth+1, r.Figures["next"])
-				}
-			}
-		})
-	}
-}
-
-// A window is killed, once with the lock and no ticket sold, once with a ticket sold and
-// the lock still its own. The others go on when the lease is over, with the next number.
-func TestWindowIsKilled(t *testing.T) {
-	const printed = 20
-	shop := open(t)
-	guard := Guard{ID: "redis", Safe: true}
-	desk, victim := shop.Replicas[0], shop.Replicas[windows-1]
-	path := showPath + "/tickets?guard=redis&wait=60s"
-	look := func(t *testing.T) (kept box) {
-		t.Helper()
-		if err := desk.Call(t.Context(), http.MethodGet, showPath, nil, &kept); err != nil {
+	for nth := range runsOf(guard) {
+		r, err := tickets(printed).Run(t.Context(), shop, guard)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return kept
-	}
-	for step, sold := range map[string]int{"writing": 0, "written": 1} {
-		t.Run(step, func(t *testing.T) {
-			if err := desk.Call(t.Context(), http.MethodPut, fmt.Sprintf("%s?tickets=%d", showPath, printed), nil, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := victim.DieAt(t.Context(), showKey, step); err != nil {
-				t.Fatal(err)
-			}
-			told := []Answer{post(t.Context(), victim, path)}
-			if kept := look(t); told[0].Outcome != unknown || len(kept.Sold) != sold {
-				t.Fatalf("it was to die after %d sales: %+v, %+v", sold, told[0], kept)
-			}
-			for range printed - sold {
-				told = append(told, post(t.Context(), desk, path))
-			}
-			if r := judgeTickets(guard, told, look(t)); !r.Holds() {
-				t.Errorf("%v, told %v", r.Broken, r.Told)
-			}
-			server, err := class.Server(fmt.Sprintf("replica-%d", windows))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := server.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if !r.AsClaimed() || r.Sentence.EN == "" || r.Sentence.ZH == "" {
+			t.Errorf("run %d: %+v", nth+1, r)
+		}
+		if r.Safe && r.Told[history.Sold] != printed {
+			t.Errorf("run %d: windows were told %d times that they sold, of %d tickets", nth+1, r.Told[history.Sold], printed)
+		}
+		if guard.ID == "decrement" && r.Figures["next"] != 0 {
+			t.Errorf("run %d: its count is exact, and here it says %v", nth+1, r.Figures["next"])
+		}
 	}
 }
 
-// Bad input is told what is wrong with it, and writes nothing.
-func TestBadTickets(t *testing.T) {
-	at := open(t).Replicas[0]
+// windowIsKilled kills one that has the lock, before or after it has sold a ticket. The
+// others go on when the lease is over, with the next number.
+func windowIsKilled(t *testing.T, class *rig.Rig, shop Shop, step string, sold int) {
+	const printed = 20
+	desk, victim := shop.Replicas[0], shop.Replicas[windows-1]
+	path := showPath + "/tickets?guard=redis&wait=60s"
+	ask := func(to replica.Replica, method, path string, body, answer any) {
+		t.Helper()
+		if err := to.Call(t.Context(), method, path, body, answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(desk, http.MethodPut, fmt.Sprintf("%s?tickets=%d", showPath, printed), nil, nil)
+	ask(victim, http.MethodPost, "/lab/failpoints", map[string]string{"key": showKey, "step": step, "do": "die"}, nil)
+	told := []Answer{post(t.Context(), victim, path)}
+	var kept box
+	if ask(desk, http.MethodGet, showPath, nil, &kept); told[0].Outcome != unknown || len(kept.Sold) != sold {
+		t.Fatalf("it was to die after %d sales: %+v, %+v", sold, told[0], kept)
+	}
+	for range printed - sold {
+		told = append(told, post(t.Context(), desk, path))
+	}
+	ask(desk, http.MethodGet, showPath, nil, &kept)
+	if r := judgeTickets(Guard{ID: "redis", Safe: true}, told, kept); !r.Holds() {
+		t.Errorf("%v, told %v", r.Broken, r.Told)
+	}
+	server, err := class.Server(fmt.Sprintf("replica-%d", windows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// badTickets: bad input is told what is wrong with it, and writes nothing.
+func badTickets(t *testing.T, at replica.Replica) {
 	if err := at.Call(t.Context(), http.MethodPut, "/shows/1?tickets=3", nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +105,7 @@ func TestBadTickets(t *testing.T) {
 }
 
 func TestJudgeTickets(t *testing.T) {
+	t.Parallel()
 	sold := func(numbers ...int) (told []Answer) {
 		for _, n := range numbers {
 			told = append(told, Answer{Outcome: history.Sold, Number: n})
