@@ -60,10 +60,10 @@ func post(ctx context.Context, to replica.Replica, path string, header ...string
 // op is the answer as a history keeps it: one piece was asked for.
 func (a Answer) op() history.Op {
 	op := history.Op{Qty: 1, Reason: a.Outcome, Status: a.Status, Replica: a.Replica, Retries: a.Retries, Outcome: history.Refused}
-	switch {
-	case a.Outcome == history.Sold:
+	switch a.Outcome {
+	case history.Sold:
 		op.Outcome = history.OK
-	case a.Outcome == unknown:
+	case unknown:
 		op.Outcome = history.Unknown
 	}
 	return op
