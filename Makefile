@@ -13,7 +13,7 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: servers
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
@@ -47,6 +47,11 @@ test: servers browser compiler lint ## lint, vet, and all tests with the race de
 	$(GO) vet $(TAGS) ./...
 	$(GO) test $(TAGS) -race -count=1 -timeout 20m ./...
 
+# A guard that is off must break its invariant in each of 10 runs, a right one in none of 50.
+.PHONY: scenarios
+scenarios: servers ## the shop around the lock, with each guard, many times: coupon, tickets, flash, recharge, grain
+	OVERSELL_SCENARIOS=1 $(GO) test $(TAGS) -count=1 -timeout 60m -p 1 -v -run '^Test(Scenarios|Windows)$$' ./cli ./lab/scenario
+
 # The race detector is C.
 .PHONY: compiler
 compiler:
@@ -62,7 +67,7 @@ fmt: ## format all Go files
 	$(TOOL) gofumpt -l -w .
 
 # make jmeter strategy=zk plan=check-lock.jmx: any of these.
-JMETER := plan strategy strategies threads loops stock product wait strict backend hold
+JMETER := plan strategy strategies threads loops stock product wait strict backend hold guard
 .PHONY: jmeter
 jmeter: servers build ## all JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))

@@ -60,6 +60,10 @@ type reply struct {
 	Before    int64    `json:"before"`
 	After     int64    `json:"after"`
 	Warnings  []string `json:"warnings"`
+
+	// Of the scenarios.
+	Order int64     `json:"order"`
+	Made  time.Time `json:"made"`
 }
 
 // send asks base for a path. A transport of its own for each call: a kept

@@ -116,7 +116,9 @@ func serve(ctx context.Context, s settings) error {
 
 	service := handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
-		Primitives: catalog.Primitives(clients.Backends), Ledger: stock.NewLedger(clients.DB),
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: stock.NewLedger(clients.DB),
+		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
+		Tickets:  stock.NewTickets(clients.DB),
 		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})

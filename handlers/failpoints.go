@@ -20,14 +20,19 @@ import (
 // may talk for long.
 const maxPause = 30 * time.Minute
 
-// failpoint stops whoever takes a step: of one strategy, on one product.
+// maxKey bounds the key of a failpoint.
+const maxKey = 200
+
+// failpoint stops whoever takes a step: of one strategy, on one product; or of whatever
+// guard, under one key, where it is not about stock.
 type failpoint struct {
 	ID       int        `json:"id"`
-	Strategy string     `json:"strategy"`
-	Product  int64      `json:"product"`
-	Step     locks.Step `json:"step"`  // empty: each step
-	Do       string     `json:"do"`    // pause, or die: the replica ends as by kill -9
-	Times    int        `json:"times"` // so many are stopped here, 1 unless said otherwise
+	Strategy string     `json:"strategy,omitempty"`
+	Product  int64      `json:"product,omitempty"`
+	Key      string     `json:"key,omitempty"` // instead of both, such as "order:7"
+	Step     locks.Step `json:"step"`          // empty: each step
+	Do       string     `json:"do"`            // pause, or die: the replica ends as by kill -9
+	Times    int        `json:"times"`         // so many are stopped here, 1 unless said otherwise
 }
 
 // stopped is an owner that waits at a step until the lab lets it go on.
@@ -95,7 +100,8 @@ func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stoppe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.armed, func(p *failpoint) bool {
-		return p.Strategy == strategy && locks.Key(p.Product) == e.Key && (p.Step == "" || p.Step == e.Step)
+		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
+		return ours && (p.Step == "" || p.Step == e.Step)
 	})
 	if i < 0 {
 		return "", nil
@@ -175,9 +181,11 @@ func (s *Service) postFailpoint(c *gin.Context) {
 	switch _, known := s.byID[p.Strategy]; {
 	case err != nil:
 		bad = &paramError{"body", err.Error(), `like {"strategy":"redis","product":1,"step":"writing"}`}
-	case !known:
+	case p.Key != "" && (p.Strategy != "" || p.Product != 0 || len(p.Key) > maxKey):
+		bad = &paramError{"key", p.Key, fmt.Sprintf("given without strategy and product, and no longer than %d bytes", maxKey)}
+	case p.Key == "" && !known:
 		bad = &paramError{"strategy", p.Strategy, "the id of a strategy"}
-	case p.Product < 1:
+	case p.Key == "" && p.Product < 1:
 		bad = &paramError{"product", fmt.Sprint(p.Product), "a whole number from 1"}
 	case p.Do != "pause" && p.Do != "die":
 		bad = &paramError{"do", p.Do, "pause or die"}

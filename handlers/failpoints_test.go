@@ -87,6 +87,9 @@ func TestFailpointRoutes(t *testing.T) {
 		`{"strategy":"steps","product":-1}`:   "product",
 		`{"strategy":"steps","product":1,"do":"explode"}`:                            "do",
 		`{"strategy":"steps","product":1,"times":0}`:                                 "times",
+		`{"key":"order:7","strategy":"steps"}`:                                       "key",
+		`{"key":"order:7","product":1}`:                                              "key",
+		`{"key":"` + strings.Repeat("x", 300) + `"}`:                                 "key",
 		`{"strategy":"steps","product":1,"step":"` + strings.Repeat("x", 100) + `"}`: "step",
 	} {
 		if code, got := call(t, s, "POST", "/lab/failpoints", body, labToken); code != http.StatusBadRequest || got.Parameter != parameter {
@@ -159,5 +162,17 @@ func TestFailpoint(t *testing.T) {
 	}
 	if <-a != http.StatusOK || <-b != http.StatusOK {
 		t.Error("not all went on")
+	}
+	// By its key, whatever the strategy: what is no stock has no product.
+	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"key":"stock:3","step":"read"}`, labToken); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	first = buy()
+	if who := stopped(1).Stopped[0]; who.Key != "stock:3" || who.Step != "read" {
+		t.Errorf("by its key: %+v", who)
+	}
+	call(t, s, "DELETE", "/lab/failpoints", "", labToken)
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("by its key: %d", code)
 	}
 }

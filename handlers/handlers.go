@@ -23,12 +23,17 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
+	// Lockers guard what is no stock: coupons, recharges. By the id of their card.
+	Lockers map[string]locks.Locker
 	// Primitives are served by the first backend that has one, unless a request
 	// names another.
 	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
-	Source func(locks.Card) ([]locks.File, error)
-	Ledger *stock.Ledger
+	Source    func(locks.Card) ([]locks.File, error)
+	Ledger    *stock.Ledger
+	Coupons   *stock.Coupons
+	Recharges *stock.Recharges
+	Tickets   *stock.Tickets
 	// Backends are asked by /readyz.
 	Backends []Backend
 	// Lab allows what changes the class's data, to whoever sends Token.
@@ -80,6 +85,10 @@ func New(config Config) *Service {
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
 	s.routeFailpoints()
+	s.routeCoupons()
+	s.routeRecharges()
+	s.routeTickets()
+	s.routeGoods()
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.getStrategy)
 	s.engine.GET("/stock/:id", s.getStock)

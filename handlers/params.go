@@ -120,6 +120,22 @@ func (p *params) word(name, otherwise string) string {
 	return text
 }
 
+// header reads a word that must stand in the request's header, once, in quotes or without.
+func (p *params) header(r *http.Request, name string) string {
+	text := strings.Join(r.Header.Values(name), ", ")
+	if unquoted, ok := strings.CutPrefix(text, `"`); ok {
+		if unquoted, ok = strings.CutSuffix(unquoted, `"`); ok {
+			text = unquoted
+		}
+	}
+	given := params{values: url.Values{name: {text}}}
+	word := given.word(name, "")
+	if p.err == nil {
+		p.err = given.err
+	}
+	return word
+}
+
 // needed is a number without which the request means nothing.
 func (p *params) needed(name string, low, high int64) int64 {
 	if p.values.Has(name) {

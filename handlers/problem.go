@@ -40,6 +40,15 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	{stock.ErrUnknownProduct, http.StatusNotFound, "unknown_product"},
 	{stock.ErrSoldOut, http.StatusConflict, "sold_out"},
 	{stock.ErrFenced, http.StatusConflict, "fenced"},
+	{stock.ErrUnknownCoupon, http.StatusNotFound, "unknown_coupon"},
+	{stock.ErrNotOpen, http.StatusForbidden, "not_open"},
+	{stock.ErrOver, http.StatusGone, "over"},
+	{stock.ErrAlreadyTaken, http.StatusConflict, "already_taken"},
+	{errRunning, http.StatusTooManyRequests, "running"},
+	{stock.ErrUnknownShow, http.StatusNotFound, "unknown_show"},
+	{stock.ErrUnknownOrder, http.StatusNotFound, "unknown_order"},
+	{stock.ErrWrongAmount, http.StatusUnprocessableEntity, "wrong_amount"},
+	{stock.ErrKeyReused, http.StatusUnprocessableEntity, "key_reused"},
 	{locks.ErrLost, http.StatusServiceUnavailable, "lost"},
 	{stock.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{locks.ErrNotAcquired, http.StatusServiceUnavailable, "not_acquired"},
@@ -71,7 +80,7 @@ func (s *Service) problem(c *gin.Context, p problem) {
 	if p.Title == "" {
 		p.Title = http.StatusText(p.Status)
 	}
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		c.Header("Retry-After", "1")
 	}
 	c.Header("Content-Type", "application/problem+json")

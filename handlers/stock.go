@@ -84,7 +84,7 @@ func (s *Service) putStock(c *gin.Context) {
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	failures := make(chan string, len(s.Strategies)+len(s.Primitives))
+	failures := make(chan string, 1+len(s.Strategies)+len(s.Primitives))
 	asked := 0
 	ask := func(who string, forget func(context.Context) error) {
 		asked++
@@ -96,6 +96,7 @@ func (s *Service) clear(ctx context.Context, key string) []string {
 			failures <- ""
 		}()
 	}
+	ask("goods", func(ctx context.Context) error { return s.forget(ctx, allGoods) })
 	for _, strategy := range s.Strategies {
 		if cleaner, ok := strategy.(locks.Cleaner); ok {
 			ask(strategy.Card().ID, func(ctx context.Context) error { return cleaner.Clear(ctx, key) })

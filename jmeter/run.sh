@@ -67,7 +67,7 @@ mkfifo "$tmp/out"
 tee "$results/maven.log" <"$tmp/out" | awk '
 	{ sub(/^\[INFO\] /, "") }
 	/^Executing test: / { print; fflush() }
-	/^(strategy|semaphore|rwlock|latch|stopped|warning|summary =)/ { print "  " $0; fflush() }
+	/^(strategy|semaphore|rwlock|latch|coupon|recharge|stopped|warning|summary =)/ { print "  " $0; fflush() }
 	/^\[ERROR\]/ && !told { print; fflush(); told = 1 }' &
 # strict=false comes first: whoever passes it again wins.
 mvn -B -ntp -f jmeter/pom.xml verify -Dstrict=false "$@" \
@@ -82,7 +82,7 @@ if [ "$failed" -ne 0 ]; then
 fi
 for csv in "$results"/*.csv; do
 	# A JMeter that ran nothing has no errors either.
-	grep -Eq ',"?(remaining|semaphore|rwlock|latch)[ :]' "$csv" || {
+	grep -Eq ',"?(remaining|semaphore|rwlock|latch|coupon|recharge)[ :]' "$csv" || {
 		echo "jmeter: $csv has no result, see $results/maven.log" >&2
 		exit 1
 	}

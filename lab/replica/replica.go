@@ -70,6 +70,13 @@ func (r Replica) Stop(ctx context.Context, strategy string, product int64, step 
 	return r.Call(ctx, http.MethodPost, "/lab/failpoints", body, nil)
 }
 
+// StopAt is Stop for what is no product: whoever takes the step under the key, such as
+// "order:7", is held up.
+func (r Replica) StopAt(ctx context.Context, key, step string, times int) error {
+	body := map[string]any{"key": key, "step": step, "times": times}
+	return r.Call(ctx, http.MethodPost, "/lab/failpoints", body, nil)
+}
+
 // Stopped are all who are held up here.
 func (r Replica) Stopped(ctx context.Context) ([]Stopped, error) {
 	var state struct {

@@ -85,3 +85,13 @@ func Strategies(b Backends) []locks.Strategy {
 func Primitives(b Backends) []locks.Primitives {
 	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }
+
+// Lockers are for what a shop guards besides stock, by the id of their card. They are
+// instances of their own: what happens to them does not show in the strategies' queues.
+func Lockers(b Backends) map[string]locks.Locker {
+	lockers := map[string]locks.Locker{}
+	for _, l := range []locks.Locker{local.Mutex(), redislock.Redis(b.Redis, b.Lease)} {
+		lockers[l.Card().ID] = l
+	}
+	return lockers
+}

@@ -1,0 +1,57 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"oversell/lab/rig/rigtest"
+	"oversell/lab/scenario"
+	"oversell/locks/catalog"
+)
+
+// The command in a lab of its own: a sentence for each guard, and JSON for programs.
+func TestRunScenario(t *testing.T) {
+	binary := rigtest.Build(t)
+	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
+	var results []scenario.Result
+	if err := json.Unmarshal([]byte(got.out), &results); err != nil || got.status != 0 {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	if len(results) != 2 || results[0].Guard != "none" || results[0].Holds() || results[1].Guard != "version" || !results[1].Holds() {
+		t.Errorf("%+v", results)
+	}
+	for _, r := range results {
+		if !strings.Contains(got.err, r.Sentence.EN) {
+			t.Errorf("nobody reads %q in %q", r.Sentence.EN, got.err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"coupon", "--guard", "prayer"}, "there are none, redis-early, redis, unique, redis-unique"},
+		{[]string{"coupon", "--runs", "0"}, "runs 0"},
+		{[]string{"coupon", "redis"}, "redis"},
+		{[]string{"coupon", "--strategy", "redis"}, "strategy"},
+		{[]string{"redis", "coupon"}, `unknown strategy "coupon"`},
+	} {
+		if got := runProgram(t, binary, c.args...); got.status != 2 || !strings.Contains(got.err, c.want) || got.out != "" {
+			t.Errorf("%q: want 2 and %q, got %+v", c.args, c.want, got)
+		}
+	}
+}
+
+// `oversell run NAME` is a scenario before it is a strategy: no name may be both.
+func TestScenarioNamesAreFree(t *testing.T) {
+	taken := map[string]bool{}
+	for _, s := range catalog.Strategies(catalog.Backends{}) {
+		taken[s.Card().ID] = true
+	}
+	for _, s := range scenario.All() {
+		if taken[s.ID] {
+			t.Errorf("%s is a strategy as well", s.ID)
+		}
+		taken[s.ID] = true
+	}
+}

@@ -1,0 +1,219 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/replica"
+)
+
+// couponState is what the tables hold of coupon 1.
+type couponState struct {
+	Initial, Count int
+	users          map[int64]int // orders of each
+}
+
+func couponNow(t *testing.T, at replica.Replica) couponState {
+	t.Helper()
+	var s couponState
+	must(t, at.Call(t.Context(), http.MethodGet, "/coupons/1", nil, &s))
+	var orders []struct{ User int64 }
+	must(t, at.Call(t.Context(), http.MethodGet, "/coupons/1/orders", nil, &orders))
+	s.users = map[int64]int{}
+	for _, o := range orders {
+		s.users[o.User]++
+	}
+	if s.Initial-s.Count != len(orders) {
+		t.Errorf("%d of %d coupons are left, and there are %d orders", s.Count, s.Initial, len(orders))
+	}
+	return s
+}
+
+// A replica is killed at each step of an order: between the lock and the insert, between
+// the insert and the commit, between the commit and the release. The user gets one order,
+// with its coupon, and waits for the dead one's lock no longer than its lease.
+func TestReplicaDiesInACoupon(t *testing.T) {
+	const lease = 3 * time.Second
+	for _, guard := range []string{"redis", "redis-unique", "unique"} {
+		for _, c := range []struct {
+			step string
+			then string // what the user is told in the end
+		}{
+			{"granted", "ordered"}, {"read", "ordered"}, {"inserted", "ordered"}, {"written", "already_taken"},
+		} {
+			t.Run(guard+" "+c.step, func(t *testing.T) {
+				at := scene(t)
+				must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
+				// A user of its own: the last one's lock may still be there.
+				user := time.Now().UnixMicro()
+				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
+				victim, survivor := at.Replicas[1], at.Replicas[0]
+				must(t, victim.StopAt(t.Context(), fmt.Sprintf("coupon:1:user:%d", user), c.step, 1))
+				broken := make(chan error, 1)
+				go func() {
+					_, err := send(t.Context(), http.MethodPost, victim.Base, path)
+					broken <- err
+				}()
+				eventually(t, "the victim is there", func() (bool, string) {
+					stopped, err := victim.Stopped(t.Context())
+					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
+				})
+				server(t, "replica-2").Kill()
+				if err := <-broken; err == nil {
+					t.Error("the victim's customer had an answer")
+				}
+				died := time.Now()
+				eventually(t, "the user is served", func() (bool, string) {
+					asked := time.Since(died)
+					r := ask(t, http.MethodPost, survivor.Base, path)
+					if r.Outcome == "running" && asked > lease {
+						t.Errorf("%v after the death, with a lease of %v: %+v", asked, lease, r)
+					}
+					if r.Outcome != "running" && r.Outcome != c.then {
+						t.Errorf("want %s, got %+v", c.then, r)
+					}
+					return r.Outcome != "running", fmt.Sprintf("%+v", r)
+				})
+				if now := couponNow(t, survivor); len(now.users) != 1 || now.users[user] != 1 {
+					t.Errorf("orders by user: %v, want one of user %d", now.users, user)
+				}
+				must(t, server(t, "replica-2").Start(t.Context()))
+				eventually(t, "the replica is back", func() (bool, string) {
+					err := victim.Ready(t.Context())
+					return err == nil, fmt.Sprint(err)
+				})
+			})
+		}
+	}
+}
+
+// The six answers, each of its own kind.
+func TestCouponAnswers(t *testing.T) {
+	at := scene(t)
+	put := func(query string) {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?"+query, nil, nil))
+	}
+	order := func(id, user int64) reply {
+		return ask(t, http.MethodPost, at.Target.Base, fmt.Sprintf("/coupons/%d/orders?guard=redis&user=%d", id, user))
+	}
+	want := func(r reply, status int, outcome string) {
+		t.Helper()
+		if r.HTTP != status || r.Outcome != outcome || r.Detail == "" && status != http.StatusCreated {
+			t.Errorf("want %d %s, got %+v", status, outcome, r)
+		}
+	}
+	want(order(999, 1), http.StatusNotFound, "unknown_coupon")
+	put("count=1&state=soon")
+	want(order(1, 1), http.StatusForbidden, "not_open")
+	put("count=1&state=over")
+	want(order(1, 1), http.StatusGone, "over")
+	put("count=2")
+	first := at.Replicas[0]
+	must(t, first.StopAt(t.Context(), "coupon:1:user:1", "read", 1))
+	told := make(chan reply, 1)
+	go func() {
+		r, _ := send(t.Context(), http.MethodPost, first.Base, "/coupons/1/orders?guard=redis&user=1")
+		told <- r
+	}()
+	eventually(t, "the first request is under way", func() (bool, string) {
+		stopped, err := first.Stopped(t.Context())
+		return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
+	})
+	running := order(1, 1)
+	want(running, http.StatusTooManyRequests, "running")
+	if running.RetryAfter == "" {
+		t.Error("when to ask again is not said")
+	}
+	must(t, first.GoOn(t.Context()))
+	want(<-told, http.StatusCreated, "ordered")
+	want(order(1, 1), http.StatusConflict, "already_taken")
+	want(order(1, 2), http.StatusCreated, "ordered")
+	want(order(1, 3), http.StatusConflict, "sold_out")
+}
+
+// 2000 users want one of 100 coupons, once each: exactly 100 have one, and everybody else
+// is told so.
+func TestCouponRush(t *testing.T) {
+	at := scene(t)
+	for _, guard := range []string{"redis", "unique", "redis-unique"} {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
+		const users = 2000
+		told := make(chan string, users)
+		for user := 1; user <= users; user++ {
+			go func() {
+				url := fmt.Sprintf("%s/coupons/1/orders?guard=%s&user=%d", at.Target.Base, guard, user)
+				told <- post(t.Context(), at.Target.HTTP, url, "").told()
+			}()
+		}
+		counted := map[string]int{}
+		for range users {
+			counted[<-told]++
+		}
+		if counted["201 ordered"] != 100 || counted["409 sold_out"] != users-100 {
+			t.Errorf("%s: %v, want 100 ordered and %d sold_out", guard, counted, users-100)
+		}
+		if now := couponNow(t, at.Target); len(now.users) != 100 || now.Count != 0 {
+			t.Errorf("%s: %d users have one, %d left", guard, len(now.users), now.Count)
+		}
+	}
+}
+
+// The lock is lost while its holder is about to write: then only the unique key is between
+// the user and a second order.
+func TestCouponLockLost(t *testing.T) {
+	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	must(t, err)
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	at := scene(t)
+	for guard, want := range map[string]int{"redis": 2, "redis-unique": 1} {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
+		key := "coupon:1:user:1"
+		path := fmt.Sprintf("/coupons/1/orders?user=1&guard=%s", guard)
+		must(t, at.Replicas[0].StopAt(t.Context(), key, "writing", 1))
+		first := make(chan string, 1)
+		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").told() }()
+		eventually(t, "the first is about to write", func() (bool, string) {
+			stopped, err := at.Replicas[0].Stopped(t.Context())
+			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
+		})
+		if n, err := client.Del(t.Context(), "redis:"+key).Result(); err != nil || n != 1 {
+			t.Errorf("%s: %d locks deleted, %v, want the first one's", guard, n, err)
+		}
+		if second := post(t.Context(), at.Target.HTTP, at.Replicas[1].Base+path, "").told(); second != "201 ordered" {
+			t.Errorf("%s: the second: %s", guard, second)
+		}
+		must(t, at.Replicas[0].GoOn(t.Context()))
+		told := <-first
+		if now := couponNow(t, at.Target); now.users[1] != want {
+			t.Errorf("%s: user 1 has %d orders, want %d; the first was told %s", guard, now.users[1], want, told)
+		}
+		if want == 1 && told != "409 already_taken" {
+			t.Errorf("%s: the first was told %s", guard, told)
+		}
+	}
+}
+
+// Order ids rise from one replica to the next, over all coupons, and say when they were made.
+func TestOrderIDsRise(t *testing.T) {
+	at := scene(t)
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/2?count=100", nil, nil))
+	last := int64(0)
+	for user := 1; user <= 30; user++ {
+		before, at := time.Now(), at.Replicas[user%len(at.Replicas)]
+		order := post(t.Context(), at.HTTP, fmt.Sprintf("%s/coupons/%d/orders?user=%d", at.Base, 1+user%2, user), "")
+		if order.Order <= last {
+			t.Errorf("user %d: order %d after %d", user, order.Order, last)
+		}
+		// One machine, one clock; but a statement's time is the one when it began.
+		if order.Made.Before(before.Add(-time.Second)) || order.Made.After(time.Now().Add(time.Second)) {
+			t.Errorf("user %d: made at %v, asked at %v", user, order.Made, before)
+		}
+		last = order.Order
+	}
+}

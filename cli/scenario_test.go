@@ -1,0 +1,187 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/replica"
+	"oversell/lab/scenario"
+)
+
+// everyRun asks for as many runs as make scenarios has: a safe guard must hold in all of
+// them, and any other one must break in all of its own.
+const everyRun = "OVERSELL_SCENARIOS"
+
+func runsOf(guard scenario.Guard) int {
+	switch {
+	case os.Getenv(everyRun) == "":
+		return 1
+	case guard.Safe:
+		return 50
+	default:
+		return 10
+	}
+}
+
+// TestScenarios: a guard that claims to be safe keeps the invariant in every run, one that
+// does not breaks it in every run; what customers were told is what the tables hold.
+func TestScenarios(t *testing.T) {
+	for _, s := range scenario.All() {
+		if s.Replicas > len(shop.Addresses().Replicas) {
+			continue // it has a lab and a test of its own
+		}
+		for _, guard := range s.Guards {
+			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
+				at := scene(t)
+				for range runsOf(guard) {
+					r, err := s.Run(t.Context(), at, guard)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !r.AsClaimed() {
+						t.Errorf("safe %t, and %s told %v, broken: %q", r.Safe, r.Sentence.EN, r.Told, r.Broken)
+					}
+					if testing.Verbose() {
+						t.Log(r.Sentence.EN, r.Told, r.Broken)
+					}
+				}
+			})
+		}
+	}
+}
+
+// scene is this package's lab, as a scenario sees it.
+func scene(t *testing.T) scenario.Shop {
+	t.Helper()
+	addrs := shop.Addresses()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200}, Timeout: time.Minute}
+	t.Cleanup(client.CloseIdleConnections)
+	at := scenario.Shop{Target: replica.Replica{Base: addrs.Target, Token: token, HTTP: client}}
+	for _, base := range addrs.Replicas {
+		at.Replicas = append(at.Replicas, replica.Replica{Base: base, Token: token, HTTP: client})
+	}
+	return at
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Input that makes no sense is a 4xx that says why, and writes nothing.
+func TestScenariosRefuseBadInput(t *testing.T) {
+	at := scene(t)
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
+	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/2?amount=500", nil, nil))
+	for _, c := range []struct {
+		path, key string
+		status    int
+		names     string // the parameter, or the outcome
+	}{
+		{"/coupons/1/orders", "", 400, "user"},
+		{"/coupons/1/orders?user=", "", 400, "user"},
+		{"/coupons/1/orders?user=0", "", 400, "user"},
+		{"/coupons/1/orders?user=-1", "", 400, "user"},
+		{"/coupons/1/orders?user=alice", "", 400, "user"},
+		{"/coupons/1/orders?user=9007199254740992", "", 400, "user"},
+		{"/coupons/1/orders?user=99999999999999999999", "", 400, "user"},
+		{"/coupons/1/orders?user=1&user=2", "", 400, "user"},
+		{"/coupons/1/orders?user=1&guard=prayer", "", 400, "guard"},
+		{"/coupons/1/orders?user=1&lease=1ms", "", 400, "lease"},
+		{"/coupons/1/orders?user=1&gaurd=redis", "", 400, "gaurd"},
+		{"/coupons/zero/orders?user=1", "", 400, "id"},
+		{"/coupons/0/orders?user=1", "", 400, "id"},
+		{"/coupons/999/orders?user=1", "", 404, "unknown_coupon"},
+		{"/orders/1/recharge", "", 400, "amount"},
+		{"/orders/1/recharge?amount=-500", "", 400, "amount"},
+		{"/orders/1/recharge?amount=5.00", "", 400, "amount"},
+		{"/orders/1/recharge?amount=501", "", 422, "wrong_amount"},
+		{"/orders/1/recharge?amount=500&work=1h", "", 400, "work"},
+		{"/orders/1/recharge?amount=500&guard=prayer", "", 400, "guard"},
+		{"/orders/-1/recharge?amount=500", "", 400, "id"},
+		{"/orders/999/recharge?amount=500", "", 404, "unknown_order"},
+		{"/orders/999/recharge?amount=500&guard=redis", "", 404, "unknown_order"},
+		{"/orders/999/recharge?amount=500&guard=key", "new", 404, "unknown_order"},
+		{"/orders/1/recharge?amount=500&guard=key", "", 400, "Idempotency-Key"},
+		{"/orders/1/recharge?amount=500&guard=key", "two words", 400, "Idempotency-Key"},
+		{"/orders/1/recharge?amount=500&guard=key", `""`, 400, "Idempotency-Key"},
+		{"/orders/1/recharge?amount=500&guard=key", strings.Repeat("k", 65), 400, "Idempotency-Key"},
+		{"/orders/1/recharge?amount=501&guard=key", "new", 422, "wrong_amount"},
+	} {
+		r := post(t.Context(), at.Target.HTTP, at.Target.Base+c.path, c.key)
+		if r.HTTP != c.status || r.Parameter != c.names && r.Outcome != c.names || r.Detail == "" {
+			t.Errorf("%s, key %q: want %d that names %s, got %+v", c.path, c.key, c.status, c.names, r)
+		}
+	}
+	if now := couponNow(t, at.Target); len(now.users) != 0 || now.Count != 5 {
+		t.Errorf("coupons were given: %+v", now)
+	}
+	balance(t, at.Target, 1, 0)
+
+	// None of the refusals has used up the key.
+	credit := at.Target.Base + "/orders/%d/recharge?guard=key&work=0s&amount=%d"
+	for i, c := range []struct {
+		order, amount int
+		status        int
+		outcome       string
+	}{
+		{1, 500, 200, "credited"},
+		{1, 500, 200, "credited_before"},
+		{1, 501, 422, "key_reused"}, // another body
+		{2, 500, 422, "key_reused"}, // another order
+	} {
+		if r := post(t.Context(), at.Target.HTTP, fmt.Sprintf(credit, c.order, c.amount), "new"); r.HTTP != c.status || r.Outcome != c.outcome {
+			t.Errorf("request %d with the key: want %d %s, got %+v", i+1, c.status, c.outcome, r)
+		}
+	}
+	balance(t, at.Target, 1, 500)
+	balance(t, at.Target, 2, 0)
+}
+
+// Nobody without the token resets anything, or reads who bought.
+func TestScenariosNeedTheToken(t *testing.T) {
+	at := scene(t)
+	stranger := at.Target
+	stranger.Token = "guess"
+	for _, c := range []struct{ method, path string }{
+		{http.MethodPut, "/coupons/1?count=5"}, {http.MethodPut, "/orders/1?amount=500"}, {http.MethodGet, "/coupons/1/orders"},
+	} {
+		if err := stranger.Call(t.Context(), c.method, c.path, nil, nil); err == nil || !strings.Contains(err.Error(), "403") {
+			t.Errorf("%s %s: want a 403, got %v", c.method, c.path, err)
+		}
+	}
+}
+
+// post is one customer's request, with an idempotency key unless that is empty. HTTP is 0,
+// and Detail says why, where no answer came.
+func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+	if err != nil {
+		return reply{Detail: err.Error()}
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return reply{Detail: err.Error()}
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&r); err != nil {
+		r.Detail = err.Error()
+	}
+	r.HTTP = response.StatusCode
+	return r
+}
+
+// told is what the customer was told, in short.
+func (r reply) told() string { return fmt.Sprintf("%d %s", r.HTTP, r.Outcome) }

@@ -1,0 +1,95 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// A lock should be as fine as the goods (tutorial document 003: name it after the product).
+var grains = map[string]func(o stock.Order) (lock, key string){ //nolint:gochecknoglobals // a table, never written
+	"none": func(stock.Order) (string, string) { return "", "" },
+	// So fine that nobody ever meets anybody: as good as none.
+	"order": func(o stock.Order) (string, string) { return "redis", locks.Key(o.Product) + ":" + o.Owner },
+	"each":  func(o stock.Order) (string, string) { return "redis", locks.Key(o.Product) },
+	// Right, and everybody waits for everybody.
+	"all": func(stock.Order) (string, string) { return "redis", allGoods },
+}
+
+// allGoods is what the whole shop locks.
+const allGoods = "stock:all"
+
+func (s *Service) routeGoods() { s.engine.POST("/goods/:id/orders", s.postGoodsOrder) }
+
+// postGoodsOrder sells one piece of a product under a lock of the grain that is asked for.
+func (s *Service) postGoodsOrder(c *gin.Context) {
+	id, bad := rowID(c)
+	p := newParams(c.Request, []string{"grain", "hold", "wait"})
+	name := p.text("grain", "each")
+	grain, ok := grains[name]
+	if !ok {
+		p.fail("grain", name, "one of "+names(grains))
+	}
+	o := stock.Order{
+		Product: id, Qty: 1, Owner: s.newOwner(),
+		Work: p.duration("hold", 0, 0), Wait: p.duration("wait", defaultWait, 0),
+	}
+	if bad == nil {
+		bad = p.err
+	}
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	lock, key := grain(o)
+	receipt, err := s.sellGoods(s.traced(c.Request.Context(), "goods"), lock, key, o)
+	if err != nil {
+		refusal := describe(err)
+		refusal.WaitedMS = ms(receipt.Waited)
+		s.problem(c, refusal)
+		return
+	}
+	c.JSON(http.StatusOK, sold{
+		Outcome: "sold", Strategy: "goods-" + name, Replica: s.Replica, Product: id, Qty: o.Qty, Remaining: left(receipt.Remaining),
+		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), Warning: receipt.Warning,
+	})
+}
+
+// sellGoods is the same sale in every grain: only what is locked differs. What is sold is
+// traced under the product, also where the lock is another.
+func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order) (r stock.Receipt, err error) {
+	asked, goods := time.Now(), task{key: locks.Key(o.Product), owner: o.Owner}
+	shield, err := s.raise(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
+	granted := time.Now()
+	r.Waited = granted.Sub(asked)
+	if err != nil {
+		return r, err
+	}
+	defer func() { r.Held, r.Warning = time.Since(granted), shield.lower(ctx) }()
+	item, err := s.Ledger.Read(shield.context(ctx), o.Product)
+	if err != nil {
+		return r, err
+	}
+	goods.trace(ctx, locks.Read)
+	if item.Count < o.Qty {
+		return r, stock.ErrSoldOut
+	}
+	if err := locks.Work(shield.context(ctx), o.Work); err != nil {
+		return r, err
+	}
+	if err := shield.intact(); err != nil {
+		return r, err
+	}
+	r.Remaining = item.Count - o.Qty
+	goods.trace(ctx, locks.Writing)
+	if err := s.Ledger.Write(ctx, o.Product, r.Remaining); err != nil {
+		return r, err
+	}
+	goods.trace(ctx, locks.Written)
+	return r, nil
+}

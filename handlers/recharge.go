@@ -1,0 +1,184 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// idempotencyKey names the header in which a client says which of its requests are one.
+const idempotencyKey = "Idempotency-Key"
+
+// rechargeGuard keeps an order from being credited twice.
+type rechargeGuard struct {
+	lock    string // of Config.Lockers, one for each order; empty: none
+	early   bool   // released before the commit
+	version bool   // writes only what it has read
+	key     bool   // wants the header Idempotency-Key
+}
+
+var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a table, never written
+	"none": {},
+	// As 003 has it: @Transactional around the method that locks and unlocks.
+	"redis-early": {lock: "redis", early: true},
+	"redis":       {lock: "redis"},
+	"version":     {version: true},
+	"key":         {key: true},
+}
+
+// recharged is the answer to a recharge that was credited: now, or before.
+type recharged struct {
+	Outcome string  `json:"outcome"`
+	Guard   string  `json:"guard"`
+	Replica string  `json:"replica"`
+	Order   int64   `json:"order"`
+	Amount  int64   `json:"amount"`
+	WorkMS  float64 `json:"work_ms"`
+	Warning string  `json:"warning,omitempty"`
+}
+
+// wish is what a recharge asks for.
+type wish struct {
+	id, amount int64
+	key        string
+	guard      rechargeGuard
+	work       time.Duration
+}
+
+func (s *Service) routeRecharges() {
+	s.engine.POST("/orders/:id/recharge", s.postRecharge)
+	s.engine.GET("/orders/:id", s.getRecharge)
+	s.engine.PUT("/orders/:id", s.labOnly, s.putRecharge)
+}
+
+// postRecharge credits the order's account, once (003).
+func (s *Service) postRecharge(c *gin.Context) {
+	id, bad := rowID(c)
+	p := newParams(c.Request, []string{"amount", "guard", "work", "wait", "lease"})
+	name := p.text("guard", "none")
+	guard, ok := rechargeGuards[name]
+	if !ok {
+		p.fail("guard", name, "one of "+names(rechargeGuards))
+	}
+	// As 003's: some computing between the check and the update.
+	computing := 10*time.Millisecond + rand.N(90*time.Millisecond) //nolint:gosec // not a secret
+	w := wish{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
+	t := task{key: fmt.Sprintf("order:%d", id), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
+	if p.values.Has("lease") {
+		t.lease = p.duration("lease", 0, minLease)
+	}
+	if guard.key {
+		w.key = p.header(c.Request, idempotencyKey)
+	}
+	if bad == nil {
+		bad = p.err
+	}
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	warning, err := s.recharge(s.traced(c.Request.Context(), "recharge"), w, t)
+	outcome := "credited"
+	if errors.Is(err, stock.ErrCredited) {
+		outcome, err = "credited_before", nil // the customer has what he wants
+	}
+	if err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	c.JSON(http.StatusOK, recharged{outcome, name, s.Replica, id, w.amount, ms(w.work), warning})
+}
+
+// recharge checks, works, and credits, all behind the guard's lock.
+func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string, err error) {
+	shield, err := s.raise(ctx, w.guard.lock, t)
+	if err != nil {
+		return "", err
+	}
+	defer func() { warning = shield.lower(ctx) }()
+	inside := shield.context(ctx)
+	if w.key != "" {
+		if err := s.Recharges.Replayed(inside, w.key, w.id, w.amount); err != nil {
+			return "", err
+		}
+	}
+	order, err := s.Recharges.Due(inside, w.id, w.amount)
+	if err != nil {
+		return "", err
+	}
+	t.trace(ctx, locks.Read)
+	if err := locks.Work(inside, w.work); err != nil {
+		return "", err
+	}
+	committing := func() {
+		t.trace(ctx, inserted)
+		if w.guard.early {
+			// DANGER: the next one may check now, and does not see what is not committed.
+			shield.lower(ctx)
+		}
+	}
+	for {
+		if err := shield.intact(); err != nil {
+			return "", err
+		}
+		t.trace(ctx, locks.Writing)
+		err = s.Recharges.Credit(ctx, order, stock.Proof{Version: w.guard.version, Key: w.key}, committing)
+		// A rival had the row for too long, and nothing was written: once more.
+		if !errors.Is(err, stock.ErrConflict) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.trace(ctx, locks.Written)
+	}
+	return "", err
+}
+
+// getRecharge is the order, and the balance of its account.
+func (s *Service) getRecharge(c *gin.Context) {
+	id, bad := rowID(c)
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	order, err := s.Recharges.Read(c.Request.Context(), id)
+	if err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	c.JSON(http.StatusOK, order)
+}
+
+// putRecharge begins an order anew: ?amount=500, in cents, for the account of its own number,
+// which has nothing. No idempotency key is left, and no lock.
+func (s *Service) putRecharge(c *gin.Context) {
+	id, bad := rowID(c)
+	p := newParams(c.Request, []string{"amount"})
+	amount := p.needed("amount", 1, maxID)
+	if bad == nil {
+		bad = p.err
+	}
+	if bad != nil {
+		s.badRequest(c, bad)
+		return
+	}
+	ctx := c.Request.Context()
+	for _, l := range s.Lockers {
+		if cleaner, ok := l.(locks.Cleaner); ok {
+			_ = cleaner.Clear(ctx, fmt.Sprintf("order:%d", id)) // its backend may be down: others work
+		}
+	}
+	if err := s.Recharges.Reset(ctx, id, id, amount); err != nil {
+		s.problem(c, describe(err))
+		return
+	}
+	s.getRecharge(c)
+}

@@ -1,0 +1,91 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// task is one request's wish, and what its lock is asked with. Its steps are traced under
+// the key, whatever the guard.
+type task struct {
+	key, owner  string
+	wait, lease time.Duration
+}
+
+func (t task) trace(ctx context.Context, step locks.Step) {
+	locks.Trace(ctx, step, t.key, t.owner, 0)
+}
+
+// shield is a guard's lock while one request holds it; where the guard has none, it
+// shields from nothing.
+type shield struct {
+	task
+	hold *locks.Hold
+	gone bool // given back
+}
+
+// inserted is the step between the last statement of a transaction and its commit.
+const inserted locks.Step = "inserted"
+
+// raise takes the lock of that name; empty is no lock. lower it on every way out.
+func (s *Service) raise(ctx context.Context, lock string, t task) (*shield, error) {
+	t.trace(ctx, locks.Asked)
+	if lock == "" {
+		t.trace(ctx, locks.Granted)
+		return &shield{task: t}, nil
+	}
+	locker, ok := s.Lockers[lock]
+	if !ok {
+		return nil, fmt.Errorf("this replica has no lock %s: %w", lock, stock.ErrUnavailable)
+	}
+	hold, err := locker.Acquire(ctx, locks.Request{Key: t.key, Owner: t.owner, Wait: t.wait, Lease: t.lease})
+	if err != nil {
+		return nil, err
+	}
+	t.trace(ctx, locks.Granted)
+	return &shield{task: t, hold: hold}, nil
+}
+
+// context is for the work behind the shield: it ends when the lock is lost.
+func (s *shield) context(ctx context.Context) context.Context {
+	if s.hold == nil {
+		return ctx
+	}
+	return s.hold.Context()
+}
+
+// intact is ErrLost when the lock can't be trusted any more; nothing was written yet.
+func (s *shield) intact() error {
+	if s.hold == nil || s.gone {
+		return nil
+	}
+	return s.hold.Check()
+}
+
+// lower gives the lock back, once. The answer is what the holder must know of that: the
+// empty string is that all went well.
+func (s *shield) lower(ctx context.Context) (warning string) {
+	if s.gone {
+		return ""
+	}
+	s.gone = true
+	if s.hold != nil {
+		if err := s.hold.Release(ctx); err != nil {
+			warning = "the lock was lost, or must run out: " + err.Error()
+		}
+	}
+	s.trace(ctx, locks.Released)
+	return warning
+}
+
+// names lists the guards that there are, for whoever named another.
+func names[G any](guards map[string]G) string {
+	return strings.Join(slices.Sorted(maps.Keys(guards)), ", ")
+}
