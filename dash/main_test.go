@@ -43,8 +43,11 @@ func TestMain(m *testing.M) {
 // address is a page's address with the token, as the lab prints it.
 func address(path string) string { return shop.Addresses().Target + path + "#token=" + token }
 
+// window is a tab of a browser.
+type window interface{ context.Context }
+
 // browser opens a tab of a headless Chromium: with the flags, such as lang=zh.
-func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
+func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(options, flags...)...)
@@ -57,7 +60,7 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Contex
 }
 
 // do runs actions, which wait for what they need.
-func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
+func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(tab, actions...); err != nil {
 		var seen string
@@ -89,7 +92,7 @@ func reads(selector, text string) chromedp.Action {
 // pictures writes what a page looks like, light and dark, on a wide screen and on a
 // telephone, to results/pages in the repository, and holds the page against its width:
 // nothing may stick out.
-func pictures(t *testing.T, tab context.Context, name string) {
+func pictures(t *testing.T, tab window, name string) {
 	t.Helper()
 	folder := filepath.Join("..", "results", "pages")
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -117,15 +117,15 @@ const area = (name, upper, lower, x, y) => `<polygon class="${name}" fill="url(#
 const label = (x, y, text) => `<text class="end alarm" x="${x - 8}" y="${y + 5}">${text}</text>`;
 
 function replicas(point) {
-  const names = Object.keys(point.replicas).sort(), most = Math.max(1, ...Object.values(point.replicas));
+  const by = point.replicas ?? {}, names = Object.keys(by).sort(), most = Math.max(1, ...Object.values(by));
   const list = document.createElement('dl');
   list.className = 'bars';
   for (const name of names) {
     const dt = document.createElement('dt'), dd = document.createElement('dd'), bar = document.createElement('span');
     dt.textContent = name;
     bar.className = 'share';
-    bar.style.width = `${60 * point.replicas[name] / most}%`;
-    dd.append(bar, number(point.replicas[name]));
+    bar.style.width = `${60 * by[name] / most}%`;
+    dd.append(bar, number(by[name]));
     list.append(dt, dd);
   }
   const title = document.createElement('h3');

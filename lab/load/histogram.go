@@ -2,7 +2,6 @@ package load
 
 import (
 	"math"
-	"math/bits"
 	"sync/atomic"
 	"time"
 )
@@ -19,12 +18,14 @@ const (
 
 // cell is where a duration is counted.
 func cell(d time.Duration) int {
-	us := uint64(max(0, d.Microseconds()))
-	if us < 1<<parts {
-		return int(us)
+	us, power := int(max(0, d.Microseconds())), 0
+	for us>>power >= 2<<parts {
+		power++
 	}
-	power := bits.Len64(us) - 1 - parts
-	return min(cells-1, (power+1)<<parts+int(us>>power)&(1<<parts-1))
+	if us < 1<<parts {
+		return us
+	}
+	return min(cells-1, (power+1)<<parts+us>>power&(1<<parts-1))
 }
 
 // limit is where a cell ends.
@@ -37,11 +38,11 @@ func limit(cell int) time.Duration {
 }
 
 // Since is what was counted after an earlier state of it.
-func (h *Histogram) Since(earlier *Histogram) (new Histogram) {
+func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	for i := range h {
-		new[i] = h[i] - earlier[i]
+		since[i] = h[i] - earlier[i]
 	}
-	return new
+	return since
 }
 
 // Quantile is below which q of all durations are, 0 when there are none.

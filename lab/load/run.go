@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -105,19 +106,22 @@ func sleep(ctx context.Context, d time.Duration) bool {
 type tally struct {
 	done, sold, failed atomic.Int64
 	took               counters
-	replicas           sync.Map // of *atomic.Int64, by name
 	last               atomic.Pointer[history.Op]
+
+	mu       sync.Mutex
+	replicas map[string]int
 }
 
 func (t *tally) add(op *history.Op) {
 	t.done.Add(1)
 	t.took.add(op.Elapsed())
 	if op.Replica != "" {
-		n, there := t.replicas.Load(op.Replica)
-		if !there {
-			n, _ = t.replicas.LoadOrStore(op.Replica, new(atomic.Int64))
+		t.mu.Lock()
+		if t.replicas == nil {
+			t.replicas = map[string]int{}
 		}
-		n.(*atomic.Int64).Add(1) //nolint:forcetypeassert // nothing else is in it
+		t.replicas[op.Replica]++
+		t.mu.Unlock()
 	}
 	switch {
 	case op.Outcome == history.OK:
@@ -137,12 +141,11 @@ func (t *tally) report(total int, progress func(Progress)) (stop func()) {
 		p := Progress{
 			Done: int(t.done.Load()), Total: total,
 			Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
-			Took: t.took.read(), Replicas: map[string]int{},
+			Took: t.took.read(),
 		}
-		t.replicas.Range(func(name, n any) bool {
-			p.Replicas[name.(string)] = int(n.(*atomic.Int64).Load()) //nolint:forcetypeassert // nothing else is in it
-			return true
-		})
+		t.mu.Lock()
+		p.Replicas = maps.Clone(t.replicas)
+		t.mu.Unlock()
 		if op := t.last.Load(); op != nil {
 			p.Last = Sale{op.Replica, op.Client}
 		}
