@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab/replica"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
