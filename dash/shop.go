@@ -60,7 +60,15 @@ func newStories(s *Server) *stories {
 
 func (p *stories) route() {
 	p.s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
-		p.s.show(w, r, "shop", Text{"Shop", "商店"}, scenario.All())
+		type story struct {
+			scenario.Scenario
+			Name Text
+		}
+		var all []story
+		for _, s := range scenario.All() {
+			all = append(all, story{s, Text(s.Title)})
+		}
+		p.s.show(w, r, "shop", Text{"Shop", "商店"}, all)
 	})
 	p.s.routes.HandleFunc("POST /dash/shop/start", p.s.guarded(p.start))
 }
