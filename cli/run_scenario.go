@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab/replica"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
@@ -166,23 +163,9 @@ func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut
 	if err := awaitReady(ctx, addrs.Replicas); err != nil {
 		return scenario.Shop{}, nil, errors.Join(err, started.Close())
 	}
-	shop := shopAt(addrs)
+	shop := scenario.At(addrs)
 	return shop, func() error {
-		shop.Target.HTTP.CloseIdleConnections()
+		shop.Close()
 		return started.Close()
 	}, nil
-}
-
-// shopAt is the lab's shop as its customers see it: 200 connections to a server, at most.
-func shopAt(addrs rig.Addresses) scenario.Shop {
-	const conns = 200
-	client := &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: conns, MaxConnsPerHost: conns},
-		Timeout:   2 * time.Minute,
-	}
-	shop := scenario.Shop{Target: replica.Replica{Base: addrs.Target, Token: addrs.Token, HTTP: client}}
-	for _, base := range addrs.Replicas {
-		shop.Replicas = append(shop.Replicas, replica.Replica{Base: base, Token: addrs.Token, HTTP: client})
-	}
-	return shop
 }

@@ -46,6 +46,7 @@ type Server struct {
 	lessons  *lessons
 	steps    *steps
 	trials   *trials
+	stories  *stories
 	pages    map[string]*template.Template
 	routes   *http.ServeMux
 	handler  http.Handler
@@ -63,7 +64,8 @@ func New(c Config) *Server {
 	s.lessons = newLessons(s)
 	s.steps = newSteps(s)
 	s.trials = newTrials(s)
-	for _, name := range []string{"run", "break", "cell", "step", "learn", "lesson", "try", "problem"} {
+	s.stories = newStories(s)
+	for _, name := range []string{"run", "break", "cell", "step", "learn", "lesson", "try", "shop", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // it is there: it was embedded
@@ -76,6 +78,7 @@ func New(c Config) *Server {
 	s.lessons.route()
 	s.steps.route()
 	s.trials.route()
+	s.stories.route()
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }

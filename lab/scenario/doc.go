@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"strings"
 
-	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
@@ -37,14 +36,6 @@ type Guard struct {
 	Safe bool
 	// first and second are the steps at which the two requests of a duel are held up.
 	first, second string
-}
-
-// Shop is where a scenario is run.
-type Shop struct {
-	// Target is the balancer before the replicas.
-	Target replica.Replica
-	// Replicas are reached one by one as well: to hold requests up, and to say who asks whom.
-	Replicas []replica.Replica
 }
 
 // Result is what came of one run with one guard.

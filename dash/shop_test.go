@@ -1,0 +1,41 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// A coupon with its guard off, then with the right one, by clicks.
+func TestShopInABrowser(t *testing.T) {
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate(address("/dash/shop")),
+		reads(`#part-told`, "Nothing was told yet"),
+		chromedp.Click(`button[data-body="scenario=coupon&guard=none"]`, chromedp.ByQuery),
+		reads(`#part-told tbody tr:nth-child(1)`, "✗ broken"),
+		reads(`#part-telling`, "Done."),
+		chromedp.Click(`button[data-body="scenario=coupon&guard=unique"]`, chromedp.ByQuery),
+		reads(`#part-told tbody tr:nth-child(1)`, "✓ holds"),
+		reads(`#part-told .sentences li:nth-child(1)`, "coupon"),
+		reads(`#part-telling`, "Done."),
+	)
+	pictures(t, tab, "shop")
+}
+
+func TestBadStories(t *testing.T) {
+	for name, form := range map[string]url.Values{
+		"no story":         {},
+		"an unknown story": {"scenario": {"<b>"}},
+		"an unknown guard": {"scenario": {"coupon"}, "guard": {"<b>"}},
+	} {
+		if status, body := send(t, http.MethodPost, "/dash/shop/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, body := send(t, http.MethodPost, "/dash/shop/start", url.Values{"scenario": {"coupon"}}, nil); status != http.StatusForbidden {
+		t.Errorf("without the token: %d %s", status, body)
+	}
+}
