@@ -95,7 +95,6 @@ Exit status:
 	f.IntVar(&flags.replicas, "replicas", 3, "replicas of the lab of its own, 1 to 50")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.files.register(f)
-	cmd.AddCommand(scenarioCommands()...)
 	return cmd
 }
 

@@ -68,7 +68,8 @@ func runRecharge(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 			return r, fmt.Errorf("a client was told %d %s: %s", a.Status, a.Outcome, a.Detail)
 		}
 	}
-	return r, judgeRecharge(ctx, &r, shop.Target, told)
+	err = judgeRecharge(ctx, &r, shop.Target, told)
+	return r, err
 }
 
 // judgeRecharge compares what each order's client was told with what its account holds.
