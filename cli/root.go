@@ -64,8 +64,6 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	run := runCommand()
-	run.AddCommand(scenarioCommands()...)
-	root.AddCommand(labCommand(), dashCommand(), run, breakCommand(), stepCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand())
 	return root
 }

@@ -95,7 +95,7 @@ Exit status:
 	f.IntVar(&flags.replicas, "replicas", 3, "replicas of the lab of its own, 1 to 50")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.files.register(f)
-	return cmd
+	return withScenarios(cmd)
 }
 
 // run does it all, in the order in which mistakes are cheapest.

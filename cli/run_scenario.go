@@ -27,14 +27,13 @@ type scenarioFlags struct {
 	quiet  bool
 }
 
-// scenarioCommands are the scenarios as subcommands of run: their names are taken before a
+// withScenarios makes the scenarios subcommands of run: their names are taken before a
 // strategy could have them.
-func scenarioCommands() []*cobra.Command {
-	var all []*cobra.Command
+func withScenarios(run *cobra.Command) *cobra.Command {
 	for _, s := range scenario.All() {
-		all = append(all, scenarioCommand(s))
+		run.AddCommand(scenarioCommand(s))
 	}
-	return all
+	return run
 }
 
 func scenarioCommand(s scenario.Scenario) *cobra.Command {
