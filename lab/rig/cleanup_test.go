@@ -48,7 +48,7 @@ func TestNothingIsLeft(t *testing.T) {
 			var told hosted
 			if test.when == "" {
 				must(t, json.NewDecoder(out).Decode(&told))
-				if len(told.PIDs) != 8 {
+				if len(told.PIDs) != 9 {
 					t.Fatalf("the host told %+v", told)
 				}
 			} else {

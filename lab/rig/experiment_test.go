@@ -45,7 +45,7 @@ func TestPlainLab(t *testing.T) {
 	for _, s := range r.Servers() {
 		names = append(names, s.Name())
 	}
-	if want := []string{"redis-1", "redis-2", "zookeeper", "nginx", "replica-1"}; !slices.Equal(names, want) {
+	if want := []string{"redis-1", "redis-2", "zookeeper", "etcd", "nginx", "replica-1"}; !slices.Equal(names, want) {
 		t.Errorf("servers %v, want %v", names, want)
 	}
 	if n := len(r.Lines()); n != 0 {
@@ -58,7 +58,7 @@ func TestPlainLab(t *testing.T) {
 		t.Error("a Redis with a clock of its own")
 	}
 	args := body(t, r.Addresses().Target+"/args")
-	for _, addr := range append(r.Addresses().Redis, r.Addresses().Zookeeper...) {
+	for _, addr := range slices.Concat(r.Addresses().Redis, r.Addresses().Zookeeper, r.Addresses().Etcd) {
 		if !strings.Contains(args, addr) {
 			t.Errorf("the replica does not use %s: %s", addr, args)
 		}
