@@ -177,11 +177,14 @@ func judgeFlash(guard Guard, rushed rush, left, row int) Result {
 }
 
 func flashSentence(r Result, left int) report.Sentence {
-	f := r.Figures
+	f, lost := r.Figures, report.Sentence{}
+	if n := r.Told[unknown]; n > 0 {
+		lost = report.Sentence{EN: fmt.Sprintf(", %d were told nothing clear", n), ZH: fmt.Sprintf("，%d 人没有得到明确答复", n)}
+	}
 	return report.Sentence{
-		EN: fmt.Sprintf("flash, guard %s: %d customers, %d pieces: %.0f won, %.0f were told \"sold out\", %d are left; %.0f attempts met a rival's, %.0f were told to try again; %.1f s.",
-			r.Guard, customers, pieces, f["winners"], f["sold_out"], left, f["conflicts"], f["try_again"], f["took_s"]),
-		ZH: fmt.Sprintf("秒杀，守护 %s：%d 名顾客抢 %d 件商品：%.0f 人抢到，%.0f 人得到“已售完”，剩 %d 件；冲突 %.0f 次，%.0f 次被告知“请重试”；%.1f 秒。",
-			r.Guard, customers, pieces, f["winners"], f["sold_out"], left, f["conflicts"], f["try_again"], f["took_s"]),
+		EN: fmt.Sprintf("flash, guard %s: %d customers, %d pieces: %.0f won, %.0f were told \"sold out\"%s, %d are left; %.0f attempts met a rival's, %.0f were told to try again; %.1f s.",
+			r.Guard, customers, pieces, f["winners"], f["sold_out"], lost.EN, left, f["conflicts"], f["try_again"], f["took_s"]),
+		ZH: fmt.Sprintf("秒杀，守护 %s：%d 名顾客抢 %d 件商品：%.0f 人抢到，%.0f 人得到“已售完”%s，剩 %d 件；冲突 %.0f 次，%.0f 次被告知“请重试”；%.1f 秒。",
+			r.Guard, customers, pieces, f["winners"], f["sold_out"], lost.ZH, left, f["conflicts"], f["try_again"], f["took_s"]),
 	}
 }
