@@ -258,7 +258,12 @@ func (h *Hold) Release(ctx context.Context) error {
 	<-h.joined
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
+	until := h.trusted()
+	lost := errors.Is(context.Cause(h.ctx), ErrLost) || !until.IsZero() && !time.Now().Before(until)
 	err := h.grant.Release(ctx)
+	if err != nil && lost && !errors.Is(err, ErrNotHeld) {
+		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // it could not be told, and was not ours any more
+	}
 	h.cancel(context.Canceled)
 	h.mu.Lock()
 	after := h.after

@@ -228,9 +228,10 @@ func TestFairRoundTrips(t *testing.T) {
 			holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
 			before := sent(t, c)
 			var all sync.WaitGroup
+			defer all.Wait() // also when something fails before
 			for i := range waiters {
 				all.Go(func() {
-					h, err := replicas[i%2].Acquire(t.Context(), request(key, strconv.Itoa(i), time.Minute, 0))
+					h, err := replicas[i%2].Acquire(t.Context(), request(key, strconv.Itoa(i), 3*time.Minute, 0))
 					if err != nil {
 						t.Error(err)
 						return
