@@ -259,10 +259,10 @@ func (h *Hold) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	until := h.trusted()
-	lost := errors.Is(context.Cause(h.ctx), ErrLost) || !until.IsZero() && !time.Now().Before(until)
+	over := !until.IsZero() && !time.Now().Before(until)
 	err := h.grant.Release(ctx)
-	if err != nil && lost && !errors.Is(err, ErrNotHeld) {
-		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // it could not be told, and was not ours any more
+	if err != nil && over && !errors.Is(err, ErrNotHeld) {
+		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // it could not be told, and had ended by itself
 	}
 	h.cancel(context.Canceled)
 	h.mu.Lock()
