@@ -104,27 +104,10 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 		return order, "", err
 	}
 	t.trace(ctx, locks.Read)
-	committing := func() {
-		t.trace(ctx, inserted)
-		if guard.early {
-			// DANGER: the next one may check now, and does not see what is not committed.
-			shield.lower(ctx)
-		}
-	}
-	for {
-		if err := shield.intact(); err != nil {
-			return order, "", err
-		}
-		t.trace(ctx, locks.Writing)
+	err = shield.commit(ctx, guard.early, func(committing func()) (err error) {
 		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
-		// A rival had the row for too long, and nothing was written: once more.
-		if !errors.Is(err, stock.ErrConflict) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err == nil {
-		t.trace(ctx, locks.Written)
-	}
+		return err
+	})
 	return order, "", err
 }
 

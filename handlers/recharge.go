@@ -118,28 +118,9 @@ func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string,
 	if err := locks.Work(inside, w.work); err != nil {
 		return "", err
 	}
-	committing := func() {
-		t.trace(ctx, inserted)
-		if w.guard.early {
-			// DANGER: the next one may check now, and does not see what is not committed.
-			shield.lower(ctx)
-		}
-	}
-	for {
-		if err := shield.intact(); err != nil {
-			return "", err
-		}
-		t.trace(ctx, locks.Writing)
-		err = s.Recharges.Credit(ctx, order, stock.Proof{Version: w.guard.version, Key: w.key}, committing)
-		// A rival had the row for too long, and nothing was written: once more.
-		if !errors.Is(err, stock.ErrConflict) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err == nil {
-		t.trace(ctx, locks.Written)
-	}
-	return "", err
+	return "", shield.commit(ctx, w.guard.early, func(committing func()) error {
+		return s.Recharges.Credit(ctx, order, stock.Proof{Version: w.guard.version, Key: w.key}, committing)
+	})
 }
 
 // getRecharge is the order, and the balance of its account.

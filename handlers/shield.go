@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,6 +68,33 @@ func (s *shield) intact() error {
 		return nil
 	}
 	return s.hold.Check()
+}
+
+// commit writes in a transaction that calls committing just before it commits. early gives
+// the lock back there.
+func (s *shield) commit(ctx context.Context, early bool, write func(committing func()) error) error {
+	committing := func() {
+		s.trace(ctx, inserted)
+		if early {
+			// DANGER: the next one may check now, and does not see what is not committed.
+			s.lower(ctx)
+		}
+	}
+	for {
+		if err := s.intact(); err != nil {
+			return err
+		}
+		s.trace(ctx, locks.Writing)
+		err := write(committing)
+		// A rival had the row for too long, and nothing was written: once more.
+		if errors.Is(err, stock.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		if err == nil {
+			s.trace(ctx, locks.Written)
+		}
+		return err
+	}
 }
 
 // lower gives the lock back, once. The answer is what the holder must know of that: the
