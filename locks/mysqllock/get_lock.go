@@ -49,9 +49,7 @@ const (
 
 func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
 	began := time.Now()
-	// MySQL counts in seconds; whoever has less patience, or hangs up, ends the
-	// connection. The server looks after it once a second, even where its statement
-	// waits, and a lock that it grants meanwhile ends with it.
+	// Also one try needs a connection, and an answer.
 	patience, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
 	defer cancel()
 	for {
@@ -73,7 +71,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		}
 		switch {
 		case errors.Is(err, driver.ErrBadConn) && patience.Err() == nil: // ended while it lay in the pool: nobody was asked
-		case err == nil, patience.Err() != nil:
+		case err == nil, errors.Is(err, errLeft), patience.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		default:
 			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
@@ -109,26 +107,53 @@ func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 		unpin()
 		return nil, err
 	}
-	return &pinned{conn, key, unpin}, nil
+	return &pinned{pool: pool, conn: conn, key: key, unpin: unpin}, nil
 }
 
 // pinned is a connection that holds the lock of a key, or waits for it.
 type pinned struct {
+	pool  *sql.DB
 	conn  *sql.Conn
+	id    uint64 // of the connection, in the server; known once it has asked for the lock
 	key   string
 	unpin func()
 }
 
 // wait is granted, or false when that much time is over.
 func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, err error) {
-	for began := time.Now(); ; {
-		left := max(0, wait-time.Since(began))
-		seconds := int((min(left, longestAsk) + time.Second - 1) / time.Second)
-		granted, err := p.ask(ctx, "GET_LOCK("+lockName+", ?)", p.key, seconds)
-		if err != nil || granted || left == 0 {
-			return granted, err
-		}
+	try := p.conn.QueryRowContext(ctx, "SELECT COALESCE(GET_LOCK("+lockName+", 0), 0), CONNECTION_ID()", p.key)
+	if err := try.Scan(&granted, &p.id); err != nil || granted {
+		return granted, err
 	}
+	until := time.Now().Add(wait)
+	standing, leave := context.WithDeadline(ctx, until)
+	defer leave()
+	for left := wait; left > 0 && err == nil && !granted; left = time.Until(until) {
+		granted, err = p.stand(standing, int((min(left, longestAsk)+time.Second-1)/time.Second))
+	}
+	return granted, err
+}
+
+// errLeft says that a waiter has left the queue, and its connection is to be ended.
+var errLeft = errors.New("left the queue")
+
+// stand waits in the server's queue, and has left it when it returns. MySQL counts in whole
+// seconds, so whoever has less patience, or hangs up, has its question called off.
+//
+// DANGER: were only the connection ended, a ghost would stand in the queue for up to a
+// second, until the server looks after it; granted the lock, it keeps it from others.
+func (p *pinned) stand(ctx context.Context, seconds int) (granted bool, err error) {
+	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
+	stays := context.AfterFunc(ctx, func() {
+		time.AfterFunc(oneTry, hangUp) // a server that does not answer
+		_, _ = p.pool.ExecContext(asking, fmt.Sprintf("KILL QUERY %d", p.id))
+	})
+	granted, err = p.ask(asking, "GET_LOCK("+lockName+", ?)", p.key, seconds)
+	if !stays() { // what was called off may also be what is asked next
+		return false, errLeft
+	}
+	return granted, err
 }
 
 // look is for the hold: a connection that has ended tells nobody.
