@@ -84,8 +84,8 @@ func (s *settings) check() error {
 	switch {
 	case s.Lab && s.Token == "":
 		return errors.New("--lab needs --token: who may set the stock?")
-	case s.Conns < 1:
-		return fmt.Errorf("--conns=%d: must be 1 or more", s.Conns)
+	case s.Conns < 2: // the schema is brought up by one behind a lock that another one holds
+		return fmt.Errorf("--conns=%d: must be 2 or more", s.Conns)
 	case s.Lease < 100*time.Millisecond, s.ZKSession < 100*time.Millisecond:
 		return errors.New("--lease and --zk-session must be 100ms or more")
 	case len(s.Replica) > 64:

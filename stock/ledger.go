@@ -39,24 +39,20 @@ func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 
 // Write sets the count to what the caller worked out from its read.
 func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
-	ctx, cancel := uncancelled(ctx)
-	defer cancel()
-	tx := l.db.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, product)
-	if tx.Error == nil && tx.RowsAffected == 0 {
+	rows, err := l.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count, product)
+	if err == nil && rows == 0 {
 		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
 	}
-	return MaybeWritten(tx.Error)
+	return err
 }
 
 // WriteFenced sets the count unless a later fence has written: then ErrFenced,
 // and nothing changed (Kleppmann, "How to do distributed locking").
 func (l *Ledger) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
-	ctx, cancel := uncancelled(ctx)
-	defer cancel()
-	tx := l.db.WithContext(ctx).Exec(
+	rows, err := l.send(ctx,
 		"UPDATE db_stock SET count = ?, fence = ? WHERE id = ? AND fence <= ?", count, fence, product, fence)
-	if tx.Error != nil || tx.RowsAffected == 1 {
-		return MaybeWritten(tx.Error)
+	if err != nil || rows == 1 {
+		return err
 	}
 	// No row matched: a later fence, or no such product?
 	item, err := l.ReadPrimary(ctx, product)
@@ -82,6 +78,30 @@ func (l *Ledger) Add(ctx context.Context, product int64) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"INSERT IGNORE INTO db_stock (id, product_code, stock_code, count) VALUES (?, ?, '001', 0)", product, 1000+product)
 	return NothingWritten(ctx, tx.Error)
+}
+
+// send sends one statement that writes, and says how many rows it found. Whoever got no
+// connection has sent nothing: only after that is an outcome unknown.
+func (l *Ledger) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	pool, err := l.db.DB()
+	if err != nil {
+		return 0, NothingWritten(ctx, err)
+	}
+	queueing, leave := uncancelled(ctx)
+	defer leave()
+	conn, err := pool.Conn(queueing)
+	if err != nil {
+		return 0, NothingWritten(ctx, fmt.Errorf("no connection: %w", err))
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	writing, cancel := uncancelled(ctx)
+	defer cancel()
+	result, err := conn.ExecContext(writing, query, args...)
+	if err != nil {
+		return 0, MaybeWritten(err)
+	}
+	rows, err = result.RowsAffected()
+	return rows, MaybeWritten(err)
 }
 
 // uncancelled lets a write that was begun end. A statement whose caller hangs
