@@ -25,7 +25,7 @@ func TestBreakInABrowser(t *testing.T) {
 		chromedp.Navigate(address("/dash/break")),
 		reads(`#part-now`, "Nothing was broken yet"),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
-		chromedp.Click(`#claims`, chromedp.ByQuery),
+		press(`#claims`),
 		chromedp.WaitVisible(`.matrix .claim`, chromedp.ByQuery),
 	)
 	if claim != "none" {
@@ -33,7 +33,7 @@ func TestBreakInABrowser(t *testing.T) {
 	}
 	pictures(t, tab, "break-before")
 	do(t, tab,
-		chromedp.Click(button("pause.redis"), chromedp.ByQuery),
+		press(button("pause.redis")),
 		reads(`#part-now`, "a lab of its own"),
 		reads(`#part-now`, "1 of 1, pause"),
 		reads(`#part-matrix`, "running"),
@@ -42,13 +42,13 @@ func TestBreakInABrowser(t *testing.T) {
 	)
 	pictures(t, tab, "break")
 	do(t, tab,
-		chromedp.Click(link("pause.redis"), chromedp.ByQuery),
+		press(link("pause.redis")),
 		reads(`.verdict`, "redis broke"),
 		reads(`#square`, "oversell break pause redis"),
 		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
 		chromedp.Focus(`#film .request`, chromedp.ByQuery),
 		reads(`#operation`, "Replica: replica-"),
-		chromedp.Click(`[data-place]`, chromedp.ByQuery),
+		press(`[data-place]`),
 		reads(`#operation`, "both held the lock"),
 		chromedp.WaitVisible(`#film .found`, chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
@@ -61,14 +61,14 @@ func TestBreakInABrowser(t *testing.T) {
 		look(390, "dark"),
 		chromedp.Evaluate(inSightNow, &inSight),
 		look(1280, "light"),
-		chromedp.Click(`[data-zoom="0"]`, chromedp.ByQuery),
+		press(`[data-zoom="0"]`),
 	)
 	if !inSight {
 		t.Error("in a smaller window the violation is out of sight")
 	}
 	pictures(t, tab, "cell")
 	do(t, tab,
-		chromedp.Click(`#square .go`, chromedp.ByQuery),
+		press(`#square .go`),
 		reads(`#part-now`, "a lab of its own"),
 		chromedp.WaitVisible(`#square[data-run="2"]`, chromedp.ByQuery), // by itself
 		reads(`.verdict`, "redis broke"),
@@ -79,9 +79,9 @@ func TestBreakInABrowser(t *testing.T) {
 	}
 	do(t, tab,
 		reads(`#part-now`, "Done"),
-		chromedp.Click(`#square .go`, chromedp.ByQuery),
+		press(`#square .go`),
 		reads(`#part-now`, "a lab of its own"),
-		chromedp.Click(`#part-now button`, chromedp.ByQuery),
+		press(`#part-now button`),
 		reads(`#part-now`, "Stopped"),
 	)
 }
@@ -95,7 +95,7 @@ func TestLearnInABrowser(t *testing.T) {
 	)
 	pictures(t, tab, "learn")
 	do(t, tab,
-		chromedp.Click(`a[href="/dash/learn/none"]`, chromedp.ByQuery),
+		press(`a[href="/dash/learn/none"]`),
 		reads(`.facts`, "会丢失更新"),
 		reads(`.claims .breaks`, "会被破坏"),
 		reads(`pre.code`, "package local"),
@@ -103,7 +103,7 @@ func TestLearnInABrowser(t *testing.T) {
 	)
 	pictures(t, tab, "lesson")
 	do(t, tab,
-		chromedp.Click(`button[data-body="hazard=race&strategy=none"]`, chromedp.ByQuery),
+		press(`button[data-body="hazard=race&strategy=none"]`),
 		reads(`h1`, "同一进程里的两个请求"),
 		reads(`#part-now`, "单独的实验室"),
 		reads(`.verdict`, "none 被破坏"),

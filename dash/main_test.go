@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
 
 	"oversell/dash"
@@ -84,6 +85,20 @@ func reads(selector, text string) chromedp.Action {
 			case <-ctx.Done():
 				return fmt.Errorf("%s does not come to say %q, it says %q: %w", selector, text, seen, errors.Join(ctx.Err(), err))
 			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// press clicks on an element, and looks for it again where the page has put a new one in
+// its place meanwhile.
+func press(selector string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for {
+			err := chromedp.Run(ctx, chromedp.Click(selector, chromedp.ByQuery))
+			var gone *cdproto.Error
+			if !errors.As(err, &gone) || ctx.Err() != nil {
+				return err
 			}
 		}
 	})

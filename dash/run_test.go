@@ -26,10 +26,10 @@ func TestRunInABrowser(t *testing.T) {
 	var link string
 	do(t, tab,
 		chromedp.Navigate(address("/")),
-		chromedp.Click(`input[value=none]`, chromedp.ByQuery),
-		chromedp.Click(`input[value=redis]`, chromedp.ByQuery),
+		press(`input[value=none]`),
+		press(`input[value=redis]`),
 		chromedp.SetValue(`input[name=loops]`, "20", chromedp.ByQuery),
-		chromedp.Click(`button.go`, chromedp.ByQuery),
+		press(`button.go`),
 		chromedp.WaitVisible(`#stock .gap`, chromedp.ByQuery),
 		reads(`#stock text.alarm`, " lost"),
 		reads(`#part-results tbody tr:nth-child(1) th`, "redis"),
@@ -68,9 +68,9 @@ func TestMarkupIsText(t *testing.T) {
 	var title string
 	do(t, tab,
 		chromedp.Navigate(address("/")),
-		chromedp.Click(`input[value=atomic]`, chromedp.ByQuery),
+		press(`input[value=atomic]`),
 		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
-		chromedp.Click(`button.go`, chromedp.ByQuery),
+		press(`button.go`),
 		reads(`#status`, evil),
 		reads(`#status`, "has ended"),
 		chromedp.Evaluate(`document.images.length`, &images),
@@ -91,7 +91,7 @@ func TestBothLanguages(t *testing.T) {
 	)
 	pictures(t, tab, "run-zh")
 	do(t, tab,
-		chromedp.Click(`.language button[value=en]`, chromedp.ByQuery),
+		press(`.language button[value=en]`),
 		reads(`h1`, "Who sells too much?"),
 		chromedp.Reload(),
 		reads(`h1`, "Who sells too much?"),
@@ -104,10 +104,10 @@ func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
 		chromedp.Navigate(address("/")),
-		chromedp.Click(`input[value=db-row-naive]`, chromedp.ByQuery),
+		press(`input[value=db-row-naive]`),
 		chromedp.SetValue(`input[name=hold]`, "50", chromedp.ByQuery),
 		chromedp.SetValue(`input[name=wait]`, "60000", chromedp.ByQuery),
-		chromedp.Click(`button.go`, chromedp.ByQuery),
+		press(`button.go`),
 		reads(`#status`, "The lock is held by replica-"),
 	)
 	var points int
@@ -115,10 +115,10 @@ func TestSecondPage(t *testing.T) {
 		chromedp.Navigate(address("/")),
 		chromedp.WaitVisible(`#stock .line.left`, chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length`, &points),
-		chromedp.Click(`input[value=none]`, chromedp.ByQuery),
-		chromedp.Click(`button.go`, chromedp.ByQuery),
+		press(`input[value=none]`),
+		press(`button.go`),
 		reads(`#notice`, "127.0.0.1 runs db-row-naive since"),
-		chromedp.Click(`button[data-post="/dash/stop"]`, chromedp.ByQuery),
+		press(`button[data-post="/dash/stop"]`),
 		reads(`#part-results tbody tr`, "stopped"),
 	)
 	if points < 2 {

@@ -1,12 +1,14 @@
 package dash_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	neturl "net/url"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -21,9 +23,9 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
 		reads(`#part-round`, "No round is open"),
-		chromedp.Click(`form button.go`, chromedp.ByQuery),
+		press(`form button.go`),
 		reads(`#part-A`, "has not asked yet"),
-		chromedp.Click(`#guess-8`, chromedp.ByQuery),
+		press(`#guess-8`),
 		reads(`#guess-8[aria-pressed=true]`, "8"),
 		chromedp.KeyEvent("a"),
 		reads(`#part-A`, "has read 10"),
@@ -34,7 +36,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "will write 9 next"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has written 9"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has its answer"),
-		chromedp.Click(`#go-b`, chromedp.ByQuery), reads(`#part-B`, "will write 9 next"),
+		press(`#go-b`), reads(`#part-B`, "will write 9 next"),
 	)
 	pictures(t, tab, "step")
 	do(t, tab,
@@ -42,7 +44,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"),
 		reads(`#part-round`, "both have their answers"),
 		chromedp.Text(`main`, &hidden, chromedp.ByQuery),
-		chromedp.Click(`#show`, chromedp.ByQuery),
+		press(`#show`),
 		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
 		reads(`#part-ending .row`, "9"),
 		reads(`#part-ending .row`, "✗ you said 8"),
@@ -58,13 +60,36 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 }
 
+// What happens while a mouse is down would put a new button under it: the press counts all
+// the same, and afterwards the page is up to date.
+func TestPressOutlastsTheNews(t *testing.T) {
+	tab := browser(t)
+	var at []float64
+	mouse := func(kind input.MouseType) chromedp.Action {
+		return chromedp.ActionFunc(func(ctx context.Context) error {
+			return chromedp.MouseEvent(kind, at[0], at[1], chromedp.Button("left"), chromedp.ClickCount(1)).Do(ctx)
+		})
+	}
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=none")),
+		press(`form button.go`),
+		reads(`#part-A`, "has not asked yet"),
+		chromedp.Evaluate(`(b => { b.scrollIntoView(); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(document.querySelector('#guess-9'))`, &at),
+		mouse(input.MousePressed),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
+		mouse(input.MouseReleased),
+		reads(`#guess-9[aria-pressed=true]`, "9"),
+		press(`#end`), reads(`#part-round`, "It was ended here"),
+	)
+}
+
 // With redis B waits for A, and both pages say so, each in its language; one that comes in
 // the middle is told everything so far.
 func TestStepWaitsInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=redis")),
-		chromedp.Click(`form button.go`, chromedp.ByQuery),
+		press(`form button.go`),
 		reads(`#part-A`, "还没有请求"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "想要锁"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
@@ -85,7 +110,7 @@ func TestStepSolution(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
-		chromedp.Click(`button[name=solve]`, chromedp.ByQuery),
+		press(`button[name=solve]`),
 		reads(`#part-round`, "The shortest way to lose an update"),
 		reads(`#part-ending .sentence`, "an update was lost."),
 		reads(`#order tbody tr:last-child`, "is told: sold, 9 left"),

@@ -16,8 +16,8 @@ func TestTrySemaphoreWaves(t *testing.T) {
 		chromedp.Navigate(address("/dash/try")),
 		reads(`#part-places`, "Nobody is here"),
 		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
-		chromedp.Click(`#try-semaphore summary`, chromedp.ByQuery),
-		chromedp.Click(`button[value="permit:10"]`, chromedp.ByQuery),
+		press(`#try-semaphore summary`),
+		press(`button[value="permit:10"]`),
 		reads(`#part-places`, "●●●"),
 		reads(`#part-places`, "wait 7"),
 		reads(`#part-places .holding`, "holds"),
@@ -48,10 +48,10 @@ func TestTrySemaphoreWaves(t *testing.T) {
 func TestTryTheOthersInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	open := func(primitive string) chromedp.Action {
-		return chromedp.Click(`#try-`+primitive+` summary`, chromedp.ByQuery)
+		return press(`#try-` + primitive + ` summary`)
 	}
 	press := func(send string) chromedp.Action {
-		return chromedp.Click(`button[value="`+send+`"]`, chromedp.ByQuery)
+		return press(`button[value="` + send + `"]`)
 	}
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),

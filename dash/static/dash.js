@@ -72,10 +72,22 @@ function sortBy(head) {
   body.append(...rows);
 }
 
+// A press that is not over yet must find, when it ends, the button on which it began: what
+// comes for its part meanwhile is late.
+const late = {};
+['pointerup', 'pointercancel', 'keyup'].forEach(over =>
+  addEventListener(over, () => setTimeout(() => Object.values(late).forEach(put))));
+
 // put replaces a part of the page; focus, open details and the order of tables stay.
-function put({ id, en, zh }) {
+function put(words) {
+  const { id, en, zh } = words;
   const part = $('#part-' + CSS.escape(id));
   if (!part) return;
+  if (part.matches(':active')) {
+    late[id] = words;
+    return;
+  }
+  delete late[id];
   const focus = part.contains(document.activeElement) && document.activeElement.id;
   const open = $$('details[id][open]', part).map(d => d.id);
   const sorted = $('th[aria-sort]', part);
