@@ -53,8 +53,14 @@ func (q square) Name() string {
 	return experiment.Subject{Card: experiment.Card{ID: q.Strategy}, Fenced: q.Fenced}.Name()
 }
 
-// Key is the square's in what the script reads.
-func (q square) Key() string { return q.Hazard + " " + q.Name() }
+// ID is the square's part of the page, and its name in what the script reads.
+func (q square) ID() string {
+	id := q.Hazard + "." + q.Strategy
+	if q.Fenced {
+		id += ".fenced"
+	}
+	return id
+}
 
 // broken is a run of a square.
 type broken struct {
@@ -81,6 +87,7 @@ const mostSteps = 400_000
 func newBreaks(s *Server) *breaks {
 	b := &breaks{s: s, runs: map[square]*broken{}}
 	s.hub.open("break", b.all)
+	s.hub.open("square", b.some)
 	return b
 }
 
@@ -128,26 +135,31 @@ func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
 	b.s.show(w, r, "break", Text{"Break", "破坏"}, data)
 }
 
-// all is everything that a page shows. It is called in the hub's turn.
+// all is everything that the matrix shows. It is called in the hub's turn.
 func (b *breaks) all() []message {
-	kept := map[string]int{}
-	for q, run := range b.runs {
-		kept[q.Key()] = run.ID
-	}
-	messages := []message{b.s.part("break", "now", b.now), say("kept", kept)}
 	if b.cards == nil { // the lab was restarted, and the page was open already
 		go b.catchUp()
-		return messages
+		return []message{b.s.part("break", "now", b.now)}
 	}
-	return append(messages, b.s.part("break", "matrix", b.matrix()))
+	return []message{b.s.part("break", "now", b.now), b.s.part("break", "matrix", b.matrix())}
 }
 
 // catchUp sends the matrix once the shop has told its cards. If it can't, the next page
 // that asks does.
 func (b *breaks) catchUp() {
 	if _, err := b.learn(b.s.lifetime); err == nil {
-		b.tell(func() {})
+		b.s.hub.send("break", b.all)
 	}
+}
+
+// some is what a square's own page shows of what goes on elsewhere. It is called in the
+// hub's turn.
+func (b *breaks) some() []message {
+	kept := map[string]int{}
+	for q, run := range b.runs {
+		kept[q.ID()] = run.ID
+	}
+	return []message{b.s.part("break", "now", b.now), say("kept", kept)}
 }
 
 // plan reads the form: no hazard, or no strategy, means all.
@@ -245,15 +257,19 @@ func (b *breaks) inOwnLab(ctx context.Context, p experiment.Plan) (err error) {
 	return experiment.Run(ctx, class, p, kept, breakWatch{b}) //nolint:wrapcheck // says all
 }
 
-// tell changes what there is, and sends all of it.
+// tell changes what there is, and sends that. Of the matrix, whose whole is long, it sends
+// the squares that were under way, or are now.
 func (b *breaks) tell(change func()) {
-	b.s.hub.send("break", func() []message { change(); return b.all() })
+	b.s.hub.send("break", func() []message {
+		before := b.now.Hazard
+		change()
+		return []message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), say("parts", b.column(before, b.now.Hazard))}
+	})
+	b.s.hub.send("square", b.some)
 }
 
 // mention changes only what it is about now.
-func (b *breaks) mention(what Text) {
-	b.s.hub.send("break", func() []message { b.now.What = what; return []message{b.s.part("break", "now", b.now)} })
-}
+func (b *breaks) mention(what Text) { b.tell(func() { b.now.What = what }) }
 
 // breakWatch is told by the experiments how they go, and tells the pages.
 type breakWatch struct{ b *breaks }

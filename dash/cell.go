@@ -14,7 +14,6 @@ import (
 // exhibit is a square's own page.
 type exhibit struct {
 	place
-	Able    bool
 	Hazard  hazard
 	Why     Text // the card's own words where it claims to break
 	Picture template.HTML
@@ -58,7 +57,7 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	x := exhibit{Able: b.able(), Why: b.s.ladder.why(r.Context(), q)}
+	x := exhibit{Why: b.s.ladder.why(r.Context(), q)}
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.place = b.place(cards[c], all[h], q.Fenced)
@@ -73,7 +72,7 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	title := Text{q.Hazard + ", " + q.Name(), q.Hazard + "，" + q.Name()}
-	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Title: title, Data: x})
+	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Topic: "square", Title: title, Data: x})
 }
 
 // draw reads the recording, outside the hub's turn: nobody changes it.

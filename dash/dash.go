@@ -109,6 +109,7 @@ func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
 type view struct {
 	Lang  string
 	Page  string // the topic that it listens to
+	Topic string // unless it is another
 	Title Text
 	Data  any
 }
@@ -150,12 +151,20 @@ func (s *Server) sorry(w http.ResponseWriter, r *http.Request, status int, why T
 	s.write(w, r, status, "problem", view{Lang: language(r), Title: Text{"This did not work", "没有成功"}, Data: why})
 }
 
-// part is an element of a page, in both languages: the named template of the page.
+// part is an element of a page, in both languages.
+type part struct {
+	ID string `json:"id"`
+	Text
+}
+
+// part sends the element that the page's template of that name draws.
 func (s *Server) part(page, name string, data any) message {
-	p := struct {
-		ID string `json:"id"`
-		Text
-	}{ID: name}
+	return say("part", s.draw(page, name, name, data))
+}
+
+// draw draws a part by the named template of the page.
+func (s *Server) draw(page, name, id string, data any) part {
+	p := part{ID: id}
 	for _, lang := range []string{"en", "zh"} {
 		var text bytes.Buffer
 		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
@@ -168,7 +177,7 @@ func (s *Server) part(page, name string, data any) message {
 			p.ZH = text.String()
 		}
 	}
-	return say("part", p)
+	return p
 }
 
 // request is what a page asks for: its form, and who asks.

@@ -1,15 +1,20 @@
 package dash
 
-import "oversell/lab/experiment"
+import (
+	"slices"
+
+	"oversell/lab/experiment"
+)
 
 // matrix is what the page shows of all squares: strategies down, hazards across.
 type matrix struct {
-	Able    bool
 	Hazards []hazard
 	Rows    []strip
-	// Of the squares that were run.
-	Agree, Contradict, Silent int
+	Tally   tally
 }
+
+// tally counts the squares that were run.
+type tally struct{ Agree, Contradict, Silent int }
 
 // strip is a strategy's row, with or without its fence.
 type strip struct {
@@ -21,6 +26,7 @@ type strip struct {
 // place is a square with all that is known of it.
 type place struct {
 	square
+	Able    bool // to run it
 	Strikes bool // the hazard can strike it
 	Claim   experiment.Claim
 	Running bool
@@ -45,24 +51,48 @@ func squares(cards []experiment.Card) (all []square) {
 
 // matrix is called in the hub's turn.
 func (b *breaks) matrix() matrix {
-	m := matrix{Able: b.able(), Hazards: hazards()}
+	m := matrix{Hazards: hazards(), Tally: b.tally()}
 	for _, card := range b.cards {
 		m.Rows = append(m.Rows, b.strip(card, false))
 		if card.Fenced {
 			m.Rows = append(m.Rows, b.strip(card, true))
 		}
 	}
+	return m
+}
+
+// tally is called in the hub's turn.
+func (b *breaks) tally() (t tally) {
 	for _, run := range b.runs {
-		switch {
-		case run.Claim == experiment.Silent || run.Verdict == experiment.Unknown:
-			m.Silent++
-		case run.Agrees():
-			m.Agree++
+		switch run.Against() {
+		case "agrees":
+			t.Agree++
+		case "contradicts":
+			t.Contradict++
 		default:
-			m.Contradict++
+			t.Silent++
 		}
 	}
-	return m
+	return t
+}
+
+// column draws the squares of the hazards that are in what runs, or ran last. It is called
+// in the hub's turn.
+func (b *breaks) column(hazards ...string) []part {
+	squares := []part{}
+	for _, e := range experiment.All() {
+		if !slices.Contains(hazards, e.Hazard) {
+			continue
+		}
+		for _, card := range b.cards {
+			for _, fenced := range []bool{false, true} {
+				if p := b.place(card, e, fenced); p.Strikes && b.now.strikes(p.square) {
+					squares = append(squares, b.s.draw("break", "square", p.ID(), p))
+				}
+			}
+		}
+	}
+	return squares
 }
 
 func (b *breaks) strip(card experiment.Card, fenced bool) strip {
@@ -76,7 +106,7 @@ func (b *breaks) strip(card experiment.Card, fenced bool) strip {
 // place is called in the hub's turn.
 func (b *breaks) place(card experiment.Card, e experiment.Experiment, fenced bool) place {
 	q := square{e.Hazard, card.ID, fenced}
-	p := place{square: q, Claim: e.Claim(card, fenced), Run: b.runs[q]}
+	p := place{square: q, Able: b.able(), Claim: e.Claim(card, fenced), Run: b.runs[q]}
 	p.Strikes = e.Strikes(card) && (!fenced || card.Fenced && e.Fenced) || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Strikes && b.now.strikes(q)
 	return p

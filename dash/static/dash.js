@@ -104,14 +104,14 @@ function put(words) {
   part.dispatchEvent(new CustomEvent('put', { bubbles: true }));
 }
 
-const heard = { part: put };
+const heard = { part: put, parts: all => all.forEach(put) };
 // on says what to do with an event of the stream.
 export function on(name, act) { heard[name] = act; }
 
 let source;
 // listen follows the page's stream, and connects again whatever ended it.
 function listen() {
-  source = new EventSource('/dash/stream/' + document.body.dataset.page);
+  source = new EventSource('/dash/stream/' + document.body.dataset.topic);
   for (const name in heard) source.addEventListener(name, e => heard[name](JSON.parse(e.data)));
   source.onopen = () => { $('#offline').hidden = true; document.body.dataset.live = ''; };
   source.onerror = () => {
@@ -123,4 +123,4 @@ function listen() {
 
 mayAct();
 // The page's own script comes after this one, and says first what it wants to hear.
-if (document.body.dataset.page) document.addEventListener('DOMContentLoaded', listen);
+if (document.body.dataset.topic) document.addEventListener('DOMContentLoaded', listen);
