@@ -17,7 +17,6 @@ type exhibit struct {
 	Hazard  hazard
 	Why     Text // the card's own words where it claims to break
 	Picture template.HTML
-	Left    string // requests that there is no room for
 	Jump    *jump
 	Tables  []table
 }
@@ -66,7 +65,7 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if x.Run != nil {
-		if err := x.draw(); err != nil {
+		if err := x.draw(language(r)); err != nil {
 			b.s.sorry(w, r, http.StatusInternalServerError, Text{err.Error(), err.Error()})
 			return
 		}
@@ -76,18 +75,17 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 }
 
 // draw reads the recording, outside the hub's turn: nobody changes it.
-func (x *exhibit) draw() (err error) {
+func (x *exhibit) draw(lang string) (err error) {
 	if f := x.Run.Figures; len(f) > 0 {
 		x.Tables = append(x.Tables, figuresOf(f))
 	}
-	t := timeline.Of(x.Run.Recording)
+	t := timeline.Of(x.Run.Recording).In(lang)
 	if t.Empty() {
 		return nil
 	}
 	if x.Picture, err = t.Inline("picture"); err != nil {
 		return err //nolint:wrapcheck // says all
 	}
-	x.Left = t.Left()
 	if place, second, words := t.Violation(); place != "" && x.Run.Verdict == experiment.Violated {
 		x.Jump = &jump{Text{"to the first violation", "跳到第一处违规"}, place, second, words}
 	} else if place, second, words := t.Fault(); place != "" {
@@ -114,21 +112,13 @@ func (l *ladder) why(ctx context.Context, q square) Text {
 	return Text{}
 }
 
+// tableOf is a timeline's table, which is in the page's language already.
 func tableOf(from timeline.Table) table {
-	t := table{Caption: inTable(from.Caption), Rows: from.Rows}
+	t := table{Caption: Text{from.Caption, from.Caption}, Rows: from.Rows}
 	for _, head := range from.Head {
-		t.Head = append(t.Head, inTable(head))
+		t.Head = append(t.Head, Text{head, head})
 	}
 	return t
-}
-
-// inTable is a word of a timeline's table in both languages.
-func inTable(word string) Text {
-	return Text{word, map[string]string{
-		"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
-		"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏令牌", "Answered": "应答时间", "Answer": "应答",
-		"What": "什么", "Where": "哪里", "From": "从", "To": "到",
-	}[word]}
 }
 
 func figuresOf(figures []experiment.Figure) table {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 //go:embed timeline.svg.tmpl timeline.css
@@ -38,6 +39,7 @@ const (
 // drawing is what the template shows. All x and widths are per cent.
 type drawing struct {
 	ID, Title, Desc string
+	timeline        Timeline
 	Style           template.CSS // of a picture that stands alone
 	Height          int
 	Lanes           []lane
@@ -128,6 +130,9 @@ type gap struct {
 	Y, Height int
 }
 
+// T is a word in the picture's language.
+func (d drawing) T(word string) string { return d.timeline.word(word) }
+
 func (d drawing) write(w io.Writer) error {
 	t, err := template.ParseFS(files, "timeline.svg.tmpl")
 	if err != nil {
@@ -149,7 +154,7 @@ func Style() template.CSS {
 }
 
 func (t Timeline) draw(id string) drawing {
-	d := drawing{ID: id, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks()}
+	d := drawing{ID: id, timeline: t, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks()}
 	y := 4
 	for _, name := range t.laneNames() {
 		l := t.lane(name, y)
@@ -207,11 +212,11 @@ func byNumber(a, b string) int {
 }
 
 func (t Timeline) lane(name string, y int) lane {
-	l := lane{Name: cmp.Or(name, "no replica"), Y: y}
+	l := lane{Name: cmp.Or(name, t.word("no replica")), Y: y}
 	for _, s := range t.spans {
 		if s.Who == name {
 			l.Faults = append(l.Faults, fault{
-				Name: s.What, X: t.at(s.From), End: t.at(s.To), W: percent(t.x(s.To) - t.x(s.From)), TextY: 15 + lineHeight*len(l.Faults),
+				Name: t.word(s.What), X: t.at(s.From), End: t.at(s.To), W: percent(t.x(s.To) - t.x(s.From)), TextY: 15 + lineHeight*len(l.Faults),
 			})
 		}
 	}
@@ -226,7 +231,7 @@ func (t Timeline) lane(name string, y int) lane {
 }
 
 func (t Timeline) row(task *task, y int) row {
-	r := row{Name: task.name, Y: y, Answer: task.answer(), X: t.at(task.began()), End: t.at(task.ended()), AnswerX: t.at(task.ended())}
+	r := row{Name: task.name, Y: y, Answer: t.answer(task), X: t.at(task.began()), End: t.at(task.ended()), AnswerX: t.at(task.ended())}
 	if task.op != nil {
 		r.X = t.at(min(task.op.Call, task.began()))
 		r.Answered, r.Outcome = t.at(task.op.Return), task.op.Outcome.String()
@@ -280,15 +285,26 @@ func (t Timeline) labels(task *task) []label {
 			labels = append(labels, label{Words: []word{s.word}, at: x})
 			room = x
 		}
-		room += float64(len([]rune(s.Text))+3) * letter
+		room += width(s.Text) + 3*letter
 	}
 	for i, l := range labels {
 		labels[i].X = percent(l.at)
-		if l.at+float64(len([]rune(l.text())))*letter > 100 { // the last one must not leave the picture
+		if l.at+width(l.text()) > 100 { // the last one must not leave the picture
 			labels[i].X, labels[i].AtEnd, labels[i].Begin = "100%", true, percent(l.at)
 		}
 	}
 	return labels
+}
+
+// width is how much room the words take: a Chinese character that of two letters.
+func width(words string) float64 {
+	letters := 0
+	for _, r := range words {
+		if letters++; unicode.Is(unicode.Han, r) {
+			letters++
+		}
+	}
+	return float64(letters) * letter
 }
 
 func (l label) text() string {
@@ -306,18 +322,18 @@ func (t Timeline) sayings(task *task) []saying {
 	for _, e := range task.events {
 		if f := fenceOf(e); f > 0 && f != fence {
 			fence = f
-			all = append(all, saying{e.At, word{Text: "fence " + strconv.FormatInt(f, 10)}})
+			all = append(all, saying{e.At, word{Text: t.say("fence %d", "令牌 %d", f)}})
 		}
 		if e.Step != "asked" && e.Step != "granted" && e.Step != "released" {
-			all = append(all, saying{e.At, word{Text: e.Step}})
+			all = append(all, saying{e.At, word{Text: t.word(e.Step)}})
 		}
 	}
 	for _, o := range t.overlaps {
 		switch task {
 		case o.first:
-			all = append(all, saying{o.from, word{"beside " + o.second.name, true}})
+			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.second.name), true}})
 		case o.second:
-			all = append(all, saying{o.from, word{"beside " + o.first.name, true}})
+			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.first.name), true}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b saying) int { return cmp.Compare(a.at, b.at) })
@@ -350,12 +366,12 @@ func (t Timeline) drawSales(y int) *sales {
 	}
 	at := func(pieces int) int { return s.Base - height*max(0, pieces)/most }
 	s.Sold, s.Taken = t.levels(t.sales, at), t.levels(t.taken, at)
-	s.Total = fmt.Sprintf("%d sold", t.sales[len(t.sales)-1].pieces)
+	s.Total = t.say("%d sold", "卖出 %d", t.sales[len(t.sales)-1].pieces)
 	if len(t.taken) > 0 {
 		for _, m := range t.missing() {
 			s.Gaps = append(s.Gaps, gap{t.at(m.from), percent(t.x(m.to) - t.x(m.from)), at(m.sold), at(m.taken) - at(m.sold)})
 		}
-		s.Gone = fmt.Sprintf("%d gone from the shelf", t.taken[len(t.taken)-1].pieces)
+		s.Gone = t.say("%d gone from the shelf", "货架减少 %d", t.taken[len(t.taken)-1].pieces)
 	}
 	return s
 }

@@ -23,6 +23,7 @@ const mostTasks = 12
 // Timeline is a recording, made ready to be drawn.
 type Timeline struct {
 	strategy string
+	lang     string
 	from, to time.Duration // what the picture shows of the recording
 	tasks    []*task
 	left     int // tasks that there is no room for
@@ -61,6 +62,12 @@ func Of(rec history.Recording) Timeline {
 		t.taken = takenBy(all, rec.Stock)
 		t.to += (t.to - t.from) / 20 // room for what the last answer made of it
 	}
+	return t
+}
+
+// In is the same with its words in a language: en or zh.
+func (t Timeline) In(lang string) Timeline {
+	t.lang = lang
 	return t
 }
 
@@ -146,12 +153,12 @@ func (t Timeline) Violation() (place, second, words string) {
 	at := t.to + 1
 	for _, o := range t.overlaps {
 		if o.acted && o.from < at {
-			at, words = o.from, o.words()
+			at, words = o.from, t.both(o)
 		}
 	}
 	for _, m := range t.missing() {
 		if m.from < at {
-			at, words = m.from, fmt.Sprintf("%d sold, and %d gone from the shelf", m.sold, m.taken)
+			at, words = m.from, t.say("%d sold, and %d gone from the shelf", "卖出 %d，货架上减少 %d", m.sold, m.taken)
 		}
 	}
 	if words == "" {
@@ -166,7 +173,7 @@ func (t Timeline) Fault() (place, second, words string) {
 		return "", "", ""
 	}
 	s := slices.MinFunc(t.spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
-	return t.at(s.From), t.since(s.From), s.Who + ": " + s.What
+	return t.at(s.From), t.since(s.From), s.Who + ": " + t.word(s.What)
 }
 
 // since is a moment on the picture's clock, in seconds.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,41 @@ func inline(t *testing.T, rec history.Recording) string {
 		t.Fatal(err)
 	}
 	return string(svg)
+}
+
+// In Chinese no English is left, but for names: of servers, hazards, and a strategy's own steps.
+func TestInChinese(t *testing.T) {
+	names := regexp.MustCompile(`replica-\d|mysql|redis|pause|after-setnx|slow <disk> & "more"|\b\d*m?s\b`)
+	english := regexp.MustCompile(`[a-z]{2,}`)
+	for _, rec := range []history.Recording{paused(t), killed(t), stepless()} {
+		line := timeline.Of(rec).In("zh")
+		svg, err := line.Inline("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for in := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+			token, err := in.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if text, ok := token.(xml.CharData); ok {
+				words = append(words, string(text))
+			}
+		}
+		for _, table := range []timeline.Table{line.Requests(), line.Moments()} {
+			words = append(append(words, table.Caption), slices.Concat(table.Head, slices.Concat(table.Rows...))...)
+		}
+		_, _, violation := line.Violation()
+		_, _, fault := line.Fault()
+		for _, text := range append(words, violation, fault) {
+			if left := english.FindAllString(names.ReplaceAllString(text, ""), -1); left != nil {
+				t.Errorf("%q: %q", text, left)
+			}
+		}
+	}
 }
 
 func TestOverlapIsMarkedOnBothBars(t *testing.T) {

@@ -15,16 +15,56 @@ type Table struct {
 	Rows    [][]string
 }
 
+// chinese are the words that stand by themselves. What is not here is a name, such as a
+// strategy's own step, and the same in both languages.
+var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
+	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
+	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏令牌", "Answered": "应答时间", "Answer": "应答",
+	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
+
+	"waits": "等待", "holds the lock": "持锁", "two hold it": "两人同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
+	"asked": "想要锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
+	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点",
+
+	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
+	"lost": "锁已丢失", "fenced": "被令牌挡住", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
+	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
+}
+
+// word is a word in the timeline's language.
+func (t Timeline) word(english string) string {
+	if word, ok := chinese[english]; ok && t.lang == "zh" {
+		return word
+	}
+	return english
+}
+
+// say is a sentence in the timeline's language; both have the same verbs.
+func (t Timeline) say(en, zh string, values ...any) string {
+	if t.lang == "zh" {
+		return fmt.Sprintf(zh, values...)
+	}
+	return fmt.Sprintf(en, values...)
+}
+
+// table begins one, in the timeline's language.
+func (t Timeline) table(caption string, heads ...string) Table {
+	for i, head := range heads {
+		heads[i] = t.word(head)
+	}
+	return Table{Caption: t.word(caption), Head: heads}
+}
+
 // Requests are the rows of the picture. Times are in seconds since it begins.
 func (t Timeline) Requests() Table {
-	table := Table{Caption: "The requests, times in seconds", Head: []string{"Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer"}}
+	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
 	for _, task := range t.tasks {
 		sent, answered := "", ""
 		if task.op != nil {
 			sent, answered = t.since(task.op.Call), t.since(task.op.Return)
 		}
 		table.Rows = append(table.Rows, []string{
-			task.name, task.replica, sent, t.steps(task), task.fences(), answered, task.answer(),
+			task.name, task.replica, sent, t.steps(task), task.fences(), answered, t.answer(task),
 		})
 	}
 	return table
@@ -32,26 +72,26 @@ func (t Timeline) Requests() Table {
 
 // Moments are all that the picture shows besides the requests.
 func (t Timeline) Moments() Table {
-	table := Table{Caption: "What happened, times in seconds", Head: []string{"What", "Where", "From", "To"}}
+	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
 	for _, s := range t.spans {
-		add(s.What, s.Who, t.since(s.From), t.since(s.To))
+		add(t.word(s.What), s.Who, t.since(s.From), t.since(s.To))
 	}
 	for _, o := range t.overlaps {
-		add(o.words(), o.first.replica+", "+o.second.replica, t.since(o.from), t.since(o.to))
+		add(t.both(o), o.first.replica+", "+o.second.replica, t.since(o.from), t.since(o.to))
 	}
 	for _, task := range t.tasks {
 		for _, h := range task.holds {
 			if h.ragged {
-				add(task.name+" was not seen to release", task.replica, t.since(h.from), "")
+				add(t.say("%s was not seen to release", "没有看到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
 			}
 		}
 	}
 	for _, s := range t.sales {
-		add(fmt.Sprintf("%d sold so far", s.pieces), "", t.since(s.at), "")
+		add(t.say("%d sold so far", "至此卖出 %d", s.pieces), "", t.since(s.at), "")
 	}
 	for _, s := range t.taken {
-		add(fmt.Sprintf("%d gone from the shelf", s.pieces), "", t.since(s.at), "")
+		add(t.say("%d gone from the shelf", "货架上减少 %d", s.pieces), "", t.since(s.at), "")
 	}
 	return table
 }
@@ -61,21 +101,22 @@ func (t Timeline) Left() string {
 	if t.left == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d more requests are not shown.", t.left)
+	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
 }
 
-func (o overlap) words() string {
-	words := o.first.name + " and " + o.second.name + " both held the lock"
+// both says what came of an overlap.
+func (t Timeline) both(o overlap) string {
+	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s wrote no more", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
 	if o.acted {
-		return words + ", and " + o.first.name + " went on to write"
+		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s went on to write", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
 	}
-	return words + ", but " + o.first.name + " wrote no more"
+	return t.say(en, zh, o.first.name, o.second.name)
 }
 
 func (t Timeline) steps(task *task) string {
 	words := make([]string, len(task.events))
 	for i, e := range task.events {
-		words[i] = e.Step + " " + t.since(e.At)
+		words[i] = t.word(e.Step) + " " + t.since(e.At)
 	}
 	return strings.Join(words, ", ")
 }
@@ -103,50 +144,48 @@ func fenceOf(e history.Event) int64 {
 }
 
 // answer is what the client was told, in few words.
-func (t *task) answer() string {
-	if t.op == nil {
-		return "no answer seen"
+func (t Timeline) answer(task *task) string {
+	if task.op == nil {
+		return t.word("no answer seen")
 	}
-	words := map[history.Outcome]string{history.OK: "✓ ", history.Refused: "✗ ", history.Unknown: "? "}[t.op.Outcome] +
-		strings.ReplaceAll(t.op.Reason, "_", " ")
-	if t.op.HasRemaining {
-		words += fmt.Sprintf(", %d left", t.op.Remaining)
+	words := map[history.Outcome]string{history.OK: "✓ ", history.Refused: "✗ ", history.Unknown: "? "}[task.op.Outcome] +
+		t.word(strings.ReplaceAll(task.op.Reason, "_", " "))
+	if task.op.HasRemaining {
+		words += t.say(", %d left", "，剩 %d", task.op.Remaining)
 	}
 	return words
 }
 
 func (t Timeline) title() string {
-	return fmt.Sprintf("Timeline of %s: %s in %.3f s", t.strategy, count(len(t.tasks)+t.left, "request"), (t.to - t.from).Seconds())
+	requests := len(t.tasks) + t.left
+	en := "Timeline of %s: %d requests in %.3f s"
+	if requests == 1 {
+		en = "Timeline of %s: %d request in %.3f s"
+	}
+	return t.say(en, "%s 的时间线：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
 }
 
 // describe tells the picture to those who don't see it.
 func (t Timeline) describe() string {
 	var all []string
 	for _, s := range t.spans {
-		all = append(all, fmt.Sprintf("%s on %s from %s to %s s.", s.What, s.Who, t.since(s.From), t.since(s.To)))
+		all = append(all, t.say("%s on %s from %s to %s s.", "%s，%s，从 %s 到 %s 秒。", t.word(s.What), s.Who, t.since(s.From), t.since(s.To)))
 	}
 	for _, task := range t.tasks {
-		words := task.name + " on " + task.replica
+		words := t.say("%s on %s", "%s，%s，", task.name, task.replica)
 		for _, h := range task.holds {
-			words += " held the lock from " + t.since(h.from) + " to " + t.since(h.to) + " s,"
+			words += t.say(" held the lock from %s to %s s,", "从 %s 到 %s 秒持锁，", t.since(h.from), t.since(h.to))
 		}
-		all = append(all, words+" answer: "+task.answer()+".")
+		all = append(all, words+t.say(" answer: %s.", "应答：%s。", t.answer(task)))
 	}
 	for _, o := range t.overlaps {
-		all = append(all, fmt.Sprintf("%s, from %s to %s s.", o.words(), t.since(o.from), t.since(o.to)))
+		all = append(all, t.say("%s, from %s to %s s.", "%s，从 %s 到 %s 秒。", t.both(o), t.since(o.from), t.since(o.to)))
 	}
 	if n := len(t.taken); n > 0 && len(t.sales) > 0 {
-		all = append(all, fmt.Sprintf("%d sold, %d gone from the shelf.", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
+		all = append(all, t.say("%d sold, %d gone from the shelf.", "卖出 %d，货架上减少 %d。", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
 	}
 	if left := t.Left(); left != "" {
 		all = append(all, left)
 	}
 	return strings.Join(all, " ")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
