@@ -53,7 +53,7 @@ var house = []rule{
 	{from: "dash", may: []string{"lab", "lab/*"}, test: onServers},
 }
 
-var onServers = []string{"migrations", "lab/rig", "lab/rig/*"}
+var onServers = []string{"migrations", "lab/rig", "lab/rig/*", "lab/backend"}
 
 // pkg is what `go list` tells about a package.
 type pkg struct {

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"oversell/lab/backend"
 )
 
 // crowds is how many wait at the same time.
@@ -130,60 +130,14 @@ func info(ctx context.Context, urls []string, section string, line *regexp.Regex
 }
 
 // mysqlQuestions are the statements, the stock's own included.
-func (l lab) mysqlQuestions(ctx context.Context) (n int64, err error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = db.Close() }()
-	var name string
-	return n, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
+func (l lab) mysqlQuestions(ctx context.Context) (int64, error) {
+	return backend.MySQLQuestions(ctx, l.MySQL)
 }
 
-var messages = regexp.MustCompile(`(?m)^grpc_server_msg_received_total{.*} (\S+)$`)
-
-// etcdMessages are what etcd has received from its clients, those in streams included.
-func (l lab) etcdMessages(ctx context.Context) (sum int64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Etcd[0]+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range messages.FindAllSubmatch(text, -1) {
-		n, err := strconv.ParseFloat(string(m[1]), 64) // large ones have an exponent
-		if err != nil {
-			return 0, err
-		}
-		sum += int64(n)
-	}
-	return sum, nil
+func (l lab) etcdMessages(ctx context.Context) (int64, error) {
+	return backend.EtcdMessages(ctx, l.Etcd[0])
 }
 
-// zooKeeperPackets counts requests, as mntr does.
 func (l lab) zooKeeperPackets(ctx context.Context) (int64, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.ZooKeeper[0])
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "mntr"); err != nil {
-		return 0, err
-	}
-	text, err := io.ReadAll(conn)
-	if err != nil {
-		return 0, err
-	}
-	found := regexp.MustCompile(`zk_packets_received\s+(\d+)`).FindSubmatch(text)
-	if found == nil {
-		return 0, fmt.Errorf("mntr says %s", text)
-	}
-	return strconv.ParseInt(string(found[1]), 10, 64)
+	return backend.ZooKeeperPackets(ctx, l.ZooKeeper[0])
 }

@@ -28,7 +28,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, backends())
 	l := begin(t, r)
-	counted := operations(t, r, l)
+	counted := operations(r)
 	// ZooKeeper's session must outlive an outage or expire in it: both are tried,
 	// for the crew's is long and the server takes a second or two to start again.
 	for _, card := range cards() {
