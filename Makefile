@@ -96,14 +96,19 @@ interop: servers build ## one lock shared with Java: Redisson and Curator, curre
 	cd interop && $(GO) test $(TAGS) -count=1 -timeout 20m -v .
 
 .PHONY: readme
-readme: servers build ## run the comparison, and put its result and the ladder into README.md
+readme: servers build ## run the comparison and the scenarios, and put what came of them and the ladder into README.md
 	@mkdir -p results
 	COLUMNS=100 bin/oversell run > results/readme.txt
 	bin/oversell strategies --markdown > results/ladder.txt
+	@: > results/shop.txt
+	for s in coupon tickets flash recharge grain; do \
+	  bin/oversell run $$s --runs 3 --quiet > results/scenario.txt || exit 1; \
+	  { echo $$s; grep '[│┌├└]' results/scenario.txt; } >> results/shop.txt; done
 	@awk 'function put(file, fence) {if (fence) print "```"; while ((getline line < file) > 0) print line; if (fence) print "```"} \
 	  /<!-- demo -->/ {print; put("results/readme.txt", 1); skip=1} \
+	  /<!-- shop -->/ {print; put("results/shop.txt", 1); skip=1} \
 	  /<!-- ladder -->/ {print; print ""; put("results/ladder.txt", 0); print ""; skip=1} \
-	  /<!-- \/(demo|ladder) -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
+	  /<!-- \/(demo|ladder|shop) -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
 
 .PHONY: clean
 clean: ## remove bin/ and results/

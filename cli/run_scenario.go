@@ -95,6 +95,9 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 		reader = errOut
 	}
 	results, err := f.tell(ctx, s, guards, shop, reader)
+	if len(results) > 1 {
+		err = errors.Join(err, scenario.Table(reader, results))
+	}
 	return ended(ctx, errors.Join(err, f.write(results, out), closeLab()))
 }
 

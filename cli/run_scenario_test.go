@@ -26,6 +26,9 @@ func TestRunScenario(t *testing.T) {
 			t.Errorf("nobody reads %q in %q", r.Sentence.EN, got.err)
 		}
 	}
+	if !strings.Contains(got.err, "│ version │ safe ") {
+		t.Errorf("there is no table in %q", got.err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string

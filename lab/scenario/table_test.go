@@ -1,0 +1,31 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	run := func(guard string, safe bool, figures map[string]float64, broken ...string) Result {
+		return Result{Guard: guard, Safe: safe, Figures: figures, Broken: broken}
+	}
+	var text strings.Builder
+	err := Table(&text, []Result{
+		run("none", false, map[string]float64{"won": 1003, "took_s": 2.25}, "1003 won"),
+		run("redis", true, map[string]float64{"won": 1000, "took_s": 9, "factor": 6.46}),
+		run("none", false, map[string]float64{"won": 1001, "took_s": 4}, "1001 won"),
+		run("none", false, map[string]float64{"won": 1000, "took_s": 3.14}),
+	})
+	const want = `
+┌───────┬────────┬──────┬───────┬────────┬────────┬──────┐
+│ guard │ claims │ runs │ broke │ factor │ took_s │  won │
+├───────┼────────┼──────┼───────┼────────┼────────┼──────┤
+│ none  │ breaks │    3 │     2 │        │    3.1 │ 1001 │
+│ redis │ safe   │    1 │     0 │    6.5 │      9 │ 1000 │
+└───────┴────────┴──────┴───────┴────────┴────────┴──────┘
+`
+	if got := "\n" + text.String(); err != nil || got != want {
+		t.Errorf("%v, got:%s\nwant:%s", err, got, want)
+	}
+}
