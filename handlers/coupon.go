@@ -16,9 +16,6 @@ import (
 // errRunning says that the same customer's earlier request is still under way.
 var errRunning = errors.New("your first request is still running")
 
-// maxID fits into a browser's number.
-const maxID = 1<<53 - 1
-
 // couponGuard keeps a user from a second order.
 type couponGuard struct {
 	lock  string // of Config.Lockers, one for each user and coupon; empty: none
@@ -50,30 +47,23 @@ type couponOrder struct {
 
 func (s *Service) routeCoupons() {
 	s.engine.POST("/coupons/:id/orders", s.postCouponOrder)
-	s.engine.GET("/coupons/:id", s.getCoupon)
+	s.engine.GET("/coupons/:id", row(s, s.Coupons.Read))
 	s.engine.PUT("/coupons/:id", s.labOnly, s.putCoupon)
-	s.engine.GET("/coupons/:id/orders", s.labOnly, s.getCouponOrders)
+	s.engine.GET("/coupons/:id/orders", s.labOnly, row(s, s.Coupons.Orders)) // for whoever judges
 }
 
 // postCouponOrder gives the user one of the coupons, once (001).
 func (s *Service) postCouponOrder(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"user", "guard", "lease"})
-	user, name := p.needed("user", 1, maxID), p.text("guard", "none")
-	guard, ok := couponGuards[name]
-	if !ok {
-		p.fail("guard", name, "one of "+names(couponGuards))
-	}
+	p, id := rowParams(c, "user", "guard", "lease")
+	user := p.needed("user", 1, maxID)
+	name, guard := choice(p, "guard", "none", couponGuards)
 	// No patience: whoever asks twice is told so, and does not queue behind himself.
 	t := task{key: fmt.Sprintf("coupon:%d:user:%d", id, user), owner: s.newOwner()}
 	if p.values.Has("lease") {
 		t.lease = p.duration("lease", 0, minLease)
 	}
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	order, warning, err := s.takeCoupon(s.traced(c.Request.Context(), "coupon"), id, user, guard, t)
@@ -111,41 +101,10 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 	return order, "", err
 }
 
-// getCoupon is what everybody may see.
-func (s *Service) getCoupon(c *gin.Context) {
-	id, bad := rowID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
-	}
-	coupon, err := s.Coupons.Read(c.Request.Context(), id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, coupon)
-}
-
-// getCouponOrders is the table, for whoever judges.
-func (s *Service) getCouponOrders(c *gin.Context) {
-	id, bad := rowID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
-	}
-	orders, err := s.Coupons.Orders(c.Request.Context(), id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, orders)
-}
-
 // putCoupon begins a coupon anew: ?count=100, and &state=open, soon or over. A lock that a
 // dead replica left of one of its users runs out with its lease.
 func (s *Service) putCoupon(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"count", "state"})
+	p, id := rowParams(c, "count", "state")
 	count, state := int(p.needed("count", 0, maxCount)), p.text("state", "open")
 	const day = 24 * time.Hour
 	begins, ends := time.Duration(0), day
@@ -158,22 +117,13 @@ func (s *Service) putCoupon(c *gin.Context) {
 	default:
 		p.fail("state", state, "open, soon or over")
 	}
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	if err := s.Coupons.Reset(c.Request.Context(), id, count, begins, ends); err != nil {
 		s.problem(c, describe(err))
 		return
 	}
-	s.getCoupon(c)
-}
-
-// rowID is the id in the path, such as a coupon's or an order's.
-func rowID(c *gin.Context) (int64, *paramError) {
-	p := params{values: map[string][]string{"id": {c.Param("id")}}}
-	return p.number("id", 0, 1, maxID), p.err
+	answerRow(s, c, id, s.Coupons.Read)
 }

@@ -28,22 +28,14 @@ func (s *Service) routeGoods() { s.engine.POST("/goods/:id/orders", s.postGoodsO
 
 // postGoodsOrder sells one piece of a product under a lock of the grain that is asked for.
 func (s *Service) postGoodsOrder(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"grain", "hold", "wait"})
-	name := p.text("grain", "each")
-	grain, ok := grains[name]
-	if !ok {
-		p.fail("grain", name, "one of "+names(grains))
-	}
+	p, id := rowParams(c, "grain", "hold", "wait")
+	name, grain := choice(p, "grain", "each", grains)
 	o := stock.Order{
 		Product: id, Qty: 1, Owner: s.newOwner(),
 		Work: p.duration("hold", 0, 0), Wait: p.duration("wait", defaultWait, 0),
 	}
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	lock, key := grain(o)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,6 +21,7 @@ const (
 	minLease    = 100 * time.Millisecond
 	defaultWait = 10 * time.Second
 	maxCount    = 1_000_000
+	maxID       = 1<<53 - 1 // fits into a browser's number
 	maxName     = 64
 	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
@@ -84,7 +86,10 @@ func (p *params) text(name, otherwise string) string {
 }
 
 func (p *params) number(name string, otherwise, low, high int64) int64 {
-	text := p.text(name, strconv.FormatInt(otherwise, 10))
+	return p.whole(name, p.text(name, strconv.FormatInt(otherwise, 10)), low, high)
+}
+
+func (p *params) whole(name, text string, low, high int64) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < low || n > high {
 		p.fail(name, text, fmt.Sprintf("a whole number from %d to %d", low, high))
@@ -99,6 +104,16 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 		p.fail(name, text, fmt.Sprintf("a duration from %v to %v, such as 500ms or 2s", low, maxDuration))
 	}
 	return d
+}
+
+// choice reads the name of one of those that there are.
+func choice[T any](p *params, name, otherwise string, of map[string]T) (id string, chosen T) {
+	id = p.text(name, otherwise)
+	chosen, ok := of[id]
+	if !ok {
+		p.fail(name, id, "one of "+strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+	}
+	return id, chosen
 }
 
 func (p *params) boolean(name string) bool {

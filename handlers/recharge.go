@@ -55,34 +55,28 @@ type wish struct {
 
 func (s *Service) routeRecharges() {
 	s.engine.POST("/orders/:id/recharge", s.postRecharge)
-	s.engine.GET("/orders/:id", s.getRecharge)
+	s.engine.GET("/orders/:id", row(s, s.Recharges.Read)) // and the balance of its account
 	s.engine.PUT("/orders/:id", s.labOnly, s.putRecharge)
 }
 
+func rechargeKey(id int64) string { return fmt.Sprintf("order:%d", id) }
+
 // postRecharge credits the order's account, once (003).
 func (s *Service) postRecharge(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"amount", "guard", "work", "wait", "lease"})
-	name := p.text("guard", "none")
-	guard, ok := rechargeGuards[name]
-	if !ok {
-		p.fail("guard", name, "one of "+names(rechargeGuards))
-	}
+	p, id := rowParams(c, "amount", "guard", "work", "wait", "lease")
+	name, guard := choice(p, "guard", "none", rechargeGuards)
 	// As 003's: some computing between the check and the update.
 	computing := 10*time.Millisecond + rand.N(90*time.Millisecond) //nolint:gosec // not a secret
 	w := wish{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
-	t := task{key: fmt.Sprintf("order:%d", id), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
+	t := task{key: rechargeKey(id), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
 	if p.values.Has("lease") {
 		t.lease = p.duration("lease", 0, minLease)
 	}
 	if guard.key {
 		w.key = p.header(c.Request, idempotencyKey)
 	}
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	warning, err := s.recharge(s.traced(c.Request.Context(), "recharge"), w, t)
@@ -123,43 +117,20 @@ func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string,
 	})
 }
 
-// getRecharge is the order, and the balance of its account.
-func (s *Service) getRecharge(c *gin.Context) {
-	id, bad := rowID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
-	}
-	order, err := s.Recharges.Read(c.Request.Context(), id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, order)
-}
-
 // putRecharge begins an order anew: ?amount=500, in cents, for the account of its own number,
 // which has nothing. No idempotency key is left, and no lock.
 func (s *Service) putRecharge(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"amount"})
+	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	ctx := c.Request.Context()
-	for _, l := range s.Lockers {
-		if cleaner, ok := l.(locks.Cleaner); ok {
-			_ = cleaner.Clear(ctx, fmt.Sprintf("order:%d", id)) // its backend may be down: others work
-		}
-	}
+	_ = s.forget(ctx, rechargeKey(id)) // its backend may be down: others work
 	if err := s.Recharges.Reset(ctx, id, id, amount); err != nil {
 		s.problem(c, describe(err))
 		return
 	}
-	s.getRecharge(c)
+	answerRow(s, c, id, s.Recharges.Read)
 }

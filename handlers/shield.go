@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"oversell/locks"
@@ -111,9 +108,4 @@ func (s *shield) lower(ctx context.Context) (warning string) {
 	}
 	s.trace(ctx, locks.Released)
 	return warning
-}
-
-// names lists the guards that there are, for whoever named another.
-func names[G any](guards map[string]G) string {
-	return strings.Join(slices.Sorted(maps.Keys(guards)), ", ")
 }

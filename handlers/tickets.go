@@ -60,19 +60,12 @@ func showKey(show int64) string { return fmt.Sprintf("show:%d", show) }
 
 // postTicket sells the next number at a window (tutorial document 002).
 func (s *Service) postTicket(c *gin.Context) {
-	show, bad := rowID(c)
-	p := newParams(c.Request, []string{"guard", "window", "wait"})
-	name, window := p.text("guard", "none"), p.word("window", s.Replica)
-	guard, ok := ticketGuards[name]
-	if !ok {
-		p.fail("guard", name, "one of "+names(ticketGuards))
-	}
+	p, show := rowParams(c, "guard", "window", "wait")
+	name, guard := choice(p, "guard", "none", ticketGuards)
+	window := p.word("window", s.Replica)
 	t := task{key: showKey(show), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	w := sale{task: t, show: show, window: window}
@@ -167,9 +160,9 @@ func (s *Service) sellOnce(ctx context.Context, shield *shield, w *sale) (int, e
 
 // getShow is what the tables hold: the next number, and every ticket sold.
 func (s *Service) getShow(c *gin.Context) {
-	id, bad := rowID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
+	p, id := rowParams(c)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	s.answerShow(c, id, nil)
@@ -196,14 +189,10 @@ func (s *Service) answerShow(c *gin.Context, id int64, warnings []string) {
 // putShow prints the tickets anew: ?tickets=1000. A lock that a dead window left is cleared,
 // so that the next class does not wait for its lease; a backend that is down is a warning.
 func (s *Service) putShow(c *gin.Context) {
-	id, bad := rowID(c)
-	p := newParams(c.Request, []string{"tickets"})
+	p, id := rowParams(c, "tickets")
 	tickets := int(p.needed("tickets", 0, maxCount))
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	ctx := c.Request.Context()
