@@ -54,8 +54,11 @@ func (l *Ledger) WriteFenced(ctx context.Context, product int64, count int, fenc
 	if err != nil || rows == 1 {
 		return err
 	}
-	// No row matched: a later fence, or no such product?
-	item, err := l.ReadPrimary(ctx, product)
+	// No row matched: a later fence, or no such product? Whoever comes late has lost its
+	// context with its lock.
+	asking, cancel := uncancelled(ctx)
+	defer cancel()
+	item, err := l.ReadPrimary(asking, product)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -38,5 +39,32 @@ func TestWriteWithoutConnection(t *testing.T) {
 	must(t, ledger.Write(t.Context(), 1, 9))
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 {
 		t.Errorf("%d are left, %v, want 9", item.Count, err)
+	}
+}
+
+// TestLateWrite: a caller that has hung up, as a holder has whose lock was lost, is told
+// what became of its write all the same.
+func TestLateWrite(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{MySQL: true})
+	db, err := stock.Open(r.Addresses().MySQL, 2)
+	must(t, err)
+	pool, err := db.DB()
+	must(t, err)
+	t.Cleanup(func() { _ = pool.Close() })
+	must(t, migrations.Up(t.Context(), pool))
+	ledger := stock.NewLedger(db)
+	must(t, ledger.Reset(t.Context(), 1, 10))
+	late, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	must(t, ledger.WriteFenced(late, 1, 9, 8))
+	if err := ledger.WriteFenced(late, 1, 7, 7); !errors.Is(err, stock.ErrFenced) {
+		t.Errorf("want fenced off, got %v", err)
+	}
+	if err := ledger.WriteFenced(late, 999, 7, 7); !errors.Is(err, stock.ErrUnknownProduct) {
+		t.Errorf("want an unknown product, got %v", err)
+	}
+	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 || item.Fence != 8 {
+		t.Errorf("%+v, %v, want 9 left by fence 8", item, err)
 	}
 }
