@@ -27,6 +27,7 @@ type strip struct {
 type place struct {
 	square
 	Able    bool // to run it
+	ByHand  bool // it can be run at least when it is named
 	Strikes bool // the hazard can strike it
 	Claim   experiment.Claim
 	Running bool
@@ -106,7 +107,7 @@ func (b *breaks) strip(card experiment.Card, fenced bool) strip {
 // place is called in the hub's turn.
 func (b *breaks) place(card experiment.Card, e experiment.Experiment, fenced bool) place {
 	q := square{e.Hazard, card.ID, fenced}
-	p := place{square: q, Able: b.able(), Claim: e.Claim(card, fenced), Run: b.runs[q]}
+	p := place{square: q, Able: b.able(), ByHand: e.Strikes(card), Claim: e.Claim(card, fenced), Run: b.runs[q]}
 	p.Strikes = e.Strikes(card) && (!fenced || card.Fenced && e.Fenced) || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Strikes && b.now.strikes(q)
 	return p
