@@ -8,9 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 )
 
 //go:embed timeline.svg.tmpl timeline.css
@@ -91,44 +89,7 @@ type box struct {
 // mark is a step on the bar.
 type mark struct{ X, Kind string }
 
-// label is one or more steps in words: as many as come too close for a label each.
-type label struct {
-	X     string
-	AtEnd bool   // X is its end, for lack of room
-	Begin string // then where it would begin, if there were room
-	Words []word
-	at    float64
-}
-
-type word struct {
-	Text  string
-	Alarm bool
-}
-
 type tick struct{ X, Text string }
-
-// sales is what was sold so far, what was gone from the shelf by then, and what is between
-// them: sold, and still on the shelf.
-type sales struct {
-	Y           int
-	Base        int
-	Sold, Taken []level
-	Gaps        []gap
-	Total       string
-	Gone        string // from the row; empty where nobody said
-}
-
-// level goes on from one sale, or write, to the next one.
-type level struct {
-	X, End string
-	Y      int // of the level
-	From   int // of the one before
-}
-
-type gap struct {
-	X, W      string
-	Y, Height int
-}
 
 // T is a word in the picture's language.
 func (d drawing) T(word string) string { return d.timeline.word(word) }
@@ -266,80 +227,6 @@ func (t Timeline) box(s stretch) box {
 	return box{X: t.at(s.from), W: percent(t.x(s.to) - t.x(s.from)), End: t.at(s.to), Ragged: s.ragged}
 }
 
-// saying is a word and its moment.
-type saying struct {
-	at time.Duration
-	word
-}
-
-// labels puts the steps into words above the bar. Those that would stand in each other's
-// way share a label, which begins at the first of them.
-func (t Timeline) labels(task *task) []label {
-	var labels []label
-	room := 0.0 // where the next one may begin
-	for _, s := range t.sayings(task) {
-		x := t.x(s.at)
-		if n := len(labels); n > 0 && x < room {
-			labels[n-1].Words = append(labels[n-1].Words, s.word)
-		} else {
-			labels = append(labels, label{Words: []word{s.word}, at: x})
-			room = x
-		}
-		room += width(s.Text) + 3*letter
-	}
-	for i, l := range labels {
-		labels[i].X = percent(l.at)
-		if l.at+width(l.text()) > 100 { // the last one must not leave the picture
-			labels[i].X, labels[i].AtEnd, labels[i].Begin = "100%", true, percent(l.at)
-		}
-	}
-	return labels
-}
-
-// width is how much room the words take: a Chinese character that of two letters.
-func width(words string) float64 {
-	letters := 0
-	for _, r := range words {
-		if letters++; unicode.Is(unicode.Han, r) {
-			letters++
-		}
-	}
-	return float64(letters) * letter
-}
-
-func (l label) text() string {
-	words := make([]string, len(l.Words))
-	for i, w := range l.Words {
-		words[i] = w.Text
-	}
-	return strings.Join(words, " · ")
-}
-
-// sayings are the steps that are no bar's end, new fences, and who else held the lock.
-func (t Timeline) sayings(task *task) []saying {
-	var all []saying
-	fence := int64(0)
-	for _, e := range task.events {
-		if f := fenceOf(e); f > 0 && f != fence {
-			fence = f
-			all = append(all, saying{e.At, word{Text: t.say("fence %d", "令牌 %d", f)}})
-		}
-		if e.Step != "asked" && e.Step != "granted" && e.Step != "released" {
-			all = append(all, saying{e.At, word{Text: t.word(e.Step)}})
-		}
-	}
-	for _, o := range t.overlaps {
-		switch task {
-		case o.first:
-			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.second.name), true}})
-		case o.second:
-			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.first.name), true}})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b saying) int { return cmp.Compare(a.at, b.at) })
-	return all
-}
-
 // ticks are at most eight, at round times.
 func (t Timeline) ticks() []tick {
 	total := t.to - t.from
@@ -355,72 +242,4 @@ func (t Timeline) ticks() []tick {
 		ticks = append(ticks, tick{t.at(t.from + at), at.String()})
 	}
 	return ticks
-}
-
-func (t Timeline) drawSales(y int) *sales {
-	const height = 44
-	s := &sales{Y: y, Base: 22 + height}
-	most := 1
-	for _, sale := range slices.Concat(t.sales, t.taken) {
-		most = max(most, sale.pieces)
-	}
-	at := func(pieces int) int { return s.Base - height*max(0, pieces)/most }
-	s.Sold, s.Taken = t.levels(t.sales, at), t.levels(t.taken, at)
-	s.Total = t.say("%d sold", "卖出 %d", t.sales[len(t.sales)-1].pieces)
-	if len(t.taken) > 0 {
-		for _, m := range t.missing() {
-			s.Gaps = append(s.Gaps, gap{t.at(m.from), percent(t.x(m.to) - t.x(m.from)), at(m.sold), at(m.taken) - at(m.sold)})
-		}
-		s.Gone = t.say("%d gone from the shelf", "货架减少 %d", t.taken[len(t.taken)-1].pieces)
-	}
-	return s
-}
-
-func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
-	pieces := 0
-	for i, step := range steps {
-		end := t.to
-		if i+1 < len(steps) {
-			end = steps[i+1].at
-		}
-		levels = append(levels, level{X: t.at(step.at), End: t.at(end), Y: at(step.pieces), From: at(pieces)})
-		pieces = step.pieces
-	}
-	return levels
-}
-
-// missing is a time in which more was sold than was gone from the shelf.
-type missing struct {
-	from, to    time.Duration
-	sold, taken int
-}
-
-func (t Timeline) missing() (all []missing) {
-	if len(t.taken) == 0 { // nobody said
-		return nil
-	}
-	steps := slices.Concat(t.sales, t.taken)
-	slices.SortFunc(steps, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
-	for i, step := range steps {
-		end := t.to
-		if i+1 < len(steps) {
-			end = steps[i+1].at
-		}
-		// What the lab heard and what a replica did are told by two clocks.
-		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
-		if sold > taken && end > step.at {
-			all = append(all, missing{step.at, end, sold, taken})
-		}
-	}
-	return all
-}
-
-// piecesAt is the last figure until then.
-func piecesAt(steps []sale, at time.Duration) (pieces int) {
-	for _, s := range steps {
-		if s.at <= at {
-			pieces = s.pieces
-		}
-	}
-	return pieces
 }

@@ -1,0 +1,98 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// sales is what was sold so far, what was gone from the shelf by then, and what is between
+// them: sold, and still on the shelf.
+type sales struct {
+	Y           int
+	Base        int
+	Sold, Taken []level
+	Gaps        []gap
+	Total       string
+	Gone        string // from the row; empty where nobody said
+}
+
+// level goes on from one sale, or write, to the next one.
+type level struct {
+	X, End string
+	Y      int // of the level
+	From   int // of the one before
+}
+
+type gap struct {
+	X, W      string
+	Y, Height int
+}
+
+func (t Timeline) drawSales(y int) *sales {
+	const height = 44
+	s := &sales{Y: y, Base: 22 + height}
+	most := 1
+	for _, sale := range slices.Concat(t.sales, t.taken) {
+		most = max(most, sale.pieces)
+	}
+	at := func(pieces int) int { return s.Base - height*max(0, pieces)/most }
+	s.Sold, s.Taken = t.levels(t.sales, at), t.levels(t.taken, at)
+	s.Total = t.say("%d sold", "卖出 %d", t.sales[len(t.sales)-1].pieces)
+	if len(t.taken) > 0 {
+		for _, m := range t.missing() {
+			s.Gaps = append(s.Gaps, gap{t.at(m.from), percent(t.x(m.to) - t.x(m.from)), at(m.sold), at(m.taken) - at(m.sold)})
+		}
+		s.Gone = t.say("%d gone from the shelf", "货架减少 %d", t.taken[len(t.taken)-1].pieces)
+	}
+	return s
+}
+
+func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
+	pieces := 0
+	for i, step := range steps {
+		end := t.to
+		if i+1 < len(steps) {
+			end = steps[i+1].at
+		}
+		levels = append(levels, level{X: t.at(step.at), End: t.at(end), Y: at(step.pieces), From: at(pieces)})
+		pieces = step.pieces
+	}
+	return levels
+}
+
+// missing is a time in which more was sold than was gone from the shelf.
+type missing struct {
+	from, to    time.Duration
+	sold, taken int
+}
+
+func (t Timeline) missing() (all []missing) {
+	if len(t.taken) == 0 { // nobody said
+		return nil
+	}
+	steps := slices.Concat(t.sales, t.taken)
+	slices.SortFunc(steps, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
+	for i, step := range steps {
+		end := t.to
+		if i+1 < len(steps) {
+			end = steps[i+1].at
+		}
+		// What the lab heard and what a replica did are told by two clocks.
+		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
+		if sold > taken && end > step.at {
+			all = append(all, missing{step.at, end, sold, taken})
+		}
+	}
+	return all
+}
+
+// piecesAt is the last figure until then.
+func piecesAt(steps []sale, at time.Duration) (pieces int) {
+	for _, s := range steps {
+		if s.at <= at {
+			pieces = s.pieces
+		}
+	}
+	return pieces
+}
