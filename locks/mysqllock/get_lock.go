@@ -23,7 +23,8 @@ import (
 // DANGER: it is one server's. A second node of a cluster, or a second master, knows
 // nothing of it (oversell break galera get-lock), and it does not outlive a failover. And
 // where a holder's packets vanish without an end of its connection, the server keeps the
-// lock for it until TCP gives up, which takes hours.
+// lock for it until TCP gives up, which takes hours. Nor may a balancer stand before several
+// servers: a waiter is called off by its connection's number, which is a stranger's elsewhere.
 //
 // locks.Queue lets one task of each replica wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
