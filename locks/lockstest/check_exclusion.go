@@ -1,6 +1,7 @@
 package lockstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,14 +48,16 @@ func (s *Subject) contention(ctx context.Context, all []peer, tasks, rounds int)
 			return err
 		}
 	}
-	for _, c := range calls {
+	var failed error
+	for _, c := range calls { // all of them: whoever still counted would bring the folder back
 		r, err := c.wait(ctx)
-		if err != nil {
-			return err
+		if err == nil && r.err() != nil {
+			err = fmt.Errorf("in %d processes with %d tasks each: %w", len(all), tasks, r.err())
 		}
-		if r.err() != nil {
-			return fmt.Errorf("in %d processes with %d tasks each: %w", len(all), tasks, r.err())
-		}
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil {
+		return failed
 	}
 	text, err := os.ReadFile(filepath.Join(dir, counterFile)) //nolint:gosec // our own folder
 	if want := len(all) * tasks * rounds; err != nil || string(text) != strconv.Itoa(want) {
