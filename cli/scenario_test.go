@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/replica"
 	"oversell/lab/scenario"
 )
 
@@ -59,13 +58,9 @@ func TestScenarios(t *testing.T) {
 // scene is this package's lab, as a scenario sees it.
 func scene(t *testing.T) scenario.Shop {
 	t.Helper()
-	addrs := shop.Addresses()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200}, Timeout: time.Minute}
-	t.Cleanup(client.CloseIdleConnections)
-	at := scenario.Shop{Target: replica.Replica{Base: addrs.Target, Token: token, HTTP: client}}
-	for _, base := range addrs.Replicas {
-		at.Replicas = append(at.Replicas, replica.Replica{Base: base, Token: token, HTTP: client})
-	}
+	at := scenario.At(shop.Addresses())
+	at.Target.HTTP.Timeout = time.Minute // it is the replicas' as well
+	t.Cleanup(at.Close)
 	return at
 }
 

@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -11,10 +12,9 @@ import (
 	"oversell/stock"
 )
 
-// TestWriteWithoutConnection: a write that got no connection was not sent, and whoever
-// wanted it is told so; the row has not changed.
-func TestWriteWithoutConnection(t *testing.T) {
-	t.Parallel()
+// tenPieces is a ledger with so many of product 1, and its two connections.
+func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
+	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
 	db, err := stock.Open(r.Addresses().MySQL, 2)
 	must(t, err)
@@ -24,6 +24,14 @@ func TestWriteWithoutConnection(t *testing.T) {
 	must(t, migrations.Up(t.Context(), pool))
 	ledger := stock.NewLedger(db)
 	must(t, ledger.Reset(t.Context(), 1, 10))
+	return ledger, pool
+}
+
+// TestWriteWithoutConnection: a write that got no connection was not sent, and whoever
+// wanted it is told so; the row has not changed.
+func TestWriteWithoutConnection(t *testing.T) {
+	t.Parallel()
+	ledger, pool := tenPieces(t)
 
 	one, err := pool.Conn(t.Context())
 	must(t, err)
@@ -46,15 +54,7 @@ func TestWriteWithoutConnection(t *testing.T) {
 // what became of its write all the same.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
-	r := rigtest.Start(t, rig.Config{MySQL: true})
-	db, err := stock.Open(r.Addresses().MySQL, 2)
-	must(t, err)
-	pool, err := db.DB()
-	must(t, err)
-	t.Cleanup(func() { _ = pool.Close() })
-	must(t, migrations.Up(t.Context(), pool))
-	ledger := stock.NewLedger(db)
-	must(t, ledger.Reset(t.Context(), 1, 10))
+	ledger, _ := tenPieces(t)
 	late, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	must(t, ledger.WriteFenced(late, 1, 9, 8))

@@ -1,12 +1,9 @@
 package scenario
 
 import (
-	"net/http"
 	"os"
 	"testing"
-	"time"
 
-	"oversell/lab/replica"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -18,12 +15,8 @@ func TestWindows(t *testing.T) {
 	cfg := rig.Classroom("", "test-token")
 	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
 	class := rigtest.Start(t, cfg)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 2 * time.Minute}
-	defer client.CloseIdleConnections()
-	var shop Shop
-	for _, base := range class.Addresses().Replicas {
-		shop.Replicas = append(shop.Replicas, replica.Replica{Base: base, Token: cfg.Token, HTTP: client})
-	}
+	shop := At(class.Addresses())
+	defer shop.Close()
 	for _, guard := range Tickets().Guards {
 		t.Run(guard.ID, func(t *testing.T) { windowsSell(t, shop, guard) })
 	}
