@@ -9,7 +9,8 @@ import (
 	"oversell/stock"
 )
 
-// Guard makes a Strategy of a Locker: acquire, read, check, write, release.
+// Guard makes a Strategy of a Locker: acquire, read, check, write, release. With a fence it
+// is acquire, claim, read, check, write if the claim still stands, release.
 func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{Locker: l, ledger: ledger} }
 
 type guard struct {
@@ -58,16 +59,22 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 	if err := Work(ctx, o.Work); err != nil {
 		return item.Count, lossOr(hold, err)
 	}
+	// The connection first: a wait for a free one may outlast the lease.
+	writer, err := g.ledger.Connect(ctx)
+	if err != nil {
+		return item.Count, lossOr(hold, err)
+	}
+	defer writer.Close()
 	if err := hold.Check(); err != nil {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
 	Trace(ctx, Writing, hold.Key(), hold.Owner(), hold.Fence())
-	// A holder paused between this line and the next, past its lease, writes
-	// all the same. No look at a clock closes that gap; the fence does.
+	// DANGER: a holder paused between this line and the next, past its lease, writes all
+	// the same. No look at a clock closes that gap; the fence does.
 	if o.Fenced {
-		err = g.ledger.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
+		err = writer.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
 	} else {
-		err = g.ledger.Write(ctx, o.Product, item.Count-o.Qty)
+		err = writer.Write(ctx, o.Product, item.Count-o.Qty)
 	}
 	if err != nil {
 		return item.Count, err
@@ -76,18 +83,24 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 	return item.Count - o.Qty, nil
 }
 
-// read reads the item. When the row has seen our fence or a later one, the
-// backend has lost its counter: the row keeps the high-water mark, and a fresh
-// fence above it must be there before the read that counts.
+// read reads the item. With a fence it claims the row first: from then on no holder with
+// another fence can write what it read before.
+//
+// The row keeps the highest fence ever claimed. Where it is not below ours, either another
+// task of our cohort has used the fence, or the backend has lost its counter, or we are
+// late: a holder that still has the lock gets a fresh fence above it.
 func (g *guard) read(ctx context.Context, hold *Hold, o stock.Order) (stock.Item, error) {
-	item, err := g.ledger.Read(ctx, o.Product)
-	if err != nil || !o.Fenced || item.Fence < hold.Fence() {
+	if !o.Fenced {
+		return g.ledger.Read(ctx, o.Product)
+	}
+	item, err := g.ledger.Claim(ctx, o.Product, hold.Fence())
+	if !errors.Is(err, stock.ErrFenced) {
 		return item, err
 	}
 	if err := hold.Raise(ctx, item.Fence); err != nil {
 		return item, fmt.Errorf("%w: %w", stock.ErrFenced, err)
 	}
-	return g.ledger.Read(ctx, o.Product)
+	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
 // Clear passes on to the locker.

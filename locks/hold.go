@@ -29,7 +29,8 @@ type Grant struct {
 	// Look asks the backend whether the grant still stands, for Check; nil: it can't
 	// end without our clock or Lose saying so.
 	Look func(context.Context) error
-	// Raise mints a new fence above floor; nil: the backend's never fall back.
+	// Raise mints a new fence for a grant that still stands, above floor where the backend
+	// can; nil: it can't. ErrNotHeld: the grant is gone.
 	Raise func(ctx context.Context, floor int64) (int64, error)
 	// Release gives the grant back; ErrNotHeld: there was none left.
 	Release func(context.Context) error
@@ -160,19 +161,22 @@ func (h *Hold) Fence() int64 {
 	return h.fence
 }
 
-// Raise gives the hold a fresh fence above floor. It is for a backend that
-// lost its counter, and began again below what is written in the stock row.
-// What was read before must be read again.
+// Raise gives the hold a fresh fence above floor, which is the row's. ErrLost: the hold
+// can't be trusted any more. What was read before must be read again.
 func (h *Hold) Raise(ctx context.Context, floor int64) error {
-	if h.grant.Raise == nil && floor <= h.Fence() {
-		return nil // our own earlier write: this backend gives no fence twice
+	if err := h.Check(); err != nil {
+		return err
 	}
-	if h.grant.Raise == nil {
-		return fmt.Errorf("%s has seen fence %d of another strategy, ours is %d: reset the stock", h.grant.Key, floor, h.Fence())
+	fence, err := h.Fence(), error(nil)
+	if h.grant.Raise != nil {
+		fence, err = h.grant.Raise(ctx, floor)
 	}
-	fence, err := h.grant.Raise(ctx, floor)
 	if err != nil {
 		return fmt.Errorf("raise the fence of %s: %w", h.grant.Key, err)
+	}
+	if fence <= floor {
+		return fmt.Errorf("the row of %s has fence %d, and this lock gives %d: another strategy has sold it, "+
+			"or the lock's own counter was lost; reset the stock", h.grant.Key, floor, fence)
 	}
 	h.mu.Lock()
 	h.fence = fence

@@ -354,6 +354,7 @@ func TestLose(t *testing.T) {
 func TestRaise(t *testing.T) {
 	mint := func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
 	broken := func(context.Context, int64) (int64, error) { return 0, locks.ErrNotHeld }
+	low := func(context.Context, int64) (int64, error) { return 8, nil }
 	for _, test := range []struct {
 		name        string
 		raise       func(context.Context, int64) (int64, error)
@@ -362,8 +363,8 @@ func TestRaise(t *testing.T) {
 	}{
 		{"minted above the floor", mint, 41, 42, false},
 		{"the mint fails", broken, 41, 7, true},
-		{"no mint, and the row has our own fence", nil, 7, 7, false},
-		{"no mint, and the row has an older fence", nil, 6, 7, false},
+		{"the mint is not above the floor", low, 8, 7, true},
+		{"no mint, and the row has our own fence", nil, 7, 7, true},
 		{"no mint, and the row has a later fence", nil, 8, 7, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 var (
 	ErrSoldOut        = errors.New("sold out")
 	ErrUnknownProduct = errors.New("unknown product")
-	// ErrFenced says that a holder with a later fence has written; ours came too late.
+	// ErrFenced says that a later fence is registered in the row: ours came too late.
 	ErrFenced = errors.New("fenced off")
 	// ErrConflict says that rivals won every attempt until the wait was over.
 	ErrConflict = errors.New("conflict")

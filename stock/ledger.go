@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -37,32 +38,107 @@ func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
 }
 
-// Write sets the count to what the caller worked out from its read.
+// Claim registers a fence in the row, then reads the item on the primary. ErrFenced: the
+// row has this fence or a later one already, which the item names; nothing was registered.
+//
+// A fence that only the write carries comes too late for a read-modify-write: a holder with
+// fence 1 that wakes up after the next holder (fence 2) has read, and before it has written,
+// would still write, and fence 2 would then overwrite that sale. After Claim, a write with
+// any other fence is refused.
+func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) {
+	claimed := l.db.WithContext(ctx).Exec("UPDATE db_stock SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence)
+	if claimed.Error != nil {
+		return Item{}, NothingWritten(ctx, claimed.Error)
+	}
+	// A follower may not have the last holder's sale yet.
+	item, err := l.ReadPrimary(ctx, product)
+	if err == nil && (claimed.RowsAffected == 0 || item.Fence != fence) {
+		err = fenced(fence, item)
+	}
+	return item, err
+}
+
+func fenced(ours int64, item Item) error {
+	return fmt.Errorf("%w: this holder has fence %d, the row has fence %d", ErrFenced, ours, item.Fence)
+}
+
+// Write sets the count to what the caller worked out from its read. A caller that holds a
+// lock takes the connection first: see Connect.
 func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
-	rows, err := l.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count, product)
+	w, err := l.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return w.Write(ctx, product, count)
+}
+
+// Connect takes a connection of the pool for one write. ErrCancelled: ctx ended before one
+// was free; ErrUnavailable: none was free within 5 s. Nothing was sent in either case.
+//
+// DANGER: the pool may make its callers wait for longer than a lease lasts. The holder of a
+// lock checks it after Connect, not before.
+func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
+	pool, err := l.db.DB()
+	if err != nil {
+		return nil, NothingWritten(ctx, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	conn, err := pool.Conn(waiting)
+	if err != nil {
+		return nil, NothingWritten(ctx, fmt.Errorf("no connection: %w", err))
+	}
+	return &Writer{conn}, nil
+}
+
+// Writer is a connection that is ready to write. Close it on every way out.
+type Writer struct{ conn *sql.Conn }
+
+// Close returns the connection to the pool.
+func (w *Writer) Close() { _ = w.conn.Close() }
+
+// Write sets the count, also when ctx has ended.
+func (w *Writer) Write(ctx context.Context, product int64, count int) error {
+	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count, product)
 	if err == nil && rows == 0 {
 		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
 	}
 	return err
 }
 
-// WriteFenced sets the count unless a later fence has written: then ErrFenced,
-// and nothing changed (Kleppmann, "How to do distributed locking").
-func (l *Ledger) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
-	rows, err := l.send(ctx,
-		"UPDATE db_stock SET count = ?, fence = ? WHERE id = ? AND fence <= ?", count, fence, product, fence)
+// WriteFenced sets the count if the fence is still the one that Claim registered, also when
+// ctx has ended. ErrFenced: a later holder has claimed the row, and nothing changed
+// (Kleppmann, "How to do distributed locking").
+func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
+	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND fence = ?", count, product, fence)
 	if err != nil || rows == 1 {
 		return err
 	}
-	// No row matched: a later fence, or no such product? Whoever comes late has lost its
-	// context with its lock.
+	// No row matched: a later fence, or no such product? A late holder's context has ended.
 	asking, cancel := uncancelled(ctx)
 	defer cancel()
-	item, err := l.ReadPrimary(asking, product)
-	if err != nil {
-		return err
+	var item Item
+	err = w.conn.QueryRowContext(asking, "SELECT fence FROM db_stock WHERE id = ?", product).Scan(&item.Fence)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+	case err != nil:
+		return NothingWritten(asking, err)
 	}
-	return fmt.Errorf("%w: this holder has fence %d, fence %d has written", ErrFenced, fence, item.Fence)
+	return fenced(fence, item)
+}
+
+// send executes one statement that writes, and returns how many rows it matched.
+func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	writing, cancel := uncancelled(ctx)
+	defer cancel()
+	result, err := w.conn.ExecContext(writing, query, args...)
+	if err != nil {
+		return 0, MaybeWritten(err)
+	}
+	rows, err = result.RowsAffected()
+	return rows, MaybeWritten(err)
 }
 
 // Reset sets the count and forgets version and fence.
@@ -81,30 +157,6 @@ func (l *Ledger) Add(ctx context.Context, product int64) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"INSERT IGNORE INTO db_stock (id, product_code, stock_code, count) VALUES (?, ?, '001', 0)", product, 1000+product)
 	return NothingWritten(ctx, tx.Error)
-}
-
-// send sends one statement that writes, and says how many rows it found. Whoever got no
-// connection has sent nothing: only after that is an outcome unknown.
-func (l *Ledger) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
-	pool, err := l.db.DB()
-	if err != nil {
-		return 0, NothingWritten(ctx, err)
-	}
-	queueing, leave := uncancelled(ctx)
-	defer leave()
-	conn, err := pool.Conn(queueing)
-	if err != nil {
-		return 0, NothingWritten(ctx, fmt.Errorf("no connection: %w", err))
-	}
-	defer func() { _ = conn.Close() }() // back to the pool
-	writing, cancel := uncancelled(ctx)
-	defer cancel()
-	result, err := conn.ExecContext(writing, query, args...)
-	if err != nil {
-		return 0, MaybeWritten(err)
-	}
-	rows, err = result.RowsAffected()
-	return rows, MaybeWritten(err)
 }
 
 // uncancelled lets a write that was begun end. A statement whose caller hangs

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -55,16 +56,63 @@ func TestWriteWithoutConnection(t *testing.T) {
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
+	_, err := ledger.Claim(t.Context(), 1, 8)
+	must(t, err)
+	w, err := ledger.Connect(t.Context())
+	must(t, err)
+	defer w.Close()
 	late, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	must(t, ledger.WriteFenced(late, 1, 9, 8))
-	if err := ledger.WriteFenced(late, 1, 7, 7); !errors.Is(err, stock.ErrFenced) {
+	must(t, w.WriteFenced(late, 1, 9, 8))
+	if err := w.WriteFenced(late, 1, 7, 7); !errors.Is(err, stock.ErrFenced) {
 		t.Errorf("want fenced off, got %v", err)
 	}
-	if err := ledger.WriteFenced(late, 999, 7, 7); !errors.Is(err, stock.ErrUnknownProduct) {
+	if err := w.WriteFenced(late, 999, 7, 7); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("want an unknown product, got %v", err)
 	}
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 || item.Fence != 8 {
 		t.Errorf("%+v, %v, want 9 left by fence 8", item, err)
 	}
+}
+
+// TestClaim: a fence is registered once, and none below it later.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	ledger, _ := tenPieces(t)
+	for _, test := range []struct {
+		fence, row int64
+		refused    bool
+	}{{fence: 5, row: 5}, {fence: 5, row: 5, refused: true}, {fence: 4, row: 5, refused: true}, {fence: 6, row: 6}} {
+		item, err := ledger.Claim(t.Context(), 1, test.fence)
+		if errors.Is(err, stock.ErrFenced) != test.refused || err != nil && !test.refused || item.Fence != test.row || item.Count != 10 {
+			t.Errorf("claim with %d: %+v, %v; want fence %d in the row, refused: %v", test.fence, item, err, test.row, test.refused)
+		}
+	}
+	if _, err := ledger.Claim(t.Context(), 999, 9); !errors.Is(err, stock.ErrUnknownProduct) {
+		t.Errorf("want an unknown product, got %v", err)
+	}
+}
+
+// TestNoConnectionForALostLock: a wait for the pool ends when the caller's lock is lost.
+func TestNoConnectionForALostLock(t *testing.T) {
+	t.Parallel()
+	ledger, pool := tenPieces(t)
+	one, err := pool.Conn(t.Context())
+	must(t, err)
+	other, err := pool.Conn(t.Context())
+	must(t, err)
+	holder, lose := context.WithCancel(t.Context())
+	refused := make(chan error, 1)
+	go func() {
+		_, err := ledger.Connect(holder)
+		refused <- err
+	}()
+	for pool.Stats().WaitCount == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	lose()
+	if err := <-refused; !errors.Is(err, stock.ErrCancelled) {
+		t.Errorf("want cancelled, got %v", err)
+	}
+	must(t, errors.Join(one.Close(), other.Close()))
 }

@@ -13,7 +13,7 @@ type Item struct {
 	Count       int    `json:"count"`
 	// Version counts the writes of the version strategy (tutorial 1.6.2).
 	Version int64 `json:"version"`
-	// Fence is the highest fence that a fenced write carried. It never falls,
+	// Fence is the highest fence that a holder has claimed the row with. It never falls,
 	// so a write by an older holder can be told from one by the newest.
 	Fence int64 `json:"fence"`
 }
@@ -34,7 +34,7 @@ type Order struct {
 	// Wait is the patience in the queue; Lease is the life of a grant, 0 for
 	// the strategy's own.
 	Wait, Lease time.Duration
-	// Fenced asks for the write to be refused when a later holder has written.
+	// Fenced asks for the write to be refused once a later holder has claimed the row.
 	Fenced bool
 	// Nested asks for the lock a second time inside the critical section, as a
 	// method does that calls another one which locks as well.

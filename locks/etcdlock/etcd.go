@@ -200,6 +200,7 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 			_, err := l.look(ctx, p) // the lease may live on without its key
 			return err
 		},
+		Raise: func(ctx context.Context, _ int64) (int64, error) { return l.put(ctx, p, r.Owner) },
 		Release: func(ctx context.Context) error {
 			if r.Heir != nil && p.grants < run && time.Since(p.since) < runTime {
 				if heir := r.Heir(); heir != nil && cmp.Or(heir.Request.Lease, l.lease) == cmp.Or(r.Lease, l.lease) {
@@ -211,22 +212,34 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 	}
 }
 
+// put writes the owner into our key and returns the revision of that, which is above all
+// before it. ErrNotHeld: the key is gone.
+func (l *etcdLock) put(ctx context.Context, p *place, owner string) (int64, error) {
+	ours := clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.created)
+	answer, err := l.client.Txn(ctx).If(ours).Then(clientv3.OpPut(p.key, owner, clientv3.WithLease(p.lease))).Commit()
+	if err == nil && !answer.Succeeded {
+		err = fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return answer.Header.Revision, nil
+}
+
 // leaveTo makes the next task of this process the holder, in one question: the key stays,
 // and changes hands in a new revision. To all others nothing happened.
 func (l *etcdLock) leaveTo(ctx context.Context, heir *locks.Heir, p *place) error {
-	ours := clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.created)
-	put := clientv3.OpPut(p.key, heir.Request.Owner, clientv3.WithLease(p.lease))
-	answer, err := l.client.Txn(ctx).If(ours).Then(put).Commit()
+	fence, err := l.put(ctx, p, heir.Request.Owner)
+	if errors.Is(err, locks.ErrNotHeld) {
+		return errors.Join(err, l.free(ctx, p))
+	}
 	if err != nil { // whose it is now is not known: nobody's, then
 		clean, done := locks.CleanUp(ctx)
 		defer done()
 		return l.free(clean, p)
 	}
-	if !answer.Succeeded {
-		return errors.Join(fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key), l.free(ctx, p))
-	}
 	next := *p
-	next.fence, next.grants = answer.Header.Revision, p.grants+1
+	next.fence, next.grants = fence, p.grants+1
 	if !heir.Inherit(l.grant(heir.Request, &next)) { // it has just hung up
 		return l.free(ctx, &next)
 	}

@@ -1,6 +1,7 @@
 package mysqllock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -56,6 +57,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			return locks.NewHold(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
+				Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.raise(ctx, r.Key, owner, floor) },
 				Release: func(ctx context.Context) error { return l.release(ctx, r.Key, owner) },
 			}), nil
 		}
@@ -109,6 +111,19 @@ func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duratio
 func (l *dbRow) release(ctx context.Context, key, owner string) error {
 	return l.own(ctx, "UPDATE db_lock SET owner = NULL "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
+}
+
+// raise moves the epoch above floor: an operator who deleted the row made it begin again at 1.
+func (l *dbRow) raise(ctx context.Context, key, owner string, floor int64) (int64, error) {
+	result, err := l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
+		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return 0, cmp.Or(err, locks.ErrNotHeld)
+	}
+	return result.LastInsertId()
 }
 
 func (l *dbRow) own(ctx context.Context, query string, args ...any) error {

@@ -111,6 +111,7 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 	return l.hold(ctx, alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence, Look: p.stands,
 		Renew: func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
+		Raise: func(ctx context.Context, _ int64) (int64, error) { return l.raise(ctx, dir, node) },
 		Release: func(ctx context.Context) error {
 			p.done()
 			err := l.leave(ctx, dir, guid, node)
@@ -282,6 +283,22 @@ func (l *zkLock) look(ctx context.Context, node string) (*zk.Stat, error) {
 			return nil, fmt.Errorf("%w: %w", locks.ErrNotHeld, errNodeGone)
 		}
 		return stat, err
+	})
+}
+
+// raise returns the id of a new transaction, which is above all before it. It is one that
+// writes the folder while our node is there: a change of the node itself would wake the
+// waiter behind it.
+func (l *zkLock) raise(ctx context.Context, dir, node string) (int64, error) {
+	return do(ctx, func() (int64, error) {
+		answers, err := l.session.Multi(&zk.CheckVersionRequest{Path: dir + "/" + node, Version: -1}, &zk.SetDataRequest{Path: dir, Version: -1})
+		if errors.Is(err, zk.ErrNoNode) {
+			return 0, fmt.Errorf("%w: %w", locks.ErrNotHeld, errNodeGone)
+		}
+		if err != nil {
+			return 0, err
+		}
+		return answers[1].Stat.Mzxid, nil
 	})
 }
 
