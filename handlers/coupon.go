@@ -94,7 +94,7 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 		return order, "", err
 	}
 	t.trace(ctx, locks.Read)
-	err = shield.commit(ctx, guard.early, func(committing func()) (err error) {
+	err = shield.commit(ctx, guard.early, func(committing func() error) (err error) {
 		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
 		return err
 	})

@@ -74,12 +74,17 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 	if err := locks.Work(shield.context(ctx), o.Work); err != nil {
 		return r, err
 	}
+	writer, err := s.Ledger.Connect(shield.context(ctx))
+	if err != nil {
+		return r, err
+	}
+	defer writer.Close()
 	if err := shield.intact(); err != nil {
 		return r, err
 	}
 	r.Remaining = item.Count - o.Qty
 	goods.trace(ctx, locks.Writing)
-	if err := s.Ledger.Write(ctx, o.Product, r.Remaining); err != nil {
+	if err := writer.Write(ctx, o.Product, r.Remaining); err != nil {
 		return r, err
 	}
 	goods.trace(ctx, locks.Written)

@@ -112,7 +112,7 @@ func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string,
 	if err := locks.Work(inside, w.work); err != nil {
 		return "", err
 	}
-	return "", shield.commit(ctx, w.guard.early, func(committing func()) error {
+	return "", shield.commit(ctx, w.guard.early, func(committing func() error) error {
 		return s.Recharges.Credit(ctx, order, stock.Proof{Version: w.guard.version, Key: w.key}, committing)
 	})
 }

@@ -64,18 +64,26 @@ func (s *shield) intact() error {
 	if s.hold == nil || s.gone {
 		return nil
 	}
-	return s.hold.Check()
+	if err := s.hold.Check(); err != nil {
+		return fmt.Errorf("%w: %w", stock.ErrCancelled, err)
+	}
+	return nil
 }
 
-// commit writes in a transaction that calls committing just before it commits. early gives
-// the lock back there.
-func (s *shield) commit(ctx context.Context, early bool, write func(committing func()) error) error {
-	committing := func() {
+// commit writes in a transaction that calls committing just before it commits. There the
+// lock is checked once more, for the transaction may have waited for a connection or a row;
+// early releases it there.
+func (s *shield) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
+	committing := func() error {
+		if err := s.intact(); err != nil {
+			return err
+		}
 		s.trace(ctx, inserted)
 		if early {
 			// DANGER: the next one may check now, and does not see what is not committed.
 			s.lower(ctx)
 		}
+		return nil
 	}
 	for {
 		if err := s.intact(); err != nil {

@@ -104,7 +104,7 @@ func (s *Service) sellTicket(ctx context.Context, guard ticketGuard, w *sale) (n
 
 // sellNext reads the number and sells it. Between the two a rival may do the same, unless
 // the shield keeps it out.
-func (s *Service) sellNext(ctx context.Context, shield *shield, w *sale, sell func(context.Context, int64, stock.Ticket) error) (int, error) {
+func (s *Service) sellNext(ctx context.Context, shield *shield, w *sale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
 	show, err := s.Tickets.Read(shield.context(ctx), w.show)
 	if err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (s *Service) sellNext(ctx context.Context, shield *shield, w *sale, sell fu
 		return 0, err
 	}
 	w.trace(ctx, locks.Writing)
-	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}); err != nil {
+	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}, shield.intact); err != nil {
 		return 0, err
 	}
 	w.trace(ctx, locks.Written)

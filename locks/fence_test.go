@@ -2,6 +2,8 @@ package locks_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -23,15 +25,21 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 type open struct {
 	fence func(owner string) int64
 	raise func(ctx context.Context, floor int64) (int64, error)
+	// granted, if set, receives each hold.
+	granted func(*locks.Hold)
 }
 
 func (open) Card() locks.Card { return locks.Card{ID: "open"} }
 
 func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
-	return locks.NewHold(ctx, locks.Grant{
+	h := locks.NewHold(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Fence: l.fence(r.Owner), Raise: l.raise,
 		Release: func(context.Context) error { return nil },
-	}), nil
+	})
+	if l.granted != nil {
+		l.granted(h)
+	}
+	return h, nil
 }
 
 // claimed is the point between the two statements of a claim.
@@ -42,19 +50,7 @@ const claimed locks.Step = "claimed"
 // backend gave one number twice. Without it some do, or this test would prove nothing.
 func TestFencedSalesInEveryOrder(t *testing.T) {
 	t.Parallel()
-	r := rigtest.Start(t, rig.Config{MySQL: true})
-	db, err := stock.Open(r.Addresses().MySQL, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := db.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = pool.Close() })
-	if err := migrations.Up(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	db, _ := database(t, 8)
 	if err := db.Callback().Query().Before("gorm:query").Register("stop", func(tx *gorm.DB) {
 		locks.Trace(tx.Statement.Context, claimed, "", "", 0)
 	}); err != nil {
@@ -106,6 +102,73 @@ func TestFencedSalesInEveryOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLostWhileWaitingForAConnection: a holder that loses its lock in the queue of the pool
+// writes nothing.
+func TestLostWhileWaitingForAConnection(t *testing.T) {
+	t.Parallel()
+	db, pool := database(t, 1)
+	ledger := stock.NewLedger(db)
+	if err := ledger.Reset(t.Context(), 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	holds, taken, waits := make(chan *locks.Hold, 1), make(chan *sql.Conn, 1), int64(0)
+	lock := open{fence: func(string) int64 { return 1 }, granted: func(h *locks.Hold) { holds <- h }}
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step == locks.Read {
+			conn, err := pool.Conn(context.Background())
+			if err != nil {
+				t.Error(err)
+			}
+			waits = pool.Stats().WaitCount
+			taken <- conn
+		}
+	})
+	sale := make(chan error, 1)
+	go func() {
+		_, err := locks.Guard(lock, ledger).Deduct(ctx, stock.Order{Product: 1, Qty: 1, Owner: "a"})
+		sale <- err
+	}()
+	conn := <-taken
+	for pool.Stats().WaitCount == waits {
+		time.Sleep(time.Millisecond)
+	}
+	(<-holds).Lose(errors.New("expired"))
+	_ = conn.Close()
+	if err := <-sale; !errors.Is(err, locks.ErrLost) {
+		t.Errorf("want a lost lock, got %v", err)
+	}
+	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 10 {
+		t.Errorf("%d are left, %v, want 10", item.Count, err)
+	}
+}
+
+// database is a migrated database, and its pool of at most conns connections.
+func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
+	t.Helper()
+	r := rigtest.Start(t, rig.Config{MySQL: true})
+	full, err := stock.Open(r.Addresses().MySQL, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrating, err := full.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(migrations.Up(t.Context(), migrating), migrating.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := stock.Open(r.Addresses().MySQL, conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	return db, pool
 }
 
 // order is one interleaving: at each point, which of the sales that could go on did.

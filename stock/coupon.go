@@ -91,8 +91,9 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 
 // Place takes one coupon and gives it to the user, or does neither. With once the unique
 // key of (coupon, user) is there to refuse a second order, whatever the caller checked:
-// ErrAlreadyTaken. committing is called between the last statement and the commit.
-func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func()) (CouponOrder, error) {
+// ErrAlreadyTaken. committing is called between the last statement and the commit; its error
+// undoes the order, and is returned.
+func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	tx := c.db.WithContext(ctx).Begin()
@@ -107,7 +108,10 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 		}
 		return CouponOrder{}, NothingWritten(ctx, err)
 	}
-	committing()
+	if err := committing(); err != nil {
+		tx.Rollback()
+		return CouponOrder{}, err
+	}
 	return order, MaybeWritten(tx.Commit().Error)
 }
 

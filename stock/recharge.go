@@ -80,8 +80,9 @@ type Proof struct {
 }
 
 // Credit marks the order as paid and raises its account's balance, or does neither.
-// committing is called between the last statement and the commit.
-func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, committing func()) error {
+// committing is called between the last statement and the commit; its error undoes the
+// credit, and is returned.
+func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, committing func() error) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	tx := r.db.WithContext(ctx).Begin()
@@ -100,7 +101,10 @@ func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, com
 	case err != nil:
 		return NothingWritten(ctx, err)
 	}
-	committing()
+	if err := committing(); err != nil {
+		tx.Rollback()
+		return err
+	}
 	return MaybeWritten(tx.Commit().Error)
 }
 

@@ -52,8 +52,10 @@ func (t *Tickets) Read(ctx context.Context, show int64) (Show, error) {
 }
 
 // Sell hands the ticket out, and moves the show on to the number below it: both or neither.
-func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket) error {
-	return t.transaction(ctx, func(tx *gorm.DB) error {
+// committing is called between the last statement and the commit; its error undoes the sale,
+// and is returned.
+func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket, committing func() error) error {
+	return t.transaction(ctx, committing, func(tx *gorm.DB) error {
 		if err := tx.Exec("UPDATE db_shows SET next_number = ? WHERE id = ?", sold.Number-1, show).Error; err != nil {
 			return err
 		}
@@ -63,8 +65,8 @@ func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket) error {
 
 // SellOnce is Sell where the table itself lets a number in once only: ErrTicketSold for all who
 // come later, whatever became of their locks.
-func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket) error {
-	err := t.transaction(ctx, func(tx *gorm.DB) error {
+func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committing func() error) error {
+	err := t.transaction(ctx, committing, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_tickets (show_id, number, sold_by, once) VALUES (?, ?, ?, ?)", show, sold.Number, sold.Window, sold.Number).Error
 		if err != nil {
 			return err
@@ -123,21 +125,25 @@ func (t *Tickets) Reset(ctx context.Context, show int64, tickets int) error {
 
 // transaction ends what it begins: see uncancelled. An error before COMMIT was sent means
 // that nothing was written; a COMMIT without an answer leaves the outcome unknown.
-func (t *Tickets) transaction(ctx context.Context, write func(*gorm.DB) error) error {
+func (t *Tickets) transaction(ctx context.Context, committing func() error, write func(*gorm.DB) error) error {
 	if ctx.Err() != nil {
 		return NothingWritten(ctx, ctx.Err())
 	}
 	free, cancel := uncancelled(ctx)
 	defer cancel()
-	committing := false
+	sent, undone := false, error(nil)
 	err := t.db.WithContext(free).Transaction(func(tx *gorm.DB) error {
 		if err := write(tx); err != nil {
 			return err
 		}
-		committing = true
-		return nil
+		undone = committing()
+		sent = undone == nil
+		return undone
 	})
-	if committing {
+	switch {
+	case undone != nil:
+		return undone
+	case sent:
 		return MaybeWritten(err)
 	}
 	return NothingWritten(free, err)
