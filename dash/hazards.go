@@ -40,6 +40,7 @@ func inChinese() map[string][2]string {
 		"overrun":        {"工作时间比租期长", "持锁者还在工作，租期已到"},
 		"foreign-unlock": {"迟到的释放", "释放了现在属于别人的锁"},
 		"pause":          {"持锁者睡过租期，醒来再写", "两个持锁者，迟到的写入覆盖了别人"},
+		"pause-at-read":  {"持锁者停顿超过租期，醒来时对手已读取、尚未写入", "迟到的写入又被对手覆盖，同一件卖了两次"},
 		"failover":       {"主节点在复制锁之前死去", "键没有了，出现两个持锁者"},
 		"minority-loss":  {"5 个 Redis 死 2 个，3 个 ZooKeeper 与 3 个 etcd 的领导者死去", "业务照常进行"},
 		"majority-loss":  {"5 个 Redis 死 3 个，3 个 ZooKeeper 死 2 个，3 个 etcd 死 2 个", "拒绝服务，但不会卖错"},

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -93,6 +94,8 @@ type Experiment struct {
 	Applies func(Card) bool
 	// Fenced: those that have a fence go through it twice, once with it.
 	Fenced bool
+	// ClaimedAs is the hazard under whose name cards speak of this one; empty: its own.
+	ClaimedAs string
 	// Fence is what a fence claims about the hazard.
 	Fence Claim
 	// Lab makes a lab of the experiment's own from the class's; nil: the class's will do.
@@ -102,7 +105,7 @@ type Experiment struct {
 
 // Strikes says whether a strategy goes through the experiment. A claim is tried also where
 // nothing could happen: then that is what it shows.
-func (e Experiment) Strikes(c Card) bool { return e.Applies(c) || c.Claim(e.Hazard) != Silent }
+func (e Experiment) Strikes(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
 
 // Claim is what is claimed of a strategy: by its card, or with a fence by that, for what a
 // fence is for no card need say.
@@ -110,7 +113,7 @@ func (e Experiment) Claim(c Card, fenced bool) Claim {
 	if fenced {
 		return e.Fence
 	}
-	return c.Claim(e.Hazard)
+	return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
 }
 
 // bound is how soon after a fault somebody must have the lock: a lease or a session,

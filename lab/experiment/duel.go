@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ const (
 type duel struct {
 	number int
 	hazard string
+	// claimedAs is the hazard under whose name cards speak of this one; empty: its own.
+	claimedAs string
 	// step is where the victim is held up, unless its card names another.
 	step string
 	// sameReplica puts the rival beside the victim.
@@ -54,9 +57,11 @@ type duel struct {
 	// rivalAt: the victims wake up as soon as their rivals have got there, or have
 	// their answer. Without it they sleep until every rival has its answer.
 	rivalAt string
-	// rivalStops holds the rival up at that step; the victim then ends first, and a
-	// third one tries whether the rival's lock is still the rival's.
+	// rivalStops holds the rival up at that step; the victim then ends first.
 	rivalStops string
+	// intruder: before the rival goes on, a third one tries whether the rival's lock is
+	// still the rival's.
+	intruder bool
 	// meanwhile goes on beside the rivals.
 	meanwhile func(ctx context.Context, f *fight) error
 	// judge has a verdict of the hazard's own, or none.
@@ -226,7 +231,7 @@ func (f *fight) fight(ctx context.Context) error {
 		f.span.To = c.since()
 	}
 	if f.rivalStops != "" {
-		if err := f.intrude(ctx); err != nil {
+		if err := f.rivalsGoOn(ctx); err != nil {
 			return err
 		}
 	}
@@ -235,15 +240,18 @@ func (f *fight) fight(ctx context.Context) error {
 	return nil
 }
 
-// intrude has a third one try, as soon as the victim has released what it thought was
-// its own: is the rival's lock still there? Each for itself, for the rival's lease runs.
-func (f *fight) intrude(ctx context.Context) error {
+// rivalsGoOn lets each stopped rival go on as soon as its victim has ended: each for itself,
+// for the rivals' leases run. An intruder comes in between: the victim has released what it
+// thought was its own, and is the rival's lock still there?
+func (f *fight) rivalsGoOn(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range f.players {
 		all.Go(func() error {
-			defer close(p.ended[third])
 			<-p.ended[victim]
-			p.ops[third] = f.class.buy(ctx, f.on[third], p.Subject, url.Values{"wait": {"500ms"}})
+			if f.intruder {
+				p.ops[third] = f.class.buy(ctx, f.on[third], p.Subject, url.Values{"wait": {"500ms"}})
+				close(p.ended[third])
+			}
 			if p.rival == "" {
 				return nil
 			}
@@ -311,7 +319,7 @@ func over(ended <-chan struct{}) bool {
 
 // cell judges what is left when all is over.
 func (f *fight) cell(ctx context.Context, p *player, seed int64) Cell {
-	cell := Cell{Number: f.number, Hazard: f.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(f.hazard)}
+	cell := Cell{Number: f.number, Hazard: f.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(cmp.Or(f.claimedAs, f.hazard))}
 	if p.Fenced { // what a fence is for, no card need say
 		cell.Claim = f.fenced
 	}

@@ -52,7 +52,11 @@ func TestDecisiveCells(t *testing.T) {
 			"redis": Violated, "redis --fenced": Safe, "redlock": Violated, "redlock --fenced": Safe,
 			"zk": Violated, "zk --fenced": Safe, "version": Safe,
 		}},
-		{"failover", map[string]Verdict{"redis": Violated, "redis --fenced": Violated, "redis-watch": Violated, "redis-stock": Violated}},
+		{"pause-at-read", map[string]Verdict{
+			"redis": Violated, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
+			"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
+		}},
+		{"failover", map[string]Verdict{"redis": Violated, "redis --fenced": Safe, "redis-watch": Violated, "redis-stock": Violated}},
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
 		{"dead-waiter", map[string]Verdict{"zk-watch-naive": Violated, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},

@@ -13,7 +13,7 @@ import (
 // All are the experiments, by their number.
 func All() []Experiment {
 	return []Experiment{
-		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(),
+		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
 		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), galera(), twoMasters(), staleRead(),
 	}
@@ -99,7 +99,7 @@ func overrun() Experiment {
 // foreignUnlock has the victim release a lock that is its rival's by now.
 func foreignUnlock() Experiment {
 	d := duel{
-		number: 8, hazard: "foreign-unlock", step: "written", rivalStops: "read", fresh: true, rival: patient(bound), strike: freeze,
+		number: 8, hazard: "foreign-unlock", step: "written", rivalStops: "read", intruder: true, fresh: true, rival: patient(bound), strike: freeze,
 		judge: func(p *player) *finding {
 			if p.ops[third].Outcome == history.OK && p.ops[rival].Reason == "lost" {
 				return &finding{Violated, "I2", "a third one got in beside the rival; "}
@@ -114,6 +114,19 @@ func foreignUnlock() Experiment {
 func pause() Experiment {
 	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze, fenced: Protects, meanwhile: leasesEnd}
 	e := d.experiment(always, "the holder sleeps past its lease, then writes", "two holders, and the late write wins")
+	e.Fenced = true
+	return e
+}
+
+// pauseAtRead is the same pause with the rival elsewhere: it has read, and not yet written,
+// when the victim's late write comes. A fence that only the writes carry passes both. What a
+// card says about a pause holds for this order as well.
+func pauseAtRead() Experiment {
+	d := duel{
+		number: 24, hazard: "pause-at-read", claimedAs: "pause", step: "writing", rivalStops: "read",
+		rival: patient(bound), strike: freeze, fenced: Protects, meanwhile: leasesEnd,
+	}
+	e := d.experiment(always, "the holder sleeps past its lease, and writes between its rival's read and write", "the rival overwrites the late write, and both have sold the same piece")
 	e.Fenced = true
 	return e
 }
@@ -181,5 +194,5 @@ func nesting() Experiment {
 }
 
 func (d duel) experiment(applies func(Card) bool, title, shows string) Experiment {
-	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, Fence: d.fenced, run: d.run}
+	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, Fence: d.fenced, ClaimedAs: d.claimedAs, run: d.run}
 }

@@ -13,11 +13,12 @@ import (
 	"oversell/lab/rig"
 )
 
-// failover promotes a Redis that has not heard of the lock. A fence does not help: its
-// counter was in the same Redis, and the promoted one gives the same numbers again.
+// failover promotes a Redis that does not have the lock. Its fence counter was in the same
+// Redis, and the promoted one gives the same numbers again: only the fence in the row of
+// MySQL tells two holders apart.
 func failover() Experiment {
 	d := duel{
-		number: 10, hazard: "failover", step: "writing", rival: patient(bound),
+		number: 10, hazard: "failover", step: "writing", rival: patient(bound), fenced: Protects,
 		prepare: func(_ context.Context, f *fight) error {
 			line, err := f.class.Rig.Line("redis-1-replica", "redis-1")
 			if err != nil {
@@ -29,7 +30,7 @@ func failover() Experiment {
 			// Where the stock itself is in Redis, somebody buys what the replica won't hear
 			// of, nor MySQL before it is too late.
 			var late []fault.Fault
-			if slices.ContainsFunc(f.players, func(p *player) bool { return p.Card.Stock == "redis" }) {
+			if f.players[0].Card.Stock == "redis" {
 				late = f.class.linesTo("mysql")
 			}
 			heal, err := f.inject(ctx, late...)
@@ -44,6 +45,21 @@ func failover() Experiment {
 	}
 	e := d.experiment(on("redis"), "the master dies before it has replicated the lock", "the key is gone, and there are two holders")
 	e.Fenced = true
+	// A holder of a lock stands before its write with a connection to MySQL, which a cut ends.
+	e.run = func(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+		for _, stock := range []string{"", "redis"} {
+			some := slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return s.Card.Stock != stock })
+			if len(some) == 0 {
+				continue
+			}
+			cell, err := d.run(ctx, c, some, seed)
+			cells = append(cells, cell...)
+			if err != nil {
+				return cells, err
+			}
+		}
+		return cells, nil
+	}
 	return e
 }
 
