@@ -52,6 +52,12 @@ test: servers browser compiler lint ## lint, vet, and all tests with the race de
 scenarios: servers ## the shop around the lock, with each guard, many times: coupon, tickets, flash, recharge, grain
 	OVERSELL_SCENARIOS=1 $(GO) test $(TAGS) -count=1 -timeout 60m -p 1 -v -run '^Test(Scenarios|Windows)$$' ./cli ./lab/scenario
 
+# Stops past the lease, kills and restarts, drawn at random; sold and row are compared every 20 s.
+FOR ?= 20m
+.PHONY: chaos
+chaos: servers ## fenced sales with every lock that has a fence, under random faults, FOR 20m
+	OVERSELL_CHAOS=$(FOR) $(GO) test $(TAGS) -count=1 -timeout 3h -v -run '^TestFencedUnderChaos$$' ./lab/experiment
+
 # The race detector is C.
 .PHONY: compiler
 compiler:

@@ -23,6 +23,9 @@ func restart() Experiment {
 	}
 }
 
+// plenty is a stock that lasts for as long as anybody sells.
+const plenty = 100_000
+
 // customers buy a strategy's product again and again, one on each replica.
 type customers struct {
 	Subject

@@ -151,3 +151,32 @@ func eventually(t *testing.T, what string, so func() bool) {
 		}
 	}
 }
+
+// TestRaise: a fresh fence is above the old one and below the next holder's; a holder whose
+// key is gone gets none.
+func TestRaise(t *testing.T) {
+	t.Parallel()
+	l, client := replica(t)
+	key := uuid.NewString()
+	h, err := l.Acquire(t.Context(), request(key, "first", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.Fence()
+	if err := h.Raise(t.Context(), before); err != nil || h.Fence() <= before {
+		t.Errorf("raised from %d to %d: %v", before, h.Fence(), err)
+	}
+	raised := h.Fence()
+	if _, err := client.Delete(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Raise(t.Context(), raised); err == nil || h.Fence() != raised {
+		t.Errorf("without a key raised to %d: %v", h.Fence(), err)
+	}
+	_ = h.Release(t.Context())
+	next, err := l.Acquire(t.Context(), request(key, "next", time.Minute))
+	if err != nil || next.Fence() <= raised {
+		t.Fatalf("the next holder has fence %d, %v; want one above %d", next.Fence(), err, raised)
+	}
+	_ = next.Release(t.Context())
+}

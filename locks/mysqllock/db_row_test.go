@@ -197,3 +197,25 @@ func TestRowLocked(t *testing.T) {
 	}
 	_ = h.Release(t.Context())
 }
+
+// TestRowDeleted: an operator who deletes the row makes its epoch begin again. The stock's
+// row keeps the highest fence, so fenced sales go on above it.
+func TestRowDeleted(t *testing.T) {
+	db := database(t, "")
+	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: 10}
+	if err := db.Create(&item).Error; err != nil {
+		t.Fatal(err)
+	}
+	s := locks.Guard(DBRow(db, time.Minute), stock.NewLedger(db))
+	for n := int64(1); n <= 6; n++ {
+		receipt, err := s.Deduct(t.Context(), stock.Order{Product: item.ID, Qty: 1, Owner: "owner", Fenced: true})
+		if err != nil || receipt.Fence != n {
+			t.Fatalf("sale %d has fence %d, %v", n, receipt.Fence, err)
+		}
+		if n == 4 {
+			if err := db.Exec("DELETE FROM db_lock WHERE lock_name = ?", locks.Key(item.ID)).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

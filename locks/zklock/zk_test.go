@@ -197,3 +197,39 @@ func TestTrustOfOldSessions(t *testing.T) {
 		t.Errorf("the hold of before the cut: %v, want %v", err, locks.ErrLost)
 	}
 }
+
+// TestRaise: a fresh fence is above the old one and does not wake the waiter behind; a
+// holder whose node is gone gets none.
+func TestRaise(t *testing.T) {
+	s, key := session(t, server(), 10*time.Second), newKey()
+	r := request(key, "owner", 0)
+	r.Fenced = true
+	h := acquire(t, ZK(s), r)
+	names, _ := nodes(t, s, key)
+	if len(names) != 1 {
+		t.Fatalf("the key's nodes: %v", names)
+	}
+	_, _, watch, err := s.GetW(root + key + "/" + names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.Fence()
+	if err := h.Raise(t.Context(), before); err != nil || h.Fence() <= before {
+		t.Errorf("raised from %d to %d: %v", before, h.Fence(), err)
+	}
+	raised := h.Fence()
+	if err := s.Delete(root+key+"/"+names[0], -1); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-watch; e.Type != zk.EventNodeDeleted {
+		t.Errorf("the waiter behind would be woken by %v", e.Type)
+	}
+	if err := h.Raise(t.Context(), raised); err == nil || h.Fence() != raised {
+		t.Errorf("without a node raised to %d: %v", h.Fence(), err)
+	}
+	_ = h.Release(t.Context())
+	next := acquire(t, ZK(s), r)
+	if next.Fence() <= raised {
+		t.Errorf("the next holder has fence %d, want one above %d", next.Fence(), raised)
+	}
+}
