@@ -80,7 +80,7 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.Use(s.recovered)
+	s.engine.Use(s.recovered, s.readBody)
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
