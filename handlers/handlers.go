@@ -58,6 +58,7 @@ type Service struct {
 	ids     []string
 	cards   []locks.Card
 	events  *hub
+	streams chan struct{} // one for each stream of strangers
 	metrics *metrics
 	// failpoints stop requests where the lab wants it.
 	failpoints failpoints
@@ -71,7 +72,7 @@ func New(config Config) *Service {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
-		boot: uuid.NewString()[:8], engine: gin.New(),
+		streams: make(chan struct{}, maxStreams), boot: uuid.NewString()[:8], engine: gin.New(),
 	}
 	for _, strategy := range config.Strategies {
 		card := strategy.Card()
@@ -80,7 +81,7 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.Use(s.recovered, s.readBody)
+	s.engine.Use(boundWrites, s.recovered, s.readBody)
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()
