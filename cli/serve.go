@@ -117,7 +117,7 @@ func serve(ctx context.Context, s settings) error {
 	ledger := stock.NewLedger(clients.DB)
 	service := handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
-		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger,
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger, Resets: stock.NewLedger(clients.resets),
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),

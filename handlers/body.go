@@ -60,13 +60,13 @@ func (s *Service) readBody(c *gin.Context) {
 // bodyParams reads the parameters in a body that readBody has let pass.
 func bodyParams(r *http.Request) (url.Values, error) {
 	if r.Body == nil {
-		return nil, nil
+		return url.Values{}, nil
 	}
 	text, err := io.ReadAll(r.Body)
-	if err != nil || len(text) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == jsonType {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == jsonType && len(text) > 0 {
 		return jsonParams(text)
 	}
 	return url.ParseQuery(string(text))

@@ -31,6 +31,8 @@ type Config struct {
 	// Source gives the code of a card's strategy.
 	Source func(locks.Card) ([]locks.File, error)
 	Ledger *stock.Ledger
+	// Resets is for PUT /stock: a ledger whose connections no sale can use up. nil: Ledger.
+	Resets *stock.Ledger
 	// Exists is nil for a product that can be sold, or says why it can't. nil: all can.
 	Exists    func(ctx context.Context, product int64) error
 	Coupons   *stock.Coupons
@@ -76,6 +78,9 @@ func New(config Config) *Service {
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
 		streams: make(chan struct{}, maxStreams), products: products{seen: map[int64]bool{}}, boot: uuid.NewString()[:8], engine: gin.New(),
+	}
+	if s.Resets == nil {
+		s.Resets = s.Ledger
 	}
 	for _, strategy := range config.Strategies {
 		card := strategy.Card()

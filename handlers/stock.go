@@ -46,17 +46,17 @@ func (s *Service) putStock(c *gin.Context) {
 	}
 	ctx := c.Request.Context()
 	if fresh {
-		if err := s.Ledger.Add(ctx, id); err != nil {
+		if err := s.Resets.Add(ctx, id); err != nil {
 			s.problem(c, describe(err))
 			return
 		}
 	}
 	warnings := s.clear(ctx, locks.Key(id))
-	if err := s.Ledger.Reset(ctx, id, count); err != nil {
+	if err := s.Resets.Reset(ctx, id, count); err != nil {
 		s.problem(c, describe(err))
 		return
 	}
-	item, err := s.Ledger.ReadPrimary(ctx, id)
+	item, err := s.Resets.ReadPrimary(ctx, id)
 	if err != nil {
 		s.problem(c, describe(err))
 		return
