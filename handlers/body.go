@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -39,8 +40,11 @@ func (s *Service) readBody(c *gin.Context) {
 	if err != nil {
 		c.Header("Connection", "close") // what is left of the body is no request
 		refusal := problem{Status: http.StatusRequestTimeout, Outcome: "bad_request", Detail: fmt.Sprintf("the body did not arrive within %v", bodyTime)}
-		if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
+		switch long := (*http.MaxBytesError)(nil); {
+		case errors.As(err, &long):
 			refusal.Status, refusal.Detail = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			refusal.Status, refusal.Detail = http.StatusBadRequest, "the body could not be read: "+short(err.Error())
 		}
 		s.problem(c, refusal)
 		return

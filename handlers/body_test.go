@@ -171,31 +171,49 @@ func TestLongInput(t *testing.T) {
 	}
 }
 
-// A body that does not come keeps no replica waiting.
+// A body that does not come keeps no replica waiting, and one that is broken is refused.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	none := &till{id: "none"}
 	server := httptest.NewServer(shopOf(t, none))
 	t.Cleanup(server.Close)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_, _ = fmt.Fprint(conn, "POST /check/lock HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if answer.StatusCode != http.StatusRequestTimeout || !answer.Close {
-		t.Errorf("HTTP %d, closing: %v", answer.StatusCode, answer.Close)
-	}
-	if _, err := io.Copy(io.Discard, conn); err != nil {
-		t.Errorf("the connection stays open: %v", err)
+	for rest, want := range map[string]int{
+		"Content-Length: 100\r\n\r\n{":              http.StatusRequestTimeout,
+		"Transfer-Encoding: chunked\r\n\r\n5\r\n{":  http.StatusRequestTimeout,
+		"Transfer-Encoding: chunked\r\n\r\nZ\r\n{}": http.StatusBadRequest,
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprint(conn, "POST /check/lock HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+rest)
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != want || !answer.Close {
+			t.Errorf("%q: HTTP %d, closing: %v", rest, answer.StatusCode, answer.Close)
+		}
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Errorf("%q: the connection stays open: %v", rest, err)
+		}
 	}
 	if none.n.Load() > 0 {
 		t.Error("sold without the whole body")
+	}
+}
+
+// A slash too many is no route: a redirect would go where the request's own header says.
+func TestNoRedirects(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock/", nil)
+	r.Header.Set("X-Forwarded-Prefix", "/elsewhere")
+	w := httptest.NewRecorder()
+	shopOf(t, &till{id: "none"}).ServeHTTP(w, r)
+	if w.Code != http.StatusNotFound || w.Header().Get("Location") != "" {
+		t.Errorf("HTTP %d to %s", w.Code, w.Header().Get("Location"))
 	}
 }
 

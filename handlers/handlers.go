@@ -89,6 +89,7 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false // to where a header of the request says
 	s.engine.Use(boundWrites, s.recovered, s.readBody)
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
