@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"oversell/handlers"
 	"oversell/locks/catalog"
@@ -20,12 +21,17 @@ import (
 // clients are a replica's connections, made when they are first used.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB // of a follower that the stock is read at, or nil
+	reads    *sql.DB  // of a follower that the stock is read at, or nil
+	resets   *gorm.DB // of the same database, for those who set the stock
 	migrated atomic.Bool
 }
 
 func openBackends(s settings) (*clients, error) {
 	db, err := stock.Open(s.MySQL, s.Conns)
+	if err != nil {
+		return nil, err
+	}
+	resets, err := stock.OpenForResets(s.MySQL)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +61,7 @@ func openBackends(s settings) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clients{reads: reads, Backends: catalog.Backends{
+	return &clients{reads: reads, resets: resets, Backends: catalog.Backends{
 		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: s.Lease,
 	}}, nil
 }
@@ -66,8 +72,10 @@ func (c *clients) close() {
 	for _, client := range append(c.Redlock, c.Redis) {
 		_ = client.Close()
 	}
-	if pool, err := c.DB.DB(); err == nil {
-		_ = pool.Close()
+	for _, db := range []*gorm.DB{c.DB, c.resets} {
+		if pool, err := db.DB(); err == nil {
+			_ = pool.Close()
+		}
 	}
 	if c.reads != nil {
 		_ = c.reads.Close()

@@ -114,9 +114,11 @@ func serve(ctx context.Context, s settings) error {
 	strategies := catalog.Strategies(clients.Backends)
 	defer run(background, stop, strategies)()
 
+	ledger := stock.NewLedger(clients.DB)
 	service := handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
-		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: stock.NewLedger(clients.DB),
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger, Resets: stock.NewLedger(clients.resets),
+		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),
 		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),

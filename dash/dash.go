@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"oversell/lab/report"
@@ -263,10 +264,17 @@ func (s *Server) switchLanguage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "lang: en or zh", http.StatusBadRequest)
 		return
 	}
-	// To a page of ours: //elsewhere would be another host.
-	if !strings.HasPrefix(back, "/") || strings.HasPrefix(back, "//") || strings.ContainsAny(back, "\\\r\n") {
+	if !ourPath(back) {
 		back = "/"
 	}
 	http.SetCookie(w, &http.Cookie{Name: langCookie, Value: lang, Path: "/", MaxAge: 365 * 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a language is no secret, and a lab speaks HTTP
 	http.Redirect(w, r, back, http.StatusSeeOther)                                                                                                     //nolint:gosec // looked at above: a path of ours
+}
+
+// ourPath reports whether a browser that is sent there stays on this host. To a browser
+// //elsewhere, /\elsewhere and, with the tab dropped, /<tab>/elsewhere are other hosts.
+func ourPath(back string) bool {
+	to, err := url.Parse(back) // refuses control characters
+	return err == nil && to.Scheme == "" && to.Host == "" &&
+		strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") && !strings.Contains(back, `\`)
 }

@@ -116,7 +116,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	if w.plan.Hold >= slow {
 		for _, base := range w.runs.s.Shop.Replicas {
 			w.sampling.Go(func() {
-				_ = replica.Replica{Base: base, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
+				_ = replica.Replica{Base: base, Token: w.runs.s.Shop.Token, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
 			})
 		}
 	}

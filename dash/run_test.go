@@ -201,7 +201,7 @@ func TestOtherRoutes(t *testing.T) {
 		}
 	}
 	// A language, and nothing else, is kept; and nobody is sent elsewhere with it.
-	for _, back := range []string{"//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`} {
+	for _, back := range []string{"//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`, "/\t/elsewhere.example", "\t//elsewhere.example", "/\n/elsewhere.example", "/\x00/elsewhere.example"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
 		if err != nil {
 			t.Fatal(err)

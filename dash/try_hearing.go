@@ -79,6 +79,7 @@ func (t *trials) follow(ctx context.Context, base string, hello func()) {
 	if err != nil {
 		return
 	}
+	r.Header.Set("X-Lab-Token", t.s.Shop.Token)                          // strangers share a few streams
 	response, err := (&http.Client{Transport: t.client.Transport}).Do(r) // without an end
 	if err != nil {
 		return

@@ -35,7 +35,11 @@ func (s *Service) checkLock(c *gin.Context) {
 		return
 	}
 	id := strategy.Card().ID
-	receipt, err := strategy.Deduct(s.traced(c.Request.Context(), id), order)
+	var receipt stock.Receipt
+	err := s.has(c.Request.Context(), order.Product)
+	if err == nil {
+		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), id), order)
+	}
 	if err != nil {
 		p := describe(err)
 		p.Strategy, p.WaitedMS, p.Retries = id, ms(receipt.Waited), receipt.Retries

@@ -2,10 +2,8 @@ package handlers
 
 import (
 	"context"
-	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -70,31 +68,23 @@ func (h *hub) leave(l *listener) {
 
 func (h *hub) close() { close(h.closed) }
 
-// streamEvents sends the steps of this replica as server-sent events. A comment
-// every ten seconds shows that the line is alive.
+// streamEvents sends the steps of this replica.
 func (s *Service) streamEvents(c *gin.Context) {
+	leave, ok := s.mayStream(c)
+	if !ok {
+		return
+	}
+	defer leave()
 	l := s.events.join()
 	defer s.events.leave(l)
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no")
-	alive := time.NewTicker(10 * time.Second)
-	defer alive.Stop()
 	c.SSEvent("hello", gin.H{"replica": s.Replica})
 	c.Writer.Flush() // now, not with the first step: who waits for it knows that nothing is missed
-	c.Stream(func(w io.Writer) bool {
-		select {
-		case e := <-l.steps:
-			if missed := l.missed.Swap(0); missed > 0 {
-				c.SSEvent("missed", gin.H{"steps": missed})
-			}
-			c.SSEvent("step", e)
-		case <-alive.C:
-			_, _ = io.WriteString(w, ": alive\n\n")
-		case <-s.events.closed:
-			return false
-		case <-c.Request.Context().Done():
-			return false
+	stream(c.Request.Context(), s, c, l.steps, func(e step) {
+		if missed := l.missed.Swap(0); missed > 0 {
+			c.SSEvent("missed", gin.H{"steps": missed})
 		}
-		return true
+		c.SSEvent("step", e)
 	})
 }

@@ -49,6 +49,7 @@ func call(t *testing.T, s http.Handler, method, path, body, token string) (int, 
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("X-Lab-Token", token)
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	var got state

@@ -55,6 +55,9 @@ func (s *Service) postGoodsOrder(c *gin.Context) {
 // sellGoods is the same sale in every grain: only what is locked differs. What is sold is
 // traced under the product, also where the lock is another.
 func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order) (r stock.Receipt, err error) {
+	if err := s.has(ctx, o.Product); err != nil {
+		return r, err
+	}
 	asked, goods := time.Now(), task{key: locks.Key(o.Product), owner: o.Owner}
 	shield, err := s.raise(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
 	granted := time.Now()

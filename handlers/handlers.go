@@ -29,8 +29,12 @@ type Config struct {
 	// names another.
 	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
-	Source    func(locks.Card) ([]locks.File, error)
-	Ledger    *stock.Ledger
+	Source func(locks.Card) ([]locks.File, error)
+	Ledger *stock.Ledger
+	// Resets is for PUT /stock: a ledger whose connections no sale can use up. nil: Ledger.
+	Resets *stock.Ledger
+	// Exists is nil for a product that can be sold, or says why it can't. nil: all can.
+	Exists    func(ctx context.Context, product int64) error
 	Coupons   *stock.Coupons
 	Recharges *stock.Recharges
 	Tickets   *stock.Tickets
@@ -54,11 +58,13 @@ type Backend struct {
 // Service is the routes of one replica.
 type Service struct {
 	Config
-	byID    map[string]locks.Strategy
-	ids     []string
-	cards   []locks.Card
-	events  *hub
-	metrics *metrics
+	byID     map[string]locks.Strategy
+	ids      []string
+	cards    []locks.Card
+	events   *hub
+	streams  chan struct{} // one for each stream of strangers
+	metrics  *metrics
+	products products
 	// failpoints stop requests where the lab wants it.
 	failpoints failpoints
 	boot       string
@@ -71,7 +77,10 @@ func New(config Config) *Service {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
-		boot: uuid.NewString()[:8], engine: gin.New(),
+		streams: make(chan struct{}, maxStreams), products: products{seen: map[int64]bool{}}, boot: uuid.NewString()[:8], engine: gin.New(),
+	}
+	if s.Resets == nil {
+		s.Resets = s.Ledger
 	}
 	for _, strategy := range config.Strategies {
 		card := strategy.Card()
@@ -80,7 +89,8 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.Use(s.recovered)
+	s.engine.RedirectTrailingSlash = false // to where a header of the request says
+	s.engine.Use(boundWrites, s.recovered, s.readBody)
 	s.engine.GET("/check/lock", s.checkLock)
 	s.engine.POST("/check/lock", s.checkLock)
 	s.routePrimitives()

@@ -33,12 +33,14 @@ func (e *paramError) Error() string {
 	return fmt.Sprintf("%s=%s: must be %s", e.name, short(e.value), e.allowed)
 }
 
-// short keeps what a stranger sends from filling a projector.
-func short(value string) string {
+// short keeps what a stranger sends from filling a projector, or the answer.
+func short(value string) string { return strconv.Quote(cut(value)) }
+
+func cut(value string) string {
 	if len(value) > 40 {
-		value = value[:40] + "…"
+		value = strings.ToValidUTF8(value[:40], "") + "…"
 	}
-	return strconv.Quote(value)
+	return value
 }
 
 // params reads parameters and remembers the first that was wrong.
@@ -49,24 +51,27 @@ type params struct {
 
 var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
-// newParams takes query and form. A name that is not known, or stands twice,
+// newParams takes the query and the body. A name that is not known, or stands twice,
 // is refused: with a typing error ignored, a class would measure "none".
 func newParams(r *http.Request, known []string) *params {
-	if err := r.ParseForm(); err != nil {
-		return &params{err: &paramError{"query", err.Error(), "a valid query string"}}
+	p := &params{}
+	var err error
+	if p.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		p.fail("query", err.Error(), "a valid query string")
 	}
-	p := &params{values: r.Form}
-	names := make([]string, 0, len(r.Form))
-	for name := range r.Form {
-		names = append(names, name)
+	body, err := bodyParams(r)
+	if err != nil {
+		p.fail("body", err.Error(), `a form such as product=1, or one JSON object such as {"product":1}`)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		switch {
+	for name, values := range body {
+		p.values[name] = append(p.values[name], values...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		switch values := p.values[name]; {
 		case !slices.Contains(known, name):
-			p.fail(name, r.Form.Get(name), "left out; the parameters are "+strings.Join(known, ", "))
-		case len(r.Form[name]) > 1:
-			p.fail(name, strings.Join(r.Form[name], ", "), "given once")
+			p.fail(name, values[0], "left out; the parameters are "+strings.Join(known, ", "))
+		case len(values) > 1:
+			p.fail(name, strings.Join(values, ", "), "given once")
 		}
 	}
 	return p
@@ -74,7 +79,7 @@ func newParams(r *http.Request, known []string) *params {
 
 func (p *params) fail(name, value, allowed string) {
 	if p.err == nil {
-		p.err = &paramError{name, value, allowed}
+		p.err = &paramError{cut(name), cut(value), allowed}
 	}
 }
 
@@ -167,7 +172,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 		return nil, stock.Order{}, p.err
 	}
 	o := stock.Order{
-		Product: p.number("product", 1, 1, 1<<62),
+		Product: p.number("product", 1, 1, maxID),
 		Qty:     int(p.number("qty", 1, 1, maxQty)),
 		Work:    p.duration("hold", 0, 0),
 		Wait:    p.duration("wait", defaultWait, 0),

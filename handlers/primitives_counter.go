@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -132,8 +131,13 @@ func (s *Service) streamCounter(c *gin.Context) {
 	if v.refused() {
 		return
 	}
-	ctx, leave := context.WithCancel(v.context())
+	leave, ok := s.mayStream(c)
+	if !ok {
+		return
+	}
 	defer leave()
+	ctx, end := context.WithCancel(v.context())
+	defer end()
 	counts, err := v.primitives.Counter.Watch(ctx, v.request.Key)
 	if v.failed(err) {
 		return
@@ -141,22 +145,5 @@ func (s *Service) streamCounter(c *gin.Context) {
 	v.observe("watched")
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no")
-	alive := time.NewTicker(10 * time.Second)
-	defer alive.Stop()
-	c.Stream(func(w io.Writer) bool {
-		select {
-		case count, more := <-counts:
-			if !more {
-				return false
-			}
-			c.SSEvent("", count)
-		case <-alive.C:
-			_, _ = io.WriteString(w, ": alive\n\n")
-		case <-s.events.closed:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-		return true
-	})
+	stream(ctx, s, c, counts, func(count locks.Count) { c.SSEvent("", count) })
 }

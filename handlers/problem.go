@@ -53,6 +53,7 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	{stock.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{locks.ErrNotAcquired, http.StatusServiceUnavailable, "not_acquired"},
 	{locks.ErrUpgrade, http.StatusConflict, "upgrade"},
+	{locks.ErrFull, http.StatusInsufficientStorage, "full"},
 	{locks.ErrMismatch, http.StatusConflict, "mismatch"},
 	{stock.ErrConflict, http.StatusServiceUnavailable, "conflict"},
 	{stock.ErrCancelled, http.StatusServiceUnavailable, "cancelled"},

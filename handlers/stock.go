@@ -3,12 +3,8 @@ package handlers
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -20,14 +16,10 @@ import (
 // getStock reads the row; with ?strategy= of one that keeps the stock
 // elsewhere, the count is what is left there.
 func (s *Service) getStock(c *gin.Context) {
-	id, bad := productID(c)
-	p := newParams(c.Request, []string{"strategy"})
+	p, id := rowParams(c, "strategy")
 	strategy := s.strategy(p, "none")
-	if bad == nil {
-		bad = p.err
-	}
-	if bad != nil {
-		s.badRequest(c, bad)
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	ctx := c.Request.Context()
@@ -42,33 +34,29 @@ func (s *Service) getStock(c *gin.Context) {
 	c.JSON(http.StatusOK, item)
 }
 
-// putStock begins a class anew: the count, no version, no fence, no lock left
-// behind; with ?new=true also for a product that was not there. A backend that is down can't be cleared; that is a warning, for the
-// strategies of the others work.
+// putStock begins a class anew: ?count=5000 or {"count":5000}, no version, no fence, no
+// lock left behind; with new=true also for a product that was not there. A backend that is
+// down can't be cleared; that is a warning, for the strategies of the others work.
 func (s *Service) putStock(c *gin.Context) {
-	id, bad := productID(c)
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
-	}
-	count, bad := wantedCount(c.Request)
-	if bad != nil {
-		s.badRequest(c, bad)
+	p, id := rowParams(c, "count", "new")
+	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")
+	if p.err != nil {
+		s.badRequest(c, p.err)
 		return
 	}
 	ctx := c.Request.Context()
-	if c.Query("new") == "true" {
-		if err := s.Ledger.Add(ctx, id); err != nil {
+	if fresh {
+		if err := s.Resets.Add(ctx, id); err != nil {
 			s.problem(c, describe(err))
 			return
 		}
 	}
 	warnings := s.clear(ctx, locks.Key(id))
-	if err := s.Ledger.Reset(ctx, id, count); err != nil {
+	if err := s.Resets.Reset(ctx, id, count); err != nil {
 		s.problem(c, describe(err))
 		return
 	}
-	item, err := s.Ledger.ReadPrimary(ctx, id)
+	item, err := s.Resets.ReadPrimary(ctx, id)
 	if err != nil {
 		s.problem(c, describe(err))
 		return
@@ -119,41 +107,15 @@ func (s *Service) clear(ctx context.Context, key string) []string {
 // labOnly lets pass who has the lab's token. The token travels in a header of
 // its own, which no form or image of another site can send.
 func (s *Service) labOnly(c *gin.Context) {
-	given := c.GetHeader("X-Lab-Token")
 	switch {
 	case !s.Lab:
 		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "this replica runs without --lab: its stock can't be set"})
-	case s.Token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1:
+	case !s.hasToken(c):
 		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "setting the stock needs the lab's token in the header X-Lab-Token (LAB_TOKEN, printed when the lab starts)"})
 	}
 }
 
-func productID(c *gin.Context) (int64, *paramError) {
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, &paramError{"id", c.Param("id"), "a whole number from 1"}
-	}
-	return id, nil
-}
-
-// wantedCount is ?count=5000 or {"count":5000}.
-func wantedCount(r *http.Request) (int, *paramError) {
-	if r.URL.Query().Has("count") {
-		p := &params{values: r.URL.Query()}
-		return int(p.number("count", 0, 0, maxCount)), p.err
-	}
-	allowed := fmt.Sprintf(`a whole number from 0 to %d, as ?count=5000 or {"count":5000}`, maxCount)
-	var body struct {
-		Count *int `json:"count"`
-	}
-	err := json.NewDecoder(io.LimitReader(r.Body, 1024)).Decode(&body)
-	switch {
-	case errors.Is(err, io.EOF) || err == nil && body.Count == nil:
-		return 0, &paramError{"count", "", allowed}
-	case err != nil:
-		return 0, &paramError{"count", err.Error(), allowed}
-	case *body.Count < 0 || *body.Count > maxCount:
-		return 0, &paramError{"count", strconv.Itoa(*body.Count), allowed}
-	}
-	return *body.Count, nil
+func (s *Service) hasToken(c *gin.Context) bool {
+	given := c.GetHeader("X-Lab-Token")
+	return s.Token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) == 1
 }

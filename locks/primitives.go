@@ -5,6 +5,9 @@ import (
 	"errors"
 )
 
+// MaxNames bounds the names in use of one kind of primitive in one backend.
+const MaxNames = 1000
+
 // Primitives are what one backend offers besides locks. nil: it has none such.
 // All follow the rules of a Locker: a wait of 0 is one look; a wait that is over
 // or a caller that is gone is ErrNotAcquired, and leaves nothing behind; a
@@ -25,6 +28,9 @@ var (
 	// ErrUpgrade says that a reader asked to write: two readers that both did
 	// would wait for each other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
+	// ErrFull says that as many names as there may be are in use: without a bound, anybody
+	// could fill the backend with new ones.
+	ErrFull = errors.New("too many names in use")
 	// ErrMismatch says that others use the primitive with another size.
 	ErrMismatch = errors.New("in use with another size")
 )

@@ -11,6 +11,9 @@ import (
 	"gorm.io/gorm/logger"
 )
 
+// lockWait is how many seconds InnoDB lets a statement wait for a row.
+const lockWait = "innodb_lock_wait_timeout"
+
 // Open prepares a pool of at most conns connections. It does not connect: the
 // first statement does, and every later one again where the server went away.
 // dsn is the Go driver's: user:password@tcp(host:port)/database.
@@ -27,7 +30,26 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
+	if err := db.Use(&room{}); err != nil {
+		return nil, fmt.Errorf("open mysql: %w", err)
+	}
 	return db, nil
+}
+
+// OpenForResets is Open for the few statements that must come through while customers
+// crowd a product: over connections of their own, and with more time for its row than a
+// customer has in InnoDB's queue. All who were ahead have left that by then.
+func OpenForResets(dsn string) (*gorm.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql address: %w", err)
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params[lockWait] = "20"
+	cfg.ReadTimeout, cfg.WriteTimeout = 25*time.Second, 10*time.Second
+	return Open(cfg.FormatDSN(), 2)
 }
 
 func dialect(pool *sql.DB) gorm.Dialector {
@@ -55,7 +77,9 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	}
 	// A waiter whose client hung up stays in InnoDB's queue until this many
 	// seconds have passed; one that still wants the row asks again.
-	cfg.Params["innodb_lock_wait_timeout"] = "2"
+	if cfg.Params[lockWait] == "" {
+		cfg.Params[lockWait] = "2"
+	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)

@@ -16,6 +16,7 @@ func (r Replica) Follow(ctx context.Context, heard func(kind string, data []byte
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
+	request.Header.Set("X-Lab-Token", r.Token) // strangers share a few streams
 	response, err := r.HTTP.Do(request)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)

@@ -116,6 +116,9 @@ func (r Replica) Call(ctx context.Context, method, path string, body, answer any
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	request.Header.Set("X-Lab-Token", r.Token)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	response, err := r.HTTP.Do(request)
 	if err != nil {
 		return err //nolint:wrapcheck // names the URL

@@ -90,7 +90,7 @@ func Primitives(b Backends) []locks.Primitives {
 // instances of their own: what happens to them does not show in the strategies' queues.
 func Lockers(b Backends) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
-	for _, l := range []locks.Locker{local.Mutex(), redislock.Redis(b.Redis, b.Lease)} {
+	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {
 		lockers[l.Card().ID] = l
 	}
 	return lockers

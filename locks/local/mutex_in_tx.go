@@ -50,7 +50,7 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
-	err := s.db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
+	err := stock.Connection(waiting, s.db, func(conn *gorm.DB) error {
 		r.Pooled += time.Since(asked)
 		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 			if err := s.synchronized(ctx, tx, o, r, wait); err != nil {
@@ -70,6 +70,8 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, stock.ErrNoRoom):
+		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
 	case stock.Beaten(err) || locks.NothingTaken(err):
 		return err
 	case committing:

@@ -6,10 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
 
 	"oversell/locks"
@@ -28,14 +26,10 @@ import (
 //
 // locks.Queue lets one task of each replica wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
-	return locks.Reentrant(locks.Queue(&getLock{db: db}))
+	return locks.Reentrant(locks.Queue(&getLock{db}))
 }
 
-type getLock struct {
-	db    *gorm.DB
-	once  sync.Once
-	limit *semaphore.Weighted // on the pinned connections, over all keys
-}
+type getLock struct{ db *gorm.DB }
 
 const (
 	// Names are global on the server, and 64 characters long at most: this one is the
@@ -80,35 +74,26 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 	}
 }
 
-// pin takes a connection out of the pool. At most half of them are pinned: each holder
-// needs another one, to read and write the stock, and were all of them pinned, all
-// would wait for ever.
+// pin takes a connection out of the pool. At most half of them are pinned (stock.Enter):
+// each holder needs another one, to read and write the stock.
 func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 	pool, err := l.db.DB()
 	if err != nil {
 		return nil, fmt.Errorf("mysql pool: %w", err)
 	}
-	conns := int64(pool.Stats().MaxOpenConnections)
-	if conns == 1 {
+	if pool.Stats().MaxOpenConnections == 1 {
 		return nil, errors.New("the only connection can't hold a lock and sell as well")
 	}
-	l.once.Do(func() { l.limit = semaphore.NewWeighted(conns / 2) })
-	if conns > 0 {
-		if err := l.limit.Acquire(ctx, 1); err != nil {
-			return nil, err
-		}
-	}
-	unpin := func() {
-		if conns > 0 {
-			l.limit.Release(1)
-		}
+	leave, err := stock.Enter(ctx, l.db)
+	if err != nil {
+		return nil, err
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		unpin()
+		leave()
 		return nil, err
 	}
-	return &pinned{pool: pool, conn: conn, key: key, unpin: unpin}, nil
+	return &pinned{pool: pool, conn: conn, key: key, unpin: leave}, nil
 }
 
 // pinned is a connection that holds the lock of a key, or waits for it.

@@ -3,6 +3,8 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -18,7 +20,7 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 	r.Held = 0 // of an attempt that was beaten
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
-	err := db.WithContext(waiting).Connection(func(conn *gorm.DB) error {
+	err := stock.Connection(waiting, db, func(conn *gorm.DB) error {
 		r.Pooled += time.Since(asked)
 		return conn.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 			if err := deduct(tx); err != nil {
@@ -34,6 +36,8 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, stock.ErrNoRoom):
+		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
 	case stock.Beaten(err) || locks.NothingTaken(err):
 		return err
 	case committing:

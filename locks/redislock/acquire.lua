@@ -1,13 +1,18 @@
 -- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] lease in ms
+-- ARGV[3] ms that the counter lives after this grant, left out: for good
 -- -> {1, fence} granted, {0, ms until the lock may be free (-1: no expiry)}
 if redis.call('exists', KEYS[1]) == 0 then
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
-  return {1, redis.call('incr', KEYS[2])}
+  local fence = redis.call('incr', KEYS[2])
+  if ARGV[3] then
+    redis.call('pexpire', KEYS[2], ARGV[3])
+  end
+  return {1, fence}
 end
 -- Our own token: the answer to an earlier try was lost.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[2])
-  return {1, tonumber(redis.call('get', KEYS[2]))}
+  return {1, tonumber(redis.call('get', KEYS[2]) or '1')}
 end
 return {0, redis.call('pttl', KEYS[1])}

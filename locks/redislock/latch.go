@@ -35,9 +35,13 @@ func newLatch(p *primitive) *latch {
 	return &latch{primitive: p, set: redis.NewScript(latchSetLua), count: redis.NewScript(latchCountLua)}
 }
 
+// latches has the names of all latches. No latch expires, so they are counted; the first
+// braces keep all of them on one node of a cluster.
+const latches = primitivePrefix + "latch{all}"
+
 // latchNames are the key of one latch, and where its opening is told.
 func latchNames(key string) (latch, channel string) {
-	latch = primitivePrefix + "latch:{" + key + "}"
+	latch = latches + ":{" + key + "}"
 	return latch, primitiveChannel(latch)
 }
 
@@ -47,14 +51,17 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 		return false, fmt.Errorf("a latch counts from 1 to %d, not from %d", latchMost, count)
 	}
 	name, _ := latchNames(key)
-	done, err := l.run(ctx, key, l.set, []string{name}, count, uuid.NewString())
+	done, err := l.run(ctx, key, l.set, []string{name, latches}, count, uuid.NewString(), locks.MaxNames)
+	if err == nil && done < 0 {
+		err = fmt.Errorf("%w: %d latches are counting; use one of them, or reset the class, which removes them all", locks.ErrFull, locks.MaxNames)
+	}
 	return done == 1, err
 }
 
 // CountDown counts once, never below 0.
 func (l *latch) CountDown(ctx context.Context, key string) (left int, err error) {
 	name, channel := latchNames(key)
-	return l.run(ctx, key, l.count, []string{name, channel})
+	return l.run(ctx, key, l.count, []string{name, channel, latches})
 }
 
 // run lets a script end that was begun, so that its answer is known even to a

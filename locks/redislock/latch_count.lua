@@ -1,4 +1,4 @@
--- KEYS[1] latch  KEYS[2] channel  -> what is left to count
+-- KEYS[1] latch  KEYS[2] channel  KEYS[3] names of all latches  -> what is left to count
 if redis.call('exists', KEYS[1]) == 0 then
   return 0
 end
@@ -7,5 +7,6 @@ if left > 0 then
   return left
 end
 redis.call('del', KEYS[1])
+redis.call('srem', KEYS[3], KEYS[1])
 redis.call('publish', KEYS[2], '0')
 return 0

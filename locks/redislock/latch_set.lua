@@ -1,6 +1,11 @@
--- KEYS[1] latch  ARGV[1] count  ARGV[2] name of this setting  -> 1 set, 0 one is counting
+-- KEYS[1] latch  KEYS[2] names of all latches  ARGV[1] count  ARGV[2] name of this setting  ARGV[3] most latches
+-- -> 1 set, 0 one is counting, -1 there are too many others
 if redis.call('exists', KEYS[1]) == 1 then
   return 0
 end
+if redis.call('scard', KEYS[2]) >= tonumber(ARGV[3]) then
+  return -1
+end
 redis.call('hset', KEYS[1], 'left', ARGV[1], 'id', ARGV[2])
+redis.call('sadd', KEYS[2], KEYS[1])
 return 1

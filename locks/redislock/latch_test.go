@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -119,7 +120,7 @@ func TestLatchSetAnew(t *testing.T) {
 		})
 		soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
 		pipe := c.TxPipeline() // nobody looks in between
-		pipe.EvalSha(t.Context(), script, []string{name, channel})
+		pipe.EvalSha(t.Context(), script, []string{name, channel, latches})
 		pipe.HSet(t.Context(), name, "left", 1, "id", "after "+old)
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
@@ -185,4 +186,31 @@ func waitersAt(p locks.Primitives, channel string) int {
 		return sub.waiters
 	}
 	return 0
+}
+
+// TestFullLatches: no latch expires, so there is a bound on those that count.
+func TestFullLatches(t *testing.T) {
+	p, name := Primitives(one(t), time.Minute), newKey()
+	t.Cleanup(func() { _ = p.Clear(context.Background()) })
+	key := func(i int) string { return fmt.Sprintf("%s-%d", name, i) }
+	full := 0
+	for i := 0; full == 0; i++ { // other tests may have left some
+		switch _, err := p.Latch.TrySet(t.Context(), key(i), 2); {
+		case errors.Is(err, locks.ErrFull):
+			full = i
+		case err != nil || i >= locks.MaxNames:
+			t.Fatalf("latch %d: %v", i, err)
+		}
+	}
+	if set, err := p.Latch.TrySet(t.Context(), key(0), 2); err != nil || set {
+		t.Errorf("one that counts: %v, %v", set, err)
+	}
+	countsDown(t, p, key(0), 1)
+	countsDown(t, p, key(0), 0)
+	sets(t, p, key(full), 1)
+	if err := p.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sets(t, p, key(full), 1)
+	countsDown(t, p, key(full), 0)
 }

@@ -36,6 +36,14 @@ func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
 }
 
+// RedisOnce is Redis for keys of which there is no end, such as an order's own. Redis keeps
+// their fence counters for a minute after the last grant only: no row may be guarded by them.
+func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	l := newRedisLock(c, lease)
+	l.counterLife = []any{max(time.Minute, 2*lease).Milliseconds()}
+	return locks.Reentrant(locks.Queue(l))
+}
+
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 	return &redisLock{
 		client: c, lease: lease, signals: newSignals(c),
@@ -50,6 +58,9 @@ type redisLock struct {
 	signals                               *signals
 	rivals                                rivals
 	acquire, renew, relay, release, raise *redis.Script
+	// counterLife is the scripts' last argument: for how many ms the fence counter outlives
+	// a grant. Left out, it is kept for good.
+	counterLife []any
 }
 
 // redisNames are the keys of one lock. The braces keep them on one node of a
@@ -106,7 +117,7 @@ func (l *redisLock) listen(ctx context.Context, r locks.Request, channel string,
 // try returns the fence granted, or 0 and how long the holder's lease lasts.
 func (l *redisLock) try(ctx context.Context, key, token string, lease time.Duration) (fence int64, busy time.Duration, err error) {
 	lock, counter, _ := redisNames(key)
-	reply, err := l.acquire.Run(ctx, l.client, []string{lock, counter}, token, lease.Milliseconds()).Int64Slice()
+	reply, err := l.acquire.Run(ctx, l.client, []string{lock, counter}, append([]any{token, lease.Milliseconds()}, l.counterLife...)...).Int64Slice()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -159,7 +170,7 @@ func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string) e
 func (l *redisLock) leaveTo(ctx context.Context, heir *locks.Heir, r locks.Request, token string) error {
 	lock, counter, channel := redisNames(r.Key)
 	next, lease, asked := locks.Token(heir.Request.Owner), cmp.Or(heir.Request.Lease, l.lease), time.Now()
-	fence, err := l.relay.Run(ctx, l.client, []string{lock, counter}, token, next, lease.Milliseconds()).Int64()
+	fence, err := l.relay.Run(ctx, l.client, []string{lock, counter}, append([]any{token, next, lease.Milliseconds()}, l.counterLife...)...).Int64()
 	switch {
 	case err != nil:
 		// Whose it is now is not known: nobody's, then. Ours first: a relay that comes

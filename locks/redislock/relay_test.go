@@ -142,3 +142,38 @@ func TestLateRelay(t *testing.T) {
 	lock, _, _ := redisNames(key)
 	soon(t, "nobody holds it", func() bool { return one(t).Exists(t.Context(), lock).Val() == 0 })
 }
+
+// TestRedisOnce: what a key that is named once leaves in Redis goes by itself, whether it
+// was released or handed on.
+func TestRedisOnce(t *testing.T) {
+	c := one(t)
+	l := RedisOnce(c, time.Second)
+	for range 3 {
+		key := newKey()
+		_, counter, _ := redisNames(key)
+		h, err := l.Acquire(t.Context(), request(key, "owner", 0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if life := c.PTTL(t.Context(), counter).Val(); life <= 0 || life > time.Minute {
+			t.Errorf("the fence counter lives for %v", life)
+		}
+	}
+	once, key := newRedisLock(c, time.Minute), newKey()
+	once.counterLife = []any{int64(60_000)}
+	_, counter, _ := redisNames(key)
+	if _, _, err := once.try(t.Context(), key, "holder", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c.Persist(t.Context(), counter)
+	lock, _, _ := redisNames(key)
+	if once.relay.Run(t.Context(), c, []string{lock, counter}, "holder", "heir", 1000, 60_000).Err() != nil {
+		t.Fatal("not handed on")
+	}
+	if life := c.PTTL(t.Context(), counter).Val(); life <= 0 {
+		t.Errorf("after a relay the fence counter lives for %v", life)
+	}
+}

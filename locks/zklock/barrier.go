@@ -23,6 +23,14 @@ func (b *barrier) Set(ctx context.Context, key string) (bool, error) {
 
 // make creates the key's node, and its folder where that is missing.
 func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made bool, err error) {
+	asking, done := p.patience(ctx, r, time.Now())
+	defer done()
+	if err := p.room(asking); err != nil {
+		if _, look := p.look(asking, p.path(r.Key)); errors.Is(err, locks.ErrFull) && look == nil {
+			return false, nil // it has its place
+		}
+		return false, err
+	}
 	for {
 		_, err := write(ctx, r, func() (string, error) {
 			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))

@@ -73,6 +73,8 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 	switch {
 	case !slices.ContainsFunc(round.members, func(m member) bool { return m.name == at.name }):
 		return false, errNodeGone
+	case len(round.members) > locks.MaxNames:
+		return false, fmt.Errorf("%w: %s has %d members", locks.ErrFull, r.Key, len(round.members)-1)
 	case round.on:
 		return true, nil
 	case len(owners) >= members:

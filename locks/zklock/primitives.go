@@ -57,6 +57,9 @@ func (p *recipe) place(ctx context.Context, dir, kind string) (at spot, err erro
 	at = spot{dir: dir, guid: uuid.NewString()}
 	node, err := p.createOnce(ctx, dir, at.guid, kind)
 	for errors.Is(err, zk.ErrNoNode) {
+		if err := p.room(ctx); err != nil {
+			return at, err
+		}
 		if err := p.mkdirs(ctx, dir); err != nil {
 			return at, err
 		}
@@ -69,6 +72,23 @@ func (p *recipe) place(ctx context.Context, dir, kind string) (at spot, err erro
 	// Not before the node is there, for creating it may have waited for a connection.
 	at.name, at.alive = node[len(dir)+1:], p.session.Alive()
 	return at, nil
+}
+
+// room is locks.ErrFull when the folder has no room for one more key. Many who ask at once
+// may all find some: the bound is not exact.
+func (p *recipe) room(ctx context.Context) error {
+	folder := p.folder[:len(p.folder)-1]
+	names, err := do(ctx, func() (int32, error) {
+		_, stat, err := p.session.Exists(folder)
+		if err != nil {
+			return 0, err
+		}
+		return stat.NumChildren, nil
+	})
+	if err == nil && names >= locks.MaxNames {
+		return fmt.Errorf("%w: %s has %d; use one of them, or reset the class, which removes them all", locks.ErrFull, folder, names)
+	}
+	return err
 }
 
 // mkdirs makes a folder that goes by itself: ZooKeeper (from 3.5 on) removes a
@@ -135,7 +155,7 @@ func again[T any](ctx context.Context, r locks.Request, began time.Time, try fun
 
 // named gives an error the name that callers know it by.
 func named(ctx context.Context, r locks.Request, err error) error {
-	for _, known := range []error{nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, errUnknown, zk.ErrBadVersion} {
+	for _, known := range []error{nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, locks.ErrFull, errUnknown, zk.ErrBadVersion} {
 		if errors.Is(err, known) {
 			return err
 		}

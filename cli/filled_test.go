@@ -1,0 +1,98 @@
+package cli_test
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+)
+
+// kept counts what the backends keep.
+func kept(t *testing.T) map[string]int {
+	t.Helper()
+	at, n := shop.Addresses(), map[string]int{}
+	for _, addr := range at.Redis {
+		options, err := redis.ParseURL(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := redis.NewClient(options)
+		n[addr] = int(c.DBSize(t.Context()).Val())
+		_ = c.Close()
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at.Zookeeper[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = fmt.Fprint(conn, "mntr\n")
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "zk_znode_count\t"); ok {
+			var nodes int
+			_, _ = fmt.Sscan(text, &nodes)
+			n["zookeeper"] = nodes
+		}
+	}
+	db, err := sql.Open("mysql", at.MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	tables, err := db.QueryContext(t.Context(), "SHOW TABLES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tables.Close() }()
+	for tables.Next() {
+		var table string
+		var rows int
+		if err := tables.Scan(&table); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		n[table] = rows
+	}
+	return n
+}
+
+// Who asks for products that do not exist leaves nothing behind, in no backend.
+func TestUnknownProductLeavesNothing(t *testing.T) {
+	restock(t, 5)
+	list, err := http.Get(shop.Addresses().Target + "/strategies") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = list.Body.Close() }()
+	var cards []struct{ ID string }
+	if err := json.NewDecoder(list.Body).Decode(&cards); err != nil {
+		t.Fatal(err)
+	}
+	before := kept(t)
+	if before["zookeeper"] == 0 || len(before) < 4 {
+		t.Fatalf("counted nothing: %v", before)
+	}
+	for i, card := range cards {
+		if r := buy(t, card.ID, fmt.Sprintf("product=%d", 770_000+i)); r.HTTP != http.StatusNotFound || r.Outcome != "unknown_product" {
+			t.Errorf("%s: %+v", card.ID, r)
+		}
+	}
+	for i, grain := range []string{"none", "order", "each"} {
+		if r := ask(t, http.MethodPost, shop.Addresses().Target, fmt.Sprintf("/goods/%d/orders?grain=%s", 780_000+i, grain)); r.HTTP != http.StatusNotFound {
+			t.Errorf("grain %s: %+v", grain, r)
+		}
+	}
+	for where, n := range kept(t) {
+		if n > before[where] {
+			t.Errorf("%s kept %d before, and now %d", where, before[where], n)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"oversell/handlers"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// A product is looked for before the strategy is asked, and once it is known not again.
+func TestProductIsLookedForFirst(t *testing.T) {
+	t.Parallel()
+	none, asked := &till{id: "none"}, map[int64]int{}
+	s := handlers.New(handlers.Config{
+		Replica: "replica-1", Strategies: []locks.Strategy{none}, Log: t.Logf,
+		Exists: func(_ context.Context, product int64) error {
+			asked[product]++
+			switch product {
+			case 1:
+				return nil
+			case 2:
+				return &stock.Unavailable{Backend: "mysql", Err: http.ErrServerClosed}
+			}
+			return fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
+		},
+	})
+	for range 3 {
+		for product, want := range map[int]int{1: http.StatusOK, 2: http.StatusServiceUnavailable, 3: http.StatusNotFound} {
+			if answer, p := request(t, s, http.MethodGet, "/check/lock", fmt.Sprintf("product=%d", product)); answer.Code != want {
+				t.Errorf("product %d: HTTP %d %+v", product, answer.Code, p)
+			}
+		}
+	}
+	if none.n.Load() != 3 || asked[1] != 1 || asked[2] != 3 || asked[3] != 3 {
+		t.Errorf("%d sales of 3; looked for %v", none.n.Load(), asked)
+	}
+}

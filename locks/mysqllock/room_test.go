@@ -1,0 +1,108 @@
+package mysqllock
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// TestWaitersLeaveConnections: those that wait for a lock with a connection in hand never
+// have all of a replica's, whatever the mix of strategies.
+func TestWaitersLeaveConnections(t *testing.T) {
+	db, elsewhere := database(t, ""), database(t, "")
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	product, other := newProduct(t, db, 100), newProduct(t, db, 100)
+	ledger := stock.NewLedger(db)
+	strategies := []locks.Strategy{ForUpdate(db), ShareMode(db), locks.Guard(GetLock(db), ledger)}
+	unlock := lockRowOf(t, elsewhere, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
+	acquire(t, GetLock(elsewhere), request(locks.Key(product), "holder", time.Minute, 0))
+	before := pool.Stats().WaitCount // of the migrations
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() {
+			o := stock.Order{Product: product, Qty: 1, Owner: newKey(), Wait: 5 * time.Second}
+			if _, err := strategies[i%3].Deduct(t.Context(), o); err != nil && !locks.NothingTaken(err) {
+				t.Error(err)
+			}
+		})
+	}
+	soon(t, "some wait for the row", func() bool { return pool.Stats().InUse >= 4 })
+	for range 50 {
+		if _, err := ledger.Read(t.Context(), other); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Atomic(db).Deduct(t.Context(), stock.Order{Product: other, Qty: 1, Owner: "other", Wait: time.Minute}); err != nil {
+		t.Error(err)
+	}
+	if waited := pool.Stats().WaitCount - before; waited > 0 {
+		t.Errorf("%d had to wait for a connection", waited)
+	}
+	_, err = ForUpdate(db).Deduct(t.Context(), stock.Order{Product: other, Qty: 1, Owner: "late", Wait: 10 * time.Millisecond})
+	if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("with no room: %v", err)
+	}
+	unlock()
+	all.Wait()
+	if _, err := ForUpdate(db).Deduct(t.Context(), stock.Order{Product: other, Qty: 1, Owner: "after", Wait: time.Minute}); err != nil {
+		t.Errorf("when all have left: %v", err)
+	}
+}
+
+// TestNoRoom: who gets no place within its wait is refused like who gets no lock.
+func TestNoRoom(t *testing.T) {
+	db := database(t, "")
+	product := newProduct(t, db, 100)
+	for range 4 {
+		leave, err := stock.Enter(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	for _, s := range []locks.Strategy{ForUpdate(db), ShareMode(db), locks.Guard(GetLock(db), stock.NewLedger(db))} {
+		_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "late", Wait: 10 * time.Millisecond})
+		if !errors.Is(err, locks.ErrNotAcquired) || errors.Is(err, stock.ErrUnavailable) {
+			t.Errorf("%s: %v", s.Card().ID, err)
+		}
+	}
+}
+
+// TestResetOutwaitsCustomers: a reset gets the row of a product though a customer holds it
+// for longer than InnoDB lets others wait, and though no connection of the sales is free.
+func TestResetOutwaitsCustomers(t *testing.T) {
+	db := database(t, "")
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	product := newProduct(t, db, 1)
+	own, err := stock.OpenForResets(servers.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ownPool, err := own.DB(); err == nil {
+		t.Cleanup(func() { _ = ownPool.Close() })
+	}
+	for range 7 { // the eighth is the holder's
+		conn, err := pool.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	time.AfterFunc(3*time.Second, lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product))
+	if err := stock.NewLedger(own).Reset(t.Context(), product, 7); err != nil {
+		t.Fatal(err)
+	}
+	if item, err := stock.NewLedger(own).ReadPrimary(t.Context(), product); err != nil || item.Count != 7 {
+		t.Errorf("%+v, %v", item, err)
+	}
+}
