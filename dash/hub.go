@@ -30,6 +30,7 @@ type topic struct {
 type message struct {
 	name string
 	data []byte
+	part *part // that it is about; nil: none
 }
 
 // backlog is how many messages a page may be behind.
@@ -84,6 +85,20 @@ func (h *hub) leave(t *topic, page chan message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(t.pages, page)
+}
+
+// parts are those of the topic's first messages, by their ids. A page is drawn with them, so
+// that it is right before its stream begins, and without one.
+func (h *hub) parts(name string) map[string]Text {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	parts := map[string]Text{}
+	for _, m := range h.topics[name].first() {
+		if m.part != nil {
+			parts[m.part.ID] = m.part.Text
+		}
+	}
+	return parts
 }
 
 func (h *hub) close() { close(h.closed) }
@@ -147,5 +162,5 @@ func say(name string, what any) message {
 	if err != nil {
 		data = []byte("null") // our own types: they have JSON
 	}
-	return message{name, data}
+	return message{name: name, data: data}
 }
