@@ -215,11 +215,11 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	} else if n > 0 {
 		what += ": " + strings.Join(p.Strategies, ", ")
 	}
-	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context) { b.work(ctx, p, req.Who) })
+	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context, free func()) { b.work(ctx, p, req.Who, free) })
 }
 
 // work breaks what the plan names, in a lab of its own: the class's stays whole.
-func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
+func (b *breaks) work(ctx context.Context, p experiment.Plan, who string, free func()) {
 	b.tell(func() {
 		b.now = breaking{
 			Begun: true, Running: true, Who: who, strikes: func(q square) bool { return inPlan(p, q) },
@@ -229,6 +229,7 @@ func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
 	err := b.inOwnLab(ctx, p)
 	stopped := errors.Is(context.Cause(ctx), errStopped)
 	b.tell(func() {
+		free()
 		b.now.Running, b.now.Stopped, b.now.Hazard = false, stopped, ""
 		if err != nil && !stopped {
 			b.now.Error = &Text{err.Error(), err.Error()}
