@@ -20,6 +20,7 @@ type breaks struct {
 	// What follows is changed and read in the hub's turn only: see hub.send.
 	now   breaking
 	cards []experiment.Card // nil: nobody has asked the shop yet
+	late  bool              // catchUp waits for them
 	runs  map[square]*broken
 	count int
 }
@@ -84,8 +85,13 @@ type breaking struct {
 // verdicts stay. The squares themselves are no more than the cards and hazards make.
 const mostSteps = 400_000
 
+// again is the pause before a shop that did not answer is asked once more.
+const again = time.Second
+
 func newBreaks(s *Server) *breaks {
-	b := &breaks{s: s, runs: map[square]*broken{}}
+	// A square's page stays open while the lab restarts. A run of the new lab must have
+	// another number than the run that it shows, or the page would not load the new one.
+	b := &breaks{s: s, runs: map[square]*broken{}, count: int(time.Now().UnixMilli())}
 	s.hub.open("break", b.all)
 	s.hub.open("square", b.some)
 	return b
@@ -138,17 +144,28 @@ func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
 // all is everything that the matrix shows. It is called in the hub's turn.
 func (b *breaks) all() []message {
 	if b.cards == nil { // the lab was restarted, and the page was open already
-		go b.catchUp()
+		if !b.late {
+			b.late = true
+			go b.catchUp()
+		}
 		return []message{b.s.part("break", "now", b.now)}
 	}
 	return []message{b.s.part("break", "now", b.now), b.s.part("break", "matrix", b.matrix())}
 }
 
-// catchUp sends the matrix once the shop has told its cards. If it can't, the next page
-// that asks does.
+// catchUp sends the matrix as soon as the shop has told its cards. The shop may come up
+// after the page's server: until then the open pages show the squares of the lab before.
 func (b *breaks) catchUp() {
-	if _, err := b.learn(b.s.lifetime); err == nil {
-		b.s.hub.send("break", b.all)
+	for {
+		if _, err := b.learn(b.s.lifetime); err == nil {
+			b.s.hub.send("break", b.all)
+			return
+		}
+		select {
+		case <-b.s.lifetime.Done():
+			return
+		case <-time.After(again):
+		}
 	}
 }
 
@@ -215,11 +232,11 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	} else if n > 0 {
 		what += ": " + strings.Join(p.Strategies, ", ")
 	}
-	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context) { b.work(ctx, p, req.Who) })
+	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context, free func()) { b.work(ctx, p, req.Who, free) })
 }
 
 // work breaks what the plan names, in a lab of its own: the class's stays whole.
-func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
+func (b *breaks) work(ctx context.Context, p experiment.Plan, who string, free func()) {
 	b.tell(func() {
 		b.now = breaking{
 			Begun: true, Running: true, Who: who, strikes: func(q square) bool { return inPlan(p, q) },
@@ -229,6 +246,7 @@ func (b *breaks) work(ctx context.Context, p experiment.Plan, who string) {
 	err := b.inOwnLab(ctx, p)
 	stopped := errors.Is(context.Cause(ctx), errStopped)
 	b.tell(func() {
+		free()
 		b.now.Running, b.now.Stopped, b.now.Hazard = false, stopped, ""
 		if err != nil && !stopped {
 			b.now.Error = &Text{err.Error(), err.Error()}

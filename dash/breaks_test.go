@@ -3,6 +3,7 @@ package dash
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"oversell/lab/experiment"
 	"oversell/lab/history"
@@ -12,6 +13,7 @@ import (
 // their verdicts stay.
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
+	before := b.count
 	run := func(strategy string, v experiment.Verdict, steps int) {
 		b.keep(experiment.Cell{
 			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: experiment.Breaks,
@@ -26,7 +28,7 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 		t.Error("there was room for both")
 	}
 	run("new", experiment.Violated, mostSteps/2)
-	if got := of("new"); got.Against() != "agrees" || got.ID != 3 || len(b.runs) != 2 {
+	if got := of("new"); got.Against() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
 		t.Errorf("of two runs the older one stands: %s, number %d, of %d squares", got.Verdict, got.ID, len(b.runs))
 	}
 	run("third", experiment.Unknown, 1)
@@ -49,5 +51,20 @@ func TestVerdictsInWords(t *testing.T) {
 				t.Errorf("%s, %s: %v %v", v, claim, b.Word(), b.Sentence())
 			}
 		}
+	}
+}
+
+// A square's page that outlives the lab finds that the next lab's run is another one.
+func TestRunsOfTheNextLab(t *testing.T) {
+	first := New(Config{}).breaks
+	first.keep(experiment.Cell{Hazard: "pause", Strategy: "redis"})
+	for begun := time.Now().UnixMilli(); time.Now().UnixMilli() < begun+2; {
+		time.Sleep(time.Millisecond)
+	}
+	next := New(Config{}).breaks
+	next.keep(experiment.Cell{Hazard: "pause", Strategy: "redis"})
+	of := func(b *breaks) int { return b.runs[square{Hazard: "pause", Strategy: "redis"}].ID }
+	if of(first) == of(next) {
+		t.Errorf("both have number %d", of(next))
 	}
 }

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"embed"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"oversell/lab/report"
 	"oversell/lab/rig"
@@ -113,6 +115,7 @@ type view struct {
 	Topic string // unless it is another
 	Title Text
 	Data  any
+	parts func() map[string]Text
 }
 
 // T chooses between the two languages.
@@ -120,6 +123,15 @@ func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
 
 // In is a text in the page's language.
 func (v view) In(t Text) string { return t.In(v.Lang) }
+
+// Part is what the page's stream sends first for a part.
+func (v view) Part(id string) (template.HTML, error) {
+	text, there := v.parts()[id]
+	if !there {
+		return "", fmt.Errorf("dash: the stream of page %s has no part %q", v.Page, id)
+	}
+	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // drawn by a template of ours
+}
 
 // With is the view of something smaller.
 func (v view) With(data any) view { v.Data = data; return v }
@@ -136,6 +148,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title
 }
 
 func (s *Server) write(w http.ResponseWriter, _ *http.Request, status int, name string, v view) {
+	v.parts = sync.OnceValue(func() map[string]Text { return s.hub.parts(cmp.Or(v.Topic, v.Page)) })
 	var text bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -160,7 +173,10 @@ type part struct {
 
 // part sends the element that the page's template of that name draws.
 func (s *Server) part(page, name string, data any) message {
-	return say("part", s.draw(page, name, name, data))
+	p := s.draw(page, name, name, data)
+	m := say("part", p)
+	m.part = &p
+	return m
 }
 
 // draw draws a part by the named template of the page.

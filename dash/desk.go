@@ -34,7 +34,10 @@ func (e busyError) Error() string {
 var errStopped = errors.New("stopped")
 
 // take begins a job, and runs work in the background. A busyError: another one runs.
-func (d *desk) take(ctx context.Context, who string, what Text, work func(context.Context)) error {
+//
+// Work calls free in the hub's turn that announces its end: a page that shows the end may
+// start the next job at once, and must not be refused because of the job that has ended.
+func (d *desk) take(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy != nil {
@@ -46,10 +49,13 @@ func (d *desk) take(ctx context.Context, who string, what Text, work func(contex
 	go func() {
 		defer close(j.done)
 		defer j.stop(nil)
-		work(j.ctx)
-		d.mu.Lock()
-		d.busy = nil
-		d.mu.Unlock()
+		free := sync.OnceFunc(func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.busy = nil
+		})
+		defer free()
+		work(j.ctx, free)
 	}()
 	return nil
 }

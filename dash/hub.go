@@ -30,6 +30,7 @@ type topic struct {
 type message struct {
 	name string
 	data []byte
+	part *part // that it is about; nil: none
 }
 
 // backlog is how many messages a page may be behind.
@@ -86,10 +87,29 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
+// parts are those of the topic's first messages, by their ids. A page is drawn with them, so
+// that it is right before its stream begins, and without one.
+func (h *hub) parts(name string) map[string]Text {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	parts := map[string]Text{}
+	for _, m := range h.topics[name].first() {
+		if m.part != nil {
+			parts[m.part.ID] = m.part.Text
+		}
+	}
+	return parts
+}
+
 func (h *hub) close() { close(h.closed) }
 
-// slowest is how long a page may take to accept what it is sent.
-const slowest = 5 * time.Second
+const (
+	// slowest is how long a page may take to accept a piece of what it is sent.
+	slowest = 5 * time.Second
+	// piece is so small that a slow network takes it in that time. The first messages are
+	// long: a limit for all of them together would cut them off at each new connection.
+	piece = 16 << 10
+)
 
 // serve is a page's stream.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
@@ -109,12 +129,14 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
 	for {
-		_ = out.SetWriteDeadline(time.Now().Add(slowest))
-		if _, err := text.WriteTo(w); err != nil {
-			return
-		}
-		if err := out.Flush(); err != nil {
-			return
+		for text.Len() > 0 {
+			_ = out.SetWriteDeadline(time.Now().Add(slowest))
+			if _, err := w.Write(text.Next(piece)); err != nil {
+				return
+			}
+			if err := out.Flush(); err != nil {
+				return
+			}
 		}
 		select {
 		case m, open := <-page:
@@ -128,7 +150,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 				}
 			}
 		case <-alive.C:
-			fmt.Fprint(&text, ": alive\n\n")
+			fmt.Fprint(&text, "event: alive\ndata: {}\n\n") // no script sees a comment
 		case <-h.closed:
 			return
 		case <-r.Context().Done():
@@ -147,5 +169,5 @@ func say(name string, what any) message {
 	if err != nil {
 		data = []byte("null") // our own types: they have JSON
 	}
-	return message{name, data}
+	return message{name: name, data: data}
 }

@@ -1,8 +1,19 @@
 package dash
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"oversell/lab"
+	"oversell/lab/rig"
 )
 
 // A page that reads nothing is hung up on, and holds nobody up; when it comes again it is
@@ -39,4 +50,144 @@ func TestSlowPageIsDropped(t *testing.T) {
 		t.Errorf("when it comes again it hears %s", m.data)
 	}
 	h.leave(topic, slow) // as its handler does at its end
+}
+
+// A page on a slow line gets all of the first words, however long they take, as long as
+// something goes through.
+func TestSlowLineGetsEverything(t *testing.T) {
+	h := newHub()
+	long := strings.Repeat("x", 1<<20)
+	h.open("run", func() []message { return []message{say("all", long)} })
+	const small = 16 << 10
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, "run") }))
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(small) // or all of it would be on its way at once
+		return ctx
+	}
+	server.Start()
+	defer server.Close()
+	defer h.close()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.(*net.TCPConn).SetReadBuffer(small)
+	fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: lab\r\n\r\n")
+	// A second longer than a page may take for a piece.
+	for got, slow := 0, make([]byte, len(long)/int((slowest+time.Second)/(100*time.Millisecond))); got < len(long); {
+		n, err := conn.Read(slow)
+		if got += n; err != nil {
+			t.Fatalf("it was cut off after %d of %d bytes: %v", got, len(long), err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// However a page is drawn, joins, loses its stream and comes again while a run begins,
+// changes and ends, and the lab restarts: it shows what there is, when it was drawn, while
+// it listens and at the end.
+func TestPageInEveryOrder(t *testing.T) {
+	const (
+		drawn = iota
+		joined
+		lost
+		begins
+		changes
+		ends
+		restarts
+		all
+	)
+	names := []string{"drawn", "joined", "lost", "begins", "changes", "ends", "restarts"}
+	after := map[int]int{joined: drawn, lost: joined, changes: begins, ends: changes}
+	walk := func(order []int) {
+		var h *hub
+		var state string
+		restart := func() {
+			h, state = newHub(), "nothing"
+			h.open("run", func() []message { return []message{partOf(state)} })
+		}
+		restart()
+		var listening chan message
+		shown := "" // no page yet
+		listen := func() { listening = h.join(h.topics["run"]) }
+		for i, what := range order {
+			switch what {
+			case drawn:
+				shown = h.parts("run")["p"].EN
+			case joined:
+				listen()
+			case lost:
+				h.leave(h.topics["run"], listening)
+				listening = nil
+			case restarts:
+				restart()
+				if listening != nil {
+					listen() // it connects again
+				}
+			default:
+				h.send("run", func() []message { state = names[what]; return []message{partOf(state)} })
+			}
+			for len(listening) > 0 {
+				shown = (<-listening).part.EN
+			}
+			if (what == drawn || listening != nil) && shown != state {
+				t.Errorf("%v: after %s it shows %q, not %q", order, names[order[i]], shown, state)
+			}
+		}
+		if listen(); (<-listening).part.EN != state {
+			t.Errorf("%v: it comes again and does not get %q", order, state)
+		}
+	}
+	orders := 0
+	var choose func(order []int)
+	choose = func(order []int) {
+		if len(order) == all {
+			orders++
+			walk(order)
+			return
+		}
+		for next := range all {
+			before, needs := after[next]
+			if slices.Contains(order, next) || needs && !slices.Contains(order, before) {
+				continue
+			}
+			choose(append(slices.Clone(order), next))
+		}
+	}
+	choose(nil)
+	if orders != 140 { // 7! / (3! 3!)
+		t.Errorf("%d orders", orders)
+	}
+}
+
+func partOf(state string) message {
+	p := part{ID: "p", Text: Text{state, state}}
+	return message{name: "part", part: &p}
+}
+
+// A page that says that a run has ended lets the next one begin: nothing of the old one is
+// in its way any more.
+func TestDeskIsFreeWhenThePageSaysSo(t *testing.T) {
+	s := New(Config{Shop: rig.Addresses{Target: "http://127.0.0.1:1"}}) // nobody is there: it ends at once
+	defer s.Close()
+	page := s.hub.join(s.hub.topics["run"])
+	for range 200 {
+		err := s.desk.take(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
+			s.runs.work(ctx, lab.Plan{Target: s.Shop.Target, Clients: 1, Loops: 1}, "a test", free)
+		})
+		if err != nil {
+			t.Fatalf("the page said that the last run had ended: %v", err)
+		}
+		for begun := false; ; {
+			var state struct{ Running bool }
+			if m := <-page; m.name != "run" || json.Unmarshal(m.data, &state) != nil {
+				continue
+			}
+			if begun && !state.Running {
+				break
+			}
+			begun = begun || state.Running
+		}
+	}
 }

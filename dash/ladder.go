@@ -71,17 +71,22 @@ func (l *ladder) ask(ctx context.Context, path string, answer any) error {
 	return shop.Call(ctx, http.MethodGet, path, nil, answer) //nolint:wrapcheck // names the path
 }
 
+// all asks the shop outside the lock: while the shop does not answer, each page would wait
+// for the time-outs of all pages before it.
 func (l *ladder) all(ctx context.Context) ([]card, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cards == nil {
-		var cards []card
-		if err := l.ask(ctx, "/strategies", &cards); err != nil {
-			return nil, err
-		}
-		l.cards = cards
+	cards := l.cards
+	l.mu.Unlock()
+	if cards != nil {
+		return cards, nil
 	}
-	return l.cards, nil
+	if err := l.ask(ctx, "/strategies", &cards); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cards = cards
+	return cards, nil
 }
 
 // one is a card with its code.

@@ -55,6 +55,10 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
+	// Now, so that the browser does not end with the patience: then it can be asked what it shows.
+	if err := chromedp.Run(tab); err != nil {
+		t.Fatal(err)
+	}
 	patient, giveUp := context.WithTimeout(tab, 3*time.Minute)
 	t.Cleanup(giveUp)
 	return patient
@@ -64,8 +68,13 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(tab, actions...); err != nil {
+		// Also when the tab's time is over: it is looked at once more.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tab), 10*time.Second)
+		defer cancel()
 		var seen string
-		_ = chromedp.Run(tab, chromedp.Text("body", &seen, chromedp.ByQuery))
+		if err := chromedp.Run(ctx, chromedp.Evaluate(`document.body.innerText`, &seen)); err != nil {
+			seen = "(it does not answer: " + err.Error() + ")"
+		}
 		t.Fatalf("%v; the page says:\n%s", err, seen)
 	}
 }
@@ -73,17 +82,22 @@ func do(t *testing.T, tab window, actions ...chromedp.Action) {
 // reads waits until an element holds a text.
 func reads(selector, text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
+		last := "(nothing: it was never read)"
 		for {
 			// In one question: the page may put a new element there at any time.
 			var seen string
 			err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector), &seen))
-			// A page that is just being left can't be asked: the next one can.
+			// A page that is just being left can't be asked: the next one can. Nor can one in
+			// whose middle the time is over: it has not become empty by that.
+			if err == nil {
+				last = seen
+			}
 			if err == nil && strings.Contains(seen, text) {
 				return nil
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("%s does not come to say %q, it says %q: %w", selector, text, seen, errors.Join(ctx.Err(), err))
+				return fmt.Errorf("%s does not come to say %q, it last said %q: %w", selector, text, last, errors.Join(ctx.Err(), err))
 			case <-time.After(50 * time.Millisecond):
 			}
 		}

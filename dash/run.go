@@ -91,11 +91,11 @@ func (r *runs) start(ctx context.Context, req request) error {
 		}
 	}
 	names := strings.Join(p.Strategies, ", ")
-	return r.s.desk.take(ctx, req.Who, Text{names, names}, func(ctx context.Context) { r.work(ctx, p, req.Who) })
+	return r.s.desk.take(ctx, req.Who, Text{names, names}, func(ctx context.Context, free func()) { r.work(ctx, p, req.Who, free) })
 }
 
 // work loads the strategies one after the other.
-func (r *runs) work(ctx context.Context, p lab.Plan, who string) {
+func (r *runs) work(ctx context.Context, p lab.Plan, who string, free func()) {
 	var item struct {
 		Product string `json:"product_code"`
 	}
@@ -103,12 +103,13 @@ func (r *runs) work(ctx context.Context, p lab.Plan, who string) {
 	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), every: often}
 	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, plan: p}
-	defer watch.close()
 	trials, err := lab.Run(ctx, p, watch)
+	watch.close()
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // its results say so
 	}
 	r.s.hub.send("run", func() []message {
+		free()
 		begun.Running = false
 		if err != nil {
 			begun.Error = &Text{err.Error(), err.Error()}

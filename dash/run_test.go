@@ -81,16 +81,25 @@ func TestMarkupIsText(t *testing.T) {
 	}
 }
 
-// In Chinese, as the browser asks for it, and in English again by a click, for good.
+// In Chinese, as the browser asks for it, and in English again by a click, for good: with
+// results, and without, which no other test may decide.
 func TestBothLanguages(t *testing.T) {
+	ours := map[string]string{"X-Lab-Token": token}
+	one := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
+	if status, body := send(t, http.MethodPost, "/dash/run/start", one, ours); status != http.StatusNoContent {
+		t.Fatalf("the run was not started: %d %s", status, body)
+	}
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
 		chromedp.Navigate(address("/")),
 		reads(`h1`, "谁会超卖"),
-		reads(`#part-results`, "结果"),
+		reads(`#part-results tbody tr`, "atomic"),
+		reads(`#part-results caption`, "点击表头排序"),
 	)
 	pictures(t, tab, "run-zh")
 	do(t, tab,
+		press(`button[data-post="/dash/run/forget"]`),
+		reads(`#part-results`, "现在还没有"),
 		press(`.language button[value=en]`),
 		reads(`h1`, "Who sells too much?"),
 		chromedp.Reload(),

@@ -103,15 +103,16 @@ func (p *stories) start(ctx context.Context, req request) error {
 		}}
 	}
 	what := Text{story.ID, story.ID}
-	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context) { p.work(ctx, story, guards, req.Who) })
+	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, story, guards, req.Who, free) })
 }
 
 // work tells the story with each guard.
-func (p *stories) work(ctx context.Context, story scenario.Scenario, guards []scenario.Guard, who string) {
+func (p *stories) work(ctx context.Context, story scenario.Scenario, guards []scenario.Guard, who string, free func()) {
 	p.change(func() { p.now = telling{Begun: true, Running: true, Who: who, What: Text(story.Title)} })
 	err := p.tell(ctx, story, guards)
 	stopped := errors.Is(context.Cause(ctx), errStopped)
 	p.change(func() {
+		free()
 		p.now.Running, p.now.Stopped = false, stopped
 		if err != nil && !stopped {
 			p.now.Error = &Text{err.Error(), err.Error()}

@@ -77,7 +77,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 		return err
 	}
 	what := Text{c.ID + ", step by step", "单步 " + c.ID}
-	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context) { p.work(ctx, c, req.Form.Has("solve")) })
+	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
 // end ends the round that is open, and returns when both clients are gone.
@@ -138,7 +138,7 @@ func (p *steps) reveal(context.Context, request) error {
 }
 
 // work is the job: a round by hand, or the solution.
-func (p *steps) work(ctx context.Context, c card, solve bool) {
+func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	job, presses := p.s.desk.now(), make(chan stepper.Who, 2)
 	p.s.hub.send("step", func() []message {
 		p.scene = scene{Card: c, Code: inLines(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
@@ -160,6 +160,7 @@ func (p *steps) work(ctx context.Context, c card, solve bool) {
 		}
 	}
 	p.s.hub.send("step", func() []message {
+		free()
 		now := &p.scene
 		p.job, p.presses, now.Open = nil, nil, false
 		switch {

@@ -7,11 +7,16 @@ export const $$ = (selector, within = document) => [...within.querySelectorAll(s
 // The printed link carries the token behind its #. It is kept for later visits, and goes
 // from the address, which everybody reads on the projector.
 const carried = new URLSearchParams(location.hash.slice(1)).get('token');
+// Where the browser forbids storage, localStorage throws: then the token lasts as long as
+// this page.
+const own = carried || '';
 if (carried) {
-  localStorage.setItem('lab-token', carried);
+  try { localStorage.setItem('lab-token', carried); } catch { /* see above */ }
   history.replaceState(null, '', location.pathname + location.search);
 }
-const token = () => localStorage.getItem('lab-token') || '';
+const token = () => {
+  try { return localStorage.getItem('lab-token') || own; } catch { return own; }
+};
 
 function mayAct() {
   $$('[data-needs-token]').forEach(b => { b.disabled = !token(); });
@@ -104,23 +109,53 @@ function put(words) {
   part.dispatchEvent(new CustomEvent('put', { bubbles: true }));
 }
 
-const heard = { part: put, parts: all => all.forEach(put) };
+const heard = { part: put, parts: all => all.forEach(put), alive: () => {} };
 // on says what to do with an event of the stream.
 export function on(name, act) { heard[name] = act; }
 
-let source;
-// listen follows the page's stream, and connects again whatever ended it.
+// The lab sends an event every ten seconds. A connection that brings none for longer is
+// lost, even if no end got an error. Or the first event is long and the network slow: then
+// the next connection gets twice the time.
+const silence = 30_000, longest = 8 * silence;
+let source, timer, patience = silence;
+// listen follows the page's stream, and connects again whatever ended it. A hidden tab has
+// no stream: a browser opens six connections to a server, and six streams would leave none
+// for the seventh tab, nor for a form. The first events of a stream have all that was missed.
 function listen() {
+  source?.close();
+  clearTimeout(timer);
+  delete document.body.dataset.live;
+  if (document.hidden) return;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      $('#offline').hidden = false;
+      patience = 'live' in document.body.dataset ? Math.min(2 * patience, longest) : silence;
+      listen();
+    }, patience);
+  };
   source = new EventSource('/dash/stream/' + document.body.dataset.topic);
-  for (const name in heard) source.addEventListener(name, e => heard[name](JSON.parse(e.data)));
+  for (const name in heard) {
+    source.addEventListener(name, e => {
+      patience = silence;
+      wait();
+      heard[name](JSON.parse(e.data));
+    });
+  }
   source.onopen = () => { $('#offline').hidden = true; document.body.dataset.live = ''; };
   source.onerror = () => {
     $('#offline').hidden = false;
     delete document.body.dataset.live;
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 1000);
+    if (source.readyState !== EventSource.CLOSED) return; // it connects again by itself
+    clearTimeout(timer);
+    timer = setTimeout(listen, 1000);
   };
+  wait();
 }
 
 mayAct();
 // The page's own script comes after this one, and says first what it wants to hear.
-if (document.body.dataset.topic) document.addEventListener('DOMContentLoaded', listen);
+if (document.body.dataset.topic) {
+  document.addEventListener('DOMContentLoaded', listen);
+  document.addEventListener('visibilitychange', listen);
+}

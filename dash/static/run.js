@@ -74,7 +74,13 @@ function draw() {
 
 function status(s) {
   const p = $('#status');
-  if (!s) return;
+  if (!run) return;
+  if (!s) {
+    p.textContent = !run.of ? T('Nothing has run yet. Choose strategies and start.', '还没有运行。请选择策略并开始。') :
+      run.running ? T('The run begins.', '运行即将开始。') :
+        T('The run ended before its first request.', '运行在第一个请求之前就结束了。') + (run.error ? ' ' + T(run.error.en, run.error.zh) : '');
+    return;
+  }
   const last = s.points.at(-1);
   const done = last ? `${number(last.done)} / ${number(s.total)}` : '';
   let text;

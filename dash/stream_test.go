@@ -1,0 +1,358 @@
+package dash_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"oversell/dash"
+)
+
+// get is a page as it comes, without any script.
+func get(ctx context.Context, s *dash.Server, path string) (status int, body string) {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx))
+	return w.Code, w.Body.String()
+}
+
+// command sends a form to a page of one's own.
+func command(t *testing.T, s *dash.Server, path string, form url.Values) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("X-Lab-Token", token)
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusNoContent {
+		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+}
+
+// A page is right before its stream begins: it must not say "none yet" where there are
+// results. The stream may begin late, or never.
+func TestPagesBeginUpToDate(t *testing.T) {
+	s := dash.New(dash.Config{Shop: shop.Addresses()})
+	defer s.Close()
+	small := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
+	trial := url.Values{"send": {"read:1"}, "name": {"begin"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
+	for _, c := range []struct {
+		path, before    string
+		start           string
+		form            url.Values
+		after, notAfter string
+	}{
+		{"/", "There are none yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "There are none yet"},
+		{"/dash/shop", "Nothing was told yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "Nothing was told yet"},
+		{"/dash/try", "Nobody is here", "/dash/try/send", trial, "redis begin", "Nobody is here"},
+		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has not asked yet", "No round is open"},
+	} {
+		if status, body := get(t.Context(), s, c.path); status != http.StatusOK || !strings.Contains(body, c.before) {
+			t.Errorf("%s lacks %q before anything has run: %d\n%s", c.path, c.before, status, body)
+		}
+		command(t, s, c.start, c.form)
+		var body string
+		if !until(t, func() bool {
+			_, body = get(t.Context(), s, c.path)
+			return strings.Contains(body, c.after)
+		}) || strings.Contains(body, c.notAfter) {
+			t.Errorf("%s lacks %q, or still says %q:\n%s", c.path, c.after, c.notAfter, body)
+		}
+		command(t, s, "/dash/stop", nil)
+	}
+}
+
+// until waits for a condition: false, if it does not come.
+func until(t *testing.T, condition func() bool) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// Each page of the menu in a tab of its own, and two more: a browser opens six connections
+// to a server, and a hidden tab must not keep one.
+func TestManyTabs(t *testing.T) {
+	first := browser(t)
+	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn", "/dash/try", "/dash/shop", "/", "/dash/try"}
+	for i, path := range paths {
+		tab := first
+		if i > 0 {
+			next, closeTab := chromedp.NewContext(first)
+			t.Cleanup(closeTab)
+			tab = next
+		}
+		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
+	}
+	// And the first one goes on when it is seen again.
+	do(t, first, page.BringToFront(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
+}
+
+// line is a proxy before the lab that can fall silent: then streams stay open, and nothing
+// comes through them. New connections are good.
+type line struct {
+	addr string
+	mu   sync.Mutex
+	wire []*wire
+}
+
+type wire struct{ streams, silent atomic.Bool }
+
+func newLine(t *testing.T) *line {
+	t.Helper()
+	target := strings.TrimPrefix(shop.Addresses().Target, "http://")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{addr: "http://" + listener.Addr().String()}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			browser, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			lab, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", target)
+			if err != nil {
+				_ = browser.Close()
+				continue
+			}
+			w := &wire{}
+			l.mu.Lock()
+			l.wire = append(l.wire, w)
+			l.mu.Unlock()
+			t.Cleanup(func() { _, _ = browser.Close(), lab.Close() })
+			go func() { _, _ = io.Copy(lab, browser) }()
+			go func() {
+				buffer := make([]byte, 32<<10)
+				for {
+					n, err := lab.Read(buffer)
+					if err != nil {
+						_ = browser.Close()
+						return
+					}
+					if bytes.Contains(buffer[:n], []byte("text/event-stream")) {
+						w.streams.Store(true)
+					}
+					if w.silent.Load() {
+						continue // lost on the way, and nobody is told
+					}
+					if _, err := browser.Write(buffer[:n]); err != nil {
+						_ = lab.Close()
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l
+}
+
+// silence loses what comes from now on through the streams that there are.
+func (l *line) silence() (streams int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.wire {
+		if w.streams.Load() {
+			w.silent.Store(true)
+			streams++
+		}
+	}
+	return streams
+}
+
+// A connection can be lost without an error, by a router that drops it or a machine that is
+// frozen. The page must notice, connect again and show what has happened meanwhile.
+func TestSilentLine(t *testing.T) {
+	l := newLine(t)
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate(l.addr+"/dash/shop#token="+token),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+	)
+	if streams := l.silence(); streams != 1 {
+		t.Fatalf("the page has %d streams", streams)
+	}
+	if status, body := send(t, http.MethodPost, "/dash/shop/start", url.Values{"scenario": {"recharge"}, "guard": {"none"}}, map[string]string{"X-Lab-Token": token}); status != http.StatusNoContent {
+		t.Fatalf("the story was not started: %d %s", status, body)
+	}
+	do(t, tab,
+		reads(`#part-told tbody tr:nth-child(1)`, "recharge"),
+		reads(`#part-telling`, "Done."),
+		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
+	)
+}
+
+// While the shop does not answer, a page says why its run did not begin; and after a restart
+// of the lab it does not go on showing the last lab's run.
+func TestRunThatDidNotBegin(t *testing.T) {
+	gate := newGate(t)
+	begin := func(addr string) (where string, end func()) {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs := shop.Addresses()
+		addrs.Target = gate.url
+		s := dash.New(dash.Config{Shop: addrs})
+		server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+		go func() { _ = server.Serve(listener) }()
+		return listener.Addr().String(), func() { s.Close(); _ = server.Close() }
+	}
+	addr, end := begin("127.0.0.1:0")
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate("http://"+addr+"/#token="+token),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		reads(`#status`, "Nothing has run yet"),
+	)
+	gate.closed.Store(true)
+	do(t, tab,
+		press(`input[value=none]`),
+		press(`button.go`),
+		reads(`#status`, "The run ended before its first request."),
+		reads(`#status`, "502"),
+	)
+	end()
+	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery))
+	_, end = begin(addr)
+	defer end()
+	do(t, tab, reads(`#status`, "Nothing has run yet"))
+}
+
+// gate passes requests on to the shop, or answers 502 while it is closed.
+type gate struct {
+	url    string
+	closed atomic.Bool
+}
+
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	target, err := url.Parse(shop.Addresses().Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{}
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.closed.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	g.url = server.URL
+	return g
+}
+
+// A matrix that stays open while the lab restarts gets the new lab's squares, even if the
+// shop comes up after the page's server.
+func TestMatrixWaitsForTheShop(t *testing.T) {
+	gate := newGate(t)
+	gate.closed.Store(true)
+	addrs := shop.Addresses()
+	addrs.Target = gate.url
+	s := dash.New(dash.Config{Shop: addrs})
+	defer s.Close()
+	server := httptest.NewServer(s)
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/dash/stream/break", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewReader(response.Body)
+	for seen := false; ; {
+		text, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ends without the matrix: %v", err)
+		}
+		data, isData := strings.CutPrefix(text, "data: ")
+		var part struct{ ID string }
+		if !isData || json.Unmarshal([]byte(data), &part) != nil {
+			continue
+		}
+		if !seen { // the shop has been asked in vain by the time that another page was
+			seen = true
+			if status, _ := get(ctx, s, "/dash/break"); status != http.StatusServiceUnavailable {
+				t.Fatalf("the shop is away, and the page comes with %d", status)
+			}
+			gate.closed.Store(false)
+		}
+		if part.ID == "matrix" {
+			return
+		}
+	}
+}
+
+// While the shop does not answer, a page waits for the time-out of its own request, not for
+// those of all pages before it.
+func TestPagesDoNotQueue(t *testing.T) {
+	asked, answer := make(chan context.Context, 2), make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.Context()
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
+	defer silent.Close()
+	defer close(answer)
+	addrs := shop.Addresses()
+	addrs.Target = silent.URL
+	s := dash.New(dash.Config{Shop: addrs})
+	defer s.Close()
+	var pages sync.WaitGroup
+	defer pages.Wait()
+	for range 2 {
+		pages.Go(func() { _, _ = get(t.Context(), s, "/") })
+	}
+	first := <-asked
+	<-asked
+	if first.Err() != nil {
+		t.Error("the second page asked only when the first had given up")
+	}
+}
+
+// A browser that may store nothing, as with all cookies blocked, shows the page all the
+// same, and may act on the page that the printed link opened.
+func TestNoStorage(t *testing.T) {
+	tab := browser(t)
+	do(t, tab,
+		chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(`Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('blocked', 'SecurityError') } })`).Do(ctx)
+			return err
+		}),
+		chromedp.Navigate(address("/")),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		chromedp.WaitEnabled(`button.go`, chromedp.ByQuery),
+	)
+}
