@@ -156,3 +156,25 @@ func TestCleanEnv(t *testing.T) {
 		}
 	}
 }
+
+// Settings that only some releases have are loose: the others ignore them instead of refusing
+// to start.
+func TestLooseOptions(t *testing.T) {
+	all := slices.Concat(mysqlOptions(), onlyMySQL(), onlyMariaDB())
+	for option, since := range map[string]string{
+		"innodb-redo-log-capacity":  "MySQL 8.0.30",
+		"auto-generate-certs":       "a build of MySQL with OpenSSL",
+		"innodb-snapshot-isolation": "MariaDB 10.6.18",
+	} {
+		if !slices.ContainsFunc(all, func(arg string) bool { return strings.HasPrefix(arg, "--loose-"+option+"=") }) {
+			t.Errorf("--%s, which came with %s, is not loose", option, since)
+		}
+	}
+}
+
+// On MariaDB 11.6 and later this is on by default, and mutex-in-tx would lose no update.
+func TestSnapshotIsolationIsOff(t *testing.T) {
+	if !slices.Contains(onlyMariaDB(), "--loose-innodb-snapshot-isolation=OFF") {
+		t.Errorf("MariaDB starts with %v", onlyMariaDB())
+	}
+}
