@@ -29,7 +29,8 @@ func mysqlOptions() []string {
 		"--max-connections=600", // three replicas with pools of 100, bench, tests, consoles
 		"--performance-schema=OFF",
 
-		// utf8mb4_0900_ai_ci is MySQL's alone, so both get one that both have.
+		// The tables name a collation of their own. All else, such as a table that a
+		// student creates, gets one that both have: utf8mb4_0900_ai_ci is MySQL's alone.
 		"--character-set-server=utf8mb4",
 		"--collation-server=utf8mb4_unicode_ci",
 
