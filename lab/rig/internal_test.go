@@ -171,10 +171,3 @@ func TestLooseOptions(t *testing.T) {
 		}
 	}
 }
-
-// On MariaDB 11.6 and later this is on by default, and mutex-in-tx would lose no update.
-func TestSnapshotIsolationIsOff(t *testing.T) {
-	if !slices.Contains(onlyMariaDB(), "--loose-innodb-snapshot-isolation=OFF") {
-		t.Errorf("MariaDB starts with %v", onlyMariaDB())
-	}
-}
