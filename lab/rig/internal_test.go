@@ -95,6 +95,7 @@ func TestIsMySQL(t *testing.T) {
 		"/usr/sbin/mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)":                      true,
 		"/usr/sbin/mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))":                        true,
 		"/opt/homebrew/opt/mysql/bin/mysqld  Ver 9.1.0 for macos14.7 on arm64 (Homebrew)":                     true,
+		"/usr/sbin/mysqld  Ver 10.0.1 for Linux on x86_64 (MySQL Community Server - GPL)":                     true,
 		"mysqld  Ver 5.7.44 for Linux on x86_64 (MySQL Community Server (GPL))":                               false,
 		"mysqld  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)":                   false,
 		"mysqld  Ver 8.99.1-MariaDB for debian-linux-gnu on x86_64":                                           false,
