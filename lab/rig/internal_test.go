@@ -2,6 +2,8 @@ package rig
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -170,5 +172,13 @@ func TestLooseOptions(t *testing.T) {
 		if !slices.ContainsFunc(all, func(arg string) bool { return strings.HasPrefix(arg, "--loose-"+option+"=") }) {
 			t.Errorf("--%s, which came with %s, is not loose", option, since)
 		}
+	}
+}
+
+// Beside MySQL, "make servers" installs no MariaDB, so nobody is sent there.
+func TestBesideMySQL(t *testing.T) {
+	err := fmt.Errorf("galera: %w", errBesideMySQL)
+	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {
+		t.Errorf("without MariaDB beside MySQL: %v", err)
 	}
 }
