@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs what concerns MySQL on a MySQL of version 9 or newer: Debian has MariaDB where Ubuntu,
-# Homebrew and most services have MySQL. It brings one where this machine has none. Where that
-# cannot be downloaded it warns and succeeds: this project is no worse for it.
+# Homebrew and most services have MySQL. It brings one where this machine has none, and a
+# current MariaDB. It warns where they cannot be downloaded: that alone is no failure.
 set -eu
 
 newest() { mysqld --no-defaults --version 2>/dev/null | grep -v MariaDB | grep -qE 'Ver (9|[1-9][0-9])\.'; }

@@ -175,7 +175,7 @@ func TestLooseOptions(t *testing.T) {
 	}
 }
 
-// Beside MySQL, "make servers" installs no MariaDB, so nobody is sent there.
+// Beside MySQL, "make servers" installs no MariaDB, so the message must not name it.
 func TestBesideMySQL(t *testing.T) {
 	err := fmt.Errorf("galera: %w", errBesideMySQL)
 	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// MySQLVersion returns what the rig's MySQL or MariaDB says of itself, such as 9.7.0 or
-// 11.8.3-MariaDB. Without one it is empty.
+// MySQLVersion returns the version of the rig's MySQL or MariaDB, such as 9.7.0 or
+// 11.8.3-MariaDB. Without such a server it is empty.
 func (r *Rig) MySQLVersion(ctx context.Context) (version string, err error) {
 	if r.addrs.MySQL == "" {
 		return "", nil

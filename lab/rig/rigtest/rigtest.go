@@ -82,12 +82,11 @@ func asserted(ctx context.Context, r *rig.Rig) error {
 	return nil
 }
 
-// NeedsPair leaves a test out where the pair of databases that it needs is not installed: on
-// a machine with MySQL, that is no defect, for MariaDB's packages conflict with MySQL's. With
-// CI in the environment nothing is left out: the test goes on, and its rig fails.
+// NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine
+// with MySQL that is no failure, as MariaDB's packages conflict with MySQL's. With CI in the
+// environment no test is skipped: it goes on, and its rig fails.
 //
-// The names of tests that are left out are added to the file OVERSELL_LEFT_OUT, whose list
-// tools/test.sh prints.
+// It adds the name of a skipped test to the file in OVERSELL_LEFT_OUT: tools/test.sh prints it.
 func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Helper()
 	err := rig.Installed(rig.Config{MySQL: true, Database: database})
@@ -127,7 +126,7 @@ func reapIfAsked() {
 }
 
 // Start starts servers for one test and closes them at its end. A test of a pair of databases
-// is left out where NeedsPair says so.
+// is skipped if NeedsPair skips it.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
 	if cfg.Database != rig.OneServer {
