@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 )
 
 // MySQLVersion returns the version of the rig's MySQL or MariaDB, such as 9.7.0 or
@@ -20,5 +21,5 @@ func (r *Rig) MySQLVersion(ctx context.Context) (version string, err error) {
 	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
 		return "", fmt.Errorf("rig: the version of MySQL: %w", err)
 	}
-	return version, nil
+	return strings.TrimSuffix(version, "-log"), nil // which says that it keeps a binary log
 }
