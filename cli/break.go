@@ -143,6 +143,11 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.E
 		return err //nolint:wrapcheck // says all
 	}
 	m := experiment.Summarise(cells)
+	// A hazard may have run on another server than this lab's: some need MariaDB, and kept
+	// runs may be of another day.
+	if mysql := experiment.MySQLVersions(cells); mysql != "" {
+		versions["mysql"] = mysql
+	}
 	machine := report.ThisMachine(ctx)
 	about := experiment.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: listed(versions), Command: "oversell break --all",

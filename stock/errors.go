@@ -41,17 +41,26 @@ const (
 	lockWaitTimeout = 1205
 	deadlock        = 1213
 	noWait          = 3572 // FOR UPDATE NOWAIT; MariaDB says 1205
+	recordChanged   = 1020 // MariaDB with innodb_snapshot_isolation, the default from 11.6 on
 	interrupted     = 1317
 	shutdown        = 1053
 	killed          = 1927 // MariaDB
 )
 
-// Beaten reports whether err is a lock wait time-out (1205, 3572) or a deadlock
-// (1213): a rival has the row. 1205 undoes one statement, 1213 the transaction: after either, roll
-// back and try the whole of it again.
+// Beaten reports whether err is contention: a lock wait time-out (1205, 3572), a deadlock
+// (1213), or a row that a rival has changed since this transaction's snapshot (1020). 1205
+// undoes one statement, the others the transaction: after any, roll back and try the whole of
+// it again, in a new snapshot.
 func Beaten(err error) bool {
 	var e *mysql.MySQLError
-	return errors.As(err, &e) && (e.Number == lockWaitTimeout || e.Number == deadlock || e.Number == noWait)
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Number {
+	case lockWaitTimeout, deadlock, noWait, recordChanged:
+		return true
+	}
+	return false
 }
 
 // NothingWritten names the error of an attempt that surely wrote nothing: a

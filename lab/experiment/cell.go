@@ -58,6 +58,9 @@ type Cell struct {
 	Taken int `json:"taken"`
 	// NextGrantMS is how long the rival waited for the lock after the fault.
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
+	// MySQL is the version of the MySQL or MariaDB that the run was on. Some hazards need
+	// MariaDB, also where all others run on MySQL.
+	MySQL string `json:"mysql,omitempty"`
 	// Figures are the response times, where they are what the hazard is about.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`

@@ -40,6 +40,7 @@ type Class struct {
 	http  *http.Client
 	rec   *recorder
 	cards []Card
+	mysql string // the version of its MySQL or MariaDB
 	// products are numbered on: each trial has one that nobody has touched.
 	products atomic.Int64
 	// looks at the backends' counters so far, and what each adds to them.
@@ -53,6 +54,10 @@ func Open(ctx context.Context, r *rig.Rig) (*Class, error) {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * time.Minute},
 	}
 	c.products.Store(1000)
+	var err error
+	if c.mysql, err = r.MySQLVersion(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // says all
+	}
 	if err := c.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &c.cards); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,12 @@ package experiment
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"oversell/lab/history"
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
 )
 
 // TestPairs: a row lock ends at its node. A lock outside mends Galera; two masters with a
@@ -14,12 +17,14 @@ import (
 // version that has gone is noticed.
 func TestPairs(t *testing.T) {
 	c := open(t)
+	databases := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
 	for hazard, want := range map[string]map[string]Verdict{
 		"galera":      {"for-update": Wasteful, "redis": Safe},
 		"two-masters": {"for-update": Violated, "redis": Violated},
 		"stale-read":  {"for-update": Safe, "version": Safe, "redis": Violated, "db-row-fair": Violated},
 	} {
 		t.Run(hazard, func(t *testing.T) {
+			rigtest.NeedsPair(t, databases[hazard])
 			kept := &Evidence{}
 			if err := Run(t.Context(), c, Plan{Hazards: []string{hazard}, Strategies: slices.Collect(maps.Keys(want)), Seed: 1}, kept, silent{}); err != nil {
 				t.Fatal(err)
@@ -30,6 +35,9 @@ func TestPairs(t *testing.T) {
 			for _, cell := range kept.Cells() {
 				if cell.Verdict != want[cell.Strategy] {
 					t.Errorf("%s: %q, want %q: %s", cell.Strategy, cell.Verdict, want[cell.Strategy], cell.Why)
+				}
+				if !strings.Contains(cell.MySQL, "MariaDB") {
+					t.Errorf("%s ran on %q, and MySQL has no such pair", cell.Strategy, cell.MySQL)
 				}
 			}
 		})

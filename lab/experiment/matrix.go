@@ -81,6 +81,31 @@ func worse(a, b Verdict) bool {
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
+// MySQLVersions returns the versions of MySQL and MariaDB that the cells ran on, in one line:
+// that of most hazards, and in brackets the others with their hazards. Without any it is empty.
+func MySQLVersions(cells []Cell) string {
+	hazards := map[string][]string{} // by version
+	var versions []string
+	for _, cell := range cells {
+		if cell.MySQL == "" || slices.Contains(hazards[cell.MySQL], cell.Hazard) {
+			continue
+		}
+		if hazards[cell.MySQL] == nil {
+			versions = append(versions, cell.MySQL)
+		}
+		hazards[cell.MySQL] = append(hazards[cell.MySQL], cell.Hazard)
+	}
+	slices.SortStableFunc(versions, func(a, b string) int { return len(hazards[b]) - len(hazards[a]) })
+	if len(versions) < 2 {
+		return strings.Join(versions, "")
+	}
+	others := make([]string, 0, len(versions))
+	for _, version := range versions[1:] {
+		others = append(others, strings.Join(hazards[version], ", ")+": "+version)
+	}
+	return versions[0] + " (" + strings.Join(others, "; ") + ")"
+}
+
 // Contradictions are the squares that disagree with their card.
 func (m Matrix) Contradictions() (lines []string) {
 	m.each(func(r Row, hazard string, s Square) {

@@ -105,3 +105,25 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("the recordings: %+v, %v", recorded, err)
 	}
 }
+
+// TestMySQLVersions: the version of a hazard is the one that it ran on, not that of the rest.
+func TestMySQLVersions(t *testing.T) {
+	on := func(mysql string, hazards ...string) (cells []Cell) {
+		for _, hazard := range hazards {
+			cells = append(cells, Cell{Hazard: hazard, MySQL: mysql})
+		}
+		return cells
+	}
+	const mysql, mariadb = "9.7.4-2", "10.11.19-MariaDB"
+	for want, cells := range map[string][]Cell{
+		"":      on("", "race"),
+		mysql:   on(mysql, "race", "race", "crash"),
+		mariadb: on(mariadb, "galera"),
+		mysql + " (galera, stale-read: " + mariadb + ")": slices.Concat(
+			on(mariadb, "galera", "stale-read"), on(mysql, "race", "crash", "pause"), on(mariadb, "galera")),
+	} {
+		if got := MySQLVersions(cells); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

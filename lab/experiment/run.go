@@ -104,7 +104,7 @@ func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evid
 func (e Experiment) carryOut(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
 	if e.Lab == nil {
 		cells, err = e.run(ctx, c, subjects, seed)
-		return cells, errors.Join(err, c.heal(context.WithoutCancel(ctx)))
+		return onMySQL(c.mysql, cells), errors.Join(err, c.heal(context.WithoutCancel(ctx)))
 	}
 	own, err := rig.Start(ctx, e.Lab(c.Rig.Config()))
 	if err != nil {
@@ -116,7 +116,16 @@ func (e Experiment) carryOut(ctx context.Context, c *Class, subjects []Subject, 
 		return nil, err
 	}
 	defer class.Close()
-	return e.run(ctx, class, subjects, seed)
+	cells, err = e.run(ctx, class, subjects, seed)
+	return onMySQL(class.mysql, cells), err
+}
+
+// onMySQL notes in each cell which version it ran on.
+func onMySQL(version string, cells []Cell) []Cell {
+	for i := range cells {
+		cells[i].MySQL = version
+	}
+	return cells
 }
 
 // place is where a cell stands on the ladder, fenced after plain.

@@ -256,7 +256,12 @@ func findGalera(patterns ...string) (string, error) {
 	return "", fmt.Errorf("rig: libgalera_smm.so, of Debian's package galera-4: %w", ErrMissing)
 }
 
-// galeraPlaces is where distributions put Galera's library.
-func galeraPlaces() []string {
-	return []string{"/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
+// galeraPlaces is where Galera's library is: with a MariaDB that was unpacked, or where
+// distributions put it.
+func galeraPlaces(mariadbd string) []string {
+	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
+		mariadbd = path
+	}
+	unpacked := filepath.Join(filepath.Dir(mariadbd), "..", "lib", "galera", "libgalera_smm.so")
+	return []string{unpacked, "/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
 }

@@ -81,6 +81,10 @@ func TestDelayedReads(t *testing.T) {
 	if got := wrote(t, follower); !slices.Equal(got, []string{"early", "late"}) {
 		t.Errorf("released, the follower has the rows %v", got)
 	}
+	// A server that keeps a binary log adds -log.
+	if version, err := r.MySQLVersion(t.Context()); err != nil || !strings.Contains(version, "MariaDB") || strings.HasSuffix(version, "-log") {
+		t.Errorf("the version is %q, %v", version, err)
+	}
 	if s, err := r.Server("mysql-2"); err != nil || !strings.Contains(r.Addresses().Reads, s.Addr()) {
 		t.Errorf("replicas read at %q, %v", r.Addresses().Reads, err)
 	}

@@ -10,7 +10,7 @@ import (
 // Config says which servers a rig has. The zero value has none: a test asks for
 // what it needs, such as Config{Redis: 1}.
 type Config struct {
-	MySQL     bool // MySQL 8 or 9, or else MariaDB, with an empty database `oversell`
+	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
 	Zookeeper bool // one standalone ZooKeeper
 	Etcd      bool // one etcd

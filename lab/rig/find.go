@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ var ErrMissing = errors.New(`not installed: run "make servers"`)
 
 // programs are the paths of what a rig starts; those it does not need are empty.
 type programs struct {
-	mysqld    string // of MySQL 8 or 9, or of MariaDB
+	mysqld    string // of MySQL 8 or newer, or of MariaDB
 	installer string // mariadb-install-db; empty for MySQL
 	galera    string // the library that makes a cluster of MariaDB
 	redis     string
@@ -26,13 +27,20 @@ type programs struct {
 	clock     fakeClock
 }
 
+// Installed returns nil if all programs that cfg needs are installed. Its error wraps
+// ErrMissing, and names all that are missing.
+func Installed(cfg Config) error {
+	_, err := find(cfg)
+	return err
+}
+
 // find looks for all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
 	var errs [7]error
 	switch {
-	case cfg.Database.isPair(): // MySQL has other statements and no Galera
-		found.mysqld, found.installer, errs[0] = findMariaDB(string(cfg.Database) + " needs MariaDB: mariadbd")
+	case cfg.Database.isPair():
+		found.mysqld, found.installer, errs[0] = findPair(cfg.Database)
 	case cfg.MySQL:
 		found.mysqld, found.installer, errs[0] = findDatabase()
 	}
@@ -49,7 +57,7 @@ func find(cfg Config) (programs, error) {
 		found.clock, errs[4] = findFakeClock()
 	}
 	if cfg.Database == Galera {
-		found.galera, errs[5] = findGalera(galeraPlaces()...)
+		found.galera, errs[5] = findGalera(galeraPlaces(found.mysqld)...)
 	}
 	if cfg.Etcd {
 		found.etcd, errs[6] = findProgram("etcd")
@@ -85,17 +93,42 @@ func absolute(path string) (string, error) {
 // mysqlVersion takes the major version from the output of `mysqld --version`.
 var mysqlVersion = regexp.MustCompile(`Ver (\d+)\.\d+\.\d+`)
 
-// findDatabase prefers MySQL 8 or 9, as docker-compose runs MySQL too, to MariaDB.
+// findDatabase prefers MySQL 8 or newer, as docker-compose runs MySQL too, to MariaDB.
 // The name says little: MariaDB's packages call their server mysqld as well.
 func findDatabase() (mysqld, installer string, err error) {
-	if path, err := findProgram("mysqld"); err == nil {
-		out, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:gosec,noctx // ends at once
-		if err == nil && isMySQL(out) {
-			return path, "", nil
-		}
+	if path, ok := findMySQL(); ok {
+		return path, "", nil
 	}
-	return findMariaDB("mysqld 8 or 9, or mariadbd")
+	return findMariaDB("mysqld 8 or newer, or mariadbd")
 }
+
+func findMySQL() (mysqld string, ok bool) {
+	path, err := findProgram("mysqld")
+	if err != nil {
+		return "", false
+	}
+	out, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:gosec,noctx // ends at once
+	return path, err == nil && isMySQL(out)
+}
+
+// findPair looks for MariaDB: MySQL has other statements for replication, and no Galera.
+func findPair(pair Database) (mariadbd, installer string, err error) {
+	mariadbd, installer, err = findMariaDB(string(pair) + " needs MariaDB: mariadbd")
+	if _, ok := findMySQL(); ok && errors.Is(err, ErrMissing) {
+		return "", "", fmt.Errorf("rig: %s needs MariaDB, and this machine has MySQL only: %w", pair, errBesideMySQL)
+	}
+	return mariadbd, installer, err
+}
+
+// besideMySQL is ErrMissing where "make servers" does not help.
+type besideMySQL string
+
+func (b besideMySQL) Error() string { return string(b) }
+
+func (besideMySQL) Is(target error) bool { return target == ErrMissing }
+
+const errBesideMySQL = besideMySQL("Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; " +
+	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH")
 
 // findMariaDB says what was wanted when it is not there.
 func findMariaDB(wanted string) (mariadbd, installer string, err error) {
@@ -109,7 +142,11 @@ func findMariaDB(wanted string) (mariadbd, installer string, err error) {
 
 func isMySQL(version []byte) bool {
 	m := mysqlVersion.FindSubmatch(version)
-	return m != nil && !bytes.Contains(version, []byte("MariaDB")) && (string(m[1]) == "8" || string(m[1]) == "9")
+	if m == nil || bytes.Contains(version, []byte("MariaDB")) {
+		return false
+	}
+	major, err := strconv.Atoi(string(m[1]))
+	return err == nil && major >= 8
 }
 
 // zookeeperProgram is either a start script, or java with a class path.

@@ -2,6 +2,8 @@ package rig
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -95,6 +97,7 @@ func TestIsMySQL(t *testing.T) {
 		"/usr/sbin/mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)":                      true,
 		"/usr/sbin/mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))":                        true,
 		"/opt/homebrew/opt/mysql/bin/mysqld  Ver 9.1.0 for macos14.7 on arm64 (Homebrew)":                     true,
+		"/usr/sbin/mysqld  Ver 10.0.1 for Linux on x86_64 (MySQL Community Server - GPL)":                     true,
 		"mysqld  Ver 5.7.44 for Linux on x86_64 (MySQL Community Server (GPL))":                               false,
 		"mysqld  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)":                   false,
 		"mysqld  Ver 8.99.1-MariaDB for debian-linux-gnu on x86_64":                                           false,
@@ -154,5 +157,28 @@ func TestCleanEnv(t *testing.T) {
 		if strings.HasPrefix(entry, "MYSQL_DSN=") || strings.HasPrefix(entry, "LAB_TOKEN=") {
 			t.Errorf("a replica would see %s", entry)
 		}
+	}
+}
+
+// Settings that only some releases have are loose: the others ignore them instead of refusing
+// to start.
+func TestLooseOptions(t *testing.T) {
+	all := slices.Concat(mysqlOptions(), onlyMySQL(), onlyMariaDB())
+	for option, since := range map[string]string{
+		"innodb-redo-log-capacity":  "MySQL 8.0.30",
+		"auto-generate-certs":       "a build of MySQL with OpenSSL",
+		"innodb-snapshot-isolation": "MariaDB 10.6.18",
+	} {
+		if !slices.ContainsFunc(all, func(arg string) bool { return strings.HasPrefix(arg, "--loose-"+option+"=") }) {
+			t.Errorf("--%s, which came with %s, is not loose", option, since)
+		}
+	}
+}
+
+// Beside MySQL, "make servers" installs no MariaDB, so the message must not name it.
+func TestBesideMySQL(t *testing.T) {
+	err := fmt.Errorf("galera: %w", errBesideMySQL)
+	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {
+		t.Errorf("without MariaDB beside MySQL: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !stock.Beaten(err) {
 			return r, err
 		}
-		// 1205 or 1213: rolled back, and tried again until the wait is over.
+		// 1205, 1213 or 1020: rolled back, and tried again until the wait is over.
 		r.Retries++
 		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
 		if over := locks.Doze(ctx, queue, began, pause); over != nil {
@@ -59,6 +59,7 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 			// DANGER: from here to the COMMIT the mutex is free and our UPDATE is
 			// invisible. The next task reads the old count from its snapshot, waits
 			// for our row lock when it writes, and then writes over what we sold.
+			// MariaDB with innodb_snapshot_isolation refuses that write with 1020.
 			committing = true
 			locks.Trace(ctx, unlocked, locks.Key(o.Product), o.Owner, 0)
 			return nil
@@ -130,8 +131,8 @@ func (*mutexInTx) Card() locks.Card {
 		},
 		Breaks: []locks.Break{
 			{Hazard: locks.EarlyRelease, At: unlocked, Why: locks.Text{
-				EN: "The mutex is free before the commit, so the next request reads the old count, even in the same process.",
-				ZH: "锁在提交之前就释放了，下一个请求读到旧库存，哪怕在同一个进程里。",
+				EN: "The mutex is free before the commit, so the next request reads the old count, even in the same process. MariaDB 11.6 and later refuse its write with error 1020 (innodb_snapshot_isolation, which the lab turns off); the request then starts again, and nothing is lost.",
+				ZH: "锁在提交之前就释放了，下一个请求读到旧库存，哪怕在同一个进程里。MariaDB 11.6 起默认开启 innodb_snapshot_isolation（实验室里关闭），这次写入会被 1020 错误拒绝，请求从头重试，不会丢失更新。",
 			}},
 			{Hazard: locks.ReplicaRace, Why: locks.Text{
 				EN: "The lock lives in one address space; the replica next door has another.",

@@ -3,8 +3,12 @@ package local
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"oversell/locks"
 	"oversell/stock"
@@ -21,10 +25,13 @@ type pausedSale struct {
 func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at locks.Step) *pausedSale {
 	t.Helper()
 	p := &pausedSale{there: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
+	var once sync.Once // the next attempt of the same sale goes on
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
 		if e.Step == at {
-			close(p.there)
-			<-p.goOn
+			once.Do(func() {
+				close(p.there)
+				<-p.goOn
+			})
 		}
 	})
 	go func() {
@@ -113,5 +120,39 @@ func TestMutexInTxRowLocked(t *testing.T) {
 	}
 	if left := countOf(t, s, product); left != 9 {
 		t.Errorf("%d left, want 9", left)
+	}
+}
+
+// TestMutexInTxSnapshotIsolation: where MariaDB refuses to write over what was committed since
+// the snapshot, the sale starts again in a new one, and nothing is lost.
+func TestMutexInTxSnapshotIsolation(t *testing.T) {
+	var version string
+	if err := database(t).Raw("SELECT VERSION()").Row().Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(version, "MariaDB") {
+		t.Skip("MySQL has no innodb_snapshot_isolation: " + version)
+	}
+	dsn, err := mysql.ParseDSN(servers.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn.Params = map[string]string{"innodb_snapshot_isolation": "1"}
+	db, err := stock.Open(dsn.FormatDSN(), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &mutexInTx{db: db}
+	product := newProduct(t, s.db, 10)
+	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: 20 * time.Second}, unlocked)
+	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, locks.Read)
+	if r, err := first.end(); err != nil || r.Remaining != 9 {
+		t.Errorf("the first sale: %+v, %v; want one that leaves 9", r, err)
+	}
+	if r, err := second.end(); err != nil || r.Remaining != 8 || r.Retries != 1 {
+		t.Errorf("the second sale: %+v, %v; want one that leaves 8, after a retry", r, err)
+	}
+	if left := countOf(t, s, product); left != 8 {
+		t.Errorf("%d left after two sales of 10", left)
 	}
 }

@@ -33,8 +33,8 @@ type getLock struct{ db *gorm.DB }
 
 const (
 	// Names are global on the server, and 64 characters long at most: this one is the
-	// schema's own, and has 49, whatever the key.
-	lockName = "CONCAT('oversell:', SHA1(CONCAT(DATABASE(), ':', ?)))"
+	// schema's own, and has 49, whatever the key. MySQL 9.6 has no SHA1 any more.
+	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
 	// longestAsk is how long MySQL waits for one question, in its whole seconds. The
 	// driver gives up an answer that takes 10 s (stock.Open).
 	longestAsk = 5 * time.Second

@@ -15,9 +15,12 @@ package rigtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"oversell/lab/rig"
@@ -49,9 +52,59 @@ func runWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) (code int, err er
 	if err != nil {
 		return 1, err
 	}
+	if err := asserted(context.Background(), r); err != nil {
+		return 1, errors.Join(err, r.Close())
+	}
 	use(r)
 	code = m.Run()
 	return code, r.Close()
+}
+
+// asserted returns an error unless the rig's server is a MySQL, and not MariaDB, of at least
+// the major version in OVERSELL_MYSQL, which `make test-mysql` sets. Pairs are of MariaDB.
+func asserted(ctx context.Context, r *rig.Rig) error {
+	want := os.Getenv("OVERSELL_MYSQL")
+	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
+		return nil
+	}
+	least, err := strconv.Atoi(want)
+	if err != nil {
+		return fmt.Errorf("OVERSELL_MYSQL: %w", err)
+	}
+	version, err := r.MySQLVersion(ctx)
+	if err != nil {
+		return err
+	}
+	number, _, _ := strings.Cut(version, ".")
+	if major, err := strconv.Atoi(number); err != nil || major < least || strings.Contains(version, "MariaDB") {
+		return fmt.Errorf("the tests run on %s, and OVERSELL_MYSQL wants a MySQL of at least %d", version, least)
+	}
+	return nil
+}
+
+// NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine
+// with MySQL that is no failure, as MariaDB's packages conflict with MySQL's. With CI in the
+// environment no test is skipped: it goes on, and its rig fails.
+//
+// It adds the name of a skipped test to the file in OVERSELL_LEFT_OUT: tools/test.sh prints it.
+func NeedsPair(tb testing.TB, database rig.Database) {
+	tb.Helper()
+	err := rig.Installed(rig.Config{MySQL: true, Database: database})
+	if !errors.Is(err, rig.ErrMissing) || os.Getenv("CI") != "" {
+		return
+	}
+	if path := os.Getenv("OVERSELL_LEFT_OUT"); path != "" {
+		list, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // its name is our own script's
+		if err != nil {
+			tb.Fatal(err)
+		}
+		program := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
+		_, err = fmt.Fprintf(list, "%s: %s\n", program, tb.Name())
+		if err := errors.Join(err, list.Close()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Skip(err)
 }
 
 // hurryRaces keeps children with the race detector from sleeping a second at their exit.
@@ -72,9 +125,13 @@ func reapIfAsked() {
 	os.Exit(0)
 }
 
-// Start starts servers for one test and closes them at its end.
+// Start starts servers for one test and closes them at its end. A test of a pair of databases
+// is skipped if NeedsPair skips it.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
+	if cfg.Database != rig.OneServer {
+		NeedsPair(tb, cfg.Database)
+	}
 	r, err := rig.Start(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -84,6 +141,9 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 			tb.Error(err)
 		}
 	})
+	if err := asserted(tb.Context(), r); err != nil {
+		tb.Fatal(err)
+	}
 	return r
 }
 

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Runs what concerns MySQL on a MySQL of version 9 or newer: Debian has MariaDB where Ubuntu,
+# Homebrew and most services have MySQL. It brings one where this machine has none, and a
+# current MariaDB. It warns where they cannot be downloaded: that alone is no failure.
+set -eu
+
+newest() { mysqld --no-defaults --version 2>/dev/null | grep -v MariaDB | grep -qE 'Ver (9|[1-9][0-9])\.'; }
+
+# bring puts a server first in PATH: mysql or mariadb.
+bring() {
+	status=0
+	bin=$(tools/real-mysql.sh "$1") || status=$?
+	case $status in
+	0) PATH=$bin:$PATH ;;
+	75)
+		echo "WARNING: NOTHING WAS TESTED ON A CURRENT $1: it could not be downloaded (see above)." >&2
+		return 75
+		;;
+	*) exit "$status" ;;
+	esac
+}
+
+go=${GO:-go}
+tested() {
+	echo "$*"
+	"$@"
+}
+
+mysql() (
+	newest || bring mysql || return 0
+	# The tests fail on any other server.
+	export OVERSELL_MYSQL=9
+	mysqld --no-defaults --version
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveCells|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
+	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row
+	grep -qE '"mysql": "(9|[1-9][0-9])\.[^M]*"' "$results" || {
+		echo "the comparison ran on another server: $(grep -m 1 '"mysql":' "$results")" >&2
+		exit 1
+	}
+)
+
+# MariaDB of today differs from that of Debian's stable release in what it does by default.
+mariadb() (
+	bring mariadb || return 0
+	mariadbd --no-defaults --version
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./locks/local
+	tested bin/oversell break --quiet early-release mutex-in-tx
+)
+
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+mysql
+mariadb
