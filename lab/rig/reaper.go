@@ -36,14 +36,8 @@ func Reap(dir string, in io.Reader, out io.Writer) error {
 // reap is Reap for a process that does more than that: its children would ignore the
 // signals as well.
 func reap(dir string, in io.Reader, out io.Writer) error {
-	// Searchable by others when we are root, since nginx's workers then run as nobody
-	// and keep their temporary files in here.
-	mode := os.FileMode(0o700)
-	if os.Geteuid() == 0 {
-		mode = 0o711
-	}
 	// Mkdir and not MkdirAll: a folder that is there already is never ours to remove.
-	if err := os.Mkdir(dir, mode); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		_, _ = fmt.Fprintln(out, err)
 		return fmt.Errorf("reap: %w", err)
 	}

@@ -23,6 +23,7 @@ type Rig struct {
 	dir      string // the scratch folder
 	launcher *launcher
 	reaper   *reaper
+	secrets  secrets
 	ports    ports
 	addrs    Addresses
 	mysqlB   string // like Addresses.MySQL, for the second node of a pair
@@ -55,7 +56,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rig{cfg: cfg, dir: dir, launcher: newLauncher(), reaper: reaper}
+	r := &Rig{cfg: cfg, dir: dir, launcher: newLauncher(), reaper: reaper, secrets: newSecrets()}
 	r.ctx, r.closing = context.WithCancel(context.Background())
 	r.close = sync.OnceValue(r.shutDown)
 
@@ -127,7 +128,7 @@ func (r *Rig) newServer(name string, preferred int) (*Server, string, error) {
 		return nil, "", err
 	}
 	dir := filepath.Join(r.dir, name)
-	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // nginx's workers pass through
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("rig: %w", err)
 	}
 	return &Server{name: name, addr: hostPort(port), rig: r}, dir, nil
