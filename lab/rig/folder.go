@@ -50,7 +50,7 @@ func fullDisk(dir string) error {
 		return nil //nolint:nilerr // then it says nothing
 	}
 	if left := disk.Bavail * uint64(disk.Bsize); left < littleSpace { //nolint:gosec // positive
-		return fmt.Errorf("rig: only %d MB are left on the disk of %s: a lab takes about 500 MB. Make room, or set TMPDIR to a folder on another disk", left>>20, dir)
+		return fmt.Errorf("rig: only %d MB are left on the disk of %s: a lab takes about 300 MB. Make room, or set TMPDIR to a folder on another disk", left>>20, dir)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	r.close = sync.OnceValue(r.shutDown)
 
 	if err := r.setUp(ctx, found); err != nil {
-		return nil, errors.Join(err, fullDisk(dir), r.Close())
+		return nil, errors.Join(fullDisk(dir), err, r.Close()) // the cause first
 	}
 	return r, nil
 }
@@ -100,6 +100,9 @@ func (e *deathError) Error() string {
 
 // died is told of every server that was ready and died unasked.
 func (r *Rig) died(e Exit) {
+	if err := fullDisk(r.dir); err != nil {
+		e.Tail += "\n" + err.Error()
+	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	switch {

@@ -56,6 +56,20 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 	}
 }
 
+// The servers' logs do not end with the cause when their disk is full.
+func TestFullDisk(t *testing.T) {
+	tmp := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {
+		t.Skipf("a small disk is mounted by root, on Linux: %v, %s", err, out)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(tmp, 0)) })
+	t.Setenv("TMPDIR", tmp)
+	_, err := rig.Start(t.Context(), rig.Config{MySQL: true})
+	if err == nil || !strings.Contains(err.Error(), "MB are left on the disk of "+tmp) || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
+		t.Errorf("the error does not name the cause: %v", err)
+	}
+}
+
 // A relative folder is one of this program's working folder, not of the servers'.
 func TestRelativeTemporaryFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
