@@ -215,8 +215,8 @@ func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error)
 		row(fmt.Sprintf("replica-%d", i+1), replica, wish)
 	}
 	row("mysql", addrs.MySQL, 0)
-	for i, url := range addrs.Redis {
-		row(fmt.Sprintf("redis-%d", i+1), url, 0)
+	for i, server := range addrs.Redis {
+		row(fmt.Sprintf("redis-%d", i+1), server, 0)
 	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)

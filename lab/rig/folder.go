@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
 )
 
 // newFolder is the path of a scratch folder that does not exist yet. Nobody can start a lab
@@ -26,8 +27,9 @@ func newFolder() (string, error) {
 		return "", fmt.Errorf("rig: %s ($TMPDIR) is not a folder. Set TMPDIR to one", tmp)
 	}
 	if i := strings.IndexFunc(tmp, unfit); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(tmp[i:])
 		return "", fmt.Errorf("rig: the folder for temporary files ($TMPDIR), %s, has %q in its path, with which MariaDB or nginx cannot start. Set TMPDIR to a folder whose path has letters, digits and /._-+@ only",
-			tmp, []rune(tmp[i:])[0])
+			tmp, c)
 	}
 	name := fmt.Sprintf("%s%d-%06x", folderPrefix, os.Getpid(), rand.IntN(1<<24)) //nolint:gosec // not a secret
 	return filepath.Join(tmp, name), nil

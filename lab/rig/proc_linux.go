@@ -83,8 +83,8 @@ func membersIn(pgid int, dir string) (members []string, sure bool) {
 	if !groupExists(pgid) {
 		return nil, true
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // as the kernel has it
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved // as the kernel has it
 	}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
@@ -97,7 +97,7 @@ func membersIn(pgid int, dir string) (members []string, sure bool) {
 		}
 		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(path), "cwd"))
 		if group, state := groupAndState(stat); group == pgid && state != 'Z' && strings.HasPrefix(cwd+"/", dir+"/") {
-			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm")) //nolint:gosec // of /proc
+			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
 			members = append(members, fmt.Sprintf("%s (%s)", bytes.TrimSpace(name), filepath.Base(filepath.Dir(path))))
 		}
 	}

@@ -178,3 +178,20 @@ func TestSecrets(t *testing.T) {
 		t.Error("two labs have the same password")
 	}
 }
+
+// A node joins a Galera cluster by its name alone, and can then write everywhere. So the name
+// is a secret too.
+func TestGaleraName(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.Galera})
+	for _, server := range []string{"mysql", "mysql-2"} {
+		var name string
+		must(t, node(t, r, server).QueryRowContext(t.Context(), "SELECT @@wsrep_cluster_name").Scan(&name))
+		if len(name) < 20 || name == "my_wsrep_cluster" {
+			t.Errorf("%s is in the cluster %q, which strangers can guess", server, name)
+		}
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", named(t, r, server).PID()))
+		if err == nil && strings.Contains(string(line), name) {
+			t.Errorf("the command line of %s has the name: %s", server, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+}
