@@ -73,8 +73,9 @@ func (l lab) close() {
 // run loads the service through nginx.
 func (l lab) run(ctx context.Context, strategy string, load volume) (result, error) {
 	file := filepath.Join(l.dir, strategy+".json")
-	c := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--token", l.Token, "--json", file,
+	c := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--json", file,
 		"--clients", strconv.Itoa(load.clients), "--loops", strconv.Itoa(load.loops), "--stock", strconv.Itoa(load.clients*load.loops))
+	c.Env = append(os.Environ(), "LAB_TOKEN="+l.Token) // everybody can read a command line
 	if out, err := c.CombinedOutput(); err != nil {
 		return result{}, fmt.Errorf("%w: %s", err, out)
 	}

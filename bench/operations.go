@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -64,8 +65,9 @@ func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float6
 	}
 	file := filepath.Join(l.dir, "operations.json")
 	const loops = 2
-	run := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--token", l.Token, "--json", file, "--wait", "30s",
+	run := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--json", file, "--wait", "30s",
 		"--clients", strconv.Itoa(clients), "--loops", strconv.Itoa(loops), "--stock", strconv.Itoa(clients*loops))
+	run.Env = append(os.Environ(), "LAB_TOKEN="+l.Token)
 	out, failed := run.CombinedOutput() // a poller that had bad luck for 30 s is an error
 	after, err := count(ctx)
 	if err != nil {

@@ -107,7 +107,7 @@ func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
 		return nil, nil, err
 	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{options.Addr}},
+		ClientOption: rueidis.ClientOption{InitAddress: []string{options.Addr}, Username: options.Username, Password: options.Password},
 		KeyMajority:  1, KeyValidity: lease, NoLoopTracking: true,
 	})
 	if err != nil {

@@ -59,6 +59,9 @@ Exit status:
 			case len(args) > 0:
 				flags.plan.Hazards, flags.plan.Strategies = args[:1], args[1:]
 			}
+			if flags.plan.Seeds < 1 {
+				return &exit{2, fmt.Errorf("break: --seeds %d: must be 1 or more", flags.plan.Seeds)}
+			}
 			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -85,7 +88,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("break: %w", err)
 	}
 	if err := f.plan.Validate(); err != nil {
-		return &exit{2, err}
+		return &exit{2, fmt.Errorf("break: %w", err)}
 	}
 	if err := known(f.plan.Strategies); err != nil {
 		return &exit{2, fmt.Errorf("break: %w", err)}
@@ -101,7 +104,8 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
-	cfg := experiment.Config(binary, classToken)
+	cfg := experiment.Config(binary, randomToken())
+	cfg.OnExit = tellExit(errOut)
 	if f.quiet {
 		errOut = io.Discard
 	}

@@ -11,12 +11,15 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
@@ -84,7 +87,7 @@ func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary})
+	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
 	if err := announce(lab, cfg, flags.json, out); err != nil {
 		closePage()
 		return errors.Join(err, lab.Close())
@@ -109,10 +112,10 @@ func labSignals() []os.Signal {
 
 func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	if f.replicas < 1 || f.replicas > 50 {
-		return rig.Config{}, fmt.Errorf("lab: --replicas %d: 1 to 50 allowed", f.replicas)
+		return rig.Config{}, &exit{2, fmt.Errorf("lab: --replicas %d: must be 1 to 50", f.replicas)}
 	}
 	if f.port < 1 || f.port > 65535 {
-		return rig.Config{}, fmt.Errorf("lab: --port %d: 1 to 65535 allowed", f.port)
+		return rig.Config{}, &exit{2, fmt.Errorf("lab: --port %d: must be 1 to 65535", f.port)}
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -120,17 +123,25 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	}
 	token := f.token
 	if token == "" {
-		token = strings.ToLower(rand.Text()[:12])
+		token = randomToken()
 	}
 	cfg := rig.Classroom(program, token)
 	cfg.Replicas = f.replicas
 	cfg.Ports.Nginx = f.port
 	cfg.Log = errOut
-	cfg.OnExit = func(e rig.Exit) {
-		_, _ = fmt.Fprintf(errOut, "%s died (%s), its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
-	}
+	cfg.OnExit = tellExit(errOut)
 	return cfg, nil
 }
+
+// tellExit says which server died though nobody stopped it.
+func tellExit(errOut io.Writer) func(rig.Exit) {
+	return func(e rig.Exit) {
+		_, _ = fmt.Fprintf(errOut, "%s died (%s), its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
+	}
+}
+
+// randomToken is one that nobody guesses.
+func randomToken() string { return strings.ToLower(rand.Text()[:12]) }
 
 // announce prints the addresses and writes them to the file at path, if one was asked for.
 func announce(lab *rig.Rig, cfg rig.Config, path string, out io.Writer) error {
@@ -204,8 +215,8 @@ func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error)
 		row(fmt.Sprintf("replica-%d", i+1), replica, wish)
 	}
 	row("mysql", addrs.MySQL, 0)
-	for i, redis := range addrs.Redis {
-		row(fmt.Sprintf("redis-%d", i+1), redis, 0)
+	for i, server := range addrs.Redis {
+		row(fmt.Sprintf("redis-%d", i+1), server, 0)
 	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)
@@ -220,10 +231,39 @@ Open in a browser:
 Try, in another terminal:
   curl '%[1]s/check/lock?strategy=redis'
   curl %[1]s/stock/1
-  oversell run --target %[1]s --token %[3]s redis
+  LAB_TOKEN=%[3]s oversell run --target %[1]s redis
   jmeter -n -t jmeter/check-lock.jmx -Jport=%[2]s -Jstrategy=redis -Jtoken=%[3]s
 
+Look into the servers:
+%[4]s
 Ctrl-C ends the lab.
-`, addrs.Target, target.Port(), addrs.Token)
+`, addrs.Target, target.Port(), addrs.Token, clientCommands(addrs))
 	return text.String(), nil
+}
+
+// mysqlClient is mysql, but where only MariaDB's own name of it is installed.
+func mysqlClient() string {
+	if _, err := exec.LookPath("mysql"); err != nil {
+		if _, err := exec.LookPath("mariadb"); err == nil {
+			return "mariadb"
+		}
+	}
+	return "mysql"
+}
+
+// clientCommands open MySQL and Redis. The passwords go by environment: every user of the
+// machine can read a command line.
+func clientCommands(addrs rig.Addresses) string {
+	var text strings.Builder
+	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {
+		host, port, _ := net.SplitHostPort(cfg.Addr)
+		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, mysqlClient(), host, port, cfg.User, cfg.DBName)
+	}
+	if len(addrs.Redis) > 0 {
+		if options, err := redis.ParseURL(addrs.Redis[0]); err == nil {
+			host, port, _ := net.SplitHostPort(options.Addr)
+			_, _ = fmt.Fprintf(&text, "  REDISCLI_AUTH=%s redis-cli -h %s -p %s\n", options.Password, host, port)
+		}
+	}
+	return text.String()
 }

@@ -26,10 +26,15 @@ func TestLabCommand(t *testing.T) {
 			if err := os.WriteFile(file, []byte("of an earlier lab"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var out, errOut bytes.Buffer
+			var errOut bytes.Buffer
+			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := func() string { return read(t, out.Name()) }
 			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-			cmd.Stdout, cmd.Stderr = &out, &errOut
+			cmd.Stdout, cmd.Stderr = out, &errOut
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -47,17 +52,19 @@ func TestLabCommand(t *testing.T) {
 			if r := ask(t, http.MethodGet, addrs.Target, "/"); r.HTTP != http.StatusOK {
 				t.Errorf("the page: %+v", r)
 			}
+			eventually(t, "what to type", func() (bool, string) { return strings.Contains(said(), "Ctrl-C ends the lab"), said() })
+			tryClients(t, said())
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); end == syscall.SIGINT && err != nil {
 				t.Errorf("it ended with %v\n%s", err, errOut.String())
 			}
-			if end == syscall.SIGINT && !strings.Contains(out.String(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
-				t.Errorf("it does not say what to type:\n%s", out.String())
+			if end == syscall.SIGINT && !strings.Contains(said(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
+				t.Errorf("it does not say what to type:\n%s", said())
 			}
-			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(out.String(), link) {
-				t.Errorf("it does not print %s:\n%s", link, out.String())
+			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(said(), link) {
+				t.Errorf("it does not print %s:\n%s", link, said())
 			}
 			eventually(t, "nothing is left", func() (bool, string) {
 				files, _ := os.ReadDir(tmp)
@@ -73,5 +80,23 @@ func TestLabCommand(t *testing.T) {
 				return len(files) == 0, "files"
 			})
 		})
+	}
+}
+
+// tryClients types the commands that open MySQL and Redis.
+func tryClients(t *testing.T, said string) {
+	t.Helper()
+	_, said, _ = strings.Cut(said, "Look into the servers")
+	for program, more := range map[string]string{" mysql ": " -N -e 'SELECT DATABASE()'", " redis-cli ": " ECHO oversell"} {
+		i := strings.Index(said, program)
+		if i < 0 {
+			t.Errorf("no command with%s in:\n%s", program, said)
+			continue
+		}
+		from, to := strings.LastIndex(said[:i], "\n"), strings.Index(said[i:], "\n")
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", said[from:i+to]+more).CombinedOutput() //nolint:gosec // the lab's own words
+		if err != nil || strings.TrimSpace(string(out)) != "oversell" {
+			t.Errorf("%s%s: %v, %s", said[from:i+to], more, err, out)
+		}
 	}
 }

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
-	"time"
 
 	"oversell/lab/report"
 	"oversell/lab/rig"
@@ -43,9 +41,6 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (func() error,
 	}
 	addrs := started.Addresses()
 	f.plan.Target, f.plan.Token = addrs.Target, cfg.Token
-	if err := awaitReady(ctx, addrs.Replicas); err != nil {
-		return nil, errors.Join(err, started.Close())
-	}
 	serverVersions(ctx, addrs, f.plan.Versions)
 	return started.Close, nil
 }
@@ -57,25 +52,4 @@ func drawSeed() int64 {
 		return 1
 	}
 	return n.Int64() + 1
-}
-
-// awaitReady waits until every replica has all its backends, and the schema: a replica
-// answers as soon as it lives, and the first requests would fail.
-func awaitReady(ctx context.Context, replicas []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for _, replica := range replicas {
-		for {
-			err := probe(ctx, replica+"/readyz")
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("the lab did not get ready: %w", err)
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
-	}
-	return nil
 }

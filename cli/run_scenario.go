@@ -162,11 +162,7 @@ func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut
 	if err != nil {
 		return scenario.Shop{}, nil, err
 	}
-	addrs := started.Addresses()
-	if err := awaitReady(ctx, addrs.Replicas); err != nil {
-		return scenario.Shop{}, nil, errors.Join(err, started.Close())
-	}
-	shop := scenario.At(addrs)
+	shop := scenario.At(started.Addresses())
 	return shop, func() error {
 		shop.Close()
 		return started.Close()

@@ -65,7 +65,10 @@ Exit status:
 				return &exit{2, fmt.Errorf("step: %w", err)}
 			}
 			if flags.lease < 100*time.Millisecond {
-				return &exit{2, errors.New("step: --lease must be 100ms or more")}
+				return &exit{2, fmt.Errorf("step: --lease %v: must be 100ms or more", flags.lease)}
+			}
+			if flags.pace < 0 {
+				return &exit{2, fmt.Errorf("step: --pace %v: must not be negative", flags.pace)}
 			}
 			return flags.run(cmd, args[0])
 		},
@@ -88,7 +91,8 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	if err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
-	cfg := rig.Classroom(binary, classToken)
+	cfg := rig.Classroom(binary, randomToken())
+	cfg.OnExit = tellExit(cmd.ErrOrStderr())
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
 	cfg.ReplicaArgs = []string{"--lease", f.lease.String()}
 	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "bringing up a lab")

@@ -255,7 +255,9 @@ func (b *breaks) work(ctx context.Context, p experiment.Plan, who string, free f
 }
 
 func (b *breaks) inOwnLab(ctx context.Context, p experiment.Plan) (err error) {
-	lab, err := rig.Start(ctx, experiment.Config(b.s.Binary, b.s.Shop.Token))
+	cfg := experiment.Config(b.s.Binary, b.s.Shop.Token)
+	cfg.OnExit = b.s.OnExit
+	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return err //nolint:wrapcheck // says all
 	}

@@ -33,7 +33,9 @@ type Config struct {
 	Shop rig.Addresses
 	// Binary is the program whose replicas are broken, in a lab of their own; empty: this
 	// machine has no servers for one.
-	Binary   string
+	Binary string
+	// OnExit is told when a server of such a lab dies unasked.
+	OnExit   func(rig.Exit)
 	Machine  report.Machine
 	Versions map[string]string
 }

@@ -36,7 +36,9 @@ func startWorker(t *testing.T, versions string, s side, lease time.Duration) *wo
 	}
 	c := exec.Command(javaProgram(), append(javaOptions(),
 		"-cp", classes+string(os.PathListSeparator)+filepath.Join(jars, "*"),
-		"oversell.interop.Worker", s.strategy, s.address, strconv.FormatInt(lease.Milliseconds(), 10), jdbc(t))...)
+		"oversell.interop.Worker", s.strategy, millis(lease))...)
+	// With passwords in them: everybody can read a command line.
+	c.Env = append(os.Environ(), "SERVER="+s.address, "JDBC_URL="+jdbc(t))
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -81,7 +83,8 @@ func jdbc(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "jdbc:mariadb://" + dsn.Addr + "/" + dsn.DBName + "?user=" + dsn.User
+	return "jdbc:mariadb://" + dsn.Addr + "/" + dsn.DBName + "?user=" + dsn.User + "&password=" + dsn.Passwd +
+		"&allowPublicKeyRetrieval=true" // for MySQL, which wants a password encrypted
 }
 
 func (w *worker) listen(out io.Reader) {

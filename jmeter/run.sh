@@ -70,8 +70,8 @@ tee "$results/maven.log" <"$tmp/out" | awk '
 	/^(strategy|semaphore|rwlock|latch|coupon|recharge|stopped|warning|summary =)/ { print "  " $0; fflush() }
 	/^\[ERROR\]/ && !told { print; fflush(); told = 1 }' &
 # strict=false comes first: whoever passes it again wins.
-mvn -B -ntp -f jmeter/pom.xml verify -Dstrict=false "$@" \
-	-Dhost="${address%:*}" -Dport="${address##*:}" -Dtoken="$(member token)" >"$tmp/out" 2>&1 &
+LAB_TOKEN="$(member token)" mvn -B -ntp -f jmeter/pom.xml verify -Dstrict=false "$@" \
+	-Dhost="${address%:*}" -Dport="${address##*:}" >"$tmp/out" 2>&1 &
 mvn=$!
 failed=0
 wait "$mvn" || failed=$?

@@ -26,17 +26,17 @@ var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 func RedisCommands(ctx context.Context, url string) (sum int64, err error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", url, err)
+		return 0, fmt.Errorf("redis: %w", err)
 	}
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
 	text, err := client.Info(ctx, "commandstats").Result()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", url, err)
+		return 0, fmt.Errorf("redis at %s: %w", options.Addr, err) // not the URL: it has a password
 	}
 	for _, m := range commandStat.FindAllStringSubmatch(text, -1) {
 		switch m[1] {
-		case "info", "ping", "hello", "client|setinfo", "client|maint_notifications", "replconf":
+		case "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf":
 		default:
 			n, err := strconv.ParseInt(m[2], 10, 64)
 			if err != nil {

@@ -3,7 +3,7 @@ package fault_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"strings"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -59,7 +59,7 @@ func TestCutKeepsRowLocked(t *testing.T) {
 		return direct.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id) == nil
 	}
 
-	over, err := sql.Open("mysql", fmt.Sprintf("root@tcp(%s)/oversell", l.Addr()))
+	over, err := sql.Open("mysql", strings.Replace(lab.Addresses().MySQL, server(t, "mysql").Addr(), l.Addr(), 1))
 	must(t, err)
 	defer over.Close()
 	tx, err := over.BeginTx(t.Context(), nil)

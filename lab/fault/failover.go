@@ -130,7 +130,10 @@ func (p pair) lead(to *rig.Server) error {
 
 // promote makes a master of a server.
 func promote(ctx context.Context, s *rig.Server) error {
-	c := connect(s)
+	c, err := connect(s)
+	if err != nil {
+		return err
+	}
 	defer func() { _ = c.Close() }()
 	if err := c.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("promote %s: %w", s.Name(), err)
@@ -146,7 +149,10 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // names the address
 	}
-	c := connect(s)
+	c, err := connect(s)
+	if err != nil {
+		return err
+	}
 	defer func() { _ = c.Close() }()
 	if err := c.ReplicaOf(ctx, host, port).Err(); err != nil {
 		return fmt.Errorf("%s follows %s: %w", s.Name(), master, err)
@@ -165,7 +171,10 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 
 // says tells whether a server's state of replication has that line.
 func says(ctx context.Context, s *rig.Server, line string) (bool, error) {
-	c := connect(s)
+	c, err := connect(s)
+	if err != nil {
+		return false, err
+	}
 	defer func() { _ = c.Close() }()
 	info, err := c.Info(ctx, "replication").Result()
 	if err != nil {
@@ -175,4 +184,10 @@ func says(ctx context.Context, s *rig.Server, line string) (bool, error) {
 }
 
 // connect speaks to the server itself, over no line.
-func connect(s *rig.Server) *redis.Client { return redis.NewClient(&redis.Options{Addr: s.Addr()}) }
+func connect(s *rig.Server) (*redis.Client, error) {
+	options, err := redis.ParseURL(s.RedisURL())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return redis.NewClient(options), nil
+}

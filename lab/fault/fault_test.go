@@ -70,10 +70,11 @@ func line(t *testing.T, from, to string) *rig.Line {
 // has one connection.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{
-		Addr: addr, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ContextTimeoutEnabled: true,
-		ReadTimeout: -1, WriteTimeout: -1,
-	})
+	options, err := redis.ParseURL(lab.RedisURL(addr))
+	must(t, err)
+	options.MaxRetries, options.DialerRetries, options.PoolSize, options.ContextTimeoutEnabled = -1, 1, 1, true
+	options.ReadTimeout, options.WriteTimeout = -1, -1
+	c := redis.NewClient(options)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -80,7 +80,7 @@ func (d *database) replicate(n int) {
 
 // follow has a database apply what another one logs.
 func (d *database) follow(from *database) {
-	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='root', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port) +
+	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_PASSWORD='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port, adminUser, d.server.rig.secrets.admin) +
 		"START SLAVE;\n"
 }
 
@@ -96,9 +96,14 @@ func (r *Rig) joinGalera(a, b *database) error {
 	if err := os.WriteFile(filepath.Join(scripts, "wsrep_sst_copy"), galeraCopy, 0o700); err != nil { //nolint:gosec // a script
 		return fmt.Errorf("rig: %w", err)
 	}
-	env := append(os.Environ(),
-		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"COPY_TO="+filepath.Join(b.dir, "data"), "COPIED="+filepath.Join(scripts, "copied"))
+	conf := filepath.Join(scripts, "galera.cnf")
+	if err := os.WriteFile(conf, []byte("[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n"), 0o600); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	env := []string{
+		"PATH=" + scripts + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"COPY_TO=" + filepath.Join(b.dir, "data"), "COPIED=" + filepath.Join(scripts, "copied"),
+	}
 	first := ""
 	for _, d := range []*database{a, b} {
 		group, err := r.ports.take(0)
@@ -110,7 +115,9 @@ func (r *Rig) joinGalera(a, b *database) error {
 			return err
 		}
 		addr := hostPort(group)
-		d.env = env
+		// Else any user's node could join, and every statement of one is carried out on all:
+		// it could create a user that may write files.
+		d.conf, d.env = conf, env
 		d.args = []string{
 			"--wsrep-on=ON", "--wsrep-provider=" + d.galera, "--wsrep-sst-method=copy",
 			"--wsrep-cluster-address=gcomm://" + first, "--wsrep-node-address=" + addr,
@@ -228,15 +235,20 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	return release, nil
 }
 
-// nodes are connections to both nodes of a pair.
+// nodes are connections of root's to both nodes of a pair.
 func (r *Rig) nodes() (nodes []*sql.DB, closeAll func(), err error) {
 	closeAll = func() {
 		for _, node := range nodes {
 			_ = node.Close()
 		}
 	}
-	for _, name := range []string{r.addrs.MySQL, r.mysqlB} {
-		node, err := sql.Open("mysql", name)
+	for _, name := range []string{"mysql", nodeB} {
+		server, err := r.Server(name)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		node, err := sql.Open("mysql", r.secrets.mysql(adminUser, server.addr))
 		if err != nil {
 			closeAll()
 			return nil, nil, fmt.Errorf("rig: %w", err)

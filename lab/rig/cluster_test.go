@@ -2,12 +2,11 @@ package rig_test
 
 import (
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-sql-driver/mysql"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -112,7 +111,10 @@ func node(t *testing.T, r *rig.Rig, name string) *sql.DB {
 	t.Helper()
 	s, err := r.Server(name)
 	must(t, err)
-	db, err := sql.Open("mysql", fmt.Sprintf("root@tcp(%s)/oversell", s.Addr()))
+	cfg, err := mysql.ParseDSN(r.Addresses().MySQL)
+	must(t, err)
+	cfg.Addr = s.Addr()
+	db, err := sql.Open("mysql", cfg.FormatDSN())
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

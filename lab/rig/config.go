@@ -87,13 +87,14 @@ func (c Config) validate() error {
 func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper && c.Etcd }
 
 // Addresses says where everything listens. Its JSON is what `oversell lab --json`
-// writes. A server that the rig does not have is empty. The addresses are those of the
+// writes. A server that the rig does not have is empty. The passwords in it are those of
+// users that can't write files. The addresses are those of the
 // servers themselves, whatever lines lead there: the lab sees what no replica can.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each
 	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
-	Redis     []string `json:"redis"`     // redis://host:port/0 of each
+	Redis     []string `json:"redis"`     // redis://:password@host:port/0 of each
 	Zookeeper []string `json:"zookeeper"` // host:port
 	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
@@ -102,27 +103,21 @@ type Addresses struct {
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
-// serveArgs are the flags of `oversell serve` for this lab, but for its own name
-// and address. The first Redis is also the single one: with a second deployment
-// of five, a laptop would run ten for no lesson more.
-func (a Addresses) serveArgs() []string {
-	args := []string{"--lab"}
-	if a.MySQL != "" {
-		args = append(args, "--mysql", a.MySQL)
+// serveEnv are the variables of `oversell serve` for this lab. The first Redis is also the
+// single one: with a second deployment of five, a laptop would run ten for no lesson more.
+func (a Addresses) serveEnv() (env []string) {
+	set := func(name string, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			env = append(env, name+"="+strings.Join(values, ","))
+		}
 	}
-	if a.Reads != "" {
-		args = append(args, "--mysql-reads", a.Reads)
-	}
-	if len(a.Redis) > 0 {
-		args = append(args, "--redis", a.Redis[0], "--redlock", strings.Join(a.Redis, ","))
-	}
-	if len(a.Zookeeper) > 0 {
-		args = append(args, "--zookeeper", strings.Join(a.Zookeeper, ","))
-	}
-	if len(a.Etcd) > 0 {
-		args = append(args, "--etcd", strings.Join(a.Etcd, ","))
-	}
-	return args
+	set("MYSQL_DSN", a.MySQL)
+	set("MYSQL_READS", a.Reads)
+	set("REDIS_URL", a.Redis[:min(1, len(a.Redis))]...)
+	set("REDLOCK_URLS", a.Redis...)
+	set("ZK_SERVERS", a.Zookeeper...)
+	set("ETCD_ENDPOINTS", a.Etcd...)
+	return env
 }
 
 // over are the addresses for a server that has these lines.

@@ -41,6 +41,9 @@
 //
 // # Trust
 //
-// The servers ask no password and listen on loopback only: whoever has an account
-// on the machine can reach them. A rig is for a machine whose users are trusted.
+// The servers listen on loopback only, where every user of the machine can reach them, and
+// run as the lab's owner. So MySQL and Redis, which can be told to write a file, have
+// passwords, and the users that they belong to cannot do that: see secrets.go. The folder
+// is the owner's alone. ZooKeeper, etcd and the shop itself have no password: a rig is for a
+// machine whose users do not spoil each other's lessons.
 package rig

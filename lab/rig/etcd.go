@@ -3,10 +3,8 @@ package rig
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -57,8 +55,6 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) error {
 	s.command = func() *exec.Cmd {
 		cmd := exec.Command(program, args...) //nolint:gosec,noctx // found by us; ended by Server
 		cmd.Dir = dir
-		// Variables configure it as flags do.
-		cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "ETCD_") })
 		return cmd
 	}
 	// Healthy is who knows a leader.

@@ -57,10 +57,10 @@ func TestPlainLab(t *testing.T) {
 	if err := named(t, r, "redis-1").SetClock(time.Minute); err == nil {
 		t.Error("a Redis with a clock of its own")
 	}
-	args := body(t, r.Addresses().Target+"/args")
+	env := body(t, r.Addresses().Target+"/env")
 	for _, addr := range slices.Concat(r.Addresses().Redis, r.Addresses().Zookeeper, r.Addresses().Etcd) {
-		if !strings.Contains(args, addr) {
-			t.Errorf("the replica does not use %s: %s", addr, args)
+		if !strings.Contains(env, addr) {
+			t.Errorf("the replica does not use %s: %s", addr, env)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestProxied(t *testing.T) {
 	r := rigtest.Start(t, cfg)
 	for i, replica := range r.Addresses().Replicas {
 		from := fmt.Sprintf("replica-%d", i+1)
-		args := body(t, replica+"/args")
+		env := body(t, replica+"/env")
 		for _, to := range []string{"redis-1", "redis-2", "zookeeper"} {
 			l, err := r.Line(from, to)
 			must(t, err)
@@ -81,8 +81,8 @@ func TestProxied(t *testing.T) {
 				t.Errorf("%s: from %s to %s on %s", l, l.From(), l.To(), l.Addr())
 			}
 			direct := named(t, r, to).Addr()
-			if !strings.Contains(args, l.Addr()) || strings.Contains(args, direct) {
-				t.Errorf("%s is to use %s, not %s: %s", from, l.Addr(), direct, args)
+			if !strings.Contains(env, l.Addr()) || strings.Contains(env, direct) {
+				t.Errorf("%s is to use %s, not %s: %s", from, l.Addr(), direct, env)
 			}
 		}
 		if _, err := r.Line(from, "redis-1-replica"); err == nil || !strings.Contains(err.Error(), from+" to redis-2") {
@@ -90,7 +90,7 @@ func TestProxied(t *testing.T) {
 		}
 	}
 	addrs := r.Addresses()
-	if want := "redis://" + named(t, r, "redis-1").Addr() + "/0"; len(addrs.Redis) != 2 || addrs.Redis[0] != want {
+	if want := named(t, r, "redis-1").RedisURL(); len(addrs.Redis) != 2 || addrs.Redis[0] != want {
 		t.Errorf("the lab has %v, want two, the first %s", addrs.Redis, want)
 	}
 	must(t, r.Close())
@@ -107,9 +107,10 @@ func TestSetUpstream(t *testing.T) {
 	l, err := r.Line("replica-1", "redis-1")
 	must(t, err)
 	port := func() (port string) {
-		withRedis(t, "redis://"+l.Addr(), func(c *redis.Client) (err error) {
-			got, err := c.ConfigGet(t.Context(), "port").Result()
-			port = got["port"]
+		withRedis(t, r.RedisURL(l.Addr()), func(c *redis.Client) error {
+			text, err := c.Info(t.Context(), "server").Result()
+			_, port, _ = strings.Cut(text, "tcp_port:")
+			port, _, _ = strings.Cut(port, "\r\n")
 			return err
 		})
 		return port

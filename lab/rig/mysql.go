@@ -14,11 +14,19 @@ import (
 
 // mysqlSetUp runs before the server takes its first connection, at each start.
 // root@localhost, which the installers create, does not match 127.0.0.1 when names are
-// not resolved.
-const mysqlSetUp = `CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+// not resolved. It has no password until here. Neither has root@127.0.0.1, if an installer
+// has created it: so the password is set for both, whoever created them.
+func (s secrets) mysqlSetUp() string {
+	return strings.NewReplacer("ADMIN", s.admin, "CLASS", s.class).Replace(
+		`CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+ALTER USER 'root'@'localhost' IDENTIFIED BY 'ADMIN';
 CREATE USER IF NOT EXISTS 'root'@'127.0.0.1';
+ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY 'ADMIN';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
-`
+CREATE USER IF NOT EXISTS 'oversell'@'127.0.0.1' IDENTIFIED BY 'CLASS';
+GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
+`)
+}
 
 // mysqlOptions are the settings of MySQL and MariaDB alike. What is not here has the
 // server's default: REPEATABLE READ above all.
@@ -61,6 +69,10 @@ func onlyMariaDB() []string {
 		// On by default from 11.6 on, it refuses the lost update of mutex-in-tx with error
 		// 1020. The tutorial's MySQL loses it, and so does the lab.
 		"--loose-innodb-snapshot-isolation=OFF",
+		// All tables are in one file. Otherwise CREATE TABLE with DATA DIRECTORY makes a file
+		// in any folder, and MariaDB asks no privilege for it.
+		"--innodb-file-per-table=OFF",
+		"--skip-symbolic-links", // the same for MyISAM and Aria
 	}
 }
 
@@ -72,7 +84,8 @@ type database struct {
 	port   string
 	setUp  string   // statements, a line each, that run at each start
 	args   []string // more settings of the server, not of the installer
-	env    []string // nil: that of this program
+	conf   string   // its configuration file, if it has one; it has no default
+	env    []string // more variables
 }
 
 func (r *Rig) addMySQL(found programs) error {
@@ -95,13 +108,13 @@ func (r *Rig) addDatabase(found programs, name string) (*database, error) {
 		}
 	}
 	_, port, _ := strings.Cut(s.addr, ":")
-	d := &database{programs: found, server: s, dir: dir, port: port, setUp: mysqlSetUp}
+	d := &database{programs: found, server: s, dir: dir, port: port, setUp: r.secrets.mysqlSetUp()}
 	s.prepare, s.command = d.install, d.command
-	if s.probe, err = mysqlProbe(s.addr); err != nil {
+	dsn := r.secrets.mysql(classUser, s.addr)
+	if s.probe, err = mysqlProbe(dsn); err != nil {
 		return nil, err
 	}
 	r.backends = append(r.backends, s)
-	dsn := fmt.Sprintf("root@tcp(%s)/oversell", s.addr)
 	if name == nodeB {
 		r.mysqlB = dsn
 	} else {
@@ -116,14 +129,14 @@ func (d *database) command() *exec.Cmd {
 		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
-		// A root without password must not become a way to the machine's files.
+		// Not even root's password must become a way to the machine's files.
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
 	}
 	if d.setUp != "" {
 		args = append(args, "--init-file="+d.setUpFile())
 	}
 	cmd := d.cmd(d.mysqld, append(args, d.args...)...)
-	cmd.Env = d.env
+	cmd.Env = environment(d.env...)
 	return cmd
 }
 
@@ -148,7 +161,10 @@ func (d *database) install(ctx context.Context) error {
 // the log files must be made in the size that the server expects, and two that are being
 // installed at once must not share /tmp, where they lose each other's temporary tables.
 func (d *database) cmd(program string, args ...string) *exec.Cmd {
-	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")} // --no-defaults must come first
+	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")}
+	if d.conf != "" {
+		all[0] = "--defaults-file=" + d.conf // either must come first
+	}
 	all = append(all, mysqlOptions()...)
 	if d.installer == "" {
 		all = append(all, onlyMySQL()...)
@@ -164,9 +180,11 @@ func (d *database) cmd(program string, args ...string) *exec.Cmd {
 }
 
 // mysqlProbe logs in and runs a statement.
-func mysqlProbe(addr string) (func(context.Context) error, error) {
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = "root", "tcp", addr, "oversell"
+func mysqlProbe(dsn string) (func(context.Context) error, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
 	cfg.Logger = &mysql.NopLogger{} // it would print each refused connection
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -74,4 +75,31 @@ func groupAndState(stat []byte) (group int, state byte) {
 	}
 	group, _ = strconv.Atoi(string(fields[2]))
 	return group, fields[0][0]
+}
+
+// membersIn are the processes of a group that work in dir or below, as `name (pid)`. It is
+// sure, as the number alone is not: the kernel may have given it to another group.
+func membersIn(pgid int, dir string) (members []string, sure bool) {
+	if !groupExists(pgid) {
+		return nil, true
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved // as the kernel has it
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return nil, false
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path) //nolint:gosec // of /proc
+		if err != nil {
+			continue // it has just gone
+		}
+		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(path), "cwd"))
+		if group, state := groupAndState(stat); group == pgid && state != 'Z' && strings.HasPrefix(cwd+"/", dir+"/") {
+			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
+			members = append(members, fmt.Sprintf("%s (%s)", bytes.TrimSpace(name), filepath.Base(filepath.Dir(path))))
+		}
+	}
+	return members, true
 }

@@ -18,3 +18,6 @@ func groupFrozen(int) bool { return true }
 
 // groupRuns is whether the group has a process, be it a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }
+
+// membersIn is sure on Linux only, but for a group that is gone.
+func membersIn(pgid int, _ string) (members []string, sure bool) { return nil, !groupExists(pgid) }

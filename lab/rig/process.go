@@ -49,6 +49,9 @@ func (r *Rig) spawn(cmd *exec.Cmd, log string) (*process, error) {
 
 	gated := exec.Command("/bin/sh", append([]string{"-c", gate, "gate", cmd.Path}, cmd.Args[1:]...)...) //nolint:gosec,noctx // ends with its pipe
 	gated.Dir, gated.Env = cmd.Dir, cmd.Env
+	if gated.Env == nil {
+		gated.Env = environment()
+	}
 	gated.Stdin, gated.Stdout, gated.Stderr = shut, out, out
 	gated.SysProcAttr = childAttr()
 	r.launcher.do(func() { err = gated.Start() })

@@ -18,8 +18,9 @@ import (
 // know about reapers would run its tests, start a rig, and so itself, for ever.
 const reapingEnv = "OVERSELL_REAPING"
 
-// reaperReady is the reaper's answer when the folder exists.
-const reaperReady = "ready"
+// reaperReady is the reaper's answer when the folder exists, reaperFailed begins the one
+// that says why it does not.
+const reaperReady, reaperFailed = "ready", "failed:"
 
 // Reap is the body of `oversell reap DIR`. It creates the folder dir, which must not
 // exist yet, answers on out, and reads from in which process groups are in use: lines
@@ -36,17 +37,17 @@ func Reap(dir string, in io.Reader, out io.Writer) error {
 // reap is Reap for a process that does more than that: its children would ignore the
 // signals as well.
 func reap(dir string, in io.Reader, out io.Writer) error {
-	// Searchable by others when we are root, since nginx's workers then run as nobody
-	// and keep their temporary files in here.
-	mode := os.FileMode(0o700)
-	if os.Geteuid() == 0 {
-		mode = 0o711
-	}
 	// Mkdir and not MkdirAll: a folder that is there already is never ours to remove.
-	if err := os.Mkdir(dir, mode); err != nil {
-		_, _ = fmt.Fprintln(out, err)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		_, _ = fmt.Fprintln(out, reaperFailed, err)
 		return fmt.Errorf("reap: %w", err)
 	}
+	lock, err := createGroups(dir)
+	if err != nil {
+		_, _ = fmt.Fprintln(out, reaperFailed, err)
+		return errors.Join(fmt.Errorf("reap: %w", err), removeAll(dir))
+	}
+	defer func() { _ = lock.Close() }()
 	_, _ = fmt.Fprintln(out, reaperReady)
 
 	groups := readGroups(in)
@@ -96,8 +97,9 @@ func removeAll(dir string) error {
 
 // reaper is the rig's end of the reaper process.
 type reaper struct {
-	cmd  *exec.Cmd
-	pipe *os.File // closing it is the order to clean up
+	cmd    *exec.Cmd
+	pipe   *os.File // closing it is the order to clean up
+	groups *os.File // the same lines, for the day on which we and the reaper are killed
 }
 
 // startReaper starts this program again as `reap dir` and waits until dir exists. It is
@@ -125,6 +127,9 @@ func startReaper(dir string) (*reaper, error) {
 		killGroup(cmd.Process.Pid) // not a reaper: a test binary at its tests, perhaps
 		_ = r.close()
 		return nil, err
+	}
+	if r.groups, err = openGroups(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("rig: start reaper: %w", err), r.close())
 	}
 	return r, nil
 }
@@ -160,6 +165,8 @@ func hear(answers *os.File) error {
 	switch line = strings.TrimSpace(line); {
 	case line == reaperReady:
 		return nil
+	case strings.HasPrefix(line, reaperFailed):
+		return fmt.Errorf("rig: the lab's folder:%s", strings.TrimPrefix(line, reaperFailed))
 	case line != "":
 		return fmt.Errorf("rig: start reaper: %w: it said %q", errNoReaper, line)
 	default:
@@ -169,6 +176,7 @@ func hear(answers *os.File) error {
 
 // watch has the group of pid killed if this program ends before forget is called.
 func (r *reaper) watch(pid int) error {
+	_, _ = fmt.Fprintf(r.groups, "+%d\n", pid) // on a full disk we live without
 	if _, err := fmt.Fprintf(r.pipe, "+%d\n", pid); err != nil {
 		return fmt.Errorf("tell reaper: %w", err)
 	}
@@ -176,11 +184,15 @@ func (r *reaper) watch(pid int) error {
 }
 
 // forget takes watch back. If the reaper can't be told it is dead, and forgets anyway.
-func (r *reaper) forget(pid int) { _, _ = fmt.Fprintf(r.pipe, "-%d\n", pid) }
+func (r *reaper) forget(pid int) {
+	_, _ = fmt.Fprintf(r.groups, "-%d\n", pid)
+	_, _ = fmt.Fprintf(r.pipe, "-%d\n", pid)
+}
 
 // close has the reaper clean up and waits until it has.
 func (r *reaper) close() error {
 	_ = r.pipe.Close()
+	defer func() { _ = r.groups.Close() }()
 	if err := r.cmd.Wait(); err != nil {
 		return fmt.Errorf("rig: reaper: %w", err)
 	}

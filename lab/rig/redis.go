@@ -25,8 +25,10 @@ func (r *Rig) addRedis(found programs, i int) error {
 	if err != nil {
 		return err
 	}
-	s.probe = func(ctx context.Context) error { return ask(ctx, s.addr, "PING\r\n", "+PONG") }
-	r.addrs.Redis = append(r.addrs.Redis, fmt.Sprintf("redis://%s/0", s.addr))
+	s.probe = func(ctx context.Context) error {
+		return ask(ctx, s.addr, "AUTH "+r.secrets.class+"\r\nPING\r\n", "+PONG")
+	}
+	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	return nil
 }
 
@@ -50,10 +52,20 @@ func (r *Rig) addRedisReplica(found programs) error {
 		return err
 	}
 	s.probe = func(ctx context.Context) error {
-		return ask(ctx, s.addr, "INFO replication\r\nQUIT\r\n", "master_link_status:up")
+		return ask(ctx, s.addr, "AUTH "+r.secrets.class+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
 	}
 	return nil
 }
+
+// redisConf is the part of Redis's configuration that is not for everybody's eyes. The
+// commands that it removes write files as the lab's owner: CONFIG SET dir makes any file
+// the next dump, MODULE LOAD runs a library. Redis refuses them by itself since version 7.
+const redisConf = `requirepass %[1]s
+masterauth %[1]s
+rename-command CONFIG ""
+rename-command MODULE ""
+rename-command DEBUG ""
+`
 
 // newRedis makes a Redis with more arguments; it still needs its probe.
 func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, error) {
@@ -61,7 +73,7 @@ func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, er
 	if err != nil {
 		return nil, err
 	}
-	env := os.Environ()
+	env := environment()
 	if r.cfg.Clocks {
 		s.clock = filepath.Join(dir, "clock")
 		env = append(env, found.clock.env(s.clock)...)
@@ -69,9 +81,13 @@ func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, er
 			return nil, err
 		}
 	}
+	conf := filepath.Join(dir, "redis.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, r.secrets.class), 0o600); err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
 	_, port, _ := strings.Cut(s.addr, ":")
 	args = append([]string{
-		"--port", port, "--bind", loopback, "--dir", dir,
+		conf, "--port", port, "--bind", loopback, "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, args...)
 	s.command = func() *exec.Cmd {

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -27,16 +25,15 @@ func (r *Rig) addReplica(i int) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"serve", "--addr", s.addr, "--replica", name}, addrs.serveArgs()...)
-	args = append(args, r.cfg.ReplicaArgs...)
+	args := append([]string{"serve", "--lab", "--addr", s.addr, "--replica", name}, r.cfg.ReplicaArgs...)
 	// Each replica stands for a machine of its own, so it gets its share of the cores, not
 	// all of them: with more threads than cores it would pay for waking them.
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
 	s.command = func() *exec.Cmd {
 		cmd := exec.Command(r.cfg.Binary, args...) //nolint:gosec,noctx // the caller's program; ended by Server
 		cmd.Dir = dir
-		// The token by environment: everybody sees a command line.
-		cmd.Env = append(cleanEnv(), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))
+		// Passwords and the token by environment: everybody sees a command line.
+		cmd.Env = environment(append(addrs.serveEnv(), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
 		return cmd
 	}
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those
@@ -69,16 +66,6 @@ func (r *Rig) addrsFor(name, mysql string) (Addresses, error) {
 		lines = append(lines, l)
 	}
 	return addrs.over(lines), nil
-}
-
-// cleanEnv is the environment without what configures `oversell serve`: it could point a
-// replica of a partial rig to somebody else's servers.
-func cleanEnv() []string {
-	serveEnv := []string{"ADDR", "REPLICA", "MYSQL_DSN", "MYSQL_READS", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS", "ZK_SESSION", "ETCD_ENDPOINTS", "LAB", "LAB_TOKEN"}
-	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(serveEnv, name)
-	})
 }
 
 // get wants a 200 from url.

@@ -33,9 +33,14 @@ func routes(name string) http.Handler {
 	var waiting, hungUp atomic.Int64
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {
+		if slices.Contains(os.Args, "--dies-when-asked-for-its-backends") {
+			_, _ = fmt.Fprintln(os.Stderr, "the last words")
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+	})
 	mux.HandleFunc("GET /name", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, name) })
-	mux.HandleFunc("GET /args", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Args) })
+	mux.HandleFunc("GET /env", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Environ()) })
 	mux.HandleFunc("GET /token", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Getenv("LAB_TOKEN")) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Get("X-Forwarded-For")) })
 	// Dies with the request in its hands.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +22,7 @@ type Rig struct {
 	dir      string // the scratch folder
 	launcher *launcher
 	reaper   *reaper
+	secrets  secrets
 	ports    ports
 	addrs    Addresses
 	mysqlB   string // like Addresses.MySQL, for the second node of a pair
@@ -36,6 +36,9 @@ type Rig struct {
 	closing context.CancelFunc
 	close   func() error // once
 	logging sync.Mutex
+
+	changing sync.Mutex
+	fail     context.CancelCauseFunc // ends the start; nil when that is over
 }
 
 // Start starts the servers of cfg and returns when all of them serve. If one can't, or
@@ -50,22 +53,67 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("oversell-lab-%d-%06x", os.Getpid(), rand.IntN(1<<24))) //nolint:gosec // not a secret
-	reaper, err := startReaper(dir)
+	dir, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
-	r := &Rig{cfg: cfg, dir: dir, launcher: newLauncher(), reaper: reaper}
+	r := &Rig{cfg: cfg, dir: dir, secrets: newSecrets()}
+	sweep(filepath.Dir(dir), r.logf)
+	r.reaper, err = startReaper(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.launcher = newLauncher()
 	r.ctx, r.closing = context.WithCancel(context.Background())
 	r.close = sync.OnceValue(r.shutDown)
 
 	if err := r.setUp(ctx, found); err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(fullDisk(dir), err, r.Close()) // the cause first
 	}
 	return r, nil
 }
 
+// setUp fails as soon as a server dies, also one that was ready: the others would wait for it
+// in vain.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	r.changing.Lock()
+	r.fail = fail
+	r.changing.Unlock()
+	err := r.setUpAll(ctx, found)
+	r.changing.Lock()
+	r.fail = nil
+	r.changing.Unlock()
+	if death := (*deathError)(nil); errors.As(context.Cause(ctx), &death) {
+		return death
+	}
+	return err
+}
+
+// deathError is why a start failed.
+type deathError struct{ Exit }
+
+func (e *deathError) Error() string {
+	return fmt.Sprintf("rig: %s died before the lab was ready (%s), its log ends with:\n%s", e.Name, e.Status, e.Tail)
+}
+
+// died is told of every server that was ready and died unasked.
+func (r *Rig) died(e Exit) {
+	if err := fullDisk(r.dir); err != nil {
+		e.Tail += "\n" + err.Error()
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	switch {
+	case r.fail != nil:
+		r.fail(&deathError{e})
+	case r.cfg.OnExit != nil:
+		r.cfg.OnExit(e)
+	}
+}
+
+func (r *Rig) setUpAll(ctx context.Context, found programs) error {
 	if r.cfg.Replicas > 0 && r.cfg.Binary == "" {
 		r.cfg.Binary = filepath.Join(r.dir, "oversell")
 		if err := r.build(ctx, r.cfg.Binary); err != nil {
@@ -127,7 +175,7 @@ func (r *Rig) newServer(name string, preferred int) (*Server, string, error) {
 		return nil, "", err
 	}
 	dir := filepath.Join(r.dir, name)
-	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // nginx's workers pass through
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("rig: %w", err)
 	}
 	return &Server{name: name, addr: hostPort(port), rig: r}, dir, nil

@@ -89,6 +89,9 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	p.ready.Store(true)
+	if p.ended() { // in between, when report did not know yet that it was ready
+		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
+	}
 	s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
 	return nil
 }
@@ -186,12 +189,12 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report tells Config.OnExit if the process dies unasked. A death before it was ready
-// is the error of Start.
+// report tells the rig if the process dies unasked. A death before it was ready is the
+// error of Start.
 func (s *Server) report(p *process) {
 	<-p.done
-	if p.asked.Load() || !p.ready.Load() || s.rig.cfg.OnExit == nil {
+	if p.asked.Load() || !p.ready.Load() {
 		return
 	}
-	s.rig.cfg.OnExit(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
+	s.rig.died(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
 }

@@ -44,8 +44,9 @@ var logbackXML string
 func javaOptions(dir string) []string {
 	return []string{
 		"-Xmx256m", "-XX:+UseSerialGC",
-		"-XX:TieredStopAtLevel=1", // the quick compiler only: half of the start time, and less load on two cores
-		"-XX:-UsePerfData",        // its file in /tmp would outlive a kill
+		"-XX:+ExitOnOutOfMemoryError", // a server that goes on without some of its threads answers at random
+		"-XX:TieredStopAtLevel=1",     // the quick compiler only: half of the start time, and less load on two cores
+		"-XX:-UsePerfData",            // its file in /tmp would outlive a kill
 		"-Djava.io.tmpdir=" + dir,
 		"-Djava.awt.headless=true",
 		// As with MySQL: a write is handed to the kernel, not synced to the disk.
@@ -119,7 +120,7 @@ func (z zookeeperProgram) command(dir string) *exec.Cmd {
 	if z.script != "" {
 		cmd := exec.Command(z.script, "start-foreground", cfg) //nolint:gosec,noctx // found by us; ended by Server
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "ZOOCFGDIR="+dir, "ZOO_LOG_DIR="+dir,
+		cmd.Env = environment("ZOOCFGDIR="+dir, "ZOO_LOG_DIR="+dir,
 			"SERVER_JVMFLAGS="+strings.Join(javaOptions(dir), " "))
 		return cmd
 	}

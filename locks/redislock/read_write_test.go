@@ -463,7 +463,7 @@ func TestLatePrimitives(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, line, key := one(t), lineTo(t, servers.Addresses().Redis[0]), newKey()
-			take := test.of(Primitives(client(t, "redis://"+line.Addr()+"/0"), time.Hour))
+			take := test.of(Primitives(client(t, servers.RedisURL(line.Addr())), time.Hour))
 			h, err := take(t.Context(), request(key, "first", 0, 0)) // the scripts are loaded
 			giveBack(t, given(t, h, err))
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

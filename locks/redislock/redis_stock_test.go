@@ -355,7 +355,7 @@ func stockRefusals(t *testing.T, s *shop) {
 func stockLostReply(t *testing.T, s *shop) {
 	product := s.newProduct(t, 5)
 	line := lineTo(t, s.Addresses().Redis[0])
-	r := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://"+line.Addr()+"/0"))
+	r := s.replicaAt(t, s.Addresses().MySQL, client(t, s.RedisURL(line.Addr())))
 	sellOne(t, r, product, 4)
 	held, free := line.HoldNext("evalsha")
 	defer free()

@@ -178,7 +178,7 @@ func commands(t *testing.T, c redis.UniversalClient) int {
 // runs late, its grant is taken back.
 func TestLateAcquire(t *testing.T) {
 	line := lineTo(t, servers.Addresses().Redis[0])
-	c := client(t, "redis://"+line.Addr()+"/0")
+	c := client(t, servers.RedisURL(line.Addr()))
 	l := bare(c)
 	key := newKey()
 	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded

@@ -211,7 +211,7 @@ func watchKeeper(t *testing.T, s *shop) {
 func watchLostReply(t *testing.T, s *shop) {
 	product := s.newProduct(t, 5)
 	line := lineTo(t, s.Addresses().Redis[0])
-	shelf := Watch(client(t, "redis://"+line.Addr()+"/0"), s.ledger)
+	shelf := Watch(client(t, s.RedisURL(line.Addr())), s.ledger)
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -225,7 +225,7 @@ func TestMinorityHangs(t *testing.T) {
 func TestLateRedlock(t *testing.T) {
 	nodes := masters(t, servers)
 	line := lineTo(t, servers.Addresses().Redis[0])
-	nodes[0] = client(t, "redis://"+line.Addr()+"/0")
+	nodes[0] = client(t, servers.RedisURL(line.Addr()))
 	key := newKey()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel) // before the other masters' grant counts
@@ -310,7 +310,7 @@ func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Line) {
 	var lines []*lockstest.Line
 	for i := range n {
 		line := lineTo(t, servers.Addresses().Redis[i])
-		nodes[i] = client(t, "redis://"+line.Addr()+"/0")
+		nodes[i] = client(t, servers.RedisURL(line.Addr()))
 		lines = append(lines, line)
 	}
 	return nodes, lines

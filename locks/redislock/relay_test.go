@@ -118,7 +118,7 @@ func TestSuccessionAfterLoss(t *testing.T) {
 // TestLateRelay: a relay that the server gets when all is over makes nobody a holder.
 func TestLateRelay(t *testing.T) {
 	line := lineTo(t, servers.Addresses().Redis[0])
-	l := bare(client(t, "redis://"+line.Addr()+"/0"))
+	l := bare(client(t, servers.RedisURL(line.Addr())))
 	key := newKey()
 	for _, h := range []string{"the scripts are loaded", "now"} {
 		holder, heirs := succession(t, l, key)

@@ -349,7 +349,7 @@ func TestOddNames(t *testing.T) {
 // given back.
 func TestLateTake(t *testing.T) {
 	line := lineTo(t, servers.Addresses().Redis[0])
-	c := client(t, "redis://"+line.Addr()+"/0")
+	c := client(t, servers.RedisURL(line.Addr()))
 	for _, l := range rungs(c) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			if !free(t, l, newKey()) { // the scripts are loaded

@@ -1,5 +1,6 @@
 package oversell.interop;
 
+import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
@@ -21,7 +22,12 @@ final class OnRedisson implements SharedLock {
         // Locks don't use it. But the default of Redisson 3.11 looks into java.lang, which Java 17 forbids.
         config.setCodec(StringCodec.INSTANCE);
         config.setLockWatchdogTimeout(lease.toMillis());
-        config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(4).setConnectionPoolSize(16);
+        URI uri = URI.create(address); // of the form redis://:password@host:port
+        config.useSingleServer()
+                .setAddress("redis://" + uri.getHost() + ":" + uri.getPort())
+                .setPassword(uri.getUserInfo() == null ? null : uri.getUserInfo().split(":", 2)[1])
+                .setConnectionMinimumIdleSize(4)
+                .setConnectionPoolSize(16);
         client = Redisson.create(config);
     }
 

@@ -12,8 +12,8 @@ import java.util.concurrent.ExecutionException;
  * when its input does.
  *
  * <pre>
- *   Worker redis redis://127.0.0.1:6379 LEASE_MS [JDBC_URL]
- *   Worker zk    127.0.0.1:2181         LEASE_MS [JDBC_URL]
+ *   SERVER=redis://:password@127.0.0.1:6379 JDBC_URL=... Worker redis LEASE_MS
+ *   SERVER=127.0.0.1:2181                   JDBC_URL=... Worker zk    LEASE_MS
  *
  *                            ready LIBRARY.jar java VERSION
  *   acquire KEY WAIT_MS      granted | timeout
@@ -34,10 +34,10 @@ final class Worker {
     }
 
     public static void main(String[] args) {
-        try (SharedLock lock = open(args[0], args[1], Duration.ofMillis(Long.parseLong(args[2])))) {
+        try (SharedLock lock = open(args[0], System.getenv("SERVER"), Duration.ofMillis(Long.parseLong(args[1])))) {
             Path jar = Path.of(lock.library().getProtectionDomain().getCodeSource().getLocation().toURI());
             say("ready " + jar.getFileName() + " java " + System.getProperty("java.version"));
-            new Worker(lock, new Shop(lock, args.length > 3 ? args[3] : null)).serve();
+            new Worker(lock, new Shop(lock, System.getenv("JDBC_URL"))).serve();
         } catch (Exception | LinkageError e) {
             e.printStackTrace();
             System.exit(1);

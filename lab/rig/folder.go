@@ -1,0 +1,58 @@
+package rig
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+)
+
+// newFolder is the path of a scratch folder that does not exist yet. Nobody can start a lab
+// by mistake where its servers can't run, so it says what is wrong with the place.
+func newFolder() (string, error) {
+	// Servers run in folders of their own, where a relative path leads somewhere else.
+	tmp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", fmt.Errorf("rig: %w", err)
+	}
+	info, err := os.Stat(tmp)
+	if err != nil {
+		return "", fmt.Errorf("rig: the folder for temporary files ($TMPDIR): %w. Create it, or set TMPDIR to one that exists", err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("rig: %s ($TMPDIR) is not a folder. Set TMPDIR to one", tmp)
+	}
+	if i := strings.IndexFunc(tmp, unfit); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(tmp[i:])
+		return "", fmt.Errorf("rig: the folder for temporary files ($TMPDIR), %s, has %q in its path, with which MariaDB or nginx cannot start. Set TMPDIR to a folder whose path has letters, digits and /._-+@ only",
+			tmp, c)
+	}
+	name := fmt.Sprintf("%s%d-%06x", folderPrefix, os.Getpid(), rand.IntN(1<<24)) //nolint:gosec // not a secret
+	return filepath.Join(tmp, name), nil
+}
+
+// unfit is whether a path must not have the character: it means something in one of the
+// servers' start scripts, command lines or configuration files.
+func unfit(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("/._-+@", c)
+}
+
+// littleSpace is what a lab needs besides what it has when its start fails.
+const littleSpace = 100 << 20
+
+// fullDisk says when the disk of dir is full. Servers say so too, but at the beginning of
+// long logs.
+func fullDisk(dir string) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return nil //nolint:nilerr // then it says nothing
+	}
+	if left := disk.Bavail * uint64(disk.Bsize); left < littleSpace { //nolint:gosec // positive
+		return fmt.Errorf("rig: only %d MB are left on the disk of %s: a lab takes about 300 MB. Make room, or set TMPDIR to a folder on another disk", left>>20, dir)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// folderPrefix begins the name of every scratch folder.
+const folderPrefix = "oversell-lab-"
+
+// groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and
+// its reaper hold a shared lock on it while they live. When nobody does, both were killed,
+// and the next rig cleans up: see sweep.
+const groupsFile = "groups"
+
+// createGroups makes the file in dir, and returns it locked. It gets its name when it is
+// locked already: a sweep that finds it free takes the lab for dead.
+func createGroups(dir string) (*os.File, error) {
+	path := filepath.Join(dir, groupsFile)
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in our folder
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the path
+	}
+	if err = share(file); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err //nolint:wrapcheck // names the path
+	}
+	return file, nil
+}
+
+// openGroups opens the file in dir to add lines, and returns it locked.
+func openGroups(dir string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, groupsFile), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // in our folder
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the path
+	}
+	if err := share(file); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// share takes the shared lock of file, until the file is closed or the program ends.
+func share(file *os.File) error {
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	return nil
+}
+
+// sweep cleans up after rigs in tmp that were killed together with their reapers: the
+// kernel has ended their servers but not nginx's workers, which hold its port. It says in
+// log what it did, and what the user has to do where it cannot be sure.
+func sweep(tmp string, log func(format string, args ...any)) {
+	entries, err := os.ReadDir(tmp)
+	if err != nil {
+		return // the mistake is that of the folder's maker to tell
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), folderPrefix) {
+			sweepFolder(filepath.Join(tmp, entry.Name()), log)
+		}
+	}
+}
+
+// sweepFolder removes dir if it is the folder of a dead rig of this user.
+func sweepFolder(dir string, log func(format string, args ...any)) {
+	// Where all users have their temporary files, anybody can have made it.
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+		return
+	}
+	file, err := os.OpenFile(filepath.Join(dir, groupsFile), os.O_RDONLY|syscall.O_NOFOLLOW, 0) //nolint:gosec // in a rig's folder
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return // it lives
+	}
+	var ended []string
+	for group := range readGroups(file) {
+		members, sure := membersIn(group, dir)
+		if !sure {
+			log("a lab was killed together with its reaper, and its processes may still run. End them and remove its files: pkill -9 -g %d; rm -r %s", group, dir)
+			return
+		}
+		if len(members) == 0 {
+			continue // it is gone, and so may be the number's second owner
+		}
+		killGroup(group)
+		awaitGroup(group, groupPatience)
+		removeClockShare(group)
+		ended = append(ended, members...)
+	}
+	if err := removeAll(dir); err != nil {
+		log("a lab was killed together with its reaper, and left %s, which cannot be removed: %v", dir, err)
+		return
+	}
+	what := "no process was left"
+	if len(ended) > 0 {
+		slices.Sort(ended)
+		what = "ended " + strings.Join(ended, ", ")
+	}
+	log("cleaned up after a lab that was killed together with its reaper: %s, removed %s", what, dir)
+}

@@ -1,0 +1,140 @@
+package rig_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// A server that dies when it was ready, but before the lab is, ends the start: nobody waits
+// for it in silence.
+func TestDeathBeforeReady(t *testing.T) {
+	cfg := everything()
+	cfg.Nginx, cfg.Replicas, cfg.Redis = false, 1, 1
+	cfg.ReplicaArgs = []string{"--dies-when-asked-for-its-backends"}
+	_, err := rig.Start(t.Context(), cfg)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"replica-1 died before the lab was ready", "signal: killed", "the last words"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+}
+
+// A folder for temporary files in which no lab can run is named, with what to do.
+func TestUnfitTemporaryFolder(t *testing.T) {
+	tmp := t.TempDir()
+	file := filepath.Join(tmp, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for dir, want := range map[string]string{
+		filepath.Join(tmp, "nowhere"): "no such file or directory. Create it, or set TMPDIR",
+		file:                          "is not a folder",
+		filepath.Join(tmp, "a b"):     `has ' ' in its path`,
+		filepath.Join(tmp, `a"b`):     `has '"' in its path`,
+		filepath.Join(tmp, "a'b"):     `has '\'' in its path`,
+		filepath.Join(tmp, "a;b$c"):   `has ';' in its path`,
+	} {
+		if want[0] == 'h' {
+			must(t, os.Mkdir(dir, 0o700))
+		}
+		t.Setenv("TMPDIR", dir)
+		_, err := rig.Start(t.Context(), rig.Config{Redis: 1})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "test binary") {
+			t.Errorf("TMPDIR=%s: %v, want %q", dir, err, want)
+		}
+	}
+}
+
+// The servers' logs do not end with the cause when their disk is full.
+func TestFullDisk(t *testing.T) {
+	tmp := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {
+		t.Skipf("a small disk is mounted by root, on Linux: %v, %s", err, out)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(tmp, 0)) })
+	t.Setenv("TMPDIR", tmp)
+	_, err := rig.Start(t.Context(), rig.Config{MySQL: true})
+	if err == nil || !strings.Contains(err.Error(), "MB are left on the disk of "+tmp) || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
+		t.Errorf("the error does not name the cause: %v", err)
+	}
+}
+
+// A relative folder is one of this program's working folder, not of the servers'.
+func TestRelativeTemporaryFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("临时", 0o700))
+	t.Setenv("TMPDIR", "临时")
+	cfg := everything()
+	cfg.Replicas = 1
+	r := rigtest.Start(t, cfg)
+	if !filepath.IsAbs(r.Dir()) || filepath.Base(filepath.Dir(r.Dir())) != "临时" {
+		t.Errorf("the folder is %s", r.Dir())
+	}
+}
+
+// A lab and its reaper are killed at once. The next lab ends what is left, nginx's workers
+// above all, and says so. It leaves labs that live alone.
+func TestSweep(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("this system has no /proc to find processes in")
+	}
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	living := rigtest.Start(t, rig.Config{Redis: 1})
+	foreign := filepath.Join(tmp, "oversell-lab-of-an-earlier-version")
+	must(t, os.Mkdir(foreign, 0o700))
+
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), program, "host")
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	var told hosted
+	must(t, json.NewDecoder(out).Decode(&told))
+	must(t, cmd.Process.Signal(syscall.SIGSTOP))
+	for _, line := range processesOf(t, told.Dir) {
+		if strings.Contains(line, " reap ") {
+			pid, _, _ := strings.Cut(line, " ")
+			must(t, syscall.Kill(atoi(t, pid), syscall.SIGKILL))
+		}
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	for _, pid := range told.PIDs { // the kernel ends these, but not their children
+		eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
+	}
+	left := processesOf(t, told.Dir)
+	if len(left) == 0 || listens(told.Addrs[len(told.Addrs)-4]) != nil {
+		t.Logf("only the folder is left: %v", left)
+	}
+
+	var log bytes.Buffer
+	rigtest.Start(t, rig.Config{Redis: 1, Log: &log})
+	if _, err := os.Stat(told.Dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	eventually(t, "a process is left", func() bool { return len(processesOf(t, told.Dir)) == 0 })
+	if !strings.Contains(log.String(), "killed together with its reaper") || !strings.Contains(log.String(), told.Dir) ||
+		len(left) > 0 && !strings.Contains(log.String(), "nginx") {
+		t.Errorf("it says %q, and there were %q", log.String(), left)
+	}
+	redisWrite(t, living.Addresses().Redis[0])
+	for _, dir := range []string{living.Dir(), foreign} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package rig_test
+
+import (
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// Every user of the machine reaches the servers, which run as the lab's owner. Without a
+// password nobody gets in; with the one that the lab prints, nobody writes a file.
+func TestStranger(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
+	target := filepath.Join(t.TempDir(), "authorized_keys")
+	at := r.Addresses()
+	t.Run("mysql", func(t *testing.T) { strangerAtMySQL(t, at.MySQL, target) })
+	t.Run("redis", func(t *testing.T) { strangerAtRedis(t, at.Redis[0], target) })
+}
+
+func strangerAtMySQL(t *testing.T, dsn, target string) {
+	t.Helper()
+	class, err := mysql.ParseDSN(dsn)
+	must(t, err)
+	class.Logger = &mysql.NopLogger{}
+	for _, user := range []string{"root", "oversell", class.User, "mysql", "mariadb.sys", ""} {
+		stranger := *class
+		stranger.User, stranger.Passwd, stranger.DBName = user, "", ""
+		if err := mysqlDo(t, &stranger, "SELECT 1"); err == nil {
+			t.Errorf("%q is let in without a password", user)
+		}
+	}
+	for _, statement := range []string{
+		"SET GLOBAL general_log_file = '" + target + "'",
+		"SET GLOBAL slow_query_log_file = '" + target + "'",
+		"SET GLOBAL secure_file_priv = ''",
+		"SET GLOBAL general_log = ON",
+		"SELECT 'ssh-ed25519' INTO OUTFILE '" + target + "'",
+		"SELECT 'ssh-ed25519' INTO DUMPFILE '" + target + "'",
+		"SELECT * FROM mysql.user",
+		"CREATE TABLESPACE elsewhere ADD DATAFILE '" + target + ".ibd' ENGINE=InnoDB",
+		"INSTALL SONAME 'ha_connect'",
+		"INSTALL PLUGIN audit SONAME 'server_audit.so'",
+		"CREATE FUNCTION run RETURNS INTEGER SONAME 'udf.so'",
+		"GRANT FILE ON *.* TO CURRENT_USER()",
+		"LOAD DATA INFILE '/etc/hostname' INTO TABLE mine",
+	} {
+		must(t, mysqlDo(t, class, "CREATE TABLE IF NOT EXISTS mine (line VARCHAR(200))"))
+		if err := mysqlDo(t, class, statement); err == nil {
+			t.Errorf("the class's user may %s", statement)
+		}
+	}
+	// Whether the clause is refused or ignored is the server's choice.
+	for _, statement := range []string{
+		"CREATE TABLE elsewhere (id INT) DATA DIRECTORY = '" + filepath.Dir(target) + "'",
+		"CREATE TABLE parted (id INT) PARTITION BY HASH (id) (PARTITION p DATA DIRECTORY = '" + filepath.Dir(target) + "')",
+		"CREATE TABLE older (id INT) ENGINE=MyISAM DATA DIRECTORY = '" + filepath.Dir(target) + "'",
+		"CREATE TABLE newer (id INT) ENGINE=Aria DATA DIRECTORY = '" + filepath.Dir(target) + "'",
+	} {
+		_ = mysqlDo(t, class, statement)
+	}
+	noFiles(t, target)
+	// It can do what a shop needs.
+	must(t, mysqlDo(t, class, "INSERT INTO mine VALUES ('商品')"))
+	must(t, mysqlDo(t, class, "SELECT * FROM mine FOR UPDATE"))
+	must(t, mysqlDo(t, class, "SELECT GET_LOCK('a', 0)"))
+}
+
+func mysqlDo(t *testing.T, cfg *mysql.Config, statement string) error {
+	t.Helper()
+	connector, err := mysql.NewConnector(cfg)
+	must(t, err)
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(t.Context(), statement)
+	return err
+}
+
+func strangerAtRedis(t *testing.T, url, target string) {
+	t.Helper()
+	class, err := redis.ParseURL(url)
+	must(t, err)
+	stranger := *class
+	stranger.Username, stranger.Password = "", ""
+	for _, command := range []string{"PING", "SET a b", "EVAL return 0", "REPLICAOF 127.0.0.1 1", "SHUTDOWN NOSAVE"} {
+		if err := redisDo(t, &stranger, command); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+			t.Errorf("without a password, %s: %v", command, err)
+		}
+	}
+	for _, command := range []string{
+		"CONFIG SET dir " + filepath.Dir(target), "CONFIG SET dbfilename " + filepath.Base(target), "CONFIG REWRITE",
+		"CONFIG SET requirepass x", "MODULE LOAD " + target, "DEBUG RELOAD",
+	} {
+		if err := redisDo(t, class, command); err == nil || !strings.Contains(err.Error(), "unknown command") {
+			t.Errorf("with the class's password, %s: %v", command, err)
+		}
+	}
+	must(t, redisDo(t, class, "SET stock 1"))
+	must(t, redisDo(t, class, "SAVE"))
+	noFiles(t, target)
+}
+
+// noFiles fails when anything was written beside target.
+func noFiles(t *testing.T, target string) {
+	t.Helper()
+	if entries, err := os.ReadDir(filepath.Dir(target)); err != nil || len(entries) > 0 {
+		t.Errorf("files were written: %v, %v", entries, err)
+	}
+}
+
+func redisDo(t *testing.T, options *redis.Options, command string) error {
+	t.Helper()
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	var args []any
+	for _, word := range strings.Fields(command) {
+		args = append(args, word)
+	}
+	return client.Do(t.Context(), args...).Err()
+}
+
+// Nobody else can look into the folder, and no secret is in a command line, which everybody
+// can read. Those of a lab are not for another one.
+func TestSecrets(t *testing.T) {
+	r := rigtest.Start(t, everything())
+	at := r.Addresses()
+	class, err := mysql.ParseDSN(at.MySQL)
+	must(t, err)
+	options, err := redis.ParseURL(at.Redis[0])
+	must(t, err)
+	secrets := []string{class.Passwd, options.Password, at.Token}
+	for _, secret := range secrets {
+		if len(secret) < 5 {
+			t.Fatalf("a secret is %q", secret)
+		}
+	}
+	found, err := os.Stat(r.Dir())
+	must(t, err)
+	if found.Mode().Perm() != 0o700 {
+		t.Errorf("the folder has mode %o", found.Mode().Perm())
+	}
+	for _, s := range r.Servers() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID()))
+		if os.IsNotExist(err) {
+			t.Skip("this system has no /proc to read command lines from")
+		}
+		must(t, err)
+		for _, secret := range secrets {
+			if strings.Contains(string(line), secret) {
+				t.Errorf("everybody can read a secret of %s: %s", s.Name(), strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+	}
+	// The folder would be enough. But a copy of it may be somewhere else.
+	must(t, filepath.WalkDir(r.Dir(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // in the rig's folder
+		if err != nil {
+			return nil //nolint:nilerr // a socket, or gone
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 && (strings.Contains(string(text), class.Passwd) || strings.Contains(string(text), options.Password)) {
+			t.Errorf("%s has a password and mode %o", path, info.Mode().Perm())
+		}
+		return nil
+	}))
+	if other := rigtest.Start(t, rig.Config{Redis: 1}).Addresses().Redis[0]; strings.Contains(other, options.Password) {
+		t.Error("two labs have the same password")
+	}
+}
+
+// A node joins a Galera cluster by its name alone, and can then write everywhere. So the name
+// is a secret too.
+func TestGaleraName(t *testing.T) {
+	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.Galera})
+	for _, server := range []string{"mysql", "mysql-2"} {
+		var name string
+		must(t, node(t, r, server).QueryRowContext(t.Context(), "SELECT @@wsrep_cluster_name").Scan(&name))
+		if len(name) < 20 || name == "my_wsrep_cluster" {
+			t.Errorf("%s is in the cluster %q, which strangers can guess", server, name)
+		}
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", named(t, r, server).PID()))
+		if err == nil && strings.Contains(string(line), name) {
+			t.Errorf("the command line of %s has the name: %s", server, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+}
