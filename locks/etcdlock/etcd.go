@@ -91,7 +91,7 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 		if err != nil {
 			clean, done := locks.CleanUp(ctx)
 			defer done()
-			_ = l.free(clean, p)
+			_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.free(ctx, p) })
 		}
 	}()
 	put := clientv3.OpPut(p.key, r.Owner, clientv3.WithLease(p.lease))
@@ -208,6 +208,7 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 			}
 			return l.free(ctx, p)
 		},
+		Again: func(ctx context.Context) error { return l.free(ctx, p) },
 	}
 }
 

@@ -46,17 +46,18 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			// The answer is lost, or nobody wants it; the grant may be there.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
-			_ = l.release(clean, r.Key, owner)
+			_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}
 			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
 		}
 		if epoch > 0 {
+			release := func(ctx context.Context) error { return l.release(ctx, r.Key, owner) }
 			return locks.NewHold(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
-				Release: func(ctx context.Context) error { return l.release(ctx, r.Key, owner) },
+				Release: release, Again: release,
 			}), nil
 		}
 		// Nobody tells us when the row is free: look again, not in step with others.

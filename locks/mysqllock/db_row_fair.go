@@ -57,10 +57,11 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 			ahead, err = 1, nil
 		}
 		if err == nil && ahead == 0 && ctx.Err() == nil {
+			release := func(ctx context.Context) error { return l.leave(ctx, p.id) }
 			return locks.NewHold(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.lease, Fence: p.id,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, p.id, p.lease) },
-				Release: func(ctx context.Context) error { return l.leave(ctx, p.id) },
+				Release: release, Again: release,
 			}), nil
 		}
 		switch {
@@ -191,11 +192,12 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 func (l *dbRowFair) quit(ctx context.Context, p *place) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	if p.id != 0 {
-		_ = l.leave(clean, p.id)
-		return
-	}
-	_ = l.remove(clean, "lock_name = ? AND owner = ?", p.key, p.owner)
+	_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error {
+		if p.id != 0 {
+			return l.leave(ctx, p.id)
+		}
+		return l.remove(ctx, "lock_name = ? AND owner = ?", p.key, p.owner)
+	})
 }
 
 // Clear deletes the key's queue, with its holder.
