@@ -46,7 +46,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			// The answer is lost, or nobody wants it; the grant may be there.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
-			_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
+			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}
@@ -65,6 +65,14 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			return nil, err
 		}
 	}
+}
+
+// unsureUntil is for how long a failed try may have left something behind.
+func unsureUntil(err error, lease time.Duration) time.Time {
+	if err == nil || !locks.Sent(err) {
+		return time.Time{}
+	}
+	return time.Now().Add(lease)
 }
 
 // take returns the epoch granted, or 0 when somebody holds the row.

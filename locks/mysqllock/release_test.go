@@ -10,6 +10,7 @@ import (
 
 	"oversell/locks"
 	"oversell/locks/lockstest"
+	"oversell/stock"
 )
 
 // released are the locks whose release names its holder, and so may be sent again.
@@ -51,6 +52,34 @@ func TestReleaseOutage(t *testing.T) {
 			acquire(t, others[id], request(key, "next", 30*time.Second, 0))
 		})
 	}
+}
+
+// TestQueuedOutage: a waiter has joined the queue, and the connection breaks. Those behind it do
+// not wait until its lease is over, which is an hour.
+func TestQueuedOutage(t *testing.T) {
+	line, db := viaLine(t)
+	other, key := DBRowFair(database(t, ""), time.Hour), newKey()
+	h := acquire(t, other, request(key, "holder", 0, 0))
+	gone := make(chan error, 1)
+	go func() {
+		_, err := DBRowFair(db, time.Hour).Acquire(t.Context(), request(key, "waiter", time.Minute, 0))
+		gone <- err
+	}()
+	soon(t, "the waiter has joined", func() bool {
+		var n int
+		err := db.Raw("SELECT COUNT(*) FROM db_queue WHERE lock_name = ?", key).Row().Scan(&n)
+		return err == nil && n == 2
+	})
+	line.Cut(true)
+	err := <-gone
+	line.Cut(false)
+	if !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("the waiter: %v", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	acquire(t, other, request(key, "next", 30*time.Second, 0))
 }
 
 // TestReleaseLostAnswer: the server releases, and the answer is lost. That is no loss of the
