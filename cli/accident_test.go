@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -162,12 +163,31 @@ func TestFenceOutlivesRedis(t *testing.T) {
 	}
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
+	counted := flushes(t, "redis")
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
+	}
+	if counted == nil || *flushes(t, "redis") != *counted+1 || flushes(t, "zk") != nil {
+		t.Errorf("one FLUSHALL more than %v: the replica says %v, and for zk %v", counted, flushes(t, "redis"), flushes(t, "zk"))
 	}
 	if after := buy(t, "redis", "fenced=true"); after.HTTP != http.StatusOK || after.Fence <= before.Fence {
 		t.Errorf("after the loss of the counter: %+v, want a fence above %d", after, before.Fence)
 	}
+}
+
+// flushes are those that the servers of a strategy have executed; nil: it uses no Redis.
+func flushes(t *testing.T, strategy string) *int64 {
+	t.Helper()
+	var item struct{ Flushes *int64 }
+	res, err := http.Get(shop.Addresses().Target + "/stock/1?strategy=" + strategy) //nolint:noctx // a loopback address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if err := json.NewDecoder(res.Body).Decode(&item); err != nil {
+		t.Fatal(err)
+	}
+	return item.Flushes
 }
 
 // A replica starts with nothing to talk to, says so, and serves as the backends

@@ -98,8 +98,14 @@ func (c *clients) pings() []handlers.Backend {
 			}
 			return nil
 		}},
-		{Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() }},
-		{Name: "redlock", Ping: c.pingMajority},
+		{
+			Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() },
+			Flushes: func(ctx context.Context) (int64, error) { return redislock.Flushes(ctx, c.Redis) },
+		},
+		{
+			Name: "redlock", Ping: c.pingMajority,
+			Flushes: func(ctx context.Context) (int64, error) { return redislock.Flushes(ctx, c.Redlock...) },
+		},
 		{Name: "zookeeper", Ping: c.ZooKeeper.Ping},
 		{Name: "etcd", Ping: func(ctx context.Context) error { return etcdlock.Ping(ctx, c.Etcd) }},
 	}

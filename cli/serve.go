@@ -113,6 +113,7 @@ func serve(ctx context.Context, s settings) error {
 	go mysqllock.Janitor(background, clients.DB, time.Minute)
 	strategies := catalog.Strategies(clients.Backends)
 	defer run(background, stop, strategies)()
+	defer awaitReleases()
 
 	ledger := stock.NewLedger(clients.DB)
 	service := handlers.New(handlers.Config{
@@ -160,6 +161,14 @@ func run(ctx context.Context, stop context.CancelFunc, strategies []locks.Strate
 		stop()
 		running.Wait()
 	}
+}
+
+// awaitReleases waits a moment for the locks that could not be released yet: with the process,
+// they would stay locked until their leases end.
+func awaitReleases() {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	locks.AwaitReleases(ctx)
 }
 
 // shutdown gives running requests 15 s; then it cancels them, and each gives

@@ -53,6 +53,9 @@ type Config struct {
 type Backend struct {
 	Name string
 	Ping func(context.Context) error
+	// Flushes counts the FLUSHALL and FLUSHDB that its servers executed since they were
+	// started; nil: it is no Redis.
+	Flushes func(context.Context) (int64, error)
 }
 
 // Service is the routes of one replica.

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -31,7 +32,27 @@ func (s *Service) getStock(c *gin.Context) {
 		s.problem(c, describe(err))
 		return
 	}
-	c.JSON(http.StatusOK, item)
+	c.JSON(http.StatusOK, struct {
+		stock.Item
+		Flushes *int64 `json:"flushes,omitempty"`
+	}{item, s.flushes(ctx, strategy.Card())})
+}
+
+// flushes counts the FLUSHALL and FLUSHDB that the servers of a strategy executed: they delete
+// locks under their holders, so a lab that sees the number rise must not blame the lock. nil: the
+// strategy uses no Redis, or not every server answers.
+func (s *Service) flushes(ctx context.Context, card locks.Card) (sum *int64) {
+	for _, backend := range s.Backends {
+		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {
+			continue
+		}
+		n, err := backend.Flushes(ctx)
+		if err != nil {
+			return nil
+		}
+		sum = &n
+	}
+	return sum
 }
 
 // putStock begins a class anew: ?count=5000 or {"count":5000}, no version, no fence, no

@@ -203,25 +203,29 @@ func ids(cards []Card) string {
 
 // try runs one strategy. Without a trial nothing was sent.
 func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watcher) (*Trial, error) {
-	warnings, err := s.reset(ctx, card.ID, p.Stock)
+	before, err := s.reset(ctx, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, fmt.Errorf("%s: %w", card.ID, err)
 	}
-	warnings = concerning(card, cards, warnings)
+	warnings := concerning(card, cards, before.Warnings)
 	h, stopped := load.Run(ctx, p.load(card.ID), w.Progress)
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
 	}
 	// What was sold must be told even when the run was stopped.
-	remaining, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
+	after, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
+	var remaining *int
+	if after != nil {
+		remaining = &after.Count
+	}
 	result := report.Summarise(h, report.Setup{
-		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1), Remaining: remaining,
+		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1), Remaining: remaining, Flushes: flushes(before, after),
 		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions, Warnings: warnings,
 	})
@@ -236,10 +240,19 @@ func concerning(card Card, cards []Card, warnings []string) []string {
 	})
 }
 
+// flushes counts those since before. A server that was restarted counts anew; what it had
+// executed until then is not known.
+func flushes(before item, after *item) int {
+	if after == nil || before.Flushes == nil || after.Flushes == nil {
+		return 0
+	}
+	return int(max(0, *after.Flushes-*before.Flushes))
+}
+
 // remaining reads the stock when the run is over. The database may be on its way back,
 // so it asks for a while; and where requests ended unknown, replicas may still be at
 // work on them, so it waits until the count stands still.
-func (s *shop) remaining(ctx, impatient context.Context, strategy string, h history.History) (*int, error) {
+func (s *shop) remaining(ctx, impatient context.Context, strategy string, h history.History) (*item, error) {
 	restless := history.Taken(h.Ops, history.Unknown) > 0
 	patience := readPatience
 	if impatient.Err() != nil {
@@ -247,15 +260,15 @@ func (s *shop) remaining(ctx, impatient context.Context, strategy string, h hist
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var last *int
+	var last *item
 	var failed error
 	for {
 		it, err := s.stock(ctx, strategy)
 		switch {
-		case err == nil && (!restless || last != nil && *last == it.Count):
-			return &it.Count, nil
+		case err == nil && (!restless || last != nil && last.Count == it.Count):
+			return &it, nil
 		case err == nil:
-			last = &it.Count
+			last = &it
 		case ctx.Err() == nil:
 			failed = err
 		case last != nil:

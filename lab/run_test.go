@@ -26,6 +26,7 @@ type fakeShop struct {
 	version  int
 	asked    int
 	warnings []string
+	flushes  int
 	deduct   func(s *fakeShop, w http.ResponseWriter, strategy string)
 	onReset  func(s *fakeShop)
 	onRead   func(s *fakeShop, w http.ResponseWriter) (handled bool)
@@ -41,7 +42,7 @@ func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.put(w, r)
 	case r.URL.Path == "/stock/1":
 		if s.onRead == nil || !s.onRead(s, w) {
-			reply(w, 200, map[string]any{"id": 1, "count": s.count, "version": s.version, "fence": 0})
+			reply(w, 200, map[string]any{"id": 1, "count": s.count, "version": s.version, "fence": 0, "flushes": s.flushes})
 		}
 	case r.URL.Path == "/check/lock":
 		s.asked++
@@ -331,6 +332,39 @@ func TestStoppedRunTellsWhatItHas(t *testing.T) {
 	r := trials[0].Result
 	if !r.Partial || r.Samples == 0 || r.Samples >= 400_000 || r.Remaining == nil || !strings.Contains(r.Sentence.EN, "stopped early") {
 		t.Errorf("%+v", r.Sentence)
+	}
+}
+
+// TestFlushIsNotTheLocksFault: somebody executes FLUSHALL while customers buy, and updates are
+// lost. The verdict names that, and does not call the card's claim broken.
+func TestFlushIsNotTheLocksFault(t *testing.T) {
+	for _, flushed := range []int{0, 1} {
+		_, plan := start(t, &fakeShop{flushes: 7, deduct: func(s *fakeShop, w http.ResponseWriter, _ string) {
+			if s.asked == 10 {
+				s.count++
+				s.flushes += flushed
+			}
+			sell(s, w, "")
+		}})
+		plan.Strategies = []string{"redis"}
+		trials, err := lab.Run(t.Context(), plan, &watched{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := trials[0].Result
+		want := check.Violated
+		if flushed > 0 {
+			want = check.Undecided
+		}
+		if r.LostUpdates != 1 || r.Flushes != flushed || r.Verdict != want {
+			t.Errorf("%d flushes: %s, %d lost, %d flushes", flushed, r.Verdict, r.LostUpdates, r.Flushes)
+		}
+		for _, text := range []string{r.Sentence.EN, r.Sentence.ZH} {
+			blamed := strings.Contains(text, "claim is broken") || strings.Contains(text, "承诺被打破")
+			if named := strings.Contains(text, "FLUSHALL"); named != (flushed > 0) || blamed == named {
+				t.Errorf("%d flushes: %s", flushed, text)
+			}
+		}
 	}
 }
 

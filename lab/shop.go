@@ -34,6 +34,7 @@ type item struct {
 	Count    int      `json:"count"`
 	Version  int64    `json:"version"`
 	Fence    int64    `json:"fence"`
+	Flushes  *int64   `json:"flushes"` // by the strategy's Redis servers so far; nil: not known
 	Warnings []string `json:"warnings"`
 }
 
@@ -85,24 +86,25 @@ func (s *shop) stock(ctx context.Context, strategy string) (item, error) {
 
 // reset sets the stock, and reads it back: a run on stock that somebody else just sold
 // from would judge the strategy for a stranger's deeds.
-func (s *shop) reset(ctx context.Context, strategy string, count int) (warnings []string, err error) {
+func (s *shop) reset(ctx context.Context, strategy string, count int) (got item, err error) {
 	var set item
 	body, err := json.Marshal(map[string]int{"count": count})
 	if err != nil {
-		return nil, fmt.Errorf("reset the stock: %w", err)
+		return got, fmt.Errorf("reset the stock: %w", err)
 	}
 	if err := s.call(ctx, http.MethodPut, body, &set, "stock/"+strconv.Itoa(product), ""); err != nil {
-		return nil, fmt.Errorf("reset the stock: %w", err)
+		return got, fmt.Errorf("reset the stock: %w", err)
 	}
-	got, err := s.stock(ctx, strategy)
+	got, err = s.stock(ctx, strategy)
 	if err != nil {
-		return nil, fmt.Errorf("read the stock back: %w", err)
+		return got, fmt.Errorf("read the stock back: %w", err)
 	}
 	if got.Count != count || got.Version != 0 || got.Fence != 0 {
-		return nil, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (is somebody else using this lab?)",
+		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (is somebody else using this lab?)",
 			got.Count, got.Version, got.Fence, count)
 	}
-	return set.Warnings, nil
+	got.Warnings = set.Warnings
+	return got, nil
 }
 
 // refusal is the part of a problem+json that explains itself.

@@ -34,6 +34,10 @@ type Grant struct {
 	Raise func(ctx context.Context, floor int64) (int64, error)
 	// Release gives the grant back; ErrNotHeld: there was none left.
 	Release func(context.Context) error
+	// Again releases as well, where Release had no answer, as often as need be: GiveBack
+	// says how. nil: a second release could free the next holder's lock, as a DEL does
+	// that names no owner; or there is nothing to repeat.
+	Again func(context.Context) error
 }
 
 // Hold is one acquisition. Release it on every way out.
@@ -84,8 +88,13 @@ func (h *Hold) loseWith(other *Hold) (forget func()) {
 // trustedUntil leaves a margin for clocks that run at different speeds: a
 // hundredth of the lease and 2 ms, as the Redlock description has it.
 func trustedUntil(asked time.Time, lease time.Duration) time.Time {
-	return asked.Add(lease - lease/100 - 2*time.Millisecond)
+	return asked.Add(lease - margin(lease))
 }
+
+// leaseEnd is when a lease is over that is trusted until then.
+func leaseEnd(trusted time.Time, lease time.Duration) time.Time { return trusted.Add(margin(lease)) }
+
+func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // watchdog renews the lease every third of it, and ends the hold's context
 // when trust has run out.
@@ -246,6 +255,24 @@ func (h *Hold) leave() int {
 	return h.uses
 }
 
+// giveBack releases, and again where no answer came: in the background until the lease
+// is over in the backend, too, or without a lease for as long as a release may take.
+func (h *Hold) giveBack(ctx context.Context) error {
+	if h.grant.Again == nil {
+		return h.grant.Release(ctx)
+	}
+	until := time.Now().Add(releaseTimeout)
+	if h.grant.Lease > 0 {
+		until = leaseEnd(h.trusted(), h.grant.Lease)
+	}
+	send := h.grant.Release
+	return GiveBack(ctx, until, func(ctx context.Context) error {
+		now := send
+		send = h.grant.Again
+		return now(ctx)
+	})
+}
+
 // Release gives the lock back, also when ctx was cancelled; a hold that was
 // entered again is given back by the last Release. ErrNotHeld: the lock was
 // lost before, or there was nothing left to release.
@@ -264,7 +291,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	defer cancel()
 	until := h.trusted()
 	over := !until.IsZero() && !time.Now().Before(until)
-	err := h.grant.Release(ctx)
+	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // it could not be told, and had ended by itself
 	}

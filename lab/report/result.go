@@ -41,6 +41,7 @@ type Result struct {
 	LostUpdatesMax int  `json:"lost_updates_max"` // if every unknown request sold
 	Oversold       int  `json:"oversold"`         // surely sold, and never there
 	Retries        int  `json:"retries"`
+	Flushes        int  `json:"flushes,omitempty"` // FLUSHALL and FLUSHDB during the run: undecided
 
 	DurationS      float64 `json:"duration_s"` // first call to last return
 	ThroughputPerS float64 `json:"throughput_per_s"`

@@ -23,6 +23,7 @@ type Setup struct {
 	Machine   Machine
 	Versions  map[string]string
 	Warnings  []string
+	Flushes   int // FLUSHALL and FLUSHDB that the strategy's Redis servers executed during the run
 }
 
 // Summarise computes the figures of one history, and judges it.
@@ -38,7 +39,11 @@ func Summarise(h history.History, s Setup) Result {
 	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
+	r.Flushes = s.Flushes
 	r.Sentence = sentence(r)
+	if r.Flushes > 0 {
+		r.Verdict = check.Undecided
+	}
 	return r
 }
 

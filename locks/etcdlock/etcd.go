@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -91,18 +92,21 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 		if err != nil {
 			clean, done := locks.CleanUp(ctx)
 			defer done()
-			_ = l.free(clean, p)
+			_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.free(ctx, p) })
 		}
 	}()
 	put := clientv3.OpPut(p.key, r.Owner, clientv3.WithLease(p.lease))
-	answer, err := l.client.Txn(calls).Then(put, p.lastTwo()).Commit()
+	answer, err := l.client.Txn(calls).Then(put, p.last(2)).Commit()
 	if err != nil {
 		return nil, err
 	}
 	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 	revision := answer.Header.Revision
 	p.created, p.seen = revision, revision
-	before, err := p.before((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))
+	before, further, err := p.before((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))
+	if further {
+		before, err = l.look(calls, p)
+	}
 	for err == nil && before != "" {
 		// Woken or not, it looks again: a waiter may have died, and then the lock is still
 		// held by somebody further ahead.
@@ -122,32 +126,45 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 	return locks.NewHold(ctx, l.grant(r, p)), nil
 }
 
-// lastTwo asks for the last two in the row; of those that were there when our key was
-// made, these are the one before it and itself.
-func (p *place) lastTwo() clientv3.Op {
-	return clientv3.OpGet(p.dir, clientv3.WithPrefix(), clientv3.WithLimit(2), clientv3.WithMaxCreateRev(p.created),
+// last asks for the last n in the row, 0 for all; of those that were there when our key was
+// made, the last two are the one before it and itself.
+func (p *place) last(n int64) clientv3.Op {
+	return clientv3.OpGet(p.dir, clientv3.WithPrefix(), clientv3.WithLimit(n), clientv3.WithMaxCreateRev(p.created),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// before is who stands just before us in an answer to lastTwo, "" when nobody does.
-func (p *place) before(two *clientv3.GetResponse) (string, error) {
-	if len(two.Kvs) == 0 || string(two.Kvs[0].Key) != p.key {
-		return "", fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key)
+// before is the key just before ours in an answer to last, "" when there is none, and whether
+// to look further: only keys that no lock made are in the answer, and there are more.
+func (p *place) before(row *clientv3.GetResponse) (before string, further bool, err error) {
+	if len(row.Kvs) == 0 || string(row.Kvs[0].Key) != p.key {
+		return "", false, fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, p.key)
 	}
-	if len(two.Kvs) == 1 {
-		return "", nil
+	for _, kv := range row.Kvs[1:] {
+		if isPlace(p.dir, kv) {
+			return string(kv.Key), false, nil
+		}
 	}
-	return string(two.Kvs[1].Key), nil
+	return "", row.More, nil
+}
+
+// isPlace reports whether a lock made the key: it is named by its lease. A key without a
+// lease would keep everybody waiting for ever.
+func isPlace(dir string, kv *mvccpb.KeyValue) bool {
+	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
 // look asks who stands before us now. ErrNotHeld: we don't stand there ourselves.
 func (l *etcdLock) look(ctx context.Context, p *place) (before string, err error) {
-	answer, err := l.client.Do(ctx, p.lastTwo())
-	if err != nil {
-		return "", err
+	further := true
+	for n := int64(2); further && err == nil; n = 0 {
+		var answer clientv3.OpResponse
+		if answer, err = l.client.Do(ctx, p.last(n)); err != nil {
+			return "", err
+		}
+		p.seen = answer.Get().Header.Revision
+		before, further, err = p.before(answer.Get())
 	}
-	p.seen = answer.Get().Header.Revision
-	return p.before(answer.Get())
+	return before, err
 }
 
 // wait returns when a key is gone that the last look saw, or when it can't be watched any
@@ -207,8 +224,9 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 					return l.leaveTo(ctx, heir, p)
 				}
 			}
-			return l.free(ctx, p)
+			return l.release(ctx, p)
 		},
+		Again: func(ctx context.Context) error { return l.free(ctx, p) },
 	}
 }
 
@@ -246,6 +264,16 @@ func (l *etcdLock) leaveTo(ctx context.Context, heir *locks.Heir, p *place) erro
 	return nil
 }
 
+// release frees the lock. ErrNotHeld: somebody deleted our key meanwhile, so another one may
+// have held the lock; ending the lease would not say so.
+func (l *etcdLock) release(ctx context.Context, p *place) error {
+	_, gone := l.look(ctx, p)
+	if err := l.free(ctx, p); err != nil || errors.Is(gone, locks.ErrNotHeld) {
+		return errors.Join(gone, err)
+	}
+	return nil
+}
+
 // free ends the lease, and the key with it; ErrNotHeld when there was none.
 func (l *etcdLock) free(ctx context.Context, p *place) error {
 	_, err := l.client.Revoke(ctx, p.lease)
@@ -260,19 +288,23 @@ func over(err error) error {
 	return err
 }
 
-// Clear ends every lease in the row, so that its holder hears of it.
+// Clear ends every lease in the row, so that its holder notices, and deletes what else is there.
 func (l *etcdLock) Clear(ctx context.Context, key string) error {
 	row, err := l.client.Get(ctx, root+key+"/", clientv3.WithPrefix())
 	if err != nil {
 		return err
 	}
 	for _, there := range row.Kvs {
+		if !isPlace(root+key+"/", there) {
+			continue
+		}
 		p := place{lease: clientv3.LeaseID(there.Lease)}
 		if err := l.free(ctx, &p); err != nil && !errors.Is(err, locks.ErrNotHeld) {
 			return err
 		}
 	}
-	return nil
+	_, err = l.client.Delete(ctx, root+key+"/", clientv3.WithPrefix())
+	return err
 }
 
 func (*etcdLock) Card() locks.Card {

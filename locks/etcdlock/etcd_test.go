@@ -16,6 +16,7 @@ import (
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
 	"oversell/locks/etcdlock"
+	"oversell/locks/lockstest"
 )
 
 var servers *rig.Rig
@@ -139,6 +140,122 @@ func TestPassedOnWithinBounds(t *testing.T) {
 	}
 	if keys := left(t, client, key); len(keys) > 0 {
 		t.Errorf("left in the row: %v", keys)
+	}
+}
+
+// TestForeignKeys: keys that no lock made stand under the prefix. They keep nobody out, waiters
+// still have their turn, and a reset deletes them.
+func TestForeignKeys(t *testing.T) {
+	t.Parallel()
+	l, client := replica(t)
+	key := uuid.NewString()
+	dir := "/oversell/etcd/" + key + "/"
+	leased, err := client.Grant(t.Context(), 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, options ...clientv3.OpOption) {
+		t.Helper()
+		if _, err := client.Put(t.Context(), dir+name, "foreign", options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("config")
+	put("694d81417acd4702") // named as by a lease, and without one
+	put("leased", clientv3.WithLease(leased.ID))
+	h, err := l.Acquire(t.Context(), request(key, "first", 0))
+	if err != nil {
+		t.Fatalf("beside keys of others: %v", err)
+	}
+	put("config-2")
+	put("config-3")
+	second := make(chan error, 1)
+	go func() {
+		h, err := l.Acquire(t.Context(), request(key, "second", time.Minute))
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		second <- err
+	}()
+	other, _ := replica(t)
+	if _, err := other.Acquire(t.Context(), request(key, "third", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("while it is held: %v", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	if keys := left(t, client, key); len(keys) > 0 {
+		t.Errorf("after a reset: %v", keys)
+	}
+	if alive, err := client.TimeToLive(t.Context(), leased.ID); err != nil || alive.TTL <= 0 {
+		t.Errorf("a reset ended a lease that is not a lock's: %+v, %v", alive, err)
+	}
+}
+
+// TestDeletedUnderHolder: somebody deletes the holder's key. The next one gets in, and the
+// holder is warned at its release.
+func TestDeletedUnderHolder(t *testing.T) {
+	t.Parallel()
+	l, client := replica(t)
+	other, _ := replica(t)
+	key := uuid.NewString()
+	h, err := l.Acquire(t.Context(), request(key, "holder", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Delete(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	next, err := other.Acquire(t.Context(), request(key, "next", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("the release of a lock whose key was deleted: %v", err)
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReleaseOutage: the connection breaks before the release. The next holder gets in when it
+// is back, not when the lease is over, which is an hour.
+func TestReleaseOutage(t *testing.T) {
+	t.Parallel()
+	line, err := lockstest.NewLine(t.Context(), servers.Addresses().Etcd[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = line.Close() })
+	client, err := etcdlock.Open([]string{line.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	l, key := etcdlock.Etcd(client, time.Hour), uuid.NewString()
+	h, err := l.Acquire(t.Context(), request(key, "holder", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Cut(true)
+	err = h.Release(t.Context())
+	line.Cut(false)
+	if err == nil || errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released without a server: %v", err)
+	}
+	other, _ := replica(t)
+	next, err := other.Acquire(t.Context(), request(key, "next", 30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // Line is a wire to a server on which a message can be held up, for what only
@@ -16,6 +17,7 @@ type Line struct {
 	target   string
 
 	mu    sync.Mutex
+	lose  []byte        // the answer to the next message with this in it is lost
 	match []byte        // the next message from a client with this in it is held
 	held  chan struct{} // closed when it is
 	free  chan struct{} // closed when it may go on
@@ -46,6 +48,14 @@ func (l *Line) HoldNext(text string) (held <-chan struct{}, free func()) {
 	gate := make(chan struct{})
 	l.match, l.held, l.free = []byte(text), make(chan struct{}), gate
 	return l.held, sync.OnceFunc(func() { close(gate) })
+}
+
+// LoseAnswer loses the answer to the next message from a client that contains text: the
+// server gets the message, and when it answers, the connection ends.
+func (l *Line) LoseAnswer(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = []byte(text)
 }
 
 // Cut ends every connection, and each new one at once, until it is called with false.
@@ -95,11 +105,12 @@ func (l *Line) join(client net.Conn) {
 		_, _ = client.Close(), server.Close()
 	}
 	l.mu.Unlock()
+	mute := new(atomic.Bool)
 	go func() {
-		_, _ = io.Copy(client, server)
+		_, _ = io.Copy(unlessMute{client, mute}, server)
 		_ = client.Close()
 	}()
-	l.forward(server, client)
+	l.forward(server, client, mute)
 	_ = server.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,12 +119,15 @@ func (l *Line) join(client net.Conn) {
 }
 
 // forward hands on what the client says, also after it has hung up.
-func (l *Line) forward(server, client net.Conn) {
+func (l *Line) forward(server, client net.Conn, mute *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(message)
 		if n > 0 {
 			l.delay(message[:n])
+			if l.loses(message[:n]) {
+				mute.Store(true)
+			}
 			if _, err := server.Write(message[:n]); err != nil {
 				return
 			}
@@ -122,6 +136,29 @@ func (l *Line) forward(server, client net.Conn) {
 			return
 		}
 	}
+}
+
+// unlessMute writes until the connection is mute.
+type unlessMute struct {
+	io.Writer
+	mute *atomic.Bool
+}
+
+func (w unlessMute) Write(answer []byte) (int, error) {
+	if w.mute.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return w.Writer.Write(answer) //nolint:wrapcheck // ends the copy
+}
+
+func (l *Line) loses(message []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lose == nil || !bytes.Contains(message, l.lose) {
+		return false
+	}
+	l.lose = nil
+	return true
 }
 
 func (l *Line) delay(message []byte) {

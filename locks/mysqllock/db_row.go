@@ -47,18 +47,19 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			// The answer is lost, or nobody wants it; the grant may be there.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
-			_ = l.release(clean, r.Key, owner)
+			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}
 			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
 		}
 		if epoch > 0 {
+			release := func(ctx context.Context) error { return l.release(ctx, r.Key, owner) }
 			return locks.NewHold(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
 				Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.raise(ctx, r.Key, owner, floor) },
-				Release: func(ctx context.Context) error { return l.release(ctx, r.Key, owner) },
+				Release: release, Again: release,
 			}), nil
 		}
 		// Nobody tells us when the row is free: look again, not in step with others.
@@ -66,6 +67,14 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			return nil, err
 		}
 	}
+}
+
+// unsureUntil is for how long a failed try may have left something behind.
+func unsureUntil(err error, lease time.Duration) time.Time {
+	if err == nil || !locks.Sent(err) {
+		return time.Time{}
+	}
+	return time.Now().Add(lease)
 }
 
 // take returns the epoch granted, or 0 when somebody holds the row.

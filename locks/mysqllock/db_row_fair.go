@@ -57,10 +57,11 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 			ahead, err = 1, nil
 		}
 		if err == nil && ahead == 0 && ctx.Err() == nil {
+			release := func(ctx context.Context) error { return l.leave(ctx, p.id) }
 			return locks.NewHold(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.lease, Fence: p.id,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, p.id, p.lease) },
-				Release: func(ctx context.Context) error { return l.leave(ctx, p.id) },
+				Release: release, Again: release,
 			}), nil
 		}
 		switch {
@@ -73,7 +74,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		default:
 			err = &stock.Unavailable{Backend: "mysql", Err: err}
 		}
-		l.quit(ctx, p)
+		l.quit(ctx, p, err)
 		return nil, err
 	}
 }
@@ -187,15 +188,26 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit takes back our place, also one that the answer never told us of.
-func (l *dbRowFair) quit(ctx context.Context, p *place) {
+// quit takes back our place, also one that the answer never told us of: in the background
+// where the server does not answer, for those behind us would wait for our lease to end.
+func (l *dbRowFair) quit(ctx context.Context, p *place, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	if p.id != 0 {
-		_ = l.leave(clean, p.id)
-		return
+	until := time.Now().Add(p.lease)
+	if p.id == 0 && !locks.Sent(why) {
+		until = time.Time{} // nothing can be there
 	}
-	_ = l.remove(clean, "lock_name = ? AND owner = ?", p.key, p.owner)
+	_ = locks.GiveBack(clean, until, func(ctx context.Context) error {
+		if p.id != 0 {
+			return l.leave(ctx, p.id)
+		}
+		// The INSERT may still be at work in the server, also when its connection is gone,
+		// and keeps the queue's row of db_turnstile locked until it ends.
+		if err := l.db.WithContext(ctx).Exec("SELECT lock_name FROM db_turnstile WHERE lock_name = ? FOR UPDATE", p.key).Error; err != nil {
+			return err
+		}
+		return l.remove(ctx, "lock_name = ? AND owner = ?", p.key, p.owner)
+	})
 }
 
 // Clear deletes the key's queue, with its holder.

@@ -169,7 +169,7 @@ func TestFairReaped(t *testing.T) {
 	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 0 || !slices.Equal(queueOf(t, db, key), []int64{sleeper.id}) {
 		t.Errorf("%d ahead, %v, queue %v", ahead, err, queueOf(t, db, key))
 	}
-	l.quit(t.Context(), sleeper)
+	l.quit(t.Context(), sleeper, nil)
 }
 
 // TestFairPlacesAppearInOrder: while a lower id is not yet visible, nobody gets a

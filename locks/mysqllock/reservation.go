@@ -57,11 +57,17 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 		return r, nil
 	}
 	if locks.NothingTaken(err) {
-		free, cancel := locks.CleanUp(ctx)
-		defer cancel()
-		_ = s.putBack(free, pieces, true) // or it runs out
+		s.giveUp(ctx, pieces, o.Lease)
 	}
 	return r, err
+}
+
+// giveUp puts our own pieces back, also where no answer comes at first: else nobody could
+// buy them until they run out.
+func (s *reservation) giveUp(ctx context.Context, pieces aside, lease time.Duration) {
+	free, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	_ = locks.GiveBack(free, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
 }
 
 // reserve sets the pieces aside. Whatever goes wrong, nothing was sold.
@@ -79,7 +85,10 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 			continue
 		case err == nil || locks.NothingTaken(err) && !stock.Beaten(err):
 			return pieces, err
-		case !stock.Beaten(err): // perhaps they are set aside; then that runs out
+		case !stock.Beaten(err):
+			// The answer to the COMMIT may be lost, and the pieces set aside for nobody.
+			// Without a COMMIT there is no row with that id, and this puts nothing back.
+			s.giveUp(ctx, pieces, o.Lease)
 			return pieces, stock.NothingWritten(ctx, err)
 		}
 		r.Retries++

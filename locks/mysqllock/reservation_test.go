@@ -146,6 +146,49 @@ func TestReservationHangUp(t *testing.T) {
 	books(t, db, product, 5, 0)
 }
 
+// TestReservationLostCommit: the pieces are set aside, and the answer is lost. They are for sale
+// again at once, not when they run out, which is in an hour.
+func TestReservationLostCommit(t *testing.T) {
+	line, db := viaLine(t)
+	s, product := Reservation(db, long), newProduct(t, db, 5)
+	line.LoseAnswer("COMMIT")
+	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 2, Owner: "unlucky"})
+	if !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("without an answer: %v", err)
+	}
+	backOnTheShelf(t, db, product, 5)
+}
+
+// TestReservationOutage: MySQL goes away with pieces set aside. What is not confirmed is for
+// sale again when it is back.
+func TestReservationOutage(t *testing.T) {
+	line, db := viaLine(t)
+	s, product := Reservation(db, long), newProduct(t, db, 5)
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step == reserved {
+			line.Cut(true)
+		}
+	})
+	_, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 2, Owner: "unlucky"})
+	line.Cut(false)
+	if err == nil {
+		t.Error("sold without a server")
+	}
+	if locks.NothingTaken(err) {
+		backOnTheShelf(t, db, product, 5)
+	}
+}
+
+// backOnTheShelf waits until all pieces are there, and none is set aside.
+func backOnTheShelf(t *testing.T, db *gorm.DB, product int64, count int) {
+	t.Helper()
+	soon(t, "they are back on the shelf", func() bool {
+		item, err := stock.NewLedger(db).Read(t.Context(), product)
+		return err == nil && item.Count == count
+	})
+	books(t, db, product, count, 0)
+}
+
 // TestReservationReset forgets what was set aside: its confirmation comes too late.
 func TestReservationReset(t *testing.T) {
 	db := database(t, "")

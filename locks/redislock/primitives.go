@@ -59,7 +59,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 
 // look tries once. No hold and no error: not now.
 func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.Hold, time.Duration, error) {
-	w.grant.Asked = time.Now()
+	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // each names a token
 	// What was begun ends: a script whose caller hangs up may run after our clean-up.
 	trying, done := locks.CleanUp(ctx)
 	granted, busy, err := w.try(trying)
@@ -72,7 +72,7 @@ func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.H
 	}
 	if granted || err != nil {
 		clean, cancel := locks.CleanUp(ctx)
-		_ = w.grant.Release(clean)
+		_ = locks.GiveBack(clean, time.Time{}, w.grant.Release)
 		cancel()
 	}
 	if ctx.Err() != nil || err != nil {

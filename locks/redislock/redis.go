@@ -132,7 +132,7 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_ = l.free(clean, r, token)
+	_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.free(ctx, r, token) })
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
@@ -141,6 +141,7 @@ func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err
 
 func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, asked time.Time, fence int64) locks.Grant {
 	lock, counter, _ := redisNames(r.Key)
+	var heir string // the token of the task that may hold the lock after us
 	return locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence,
 		Renew: func(ctx context.Context) error {
@@ -150,38 +151,36 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 			fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
 			return fence, held(fence, err)
 		},
-		Release: func(ctx context.Context) error { return l.unlock(ctx, r, token) },
+		Release: func(ctx context.Context) error { return l.unlock(ctx, r, token, &heir) },
+		// Not to the heir once more: it has its turn by then, and asks for itself.
+		Again: func(ctx context.Context) error { return l.freeBoth(ctx, r, token, heir) },
 	}
 }
 
 // unlock leaves the lock to the next task of this process, a few times in a row, or
 // frees it.
-func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string) error {
+func (l *redisLock) unlock(ctx context.Context, r locks.Request, token string, next *string) error {
 	_, _, channel := redisNames(r.Key)
 	if r.Heir != nil && l.rivals.goOn(channel) {
 		if heir := r.Heir(); heir != nil {
-			return l.leaveTo(ctx, heir, r, token)
+			*next = locks.Token(heir.Request.Owner)
+			return l.leaveTo(ctx, heir, r, token, *next)
 		}
 	}
 	return l.free(ctx, r, token)
 }
 
 // leaveTo makes the heir the holder, in one question. The lock is never free between.
-func (l *redisLock) leaveTo(ctx context.Context, heir *locks.Heir, r locks.Request, token string) error {
+func (l *redisLock) leaveTo(ctx context.Context, heir *locks.Heir, r locks.Request, token, next string) error {
 	lock, counter, channel := redisNames(r.Key)
-	next, lease, asked := locks.Token(heir.Request.Owner), cmp.Or(heir.Request.Lease, l.lease), time.Now()
+	lease, asked := cmp.Or(heir.Request.Lease, l.lease), time.Now()
 	fence, err := l.relay.Run(ctx, l.client, []string{lock, counter}, append([]any{token, next, lease.Milliseconds()}, l.counterLife...)...).Int64()
 	switch {
 	case err != nil:
-		// Whose it is now is not known: nobody's, then. Ours first: a relay that comes
-		// late finds nothing to hand on.
+		// Whose it is now is not known: nobody's, then.
 		clean, cancel := locks.CleanUp(ctx)
 		defer cancel()
-		err = l.free(clean, r, token)
-		if gone := l.free(clean, r, next); errors.Is(err, locks.ErrNotHeld) {
-			err = gone
-		}
-		return err
+		return l.freeBoth(clean, r, token, next)
 	case fence == 0:
 		return locks.ErrNotHeld
 	case heir.Inherit(l.grant(heir.Request, next, lease, asked, fence)):
@@ -189,6 +188,23 @@ func (l *redisLock) leaveTo(ctx context.Context, heir *locks.Heir, r locks.Reque
 		return nil
 	default: // it has just hung up
 		return l.free(ctx, r, next)
+	}
+}
+
+// freeBoth frees the lock, which may be ours or already the next one's; next may be "".
+// Ours first: a relay that comes late finds nothing to hand on.
+func (l *redisLock) freeBoth(ctx context.Context, r locks.Request, token, next string) error {
+	err := l.free(ctx, r, token)
+	if next == "" {
+		return err
+	}
+	switch gone := l.free(ctx, r, next); {
+	case err == nil && errors.Is(gone, locks.ErrNotHeld):
+		return nil
+	case err == nil, errors.Is(err, locks.ErrNotHeld):
+		return gone
+	default:
+		return err
 	}
 }
 

@@ -162,11 +162,12 @@ func (l *fairLock) fail(ctx context.Context, r locks.Request, token string, err 
 func (l *fairLock) takeBack(ctx context.Context, r locks.Request, token string) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_ = l.unlock(clean, r.Key, token)
+	_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) })
 }
 
 func (l *fairLock) grant(r locks.Request, token string, lease time.Duration, asked time.Time, fence int64) locks.Grant {
 	n := fairNames(r.Key)
+	release := func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
 	return locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence,
 		Renew: func(ctx context.Context) error {
@@ -176,7 +177,7 @@ func (l *fairLock) grant(r locks.Request, token string, lease time.Duration, ask
 			fence, err := l.raise.Run(ctx, l.client, []string{n.lock, n.fence}, token, floor).Int64()
 			return fence, held(fence, err)
 		},
-		Release: func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) },
+		Release: release, Again: release,
 	}
 }
 

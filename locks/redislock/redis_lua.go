@@ -35,14 +35,16 @@ func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 	asked, err := poll(ctx, r, try{
 		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
 		giveBack: release,
-		unsure:   release, // the token says whether the key is ours
+		unsure: func(ctx context.Context) error { // the token says whether the key is ours
+			return locks.GiveBack(ctx, time.Time{}, release)
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	// DANGER: nobody renews. The hold says when its lease is over, but who does not
 	// listen works on beside the next holder.
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
 // Clear deletes the key, whoever holds it.

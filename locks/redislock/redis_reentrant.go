@@ -18,9 +18,9 @@ var reentrantReleaseLua string
 
 // ReentrantLock is a hash of owner -> count (tutorial 3.6): who holds the lock may
 // acquire again, each time with a Hold of its own, and the last release frees it.
-// The count is Redis's, so one owner may even re-enter from another process; it
-// counts an owner's holds and does not tell them apart. lease is for requests that
-// name none.
+// The count is Redis's, so one owner may even re-enter from another process. Each
+// hold has a field as well, which its release deletes: so a release whose answer was
+// lost may be sent again, and counts down once. lease is for requests that name none.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisReentrant{
 		client: c, lease: lease,
@@ -36,23 +36,24 @@ type redisReentrant struct {
 
 func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
 	lock, lease := []string{"redis-reentrant:" + r.Key}, leaseOf(r, l.lease)
+	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
-		return counted(l.release.Run(ctx, l.client, lock, r.Owner).Int64())
+		return counted(l.release.Run(ctx, l.client, lock, r.Owner, hold).Int64())
 	}
 	asked, err := poll(ctx, r, try{
 		take: func(ctx context.Context) (bool, error) {
-			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease)).Bool()
+			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease), hold).Bool()
 		},
 		giveBack: release,
-		// Nothing for a lost answer: the count may be one too high, or right if an
-		// outer hold made it. Counting down could free what the outer hold has.
+		// DANGER: nothing for a lost answer, as in the tutorial. The count may then be
+		// one too high, and the lock stays until its lease ends. redis has the remedy.
 	})
 	if err != nil {
 		return nil, err
 	}
 	// DANGER: nobody renews. The hold says when its lease is over, but who does not
 	// listen works on beside the next holder.
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
 // counted reads the release script's answer.

@@ -1,5 +1,6 @@
--- KEYS[1] lock  ARGV[1] owner  -> 1 released, 0 counted down, -1 not ours
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+-- KEYS[1] lock  ARGV[1] owner  ARGV[2] name of this hold
+-- -> 1 released, 0 counted down, -1 not ours, or released before
+if redis.call('hdel', KEYS[1], ARGV[2]) == 0 then
   return -1
 end
 if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then

@@ -37,12 +37,13 @@ type redisWatchdog struct {
 
 func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
 	lock, lease := []string{"redis-watchdog:" + r.Key}, leaseOf(r, l.lease)
+	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
-		return counted(l.release.Run(ctx, l.client, lock, r.Owner).Int64())
+		return counted(l.release.Run(ctx, l.client, lock, r.Owner, hold).Int64())
 	}
 	asked, err := poll(ctx, r, try{
 		take: func(ctx context.Context) (bool, error) {
-			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease)).Bool()
+			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease), hold).Bool()
 		},
 		giveBack: release, // and nothing for a lost answer, as in redis-reentrant
 	})
@@ -53,7 +54,7 @@ func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Ho
 	// DANGER: a process that is paused renews nothing, and does not know it: past
 	// its lease, it wakes up beside the next holder.
 	return locks.NewHold(ctx, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release,
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release,
 		Renew: func(ctx context.Context) error {
 			return held(l.renew.Run(ctx, l.client, lock, r.Owner, millis(lease)).Int64())
 		},

@@ -24,11 +24,12 @@ func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 }
 
 func newRedlock(nodes []redis.UniversalClient, lease time.Duration) *redlock {
-	pools := make([]pool.Pool, len(nodes))
+	pools, each := make([]pool.Pool, len(nodes)), make([]*redsync.Redsync, len(nodes))
 	for i, node := range nodes {
 		pools[i] = goredis.NewPool(node)
+		each[i] = redsync.New(pools[i])
 	}
-	return &redlock{redsync: redsync.New(pools...), nodes: nodes, lease: lease, fences: newFences(nodes)}
+	return &redlock{redsync: redsync.New(pools...), each: each, nodes: nodes, lease: lease, fences: newFences(nodes)}
 }
 
 // Between two tries a waiter sleeps for so long.
@@ -39,6 +40,7 @@ const (
 
 type redlock struct {
 	redsync *redsync.Redsync
+	each    []*redsync.Redsync // of one master each
 	nodes   []redis.UniversalClient
 	lease   time.Duration
 	fences  fences
@@ -57,14 +59,16 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		err := m.TryLockContext(trying)
 		done()
 		if ctx.Err() != nil {
-			_ = m.unlock(ctx)
+			_ = m.unlock(ctx, time.Time{})
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
 		if err == nil {
 			return l.hold(ctx, r, m, lease, asked)
 		}
 		if unreachable(err) > (len(l.nodes)-1)/2 {
-			_ = m.unlock(ctx)
+			_ = m.unlock(ctx, time.Time{})
+		} else {
+			m.sweep(ctx, err)
 		}
 		if l.lacking(err, time.Since(began) >= r.Wait) {
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
@@ -93,12 +97,12 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease tim
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
 		Renew:   m.extend,
 		Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
-		Release: m.unlock,
+		Release: func(ctx context.Context) error { return m.unlock(ctx, time.Now().Add(lease)) },
 	}
 	if r.Fenced {
 		fence, err := l.fences.mint(ctx, r.Key, 0)
 		if err != nil {
-			_ = m.unlock(ctx)
+			_ = m.unlock(ctx, time.Time{})
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}

@@ -19,8 +19,8 @@ type mutex struct {
 	// hasty is the same lock, for orders that go on when a majority has answered.
 	// A master that hangs is waited for by TryLock only, and not for long.
 	hasty *redsync.Mutex
+	each  []*redsync.Mutex // on one master each
 	lease time.Duration
-	nodes int
 }
 
 func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
@@ -31,11 +31,15 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 		redsync.WithValue(token), redsync.WithGenValueFunc(func() (string, error) { return token, nil }),
 	}
 	name := "redlock:" + r.Key
-	return &mutex{
+	m := &mutex{
 		Mutex: l.redsync.NewMutex(name, options...),
 		hasty: l.redsync.NewMutex(name, append(options, redsync.WithFailFast(true))...),
-		lease: lease, nodes: len(l.nodes),
+		lease: lease,
 	}
+	for _, master := range l.each {
+		m.each = append(m.each, master.NewMutex(name, options...))
+	}
+	return m
 }
 
 // nodeTimeout is how long one master may take to answer: far less than the
@@ -48,28 +52,74 @@ func nodeTimeout(lease time.Duration) time.Duration {
 const unlockTimeout = 3 * time.Second
 
 // unlock asks every master, also those whose grant timed out: the answer may
-// have been late, and the key there.
-func (m *mutex) unlock(ctx context.Context) error {
+// have been late, and the key there. It returns when a majority has answered; a
+// master without an answer is asked again in the background, until the given time.
+//
+// DANGER: it does not do to have released a majority. A key that stays on one master,
+// and the next holder's on another one, soon leave no majority to acquire.
+func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	ctx, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	return m.onAll(ctx, unlockTimeout, m.hasty.UnlockContext)
+	answers := make(chan error, len(m.each))
+	for node := range m.each {
+		go func() { answers <- m.unlockOne(ctx, node, until) }()
+	}
+	var released, refused int
+	var errs []error
+	for range m.each {
+		var err error
+		select {
+		case err = <-answers:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		switch {
+		case err == nil:
+			released++
+		case errors.Is(err, locks.ErrNotHeld):
+			refused++
+		default:
+			errs = append(errs, err)
+		}
+		switch {
+		case released > len(m.each)/2:
+			return nil
+		case refused > (len(m.each)-1)/2:
+			return locks.ErrNotHeld
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// extend asks every master that has the lock to keep it for a lease from now. One
-// that hears of it after an unlock has none, and makes none.
+// unlockOne releases the key of one master: ErrNotHeld where that has none, or another
+// one's. It goes on when the unlock has returned, for the others have answered by then.
+func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	return locks.GiveBack(ctx, until, func(ctx context.Context) error {
+		ok, err := m.each[node].UnlockContext(ctx)
+		return majority(ok, err, 1)
+	})
+}
+
+// sweep takes back in the background what a failed try may have left on the masters whose
+// answer is missing.
+func (m *mutex) sweep(ctx context.Context, failed error) {
+	for _, node := range unanswered(failed) {
+		go func() { _ = m.unlockOne(ctx, node, time.Now().Add(m.lease)) }()
+	}
+}
+
+// extend asks every master that has the lock to keep it for a lease from now, and returns
+// when a majority has answered, or ctx ends. The others are asked for a lease. One that
+// hears of it after an unlock has none, and makes none.
 func (m *mutex) extend(ctx context.Context) error {
-	return m.onAll(ctx, m.lease, m.hasty.ExtendContext)
-}
-
-// onAll returns when a majority has answered, or ctx ends. The order goes on for
-// that long on the others.
-func (m *mutex) onAll(ctx context.Context, patience time.Duration, order func(context.Context) (bool, error)) error {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	time.AfterFunc(patience, cancel)
+	time.AfterFunc(m.lease, cancel)
 	answer := make(chan error, 1)
 	go func() {
-		ok, err := order(outlasting)
-		answer <- majority(ok, err, m.nodes)
+		ok, err := m.hasty.ExtendContext(outlasting)
+		answer <- majority(ok, err, len(m.each))
 	}()
 	select {
 	case err := <-answer:
@@ -117,6 +167,18 @@ func unreachable(err error) int {
 		}
 		return 0
 	})
+}
+
+// unanswered are the masters that may have got the question, and gave no answer.
+func unanswered(err error) (nodes []int) {
+	count(err, func(err error) int {
+		var down *redsync.RedisError
+		if errors.As(err, &down) && locks.Sent(down.Err) {
+			nodes = append(nodes, down.Node)
+		}
+		return 0
+	})
+	return nodes
 }
 
 // tooSlow counts those of them that did not answer in time.

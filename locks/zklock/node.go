@@ -166,13 +166,28 @@ func byPlace(a, b string) int {
 // half of the circle comes later.
 func byNumber(a, b int32) int { return int(a - b) }
 
-// sequence reads the number after "-lock-": ten digits, with a minus sign once
-// the counter has wrapped.
+// sequence reads the number after "-lock-" in a name that begins with "_c_": ten digits, with
+// a minus sign once the counter has wrapped.
 func sequence(name string) (int32, bool) {
+	const digits = 10
 	i := strings.LastIndex(name, "-lock-")
-	if i < 0 {
+	if i < 0 || !strings.HasPrefix(name, "_c_") {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(name[i+len("-lock-"):], 10, 32)
-	return int32(n), err == nil
+	number := name[i+len("-lock-"):]
+	n, err := strconv.ParseInt(number, 10, 32)
+	return int32(n), err == nil && len(number) >= digits
+}
+
+// errForeign says that a node is named like a lock's and belongs to no session: nobody
+// will release it.
+var errForeign = errors.New("is named like a lock's node and belongs to no session, so it never goes: delete it, or reset the stock")
+
+// foreign is errForeign for a node that is not ephemeral, as all nodes of locks are.
+func foreign(node string, stat *zk.Stat) error {
+	const container, ttl = 1 << 63, 0xff // what ZooKeeper writes there for these kinds of nodes
+	if owner := uint64(stat.EphemeralOwner); owner != 0 && owner != container && owner>>56 != ttl {
+		return nil
+	}
+	return fmt.Errorf("%s %w", node, errForeign)
 }

@@ -21,6 +21,8 @@ func TestSequence(t *testing.T) {
 		{"_c_8f7d3c5a-lock-2147483648", 0, false}, // no sequence of ZooKeeper's
 		{"_c_8f7d3c5a-READ-0000000007", 0, false}, // Curator's read-write lock
 		{"0000000007", 0, false},
+		{"x-lock-0000000007", 0, false}, // does not begin as Curator's
+		{"_c_8f7d3c5a-lock-7", 0, false},
 		{"", 0, false},
 	} {
 		if got, ok := sequence(test.name); ok != test.ok || ok && got != test.want {

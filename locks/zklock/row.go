@@ -9,8 +9,9 @@ import (
 // Ahead of a node a row only ever shrinks: who comes later stands behind. So one
 // list serves many turns, and of a replica's waiters only the first need look.
 type rows struct {
-	mu    sync.Mutex
-	byDir map[string]*row
+	mu      sync.Mutex
+	byDir   map[string]*row
+	foreign map[string]bool // paths of nodes that are named like a lock's, and are none
 }
 
 type row struct {
@@ -96,7 +97,21 @@ func (r *rows) learn(s *own, names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := r.byDir[s.dir]
-	line.seen = slices.DeleteFunc(names, func(node string) bool { return slices.Contains(line.leaving, node) })
+	line.seen = slices.DeleteFunc(names, func(node string) bool {
+		return slices.Contains(line.leaving, node) || r.foreign[s.dir+"/"+node]
+	})
+}
+
+// ignore strikes a node out of the list for good. It is remembered for longer than the row:
+// to find it out once more costs one more watch, on a node that never goes.
+func (r *rows) ignore(s *own, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.foreign == nil {
+		r.foreign = map[string]bool{}
+	}
+	r.foreign[s.dir+"/"+name] = true
+	r.byDir[s.dir].drop(name)
 }
 
 // gone strikes a node out of the list: the server has said that it is no more.

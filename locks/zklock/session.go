@@ -139,7 +139,7 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	return err
 }
 
-// empty deletes every node in dir that begins with prefix.
+// empty deletes every node in dir that begins with prefix, with all that is in it.
 func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 	names, err := s.list(ctx, dir)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -152,7 +152,13 @@ func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if err := s.remove(ctx, dir+"/"+name); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		err := s.remove(ctx, dir+"/"+name)
+		if errors.Is(err, zk.ErrNotEmpty) { // no lock's node
+			if err = s.empty(ctx, dir+"/"+name, ""); err == nil {
+				err = s.remove(ctx, dir+"/"+name)
+			}
+		}
+		if err != nil && !errors.Is(err, locks.ErrNotHeld) {
 			return err
 		}
 	}

@@ -167,10 +167,12 @@ func (l *interProcess) lookAgain(ctx context.Context, p *place) (asked time.Time
 		}
 		nearest := ahead[len(ahead)-1]
 		gone, err := l.watch(ctx, p, nearest)
-		if err != nil {
+		switch {
+		case errors.Is(err, errForeign):
+			l.rows.ignore(s, nearest)
+		case err != nil:
 			return asked, err
-		}
-		if gone {
+		case gone:
 			l.rows.gone(s, nearest)
 		}
 	}
@@ -227,13 +229,17 @@ func (l *interProcess) ahead(ctx context.Context, p *place, s *own, woken bool) 
 	return names, nil
 }
 
-// watch waits until a node is gone, the connection breaks, or the wait is over. It
-// gets the node, for a watch by Exists on a node that is gone already would leak.
+// watch waits until a node is gone, the connection breaks, or the wait is over;
+// errForeign: that would be for ever. It gets the node, for a watch by Exists on a node
+// that is gone already would leak.
 func (l *zkLock) watch(ctx context.Context, p *place, node string) (gone bool, err error) {
 	sent := time.Now()
 	events, err := do(ctx, func() (<-chan zk.Event, error) {
-		_, _, events, err := l.session.GetW(p.dir + "/" + node)
-		return events, err
+		_, stat, events, err := l.session.GetW(p.dir + "/" + node)
+		if err != nil {
+			return nil, err
+		}
+		return events, foreign(p.dir+"/"+node, stat)
 	})
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"oversell/locks"
@@ -35,9 +36,25 @@ func (l *sequential) poll(ctx context.Context, p *place) (asked time.Time, err e
 		// DANGER: with n waiters, fifty times a second n lists of n names are read, and
 		// only one of them will be news to anybody.
 		if err := locks.Doze(ctx, p.request, p.began, sequentialPause); err != nil {
-			return asked, err
+			return asked, l.blame(ctx, p, before, err)
 		}
 	}
+}
+
+// blame says when what we waited for in vain never goes.
+func (l *sequential) blame(ctx context.Context, p *place, before string, vain error) error {
+	if ctx.Err() != nil {
+		return vain
+	}
+	path := p.dir + "/" + before
+	stat, err := l.look(ctx, path)
+	if err != nil {
+		return vain
+	}
+	if err := foreign(path, stat); err != nil {
+		return fmt.Errorf("%w: %w", vain, err)
+	}
+	return vain
 }
 
 // Clear deletes every node of the key's row.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,12 +43,78 @@ func TestStrangers(t *testing.T) {
 	if err := s.mkdir(t.Context(), root+key); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config", "_c_x-READ-0000000000", "x-lock-abc"} {
+	for _, name := range []string{"config", "_c_x-READ-0000000000", "x-lock-abc", "x-lock-0000000000", "_c_x-lock-0"} {
 		if _, err := s.Create(root+key+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	acquire(t, ZK(s), request(key, "owner", 0))
+}
+
+// TestForeignNode: a node that is named like a lock's, and belongs to no session, would keep
+// everybody out for ever. zk passes over it, also in the middle of a row; the rungs that watch
+// or poll name it; and a reset removes it, with what is in it.
+func TestForeignNode(t *testing.T) {
+	s := session(t, server(), 10*time.Second)
+	const name = "_c_8f7d3c5a-lock-0000000000"
+	foreign := func(t *testing.T, dir string) {
+		t.Helper()
+		if err := s.mkdir(t.Context(), dir+"/"+name+"/child"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("zk", func(t *testing.T) {
+		l, key := ZK(s), newKey()
+		foreign(t, root+key)
+		for range 3 {
+			h := acquire(t, l, request(key, "first", 0))
+			second := make(chan error, 1)
+			go func() {
+				h, err := ZK(s).Acquire(t.Context(), request(key, "second", time.Minute))
+				if err == nil {
+					err = h.Release(t.Context())
+				}
+				second <- err
+			}()
+			soon(t, "the second one waits", func() bool {
+				names, _ := nodes(t, s, key)
+				return len(names) == 3
+			})
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := <-second; err != nil {
+				t.Error(err)
+			}
+		}
+		removed(t, s, l, root+key, key)
+	})
+	for _, test := range []struct {
+		l    locks.Locker
+		root string
+	}{{WatchNaive(s), watchNaiveRoot}, {Sequential(s), sequentialRoot}} {
+		t.Run(test.l.Card().ID, func(t *testing.T) {
+			key := newKey()
+			foreign(t, test.root+key)
+			_, err := test.l.Acquire(t.Context(), request(key, "owner", 200*time.Millisecond))
+			if !errors.Is(err, errForeign) || !strings.Contains(err.Error(), name) {
+				t.Errorf("it is not named: %v", err)
+			}
+			removed(t, s, test.l, test.root+key, key)
+		})
+	}
+}
+
+// removed resets a key, and sees that nothing is left and the lock is free.
+func removed(t *testing.T, s *Session, l locks.Locker, dir, key string) {
+	t.Helper()
+	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	if names, err := s.list(t.Context(), dir); err != nil || len(names) > 0 {
+		t.Errorf("after a reset: %v, %v", names, err)
+	}
+	acquire(t, l, request(key, "after the reset", 0))
 }
 
 // TestNoServer: what can't be reached is named, soon.
