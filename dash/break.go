@@ -73,6 +73,7 @@ type broken struct {
 type breaking struct {
 	Begun, Running, Stopped bool
 
+	Unable  bool // nothing can be broken here: there is no button to press
 	Who     string
 	What    Text              // what it is about now
 	Hazard  string            // that is brought about, if one is
@@ -86,6 +87,7 @@ const mostSteps = 400_000
 
 func newBreaks(s *Server) *breaks {
 	b := &breaks{s: s, runs: map[square]*broken{}}
+	b.now.Unable = !b.able()
 	s.hub.open("break", b.all)
 	s.hub.open("square", b.some)
 	return b
