@@ -60,8 +60,9 @@ func Main(args []string) int {
 
 // noServers follows an error that names servers, which "make servers" cannot install in a
 // container: its image has no shell.
-const noServers = `This command starts servers of its own. The Docker image has none: there, use the page,
-which runs, steps and tells scenarios. Breaking works where "make lab" works, without Docker.`
+const noServers = `This command starts servers of its own. The Docker image has none. Under Docker, use the
+page: it runs and steps through strategies, and runs the scenarios. To break locks, run
+"make lab" or "oversell break" on a machine, without Docker.`
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
