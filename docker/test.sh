@@ -34,6 +34,7 @@ finish() {
 		docker compose ps -a --format 'table {{.Service}}\t{{.Status}}' || true
 		docker compose logs --no-color --tail 15 nginx replica-1 replica-2 replica-3 lab || true
 	fi
+	docker rm -f oversell-test-port >/dev/null 2>&1 || true
 	docker compose --profile jmeter down --volumes --remove-orphans --timeout 5 >"$tmp/log" 2>&1 || cat "$tmp/log"
 	rm -rf "$tmp" "$results"
 	rmdir jmeter/results 2>/dev/null || true
@@ -141,8 +142,10 @@ quiet docker compose --profile jmeter run --rm -T jmeter -Dplan=check-lock.jmx -
 [ "$(ls -dn "$results" | awk '{print $3}')" = "$(ls -dn jmeter | awk '{print $3}')" ] || give_up "JMeter's results do not belong to the owner of jmeter"
 say "ok: JMeter, and its results are kept"
 
-port=$(docker compose port replica-1 8000)
-! NGINX_PORT=${port##*:} docker/up.sh --wait-timeout 600 >"$tmp/log" 2>&1 || give_up "two services share a port"
+# A container outside the project has the port: no service may give it up when it is recreated.
+quiet docker run -d --rm --name oversell-test-port -p 127.0.0.1::6379 redis:7-alpine
+port=$(docker port oversell-test-port 6379)
+! NGINX_PORT=${port##*:} docker/up.sh --wait-timeout 600 >"$tmp/log" 2>&1 || give_up "nginx started on a port that is taken"
 grep -q 'NGINX_PORT=' "$tmp/log" || {
 	cat "$tmp/log"
 	give_up "make up does not say which port is taken"
