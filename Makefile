@@ -13,7 +13,7 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: servers
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
@@ -46,11 +46,20 @@ lab: servers build ## bring up the whole class on this machine, until Ctrl-C
 test: servers browser compiler lint ## lint, vet, and all tests with the race detector
 	$(GO) vet $(TAGS) ./...
 	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 20m ./...
+	cd docker && $(GO) test -count=1 .
 
 # Debian's MySQL is MariaDB; elsewhere it is MySQL.
 .PHONY: test-mysql
 test-mysql: servers build ## what concerns MySQL, on a current MySQL and MariaDB, which it unpacks into a cache folder
 	GO=$(GO) sh tools/test-mysql.sh
+
+.PHONY: up
+up: ## bring up the class in Docker instead; docker compose down --volumes ends it
+	@docker/up.sh
+
+.PHONY: docker-test
+docker-test: ## test docker-compose.yml on a Docker engine, which takes minutes
+	@docker/test.sh
 
 # A guard that is off must break its invariant in each of 10 runs, a right one in none of 50.
 .PHONY: scenarios
@@ -122,5 +131,5 @@ readme: servers build ## run the comparison and the scenarios, and put what came
 	  /<!-- \/(demo|ladder|shop) -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
 
 .PHONY: clean
-clean: ## remove bin/ and results/
-	rm -rf bin results
+clean: ## remove bin/, results/ and jmeter/results/
+	rm -rf bin results jmeter/results

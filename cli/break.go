@@ -33,9 +33,10 @@ func breakCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "break [hazard] [strategy...]",
 		Short: "Break the locks on purpose, and compare with what their cards claim",
-		Long: `Brings up a lab of its own, brings one hazard about, for one strategy or for all of
-them at once, and judges what happened: safe, stalled (nobody got the lock any more) or
-broken (more was sold than left the stock row). Behind a verdict stands = where the
+		Long: `Brings up a lab of its own, from the servers of this machine (the Docker image has none).
+It brings one hazard about, for one strategy or for all of them at once, and judges what
+happened: safe, stalled (nobody got the lock any more) or broken (more was sold than left
+the stock row). Behind a verdict stands = where the
 strategy's card says the same, and ! where it does not.
 
 The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.

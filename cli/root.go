@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"oversell/lab/rig"
 )
 
 // version is set by the linker.
@@ -50,8 +52,17 @@ func Main(args []string) int {
 	if e.err != nil {
 		fmt.Fprintln(os.Stderr, "oversell:", err)
 	}
+	if errors.Is(err, rig.ErrMissing) {
+		fmt.Fprintln(os.Stderr, noServers)
+	}
 	return e.status
 }
+
+// noServers follows an error that names servers, which "make servers" cannot install in a
+// container: its image has no shell.
+const noServers = `This command starts servers of its own. The Docker image has none. Under Docker, use the
+page: it runs and steps through strategies, and runs the scenarios. To break locks, run
+"make lab" or "oversell break" on a machine, without Docker.`
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -44,6 +44,8 @@ func scenarioCommand(s scenario.Scenario) *cobra.Command {
 		Short: s.Title.EN,
 		Long: s.Title.EN + `, told with each of its guards in a lab of its own, or
 with those that --guard names: ` + strings.Join(ids, ", ") + `.
+The lab starts servers of this machine: under Docker, use the page, which runs
+the scenarios too.
 
 Exit status: 0 all is as the guards claim, 1 a safe guard broke or an unsafe one held or
 a run could not be finished, 2 a command line that can't be run, 130 stopped by Ctrl-C.`,

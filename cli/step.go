@@ -30,7 +30,8 @@ func stepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step STRATEGY",
 		Short: "Walk two clients through a strategy, step by step, into the lost update",
-		Long: `Brings up a lab of its own. A buys one piece through replica-1, B one through replica-2,
+		Long: `Brings up a lab of its own, from the servers of this machine: in Docker, use the page,
+which steps too. A buys one piece through replica-1, B one through replica-2,
 and both are stopped at every step of the strategy. These keys move them; in a file or a
 pipe, spaces and lines between them mean nothing:
 

@@ -74,6 +74,7 @@ type broken struct {
 type breaking struct {
 	Begun, Running, Stopped bool
 
+	Unable  bool // nothing can be broken here: there is no button to press
 	Who     string
 	What    Text              // what it is about now
 	Hazard  string            // that is brought about, if one is
@@ -92,6 +93,7 @@ func newBreaks(s *Server) *breaks {
 	// A square's page stays open while the lab restarts. A run of the new lab must have
 	// another number than the run that it shows, or the page would not load the new one.
 	b := &breaks{s: s, runs: map[square]*broken{}, count: int(time.Now().UnixMilli())}
+	b.now.Unable = !b.able()
 	s.hub.open("break", b.all)
 	s.hub.open("square", b.some)
 	return b

@@ -181,6 +181,9 @@ func TestBreakPages(t *testing.T) {
 		if w.Code != want.status || !strings.Contains(string(body), want.says) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", path, w.Code, want.status, want.says, body)
 		}
+		if strings.Contains(string(body), "▷") {
+			t.Errorf("%s offers ▷, and has none", path)
+		}
 		if strings.Contains(string(body), "/dash/break/start") {
 			t.Errorf("%s has a button that can't work", path)
 		}

@@ -72,10 +72,23 @@ func TestNginxConf(t *testing.T) {
 				servers = append(servers, strings.TrimSuffix(fields[1], ";"))
 			}
 		}
+		if strings.Contains(withoutComments(text), "resolve") {
+			t.Errorf("%d replicas: Debian 12's nginx does not know resolve, and no Docker answers here:\n%s", n, text)
+		}
 		if !slices.Equal(servers, append(slices.Clone(upstreams), "127.0.0.1:9")) { // the page is the last
 			t.Errorf("%d replicas: servers %v", n, servers)
 		}
 	}
+}
+
+// withoutComments returns the text of a configuration file that its program reads.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		code, _, _ := strings.Cut(line, "#")
+		kept.WriteString(code + "\n")
+	}
+	return kept.String()
 }
 
 // What nginx.conf writes is under /tmp, and the rig knows all of it.

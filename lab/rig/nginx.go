@@ -61,8 +61,10 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
 	}
-	replace("server lab:8300;", "server "+page+";")
-	servers := []string{"server replica-1:8000 ", "server replica-2:8100 ", "server replica-3:8200 "}
+	// Docker's name server: addresses need none, and nginx 1.22 does not know resolve.
+	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
+	replace("server lab:8300 resolve;", "server "+page+";")
+	servers := []string{"server replica-1:8000 resolve ", "server replica-2:8100 resolve ", "server replica-3:8200 resolve "}
 	for i, old := range servers {
 		switch {
 		case i >= len(upstreams):
