@@ -61,6 +61,9 @@ func kept(t *testing.T) map[string]int {
 		}
 		n[table] = rows
 	}
+	if err := tables.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return n
 }
 

@@ -89,19 +89,20 @@ func jsonParams(text []byte) (url.Values, error) {
 		if err != nil {
 			return nil, err
 		}
+		key, _ := name.(string) // the decoder allows no other
 		value, err := in.Token()
 		if err != nil {
 			return nil, err
 		}
 		switch v := value.(type) {
 		case string:
-			values.Add(name.(string), v) //nolint:forcetypeassert // the decoder allows no other name
+			values.Add(key, v)
 		case json.Number:
-			values.Add(name.(string), v.String()) //nolint:forcetypeassert // as above
+			values.Add(key, v.String())
 		case bool:
-			values.Add(name.(string), strconv.FormatBool(v)) //nolint:forcetypeassert // as above
+			values.Add(key, strconv.FormatBool(v))
 		default:
-			return nil, fmt.Errorf("%v is no string, number or boolean", name)
+			return nil, fmt.Errorf("%s is no string, number or boolean", key)
 		}
 	}
 	if _, err := in.Token(); err != nil {

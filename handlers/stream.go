@@ -33,7 +33,10 @@ func (w timely) Write(text []byte) (int, error) {
 // Unwrap lets an http.ResponseController find the connection.
 func (w timely) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w timely) WriteString(text string) (int, error) { return w.Write([]byte(text)) }
+func (w timely) WriteString(text string) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(writeTime))
+	return w.ResponseWriter.WriteString(text)
+}
 
 func boundWrites(c *gin.Context) {
 	w := timely{c.Writer, http.NewResponseController(c.Writer)}

@@ -20,7 +20,9 @@ const mostStreams = 16
 // counts sends nothing and never ends.
 type counts struct{ untouchedCounter }
 
-func (counts) Watch(context.Context, string) (<-chan locks.Count, error) { return nil, nil }
+func (counts) Watch(context.Context, string) (<-chan locks.Count, error) {
+	return make(chan locks.Count), nil
+}
 
 func streamServer(t *testing.T) *httptest.Server {
 	t.Helper()

@@ -98,5 +98,6 @@ func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) 
 // has not where no connection was made, or where MySQL rolled the statement back.
 func Sent(err error) bool {
 	var dial *net.OpError
-	return !(errors.As(err, &dial) && dial.Op == "dial") && !errors.Is(err, driver.ErrBadConn) && !stock.Beaten(err)
+	notConnected := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
+	return !notConnected && !stock.Beaten(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,8 +186,8 @@ var errForeign = errors.New("is named like a lock's node and belongs to no sessi
 
 // foreign is errForeign for a node that is not ephemeral, as all nodes of locks are.
 func foreign(node string, stat *zk.Stat) error {
-	const container, ttl = 1 << 63, 0xff // what ZooKeeper writes there for these kinds of nodes
-	if owner := uint64(stat.EphemeralOwner); owner != 0 && owner != container && owner>>56 != ttl {
+	const container, ttl = math.MinInt64, -1 // ZooKeeper writes these there, ttl in the first byte
+	if owner := stat.EphemeralOwner; owner != 0 && owner != container && owner>>56 != ttl {
 		return nil
 	}
 	return fmt.Errorf("%s %w", node, errForeign)
