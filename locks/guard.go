@@ -60,7 +60,7 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 		return item.Count, lossOr(hold, err)
 	}
 	// The connection first: a wait for a free one may outlast the lease.
-	writer, err := g.ledger.Connect(ctx)
+	writer, err := g.connect(ctx, hold)
 	if err != nil {
 		return item.Count, lossOr(hold, err)
 	}
@@ -81,6 +81,14 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 	}
 	Trace(ctx, Written, hold.Key(), hold.Owner(), hold.Fence())
 	return item.Count - o.Qty, nil
+}
+
+// connect takes the connection for the write: the one that holds the lock, where one does.
+func (g *guard) connect(ctx context.Context, hold *Hold) (*stock.Writer, error) {
+	if session := hold.grant.Session; session != nil {
+		return stock.WriterOn(session), nil
+	}
+	return g.ledger.Connect(ctx)
 }
 
 // read reads the item. With a fence it claims the row first: from then on no holder with

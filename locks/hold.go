@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,6 +30,9 @@ type Grant struct {
 	// Look asks the backend whether the grant still stands, for Check; nil: it can't
 	// end without our clock or Lose saying so.
 	Look func(context.Context) error
+	// Session is the connection to the stock's MySQL to which the server has granted the
+	// lock: a write on it fails once the lock is gone. nil: the lock is kept otherwise.
+	Session *sql.Conn
 	// Raise mints a new fence for a grant that still stands, above floor where the backend
 	// can; nil: it can't. ErrNotHeld: the grant is gone.
 	Raise func(ctx context.Context, floor int64) (int64, error)

@@ -89,14 +89,24 @@ func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
 	if err != nil {
 		return nil, NothingWritten(ctx, fmt.Errorf("no connection: %w", err))
 	}
-	return &Writer{conn}, nil
+	return &Writer{conn: conn}, nil
 }
 
-// Writer is a connection that is ready to write. Close it on every way out.
-type Writer struct{ conn *sql.Conn }
+// WriterOn writes on a connection that the caller keeps.
+func WriterOn(conn *sql.Conn) *Writer { return &Writer{conn: conn, borrowed: true} }
 
-// Close returns the connection to the pool.
-func (w *Writer) Close() { _ = w.conn.Close() }
+// Writer is a connection that is ready to write. Close it on every way out.
+type Writer struct {
+	conn     *sql.Conn
+	borrowed bool
+}
+
+// Close returns the connection to the pool that it came from.
+func (w *Writer) Close() {
+	if !w.borrowed {
+		_ = w.conn.Close()
+	}
+}
 
 // Write sets the count, also when ctx has ended.
 func (w *Writer) Write(ctx context.Context, product int64, count int) error {

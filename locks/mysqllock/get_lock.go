@@ -24,6 +24,9 @@ import (
 // lock for it until TCP gives up, which takes hours. Nor may a balancer stand before several
 // servers: a waiter is called off by its connection's number, which is a stranger's elsewhere.
 //
+// The sale is written on the connection that holds the lock: where the server has ended it,
+// and granted the lock to another one, the write fails.
+//
 // locks.Queue lets one task of each replica wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
 	return locks.Reentrant(locks.Queue(&getLock{db}))
@@ -58,7 +61,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		}
 		switch {
 		case granted && ctx.Err() == nil:
-			return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Look: p.look, Release: p.release}), nil
+			return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Look: p.look, Session: p.conn, Release: p.release}), nil
 		case p != nil && err == nil && !granted:
 			p.giveBack()
 		case p != nil:
@@ -75,7 +78,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 }
 
 // pin takes a connection out of the pool. At most half of them are pinned (stock.Enter):
-// each holder needs another one, to read and write the stock.
+// each holder needs another one, to read the stock.
 func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 	pool, err := l.db.DB()
 	if err != nil {

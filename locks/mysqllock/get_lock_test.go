@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -234,5 +235,34 @@ func TestGetLockStaleConnections(t *testing.T) {
 	}
 	for range 3 {
 		acquire(t, l, request(newKey(), "owner", 0, 0))
+	}
+}
+
+// TestGetLockEndedBeforeTheWrite: the server ends the holder's connection between its last
+// look and its write, and grants the lock to the next one, which sells. The late write fails.
+func TestGetLockEndedBeforeTheWrite(t *testing.T) {
+	db := database(t, "")
+	product := newProduct(t, db, 10)
+	ledger := stock.NewLedger(db)
+	next := func() error {
+		_, err := locks.Guard(GetLock(db), ledger).Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: time.Minute})
+		return err
+	}
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+		if e.Step != locks.Writing {
+			return
+		}
+		if err := db.Exec(fmt.Sprintf("KILL %d", holderOf(t, db, e.Key).Int64)).Error; err != nil {
+			t.Error(err)
+		}
+		if err := next(); err != nil {
+			t.Errorf("the next one's sale: %v", err)
+		}
+	})
+	if _, err := locks.Guard(GetLock(db), ledger).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "late"}); err == nil {
+		t.Error("the late write went through")
+	}
+	if item, err := ledger.Read(t.Context(), product); err != nil || item.Count != 9 {
+		t.Errorf("%d are left, %v, want 9", item.Count, err)
 	}
 }
