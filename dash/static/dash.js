@@ -45,7 +45,7 @@ export async function post(url, body) {
 
 document.addEventListener('submit', async e => {
   const form = e.target;
-  if ('back' in form.dataset) form.elements.back.value = location.pathname;
+  if ('back' in form.dataset) form.elements.back.value = location.pathname + location.search;
   if (!form.dataset.post) return;
   e.preventDefault();
   const done = await post(form.dataset.post, new FormData(form, e.submitter));
