@@ -201,9 +201,10 @@ func TestStartsWithoutBackends(t *testing.T) {
 	if r := ask(t, http.MethodGet, at, "/readyz"); r.HTTP != http.StatusServiceUnavailable {
 		t.Errorf("readyz: %+v", r)
 	}
-	for strategy, backend := range map[string]string{"none": "mysql", "redis": "mysql", "zk": "zookeeper", "etcd": "etcd", "for-update": "mysql"} {
-		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != backend {
-			t.Errorf("%s: want a 503 that names %s, got %+v", strategy, backend, r)
+	// The product is looked for before its lock, so MySQL is the first that is missing.
+	for _, strategy := range []string{"none", "redis", "zk", "etcd", "for-update"} {
+		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != "mysql" {
+			t.Errorf("%s: want a 503 that names mysql, got %+v", strategy, r)
 		}
 	}
 }
