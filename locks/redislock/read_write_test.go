@@ -351,8 +351,9 @@ func TestPrimitivesClear(t *testing.T) {
 		return all[1].Semaphore.Acquire(t.Context(), request(key, "next", enough, 0), 1, 1)
 	})
 	through := beside(func() (*locks.Hold, error) { return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0)) })
-	for _, kind := range []string{"rw", "semaphore", "latch"} {
-		listening(t, c, "primitive:"+kind+":{"+key+"}:channel", 1)
+	_, latch := latchNames(key)
+	for _, channel := range []string{"primitive:rw:{" + key + "}:channel", "primitive:semaphore:{" + key + "}:channel", latch} {
+		listening(t, c, channel, 1)
 	}
 	if err := all[2].Clear(t.Context()); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func viaLines(t *testing.T) (lines []*lockstest.Line, clients []redis.UniversalC
 	t.Helper()
 	for _, url := range servers.Addresses().Redis {
 		line := lineTo(t, url)
-		lines, clients = append(lines, line), append(clients, client(t, "redis://"+line.Addr()+"/0"))
+		lines, clients = append(lines, line), append(clients, client(t, servers.RedisURL(line.Addr())))
 	}
 	return lines, clients
 }
