@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS db_stock (
   stock_code   varchar(255) NOT NULL COMMENT 'warehouse number',
   count        int          NOT NULL COMMENT 'pieces in stock',
   version      bigint       NOT NULL DEFAULT 0 COMMENT 'writes of the version strategy',
-  fence        bigint       NOT NULL DEFAULT 0 COMMENT 'highest fence that wrote',
+  fence        bigint       NOT NULL DEFAULT 0 COMMENT 'highest fence that a holder registered',
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
