@@ -148,18 +148,7 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
-	full, err := stock.Open(r.Addresses().MySQL, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	migrating, err := full.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(migrations.Up(t.Context(), migrating), migrating.Close()); err != nil {
-		t.Fatal(err)
-	}
-	db, err := stock.Open(r.Addresses().MySQL, conns)
+	db, err := stock.Open(r.Addresses().MySQL, 2) // a migration needs two
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +157,10 @@ func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(conns)
 	return db, pool
 }
 

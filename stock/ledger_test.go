@@ -28,20 +28,27 @@ func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
 	return ledger, pool
 }
 
+// taken takes both connections of the pool.
+func taken(t *testing.T, pool *sql.DB) (giveBack func()) {
+	t.Helper()
+	one, err := pool.Conn(t.Context())
+	must(t, err)
+	other, err := pool.Conn(t.Context())
+	must(t, err)
+	return func() { must(t, errors.Join(one.Close(), other.Close())) }
+}
+
 // TestWriteWithoutConnection: a write that got no connection was not sent, and whoever
 // wanted it is told so; the row has not changed.
 func TestWriteWithoutConnection(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
 
-	one, err := pool.Conn(t.Context())
-	must(t, err)
-	other, err := pool.Conn(t.Context())
-	must(t, err)
+	giveBack := taken(t, pool)
 	if err := ledger.Write(t.Context(), 1, 9); !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("want unavailable, got %v", err)
 	}
-	must(t, errors.Join(one.Close(), other.Close()))
+	giveBack()
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 10 {
 		t.Errorf("%d are left, %v, want 10", item.Count, err)
 	}
@@ -97,10 +104,7 @@ func TestClaim(t *testing.T) {
 func TestNoConnectionForALostLock(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
-	one, err := pool.Conn(t.Context())
-	must(t, err)
-	other, err := pool.Conn(t.Context())
-	must(t, err)
+	giveBack := taken(t, pool)
 	holder, lose := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() {
@@ -114,5 +118,5 @@ func TestNoConnectionForALostLock(t *testing.T) {
 	if err := <-refused; !errors.Is(err, stock.ErrCancelled) {
 		t.Errorf("want cancelled, got %v", err)
 	}
-	must(t, errors.Join(one.Close(), other.Close()))
+	giveBack()
 }
