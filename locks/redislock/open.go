@@ -26,8 +26,9 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		// Off by default, and then a context of 100 ms waits for the 3 s below.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
-		ReadTimeout:           2 * time.Second,
-		WriteTimeout:          2 * time.Second,
+		// An answer that comes later counts as lost, and nobody knows what was sold.
+		ReadTimeout:           execTimeout,
+		WriteTimeout:          execTimeout,
 		PoolSize:              conns,
 		DisableIdentity:       true,
 		Protocol:              2, // with 3, every command first looks for pushed messages: one more system call

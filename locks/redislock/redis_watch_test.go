@@ -56,7 +56,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for name, test := range map[string]func(*testing.T, *shop){
-		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "keeper": watchKeeper, "lost reply": watchLostReply,
+		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "keeper": watchKeeper, "lost reply": watchLostReply, "late reply": watchLateReply,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -229,5 +229,29 @@ func watchLostReply(t *testing.T, s *shop) {
 	}
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("redis is gone before anything was sent: %v", err)
+	}
+}
+
+// watchLateReply: an EXEC whose answer takes 3 s, as on a machine with too much to do, is
+// waited for, as execTimeout says.
+func watchLateReply(t *testing.T, s *shop) {
+	product := s.newProduct(t, 5)
+	line := lineTo(t, s.Addresses().Redis[0])
+	shelf := Watch(client(t, s.RedisURL(line.Addr())), s.ledger)
+	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
+		t.Fatal(err)
+	}
+	held, free := line.HoldNext("exec")
+	defer free()
+	sold := make(chan error, 1)
+	go func() {
+		_, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1})
+		sold <- err
+	}()
+	<-held
+	time.Sleep(3 * time.Second)
+	free()
+	if err := <-sold; err != nil {
+		t.Errorf("the answer to EXEC is late: %v", err)
 	}
 }

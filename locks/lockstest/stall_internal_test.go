@@ -1,0 +1,37 @@
+package lockstest
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// A failure is repeated only where the process stood still, and not for ever.
+func TestUnlessStalled(t *testing.T) {
+	wrong := errors.New("wrong")
+	for _, c := range []struct {
+		name    string
+		limit   time.Duration
+		results []error // of the attempts; the last of them is returned
+	}{
+		{"passes at once", 0, []error{nil}},
+		{"fails on a calm machine", time.Hour, []error{wrong}},
+		{"fails once on one that stood still", 0, []error{wrong, nil}},
+		{"fails each time", 0, []error{wrong, wrong, wrong}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran := 0
+			err := unlessStalled(t.Context(), c.limit, func() error {
+				if ran == len(c.results) {
+					t.Fatal("one attempt too many")
+				}
+				time.Sleep(2 * pulse)
+				ran++
+				return c.results[ran-1]
+			})
+			if ran != len(c.results) || !errors.Is(err, c.results[ran-1]) {
+				t.Errorf("%d attempts and %v, want %d and %v", ran, err, len(c.results), c.results[len(c.results)-1])
+			}
+		})
+	}
+}
