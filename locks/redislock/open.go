@@ -27,11 +27,11 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
 		// An answer that comes later counts as lost, and nobody knows what was sold.
-		ReadTimeout:           execTimeout,
-		WriteTimeout:          execTimeout,
-		PoolSize:              conns,
-		DisableIdentity:       true,
-		Protocol:              2, // with 3, every command first looks for pushed messages: one more system call
+		ReadTimeout:     execTimeout,
+		WriteTimeout:    execTimeout,
+		PoolSize:        conns,
+		DisableIdentity: true,
+		Protocol:        2, // with 3, every command first looks for pushed messages: one more system call
 	}), nil
 }
 
