@@ -82,14 +82,14 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 	if err := s.Coupons.Open(ctx, id); err != nil {
 		return order, "", err
 	}
-	shield, err := s.raise(ctx, guard.lock, t)
+	shield, err := s.acquireGuard(ctx, guard.lock, t)
 	if errors.Is(err, locks.ErrNotAcquired) && ctx.Err() == nil {
 		return order, "", fmt.Errorf("coupon %d: %w", id, errRunning)
 	}
 	if err != nil {
 		return order, "", err
 	}
-	defer func() { warning = shield.lower(ctx) }()
+	defer func() { warning = shield.release(ctx) }()
 	if err := s.Coupons.Check(shield.context(ctx), id, user); err != nil {
 		return order, "", err
 	}

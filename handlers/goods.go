@@ -59,13 +59,13 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 		return r, err
 	}
 	asked, goods := time.Now(), task{key: locks.Key(o.Product), owner: o.Owner}
-	shield, err := s.raise(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
+	shield, err := s.acquireGuard(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
 	granted := time.Now()
 	r.Waited = granted.Sub(asked)
 	if err != nil {
 		return r, err
 	}
-	defer func() { r.Held, r.Warning = time.Since(granted), shield.lower(ctx) }()
+	defer func() { r.Held, r.Warning = time.Since(granted), shield.release(ctx) }()
 	item, err := s.Ledger.Read(shield.context(ctx), o.Product)
 	if err != nil {
 		return r, err
@@ -82,7 +82,7 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 		return r, err
 	}
 	defer writer.Close()
-	if err := shield.intact(); err != nil {
+	if err := shield.verify(); err != nil {
 		return r, err
 	}
 	r.Remaining = item.Count - o.Qty

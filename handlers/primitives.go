@@ -184,7 +184,7 @@ func (v *visit) answer(outcome string) { v.gin.JSON(http.StatusOK, v.done(outcom
 // keep works under the hold and gives it back on every way out, also when the
 // client has hung up. ErrLost: somebody else may have had it meanwhile. warning:
 // it could not be given back.
-func keep(ctx context.Context, hold *locks.Hold, work func(context.Context) error) (warning string, err error) {
+func keep(ctx context.Context, hold *locks.Lock, work func(context.Context) error) (warning string, err error) {
 	defer func() {
 		released := hold.Release(ctx)
 		switch {
@@ -196,7 +196,7 @@ func keep(ctx context.Context, hold *locks.Hold, work func(context.Context) erro
 		}
 	}()
 	err = work(hold.Context())
-	if lost := hold.Check(); errors.Is(lost, locks.ErrLost) {
+	if lost := hold.Verify(); errors.Is(lost, locks.ErrLost) {
 		err = lost
 	}
 	return "", err

@@ -17,8 +17,8 @@ import (
 // free is a semaphore of which everybody gets a permit at once.
 type free struct{}
 
-func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Hold, error) {
-	return locks.NewHold(ctx, locks.Grant{
+func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock, error) {
+	return locks.NewLock(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: time.Now(), Lease: time.Minute,
 		Release: func(context.Context) error { return nil },
 	}), nil

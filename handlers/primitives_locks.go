@@ -83,7 +83,7 @@ func (v *visit) then(other string) string {
 	return then
 }
 
-type take func(context.Context, locks.Request) (*locks.Hold, error)
+type take func(context.Context, locks.Request) (*locks.Lock, error)
 
 // hold takes first, then the other under it if then says so, and holds both.
 func (v *visit) hold(first take, hold time.Duration, then string, other take) {
@@ -105,7 +105,7 @@ func (v *visit) hold(first take, hold time.Duration, then string, other take) {
 }
 
 // finish works under the grant, gives it back and answers.
-func (v *visit) finish(grant *locks.Hold, answer held, work func(context.Context) error) {
+func (v *visit) finish(grant *locks.Lock, answer held, work func(context.Context) error) {
 	v.granted = time.Now()
 	v.trace(locks.Granted)
 	warning, err := keep(v.context(), grant, work)

@@ -18,16 +18,16 @@ type untouched struct{ t *testing.T }
 
 func (u untouched) touched() { u.t.Error("the primitive was asked") }
 
-func (u untouched) Read(context.Context, locks.Request) (*locks.Hold, error) {
+func (u untouched) Read(context.Context, locks.Request) (*locks.Lock, error) {
 	u.touched()
 	return nil, locks.ErrNotAcquired
 }
 
-func (u untouched) Write(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (u untouched) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return u.Read(ctx, r)
 }
 
-func (u untouched) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Hold, error) {
+func (u untouched) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock, error) {
 	return u.Read(ctx, r)
 }
 

@@ -93,11 +93,11 @@ func (s *Service) postRecharge(c *gin.Context) {
 
 // recharge checks, works, and credits, all behind the guard's lock.
 func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string, err error) {
-	shield, err := s.raise(ctx, w.guard.lock, t)
+	shield, err := s.acquireGuard(ctx, w.guard.lock, t)
 	if err != nil {
 		return "", err
 	}
-	defer func() { warning = shield.lower(ctx) }()
+	defer func() { warning = shield.release(ctx) }()
 	inside := shield.context(ctx)
 	if w.key != "" {
 		if err := s.Recharges.Replayed(inside, w.key, w.id, w.amount); err != nil {

@@ -25,7 +25,7 @@ func (s *Service) getStock(c *gin.Context) {
 	}
 	ctx := c.Request.Context()
 	item, err := s.Ledger.Read(ctx, id)
-	if keeper, ok := strategy.(locks.Keeper); ok && err == nil {
+	if keeper, ok := strategy.(locks.StockHolder); ok && err == nil {
 		item.Count, err = keeper.Count(ctx, id)
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func soon(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func acquire(t *testing.T, s side, key, owner string, wait time.Duration) *locks.Hold {
+func acquire(t *testing.T, s side, key, owner string, wait time.Duration) *locks.Lock {
 	t.Helper()
 	h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: owner, Wait: wait})
 	if err != nil {
@@ -81,7 +81,7 @@ func acquire(t *testing.T, s side, key, owner string, wait time.Duration) *locks
 	return h
 }
 
-func release(t *testing.T, h *locks.Hold) {
+func release(t *testing.T, h *locks.Lock) {
 	t.Helper()
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func release(t *testing.T, h *locks.Hold) {
 
 // granted is what a waiter got that began to wait in the background.
 type granted struct {
-	hold *locks.Hold
+	hold *locks.Lock
 	err  error
 }
 

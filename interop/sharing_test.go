@@ -96,7 +96,7 @@ func refused(t *testing.T, s side, key string) {
 }
 
 // follows returns the hold of a waiter that await has sent.
-func follows(t *testing.T, answer <-chan granted) *locks.Hold {
+func follows(t *testing.T, answer <-chan granted) *locks.Lock {
 	t.Helper()
 	select {
 	case a := <-answer:

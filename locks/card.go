@@ -38,10 +38,10 @@ type Card struct {
 	Fenced   bool     `json:"fenced"`
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// Stands is where a sale stands between its look at the stock and its write, for
+	// CriticalStep is where a sale stands between its look at the stock and its write, for
 	// who holds it up or kills it there; empty: granted, then read.
-	Stands   Step     `json:"stands,omitempty"`
-	Tutorial []Figure `json:"tutorial"`
+	CriticalStep Step     `json:"critical_step,omitempty"`
+	Tutorial     []Figure `json:"tutorial"`
 }
 
 // File is a file of a strategy's code, as it was compiled.

@@ -17,8 +17,8 @@ import (
 // Each holder in the row has a Hold of its own, which is trusted no longer than the
 // shared one, is lost when that is, and has its fence.
 func Cohort(card Card, shared Locker, bounds Bounds) Locker {
-	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*baton{}, gaveUp: map[string]time.Time{}}
-	c.turns.Idle = c.nobody
+	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*handedLock{}, gaveUp: map[string]time.Time{}}
+	c.turns.Idle = c.giveBackUnclaimed
 	return c
 }
 
@@ -38,16 +38,16 @@ type cohort struct {
 	card   Card
 	shared Locker
 	bounds Bounds
-	turns  Turns
+	turns  FIFOMutex
 
 	mu     sync.Mutex
-	passed map[string]*baton    // left for whoever has the turn next
-	gaveUp map[string]time.Time // at the bounds, with waiters of our own
+	passed map[string]*handedLock // left for whoever has the turn next
+	gaveUp map[string]time.Time   // at the bounds, with waiters of our own
 }
 
-// baton is the shared lock on its way through the replica.
-type baton struct {
-	hold    *Hold
+// handedLock is the shared lock on its way through the replica.
+type handedLock struct {
+	hold    *Lock
 	since   time.Time
 	lease   time.Duration // as it was asked for
 	holders int
@@ -55,7 +55,7 @@ type baton struct {
 
 func (c *cohort) Card() Card { return c.card }
 
-func (c *cohort) Acquire(ctx context.Context, r Request) (*Hold, error) {
+func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()
 	leave, err := c.turns.Take(ctx, r.Key, r.Wait)
 	if err != nil {
@@ -78,15 +78,15 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		}
 	}
 	b.holders++
-	return c.hand(ctx, r, b, leave), nil
+	return c.handOver(ctx, r, b, leave), nil
 }
 
 // ask gets the shared lock. It must outlive the request that asked, but not be asked for
 // after that one hung up.
-func (c *cohort) ask(ctx context.Context, r Request) (*baton, error) {
+func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 	began := time.Now()
 	if away := c.bounds.Yield - time.Since(c.gave(r.Key)); away > 0 && r.Wait > 0 {
-		if err := Doze(ctx, r, began, away); err != nil {
+		if err := SleepRetry(ctx, r, began, away); err != nil {
 			return nil, err
 		}
 		r.Wait = max(0, r.Wait-time.Since(began))
@@ -104,31 +104,31 @@ func (c *cohort) ask(ctx context.Context, r Request) (*baton, error) {
 		end(nil)
 		return nil, err
 	}
-	h.Then(func() { end(nil) })
-	return &baton{hold: h, since: time.Now(), lease: r.Lease}, nil
+	h.OnRelease(func() { end(nil) })
+	return &handedLock{hold: h, since: time.Now(), lease: r.Lease}, nil
 }
 
-// hand makes the hold of one holder in the row.
-func (c *cohort) hand(ctx context.Context, r Request, b *baton, leave func()) *Hold {
+// handOver makes the hold of one holder in the row.
+func (c *cohort) handOver(ctx context.Context, r Request, b *handedLock, leave func()) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner, Within: b.hold, Fence: b.hold.Fence(),
 		Release: func(ctx context.Context) error { return c.release(ctx, r.Key, b) },
 	}
-	if b.hold.grant.Raise != nil {
-		g.Raise = func(ctx context.Context, floor int64) (int64, error) {
-			err := b.hold.Raise(ctx, floor)
+	if b.hold.grant.AdvanceFence != nil {
+		g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
+			err := b.hold.AdvanceFence(ctx, floor)
 			return b.hold.Fence(), err
 		}
 	}
-	h := NewHold(ctx, g)
-	h.Then(leave)
+	h := NewLock(ctx, g)
+	h.OnRelease(leave)
 	return h
 }
 
 // release leaves the lock to the next waiter here, or gives it back.
-func (c *cohort) release(ctx context.Context, key string, b *baton) error {
+func (c *cohort) release(ctx context.Context, key string, b *handedLock) error {
 	waiting := c.turns.Waiting(key)
-	if waiting && c.goesOn(b) {
+	if waiting && c.withinBounds(b) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.passed[key] = b
@@ -143,21 +143,21 @@ func (c *cohort) release(ctx context.Context, key string, b *baton) error {
 	return err
 }
 
-// goesOn says whether one more may hold it here, after those before.
-func (c *cohort) goesOn(b *baton) bool {
+// withinBounds says whether one more may hold it here, after those before.
+func (c *cohort) withinBounds(b *handedLock) bool {
 	longest := c.bounds.Time
 	if lease := b.hold.grant.Lease; lease > 0 {
 		longest = min(longest, lease/3)
 	}
-	return b.hold.Check() == nil && b.holders < c.bounds.Holders && time.Since(b.since) < longest
+	return b.hold.Verify() == nil && b.holders < c.bounds.Holders && time.Since(b.since) < longest
 }
 
 // fits says whether the lock as it is will do for this request.
-func (b *baton) fits(r Request) bool {
-	return b.hold.Check() == nil && b.lease == r.Lease && (!r.Fenced || b.hold.Fence() > 0)
+func (b *handedLock) fits(r Request) bool {
+	return b.hold.Verify() == nil && b.lease == r.Lease && (!r.Fenced || b.hold.Fence() > 0)
 }
 
-func (c *cohort) take(key string) *baton {
+func (c *cohort) take(key string) *handedLock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.passed[key]
@@ -174,8 +174,8 @@ func (c *cohort) gave(key string) time.Time {
 	return at
 }
 
-// nobody gives back what was left for waiters who have all gone away.
-func (c *cohort) nobody(key string) {
+// giveBackUnclaimed gives back what was left for waiters who have all gone away.
+func (c *cohort) giveBackUnclaimed(key string) {
 	if b := c.take(key); b != nil {
 		_ = b.hold.Release(context.Background())
 	}

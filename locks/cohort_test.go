@@ -52,9 +52,9 @@ func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change 
 }
 
 // behind stands in the line behind the holder.
-func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Hold {
+func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Lock {
 	t.Helper()
-	next := make(chan *locks.Hold, 1)
+	next := make(chan *locks.Lock, 1)
 	go func() {
 		h, err := l.Acquire(t.Context(), request(owner, time.Minute))
 		if err != nil {
@@ -117,15 +117,15 @@ func TestCohortLoss(t *testing.T) {
 		l := cohort(s, locks.Bounds{Holders: 10, Time: time.Hour})
 		h := acquired(t, l, "a")
 		next := behind(t, l, "b")
-		s.holds["stock:1"].Lose(errors.New("says the backend"))
+		s.holds["stock:1"].MarkLost(errors.New("says the backend"))
 		synctest.Wait()
 		if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
 			t.Errorf("the holder is not told: %v", cause)
 		}
 		released(t, h)
 		b := <-next
-		if b.Check() != nil || b.Fence() != 2 {
-			t.Errorf("the next holder: %v, fence %d", b.Check(), b.Fence())
+		if b.Verify() != nil || b.Fence() != 2 {
+			t.Errorf("the next holder: %v, fence %d", b.Verify(), b.Fence())
 		}
 		released(t, b)
 		if s.took() != "+-+-" {
@@ -146,14 +146,14 @@ func TestCohortLooksAtTheClock(t *testing.T) {
 		time.Sleep(9 * second)
 		released(t, first)
 		h := <-next
-		if h.Check() != nil || s.took() != "+" {
-			t.Fatalf("passed on: %v, shared lock %s", h.Check(), s.took())
+		if h.Verify() != nil || s.took() != "+" {
+			t.Fatalf("passed on: %v, shared lock %s", h.Verify(), s.took())
 		}
 		time.Sleep(22 * second)
 		if h.Context().Err() != nil {
 			t.Fatal("the watchdog was to hang")
 		}
-		if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 			t.Errorf("31 s into a lease of 30 s: %v", err)
 		}
 		close(s.hang)
@@ -180,7 +180,7 @@ type late struct {
 	granting func()
 }
 
-func (l *late) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *late) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	l.granting()
 	return l.shelf.Acquire(context.WithoutCancel(ctx), r)
 }
@@ -197,12 +197,12 @@ func TestCohortOutlivesItsFirst(t *testing.T) {
 		}
 		next := behind(t, l, "b")
 		cancel()
-		if h.Check() == nil {
+		if h.Verify() == nil {
 			t.Error("the first one's hold outlives its request")
 		}
 		released(t, h)
 		b := <-next
-		if err := b.Check(); err != nil || s.took() != "+" {
+		if err := b.Verify(); err != nil || s.took() != "+" {
 			t.Errorf("the next holder: %v, shared lock %s", err, s.took())
 		}
 		released(t, b)
@@ -273,7 +273,7 @@ func TestCohortRaise(t *testing.T) {
 		l := cohort(s, locks.Bounds{Holders: 10, Time: time.Hour})
 		h := acquired(t, l, "a")
 		next := behind(t, l, "b")
-		if err := h.Raise(t.Context(), 41); err != nil || h.Fence() != 42 {
+		if err := h.AdvanceFence(t.Context(), 41); err != nil || h.Fence() != 42 {
 			t.Errorf("raised to %d: %v", h.Fence(), err)
 		}
 		released(t, h)

@@ -26,14 +26,14 @@ type open struct {
 	fence func(owner string) int64
 	raise func(ctx context.Context, floor int64) (int64, error)
 	// granted, if set, receives each hold.
-	granted func(*locks.Hold)
+	granted func(*locks.Lock)
 }
 
 func (open) Card() locks.Card { return locks.Card{ID: "open"} }
 
-func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
-	h := locks.NewHold(ctx, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Fence: l.fence(r.Owner), Raise: l.raise,
+func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	h := locks.NewLock(ctx, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Fence: l.fence(r.Owner), AdvanceFence: l.raise,
 		Release: func(context.Context) error { return nil },
 	})
 	if l.granted != nil {
@@ -113,8 +113,8 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 	if err := ledger.Reset(t.Context(), 1, 10); err != nil {
 		t.Fatal(err)
 	}
-	holds, taken, waits := make(chan *locks.Hold, 1), make(chan *sql.Conn, 1), int64(0)
-	lock := open{fence: func(string) int64 { return 1 }, granted: func(h *locks.Hold) { holds <- h }}
+	holds, taken, waits := make(chan *locks.Lock, 1), make(chan *sql.Conn, 1), int64(0)
+	lock := open{fence: func(string) int64 { return 1 }, granted: func(h *locks.Lock) { holds <- h }}
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
 		if e.Step == locks.Read {
 			conn, err := pool.Conn(context.Background())
@@ -134,7 +134,7 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 	for pool.Stats().WaitCount == waits {
 		time.Sleep(time.Millisecond)
 	}
-	(<-holds).Lose(errors.New("expired"))
+	(<-holds).MarkLost(errors.New("expired"))
 	_ = conn.Close()
 	if err := <-sale; !errors.Is(err, locks.ErrLost) {
 		t.Errorf("want a lost lock, got %v", err)

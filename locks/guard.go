@@ -46,7 +46,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 }
 
 // deduct is the critical section.
-func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
+func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	ctx := hold.Context()
 	item, err := g.read(ctx, hold, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 		return item.Count, lossOr(hold, err)
 	}
 	defer writer.Close()
-	if err := hold.Check(); err != nil {
+	if err := hold.Verify(); err != nil {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
 	Trace(ctx, Writing, hold.Key(), hold.Owner(), hold.Fence())
@@ -84,7 +84,7 @@ func (g *guard) deduct(hold *Hold, o stock.Order) (remaining int, err error) {
 }
 
 // connect takes the connection for the write: the one that holds the lock, where one does.
-func (g *guard) connect(ctx context.Context, hold *Hold) (*stock.Writer, error) {
+func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) {
 	if session := hold.grant.Session; session != nil {
 		return stock.WriterOn(session), nil
 	}
@@ -97,7 +97,7 @@ func (g *guard) connect(ctx context.Context, hold *Hold) (*stock.Writer, error) 
 // The row keeps the highest fence ever claimed. Where it is not below ours, either another
 // task of our cohort has used the fence, or the backend has lost its counter, or we are
 // late: a holder that still has the lock gets a fresh fence above it.
-func (g *guard) read(ctx context.Context, hold *Hold, o stock.Order) (stock.Item, error) {
+func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
 	}
@@ -105,7 +105,7 @@ func (g *guard) read(ctx context.Context, hold *Hold, o stock.Order) (stock.Item
 	if !errors.Is(err, stock.ErrFenced) {
 		return item, err
 	}
-	if err := hold.Raise(ctx, item.Fence); err != nil {
+	if err := hold.AdvanceFence(ctx, item.Fence); err != nil {
 		return item, fmt.Errorf("%w: %w", stock.ErrFenced, err)
 	}
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
@@ -115,8 +115,8 @@ func (g *guard) read(ctx context.Context, hold *Hold, o stock.Order) (stock.Item
 func (g *guard) Clear(ctx context.Context, key string) error { return clearOf(ctx, g.Locker, key) }
 
 // lossOr answers ErrLost where the hold was lost, whatever failed because of it.
-func lossOr(hold *Hold, err error) error {
-	if lost := hold.Check(); errors.Is(lost, ErrLost) {
+func lossOr(hold *Lock, err error) error {
+	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost
 	}
 	return err

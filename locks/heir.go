@@ -12,13 +12,13 @@ type Heir struct {
 	ctx     context.Context
 
 	mu   sync.Mutex
-	hold *Hold
+	hold *Lock
 	gone bool // it has its turn, or has hung up
 	turn bool // it has its turn
 }
 
 // behind is the heir of this one, once it has its turn: before, others come first.
-func (h *Heir) behind(t *Turns) *Heir {
+func (h *Heir) behind(t *FIFOMutex) *Heir {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.turn {
@@ -35,13 +35,13 @@ func (h *Heir) Inherit(g Grant) bool {
 	if h.gone || h.ctx.Err() != nil {
 		return false
 	}
-	h.hold = NewHold(h.ctx, g)
+	h.hold = NewLock(h.ctx, g)
 	return true
 }
 
 // settle ends the time in which the heir can inherit, and returns what it got. Without
 // its turn it has hung up, and gives that back.
-func (h *Heir) settle(turn bool) *Hold {
+func (h *Heir) settle(turn bool) *Lock {
 	h.mu.Lock()
 	h.gone, h.turn = true, turn
 	hold := h.hold

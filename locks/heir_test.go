@@ -25,13 +25,13 @@ type dynasty struct {
 
 func (*dynasty) Card() locks.Card { return locks.Card{ID: "dynasty"} }
 
-func (d *dynasty) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (d *dynasty) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); !d.ask(r.Owner); {
-		if err := locks.Doze(ctx, r, began, second/10); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, second/10); err != nil {
 			return nil, err
 		}
 	}
-	return locks.NewHold(ctx, d.grant(r)), nil
+	return locks.NewLock(ctx, d.grant(r)), nil
 }
 
 func (d *dynasty) ask(owner string) bool {
@@ -137,7 +137,7 @@ func hangUp(t *testing.T, moment string, noticed time.Duration) {
 	synctest.Wait()
 	next, third := behind(t, l, "next"), behind(t, l, "third")
 	released(t, holder)
-	for _, waiter := range []<-chan *locks.Hold{next, third} {
+	for _, waiter := range []<-chan *locks.Lock{next, third} {
 		h := <-waiter
 		if h == nil {
 			t.Fatal("nobody follows")

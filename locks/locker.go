@@ -14,7 +14,7 @@ type Locker interface {
 	// Acquire tries once, then waits until granted, ctx ends or r.Wait has
 	// passed; the last two wrap ErrNotAcquired. A backend that cannot be used
 	// is a stock.Unavailable. On failure it leaves nothing behind.
-	Acquire(ctx context.Context, r Request) (*Hold, error)
+	Acquire(ctx context.Context, r Request) (*Lock, error)
 }
 
 // Request is one task's wish for a key.
@@ -47,9 +47,9 @@ func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 }
 
-// Doze sleeps for d between two tries, but not past r.Wait: then, or when ctx
+// SleepRetry sleeps for d between two tries, but not past r.Wait: then, or when ctx
 // ends, it is ErrNotAcquired.
-func Doze(ctx context.Context, r Request, began time.Time, d time.Duration) error {
+func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
 	return Await(ctx, r, began, d, nil)
 }
 

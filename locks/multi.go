@@ -26,10 +26,10 @@ type multi struct {
 
 func (m *multi) Card() Card { return m.card }
 
-func (m *multi) Acquire(ctx context.Context, r Request) (*Hold, error) {
+func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()
 	own, sorted := m.inOrder(r.Key)
-	var parts []*Hold
+	var parts []*Lock
 	for _, key := range sorted {
 		part := Request{
 			Key: key, Owner: r.Owner, Lease: r.Lease, Fenced: r.Fenced && key == own,
@@ -56,9 +56,9 @@ func (m *multi) inOrder(key string) (own string, sorted []string) {
 }
 
 // lostWhileWaiting is ErrNotAcquired when a part that was taken is gone again.
-func lostWhileWaiting(parts []*Hold) error {
+func lostWhileWaiting(parts []*Lock) error {
 	for _, p := range parts {
-		if err := p.Check(); err != nil {
+		if err := p.Verify(); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotAcquired, err)
 		}
 	}
@@ -66,7 +66,7 @@ func lostWhileWaiting(parts []*Hold) error {
 }
 
 // hold is lost as soon as one of its parts is.
-func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Hold) *Hold {
+func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Lock) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, parts) },
@@ -83,23 +83,23 @@ func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Hold) 
 			continue
 		}
 		g.Fence = p.Fence()
-		if p.grant.Raise != nil {
-			g.Raise = func(ctx context.Context, floor int64) (int64, error) {
-				err := p.Raise(ctx, floor)
+		if p.grant.AdvanceFence != nil {
+			g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
+				err := p.AdvanceFence(ctx, floor)
 				return p.Fence(), err
 			}
 		}
 	}
-	h := NewHold(ctx, g)
+	h := NewLock(ctx, g)
 	for _, p := range parts {
-		h.Then(h.loseWith(p))
+		h.OnRelease(h.loseWith(p))
 	}
 	return h
 }
 
 // shortestTrust is a lease that ends when the first part's does: a part taken
 // early may have been renewed since, or not. A lease of 0 is none.
-func shortestTrust(parts []*Hold) (asked time.Time, lease time.Duration) {
+func shortestTrust(parts []*Lock) (asked time.Time, lease time.Duration) {
 	var until time.Time
 	for _, p := range parts {
 		end := p.trusted()
@@ -117,7 +117,7 @@ func shortestTrust(parts []*Hold) (asked time.Time, lease time.Duration) {
 	return until.Add(-trustedUntil(now, lease).Sub(now)), lease
 }
 
-func renewAll(ctx context.Context, parts []*Hold) error {
+func renewAll(ctx context.Context, parts []*Lock) error {
 	for _, p := range parts {
 		if p.grant.Renew == nil {
 			continue
@@ -130,7 +130,7 @@ func renewAll(ctx context.Context, parts []*Hold) error {
 }
 
 // releaseAll gives back every part, the last taken first, also when one fails.
-func releaseAll(ctx context.Context, parts []*Hold) error {
+func releaseAll(ctx context.Context, parts []*Lock) error {
 	var errs []error
 	for _, p := range slices.Backward(parts) {
 		errs = append(errs, p.Release(ctx))

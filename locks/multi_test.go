@@ -24,17 +24,17 @@ type shelf struct {
 
 	mu      sync.Mutex
 	log     []string
-	holds   map[string]*locks.Hold // the last of each key
+	holds   map[string]*locks.Lock // the last of each key
 	fences  int64
 	gone    map[string]bool // a release finds nothing there
 	cleared []string
 }
 
 func newShelf() *shelf {
-	return &shelf{Locker: local.Mutex(), holds: map[string]*locks.Hold{}, gone: map[string]bool{}}
+	return &shelf{Locker: local.Mutex(), holds: map[string]*locks.Lock{}, gone: map[string]bool{}}
 }
 
-func (s *shelf) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (s *shelf) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	inner, err := s.Locker.Acquire(ctx, r)
 	if err != nil {
 		return nil, err
@@ -52,12 +52,12 @@ func (s *shelf) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 			return nil
 		}
 	}
-	g.Raise = func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
-	s.holds[r.Key] = locks.NewHold(ctx, g)
+	g.AdvanceFence = func(_ context.Context, floor int64) (int64, error) { return floor + 1, nil }
+	s.holds[r.Key] = locks.NewLock(ctx, g)
 	return s.holds[r.Key], nil
 }
 
-func (s *shelf) release(key string, inner *locks.Hold) func(context.Context) error {
+func (s *shelf) release(key string, inner *locks.Lock) func(context.Context) error {
 	return func(ctx context.Context) error {
 		s.mu.Lock()
 		s.log = append(s.log, "-"+key)
@@ -93,7 +93,7 @@ func ask(owner string, wait time.Duration) locks.Request {
 	return locks.Request{Key: "order", Owner: owner, Wait: wait}
 }
 
-func must(t *testing.T, l locks.Locker, r locks.Request) *locks.Hold {
+func must(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), r)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestMultiSorts(t *testing.T) {
 	if h.Key() != "order" || h.Owner() != "owner" || h.Fence() != 2 {
 		t.Errorf("%s of %s with fence %d, want that of the first key named, 2", h.Key(), h.Owner(), h.Fence())
 	}
-	if err := h.Raise(t.Context(), 41); err != nil || h.Fence() != 42 || s.holds["b"].Fence() != 42 || s.holds["a"].Fence() != 1 {
+	if err := h.AdvanceFence(t.Context(), 41); err != nil || h.Fence() != 42 || s.holds["b"].Fence() != 42 || s.holds["a"].Fence() != 1 {
 		t.Errorf("raised to %d, %v", h.Fence(), err)
 	}
 	if err := h.Release(t.Context()); err != nil {
@@ -172,10 +172,10 @@ func TestMultiLoss(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, why := newShelf(), errors.New("the server forgot")
 				h := must(t, several(s, "a", "b", "c"), ask("owner", 0))
-				if err := h.Check(); err != nil {
+				if err := h.Verify(); err != nil {
 					t.Fatal(err)
 				}
-				s.holds[lost].Lose(why)
+				s.holds[lost].MarkLost(why)
 				synctest.Wait()
 				wantLost(t, h)
 				if cause := context.Cause(h.Context()); !errors.Is(cause, why) {
@@ -209,7 +209,7 @@ func TestMultiTrust(t *testing.T) {
 		s.renews = true
 		h = must(t, several(s, "a", "b"), ask("owner", 0))
 		time.Sleep(10 * s.lease)
-		if err := h.Check(); err != nil {
+		if err := h.Verify(); err != nil {
 			t.Errorf("after ten renewed leases: %v", err)
 		}
 		if err := h.Release(t.Context()); err != nil {
@@ -239,7 +239,7 @@ func TestMultiReenters(t *testing.T) {
 	s := newShelf()
 	l := several(locks.Reentrant(s), "a", "b")
 	outer, inner := must(t, l, ask("owner", 0)), must(t, l, ask("owner", 0))
-	for i, h := range []*locks.Hold{inner, outer} {
+	for i, h := range []*locks.Lock{inner, outer} {
 		if _, err := l.Acquire(t.Context(), ask("rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
 			t.Errorf("a rival after %d releases: %v", i, err)
 		}

@@ -39,8 +39,8 @@ var (
 // re-entrant by owner, and a writer may read as well; a reader that asks to
 // write gets ErrUpgrade. No writer waits for readers that came after it.
 type ReadWriteLocker interface {
-	Read(ctx context.Context, r Request) (*Hold, error)
-	Write(ctx context.Context, r Request) (*Hold, error)
+	Read(ctx context.Context, r Request) (*Lock, error)
+	Write(ctx context.Context, r Request) (*Lock, error)
 }
 
 // Semaphore has so many permits for each key. Permits are leased: those of a
@@ -48,7 +48,7 @@ type ReadWriteLocker interface {
 type Semaphore interface {
 	// Acquire takes qty permits, all or none, of the key's total, which the first
 	// user sets; another total is ErrMismatch while any permit is taken.
-	Acquire(ctx context.Context, r Request, total, qty int) (*Hold, error)
+	Acquire(ctx context.Context, r Request, total, qty int) (*Lock, error)
 }
 
 // Latch opens when it was counted down to 0, and stays open.
@@ -118,8 +118,8 @@ type Runner interface {
 	Run(ctx context.Context)
 }
 
-// Keeper is a Strategy that keeps the stock elsewhere than in the row.
-type Keeper interface {
+// StockHolder is a Strategy that keeps the stock elsewhere than in the row.
+type StockHolder interface {
 	// Count is what is left of the product there. Clear forgets it, and the next
 	// sale begins from the row again.
 	Count(ctx context.Context, product int64) (int, error)

@@ -19,10 +19,10 @@ func Queue(l Locker) Locker { return &queue{Locker: l} }
 
 type queue struct {
 	Locker
-	turns Turns
+	turns FIFOMutex
 }
 
-func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
+func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began, heir := time.Now(), &Heir{ctx: ctx}
 	r.Next = func() bool { return q.turns.Waiting(r.Key) }
 	r.Heir = func() *Heir { return heir.behind(&q.turns) }
@@ -33,7 +33,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		return nil, err
 	}
 	if inherited != nil {
-		inherited.Then(leave)
+		inherited.OnRelease(leave)
 		return inherited, nil
 	}
 	r.Wait = max(0, r.Wait-time.Since(began))
@@ -45,7 +45,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		leave()
 		return nil, err
 	}
-	h.Then(leave)
+	h.OnRelease(leave)
 	return h, nil
 }
 
@@ -59,9 +59,9 @@ func clearOf(ctx context.Context, l Locker, key string) error {
 	return nil
 }
 
-// Turns lets one task at a time pass for each key, in order of arrival, within
+// FIFOMutex lets one task at a time pass for each key, in order of arrival, within
 // this process. The zero value is ready.
-type Turns struct {
+type FIFOMutex struct {
 	// Idle is told when a turn ended and nobody waited for the next; nil: nobody asks.
 	Idle func(key string)
 
@@ -78,11 +78,11 @@ type waiter struct {
 
 // Take waits for the turn until ctx ends or wait has passed: ErrNotAcquired.
 // With wait 0 it looks once. leave gives the turn to the next, once.
-func (t *Turns) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
+func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
 	return t.take(ctx, key, wait, nil)
 }
 
-func (t *Turns) take(ctx context.Context, key string, wait time.Duration, heir *Heir) (leave func(), err error) {
+func (t *FIFOMutex) take(ctx context.Context, key string, wait time.Duration, heir *Heir) (leave func(), err error) {
 	if ctx.Err() != nil { // a free turn would be taken all the same
 		return nil, NotAcquired(ctx, key, wait)
 	}
@@ -105,14 +105,14 @@ func (t *Turns) take(ctx context.Context, key string, wait time.Duration, heir *
 }
 
 // Waiting reports whether somebody waits for the key's turn.
-func (t *Turns) Waiting(key string) bool {
+func (t *FIFOMutex) Waiting(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.line[key]) > 0
 }
 
 // heir is the first of those who wait; nil: none, or one that can't inherit.
-func (t *Turns) heir(key string) *Heir {
+func (t *FIFOMutex) heir(key string) *Heir {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if line := t.line[key]; len(line) > 0 {
@@ -122,7 +122,7 @@ func (t *Turns) heir(key string) *Heir {
 }
 
 // enter takes a free turn at once, or returns where to wait for it.
-func (t *Turns) enter(key string, heir *Heir) (turn chan error) {
+func (t *FIFOMutex) enter(key string, heir *Heir) (turn chan error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	waiting, taken := t.line[key]
@@ -140,7 +140,7 @@ func (t *Turns) enter(key string, heir *Heir) (turn chan error) {
 }
 
 // next gives the turn to the one who has waited longest.
-func (t *Turns) next(key string) {
+func (t *FIFOMutex) next(key string) {
 	t.mu.Lock()
 	waiting := t.line[key]
 	if len(waiting) == 0 {
@@ -157,7 +157,7 @@ func (t *Turns) next(key string) {
 }
 
 // quit leaves the line. A turn that came at the last moment goes to the next.
-func (t *Turns) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
+func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
 	t.mu.Lock()
 	i := slices.IndexFunc(t.line[key], func(w waiter) bool { return w.turn == turn })
 	if i >= 0 {
@@ -172,7 +172,7 @@ func (t *Turns) quit(ctx context.Context, key string, turn chan error, wait time
 
 // Fail sends everybody in the line away with err: what the first has learned,
 // the others need not learn one after the other.
-func (t *Turns) Fail(key string, err error) {
+func (t *FIFOMutex) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.line[key] {

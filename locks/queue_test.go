@@ -30,7 +30,7 @@ type single struct {
 
 func (*single) Card() locks.Card { return locks.Card{ID: "single"} }
 
-func (s *single) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (s *single) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	s.ask(1, r)
 	defer s.ask(-1, r)
 	time.Sleep(s.latency)
@@ -43,7 +43,7 @@ func (s *single) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, err
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
 	s.held = true
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: time.Now(), Release: func(context.Context) error {
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: time.Now(), Release: func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.held = false
@@ -110,7 +110,7 @@ func TestQueueOrder(t *testing.T) {
 
 // TestQueueKeys: every key has a line of its own.
 func TestQueueKeys(t *testing.T) {
-	var turns locks.Turns
+	var turns locks.FIFOMutex
 	for _, key := range []string{"a", "b", "c"} {
 		if _, err := turns.Take(t.Context(), key, 0); err != nil {
 			t.Errorf("%s: %v", key, err)
@@ -141,7 +141,7 @@ func TestTurns(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var turns locks.Turns
+				var turns locks.FIFOMutex
 				leave, err := turns.Take(t.Context(), "key", 0)
 				if err != nil {
 					t.Fatal(err)
@@ -174,7 +174,7 @@ func at(d time.Duration, do func()) {
 // TestTurnsPassOn: whoever leaves the line, in any way, stops nobody.
 func TestTurnsPassOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns locks.Turns
+		var turns locks.FIFOMutex
 		leave, _ := turns.Take(t.Context(), "key", 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _ = turns.Take(ctx, "key", time.Hour) }()
@@ -206,7 +206,7 @@ func TestTurnAndTimeOut(t *testing.T) {
 	taken := 0
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			var turns locks.Turns
+			var turns locks.FIFOMutex
 			leave, _ := turns.Take(t.Context(), "key", 0)
 			time.AfterFunc(second, leave)
 			ctx, cancel := context.WithTimeout(t.Context(), second)

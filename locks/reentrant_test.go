@@ -52,7 +52,7 @@ func TestReentrantAfterLoss(t *testing.T) {
 	s := &single{}
 	l := locks.Reentrant(s)
 	lost := acquired(t, l, "owner")
-	lost.Lose(errors.New("wiped"))
+	lost.MarkLost(errors.New("wiped"))
 	if _, err := l.Acquire(t.Context(), request("owner", 0)); !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("the owner of a lost lock, while another holds it: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestDecoratorsClear(t *testing.T) {
 	}
 }
 
-func acquired(t *testing.T, l locks.Locker, owner string) *locks.Hold {
+func acquired(t *testing.T, l locks.Locker, owner string) *locks.Lock {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), request(owner, 0))
 	if err != nil {
@@ -140,7 +140,7 @@ func acquired(t *testing.T, l locks.Locker, owner string) *locks.Hold {
 	return h
 }
 
-func released(t *testing.T, h *locks.Hold) {
+func released(t *testing.T, h *locks.Lock) {
 	t.Helper()
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)

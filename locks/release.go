@@ -99,5 +99,5 @@ func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) 
 func Sent(err error) bool {
 	var dial *net.OpError
 	notConnected := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
-	return !notConnected && !stock.Beaten(err)
+	return !notConnected && !stock.IsContention(err)
 }

@@ -69,12 +69,12 @@ func TestReleaseAgain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &releases{answers: test.answers, slow: test.slow, began: time.Now()}
-				h := locks.NewHold(t.Context(), locks.Grant{
+				h := locks.NewLock(t.Context(), locks.Grant{
 					Key: "stock:1", Asked: time.Now(), Lease: 10 * second, Release: r.send, Again: r.send,
 				})
 				time.Sleep(test.late)
 				after := false
-				h.Then(func() { after = true })
+				h.OnRelease(func() { after = true })
 				asked := time.Now()
 				err := h.Release(t.Context())
 				if !errors.Is(err, test.want) || errors.Is(err, locks.ErrNotHeld) != errors.Is(test.want, locks.ErrNotHeld) || !after {
@@ -102,7 +102,7 @@ func TestReleaseAgain(t *testing.T) {
 func TestBlindReleaseOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &releases{answers: []error{errNoAnswer}, began: time.Now()}
-		h := locks.NewHold(t.Context(), locks.Grant{Key: "stock:1", Asked: time.Now(), Lease: 10 * second, Release: r.send})
+		h := locks.NewLock(t.Context(), locks.Grant{Key: "stock:1", Asked: time.Now(), Lease: 10 * second, Release: r.send})
 		if err := h.Release(t.Context()); !errors.Is(err, errNoAnswer) {
 			t.Error(err)
 		}

@@ -112,7 +112,7 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 		tx.Rollback()
 		return CouponOrder{}, err
 	}
-	return order, MaybeWritten(tx.Commit().Error)
+	return order, Indeterminate(tx.Commit().Error)
 }
 
 func place(tx *gorm.DB, id, user int64, once bool) (CouponOrder, error) {

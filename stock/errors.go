@@ -47,11 +47,11 @@ const (
 	killed          = 1927 // MariaDB
 )
 
-// Beaten reports whether err is contention: a lock wait time-out (1205, 3572), a deadlock
+// IsContention reports whether err is contention: a lock wait time-out (1205, 3572), a deadlock
 // (1213), or a row that a rival has changed since this transaction's snapshot (1020). 1205
 // undoes one statement, the others the transaction: after any, roll back and try the whole of
 // it again, in a new snapshot.
-func Beaten(err error) bool {
+func IsContention(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {
 		return false
@@ -71,23 +71,23 @@ func NothingWritten(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrCancelled, context.Cause(ctx))
-	case Beaten(err):
+	case IsContention(err):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	default:
 		return &Unavailable{Backend: "mysql", Err: err}
 	}
 }
 
-// MaybeWritten names the error of a write that was sent. Where the server
+// Indeterminate names the error of a write that was sent. Where the server
 // answered with an error, or was never reached, nothing was written; where the
 // answer is missing the error stays as it is, and the outcome unknown.
-func MaybeWritten(err error) error {
+func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError
 	switch {
 	case err == nil:
 		return nil
-	case Beaten(err):
+	case IsContention(err):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case errors.As(err, &answer):
 		// A server that is being stopped may answer so after the commit.

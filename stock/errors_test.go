@@ -25,18 +25,18 @@ func TestContention(t *testing.T) {
 		1146: false, // no such table
 	} {
 		err := fmt.Errorf("write: %w", &mysql.MySQLError{Number: number})
-		if got := stock.Beaten(err); got != want {
+		if got := stock.IsContention(err); got != want {
 			t.Errorf("%d is contention: %t, want %t", number, got, want)
 		}
 		for name, named := range map[string]error{
-			"NothingWritten": stock.NothingWritten(t.Context(), err), "MaybeWritten": stock.MaybeWritten(err),
+			"NothingWritten": stock.NothingWritten(t.Context(), err), "Indeterminate": stock.Indeterminate(err),
 		} {
 			if got := errors.Is(named, stock.ErrConflict); got != want {
 				t.Errorf("%s(%d) = %v; a conflict: %t, want %t", name, number, named, got, want)
 			}
 		}
 	}
-	if stock.Beaten(context.DeadlineExceeded) || stock.Beaten(nil) {
+	if stock.IsContention(context.DeadlineExceeded) || stock.IsContention(nil) {
 		t.Error("contention without an error of the server")
 	}
 }

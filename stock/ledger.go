@@ -145,10 +145,10 @@ func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int6
 	defer cancel()
 	result, err := w.conn.ExecContext(writing, query, args...)
 	if err != nil {
-		return 0, MaybeWritten(err)
+		return 0, Indeterminate(err)
 	}
 	rows, err = result.RowsAffected()
-	return rows, MaybeWritten(err)
+	return rows, Indeterminate(err)
 }
 
 // Reset sets the count and forgets version and fence.

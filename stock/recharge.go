@@ -105,7 +105,7 @@ func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, com
 		tx.Rollback()
 		return err
 	}
-	return MaybeWritten(tx.Commit().Error)
+	return Indeterminate(tx.Commit().Error)
 }
 
 // errKeyTaken says that somebody has committed the key meanwhile.

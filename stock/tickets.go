@@ -89,7 +89,7 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 	defer cancel()
 	tx := t.db.WithContext(free).Exec("UPDATE db_shows SET next_number = next_number - 1 WHERE id = ? AND next_number > 0", show)
 	if tx.Error != nil || tx.RowsAffected == 1 {
-		return MaybeWritten(tx.Error)
+		return Indeterminate(tx.Error)
 	}
 	if _, err := t.Read(ctx, show); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()
-	return MaybeWritten(t.db.WithContext(ctx).Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error)
+	return Indeterminate(t.db.WithContext(ctx).Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error)
 }
 
 // Sold lists what was sold of the show, in the order of the sales.
@@ -144,7 +144,7 @@ func (t *Tickets) transaction(ctx context.Context, committing func() error, writ
 	case undone != nil:
 		return undone
 	case sent:
-		return MaybeWritten(err)
+		return Indeterminate(err)
 	}
 	return NothingWritten(free, err)
 }

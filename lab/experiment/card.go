@@ -15,7 +15,7 @@ type Card struct {
 	Renews          bool     `json:"renews"`
 	Fenced          bool     `json:"fenced"`
 	Fair            bool     `json:"fair"`
-	Stands          string   `json:"stands"`
+	CriticalStep    string   `json:"critical_step"`
 	Protects        []string `json:"protects"`
 	Breaks          []struct {
 		Hazard string `json:"hazard"`
@@ -60,8 +60,8 @@ func (c Card) stepFor(hazard, otherwise string) string {
 	if at := c.breaksAt(hazard); at != nil && *at != "" {
 		return *at
 	}
-	if c.Stands != "" && (otherwise == "granted" || otherwise == "read") {
-		return c.Stands
+	if c.CriticalStep != "" && (otherwise == "granted" || otherwise == "read") {
+		return c.CriticalStep
 	}
 	return otherwise
 }

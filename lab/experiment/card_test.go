@@ -3,7 +3,7 @@ package experiment
 import "testing"
 
 func TestStepFor(t *testing.T) {
-	plain, blind := Card{}, Card{Stands: "writing"}
+	plain, blind := Card{}, Card{CriticalStep: "writing"}
 	blind.Breaks = append(blind.Breaks, struct {
 		Hazard string `json:"hazard"`
 		At     string `json:"at"`
@@ -20,7 +20,7 @@ func TestStepFor(t *testing.T) {
 		{blind, "overrun", "granted", "writing"},
 	} {
 		if got := test.card.stepFor(test.hazard, test.otherwise); got != test.want {
-			t.Errorf("%s at %s strikes a sale that stands at %q: %s, want %s", test.hazard, test.otherwise, test.card.Stands, got, test.want)
+			t.Errorf("%s at %s strikes a sale that stands at %q: %s, want %s", test.hazard, test.otherwise, test.card.CriticalStep, got, test.want)
 		}
 	}
 }

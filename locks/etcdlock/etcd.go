@@ -51,7 +51,7 @@ type place struct {
 	grants   int
 }
 
-func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		h, err := l.queue(ctx, r, began)
 		switch {
@@ -63,7 +63,7 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 			return nil, &stock.Unavailable{Backend: "etcd", Err: err}
 		}
 		// Our key went while we waited, or a member died: once more, from the end of the row.
-		if err := locks.Doze(ctx, r, began, 50*time.Millisecond); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func (l *etcdLock) another(r locks.Request, began time.Time) bool {
 }
 
 // queue makes a key and waits until it is the first. On failure, no key stays.
-func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Hold, err error) {
+func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
 	// One lease more than the wait: an answer that is late must not pass for a server that is gone.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
@@ -123,7 +123,7 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 	// Not the revision that made the key, as others do: those before us may have passed the
 	// lock on since, and each time has a revision.
 	p.fence, p.since, p.grants = p.seen, time.Now(), 1
-	return locks.NewHold(ctx, l.grant(r, p)), nil
+	return locks.NewLock(ctx, l.grant(r, p)), nil
 }
 
 // last asks for the last n in the row, 0 for all; of those that were there when our key was
@@ -217,7 +217,7 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 			_, err := l.look(ctx, p) // the lease may live on without its key
 			return err
 		},
-		Raise: func(ctx context.Context, _ int64) (int64, error) { return l.put(ctx, p, r.Owner) },
+		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return l.put(ctx, p, r.Owner) },
 		Release: func(ctx context.Context) error {
 			if r.Heir != nil && p.grants < run && time.Since(p.since) < runTime {
 				if heir := r.Heir(); heir != nil && cmp.Or(heir.Request.Lease, l.lease) == cmp.Or(r.Lease, l.lease) {

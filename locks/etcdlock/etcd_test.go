@@ -280,14 +280,14 @@ func TestRaise(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.Fence()
-	if err := h.Raise(t.Context(), before); err != nil || h.Fence() <= before {
+	if err := h.AdvanceFence(t.Context(), before); err != nil || h.Fence() <= before {
 		t.Errorf("raised from %d to %d: %v", before, h.Fence(), err)
 	}
 	raised := h.Fence()
 	if _, err := client.Delete(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Raise(t.Context(), raised); err == nil || h.Fence() != raised {
+	if err := h.AdvanceFence(t.Context(), raised); err == nil || h.Fence() != raised {
 		t.Errorf("without a key raised to %d: %v", h.Fence(), err)
 	}
 	_ = h.Release(t.Context())

@@ -11,14 +11,14 @@ import (
 // has one of its own, and that is its flaw: three replicas are three locks.
 func Mutex() locks.Locker { return &mutex{} }
 
-type mutex struct{ turns locks.Turns }
+type mutex struct{ turns locks.FIFOMutex }
 
-func (m *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (m *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	leave, err := m.turns.Take(ctx, r.Key, r.Wait)
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{
+	return locks.NewLock(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: time.Now(),
 		Release: func(context.Context) error {
 			leave()

@@ -24,7 +24,7 @@ func MutexInTx(db *gorm.DB) locks.Strategy { return &mutexInTx{db: db} }
 
 type mutexInTx struct {
 	db    *gorm.DB
-	turns locks.Turns
+	turns locks.FIFOMutex
 }
 
 func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -32,13 +32,13 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	locks.Trace(ctx, locks.Asked, queue.Key, o.Owner, 0)
 	for {
 		err := s.try(ctx, o, &r, max(0, o.Wait-time.Since(began)))
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			return r, err
 		}
 		// 1205, 1213 or 1020: rolled back, and tried again until the wait is over.
 		r.Retries++
 		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
-		if over := locks.Doze(ctx, queue, began, pause); over != nil {
+		if over := locks.SleepRetry(ctx, queue, began, pause); over != nil {
 			return r, fmt.Errorf("%w: %w", over, err)
 		}
 	}
@@ -73,10 +73,10 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
 		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
-	case stock.Beaten(err) || locks.NothingTaken(err):
+	case stock.IsContention(err) || locks.NothingTaken(err):
 		return err
 	case committing:
-		return stock.MaybeWritten(err)
+		return stock.Indeterminate(err)
 	default: // rolled back, or never begun
 		return stock.NothingWritten(ctx, err)
 	}

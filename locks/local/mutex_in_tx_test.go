@@ -112,7 +112,7 @@ func TestMutexInTxRowLocked(t *testing.T) {
 	product := newProduct(t, s.db, 10)
 	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, unlocked)
 	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "second"})
-	if !errors.Is(err, locks.ErrNotAcquired) || !stock.Beaten(err) || r.Retries != 1 {
+	if !errors.Is(err, locks.ErrNotAcquired) || !stock.IsContention(err) || r.Retries != 1 {
 		t.Errorf("%+v, %v; want 1205 and then no time left", r, err)
 	}
 	if _, err := first.end(); err != nil {

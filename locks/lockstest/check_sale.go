@@ -68,8 +68,8 @@ func (s *Subject) stepRace(ctx context.Context, rival int) (lost int, err error)
 
 // stands is where a sale stands between its look at the stock and its write.
 func (s *Subject) stands() locks.Step {
-	if s.Card.Stands != "" {
-		return s.Card.Stands
+	if s.Card.CriticalStep != "" {
+		return s.Card.CriticalStep
 	}
 	return locks.Read
 }

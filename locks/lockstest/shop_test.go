@@ -68,7 +68,7 @@ func closed(f flaw, err error) error {
 	return &stock.Unavailable{Backend: "desk", Err: err}
 }
 
-func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	if r.Lease == 0 {
 		r.Lease = 10 * time.Second
 	}
@@ -102,7 +102,7 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 		if l.flaw == boastsOfOrder && r.Owner == "waiter-0" {
 			pause = time.Hour
 		}
-		if err := locks.Doze(ctx, r, began, pause); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, pause); err != nil {
 			if ctx.Err() != nil {
 				return nil, l.gone(ctx, r, a)
 			}
@@ -132,7 +132,7 @@ func (l *deskLock) gone(ctx context.Context, r locks.Request, a Ask) error {
 	return locks.NotAcquired(ctx, r.Key, r.Wait)
 }
 
-func (l *deskLock) hold(ctx context.Context, r locks.Request, a Ask, got Answer, asked time.Time) *locks.Hold {
+func (l *deskLock) hold(ctx context.Context, r locks.Request, a Ask, got Answer, asked time.Time) *locks.Lock {
 	g := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: a.Lease, Fence: got.Fence,
 		Renew: func(context.Context) error {
@@ -156,7 +156,7 @@ func (l *deskLock) hold(ctx context.Context, r locks.Request, a Ask, got Answer,
 	case fenceStandsStill:
 		g.Fence = 1
 	}
-	return locks.NewHold(ctx, g)
+	return locks.NewLock(ctx, g)
 }
 
 func (l *deskLock) held(what string, a Ask) error {
@@ -225,7 +225,7 @@ func (s *shop) read(o stock.Order) (got Answer, err error) {
 	return got, nil
 }
 
-func (s *shop) write(h *locks.Hold, o stock.Order, count int) error {
+func (s *shop) write(h *locks.Lock, o stock.Order, count int) error {
 	a := Ask{Product: o.Product, Count: count}
 	if o.Fenced && s.flaw != writesWithoutFence {
 		a.Fence = h.Fence()
@@ -241,16 +241,16 @@ func (s *shop) write(h *locks.Hold, o stock.Order, count int) error {
 }
 
 // deskless is a lock of this process.
-type deskless struct{ turns locks.Turns }
+type deskless struct{ turns locks.FIFOMutex }
 
 func (*deskless) Card() locks.Card { return cardOf(onlyNextDoor) }
 
-func (l *deskless) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *deskless) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	leave, err := l.turns.Take(ctx, r.Key, r.Wait)
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{
+	return locks.NewLock(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: time.Now(),
 		Release: func(context.Context) error { leave(); return nil },
 	}), nil
@@ -259,7 +259,7 @@ func (l *deskless) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 // twice enters every hold once more, and tells nobody.
 type twice struct{ locks.Locker }
 
-func (l *twice) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *twice) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	h, err := l.Locker.Acquire(ctx, r)
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ type running struct {
 }
 
 // holding is a hold and the context under which it was acquired.
-type holding struct{ hold *locks.Hold }
+type holding struct{ hold *locks.Lock }
 
 func (w *worker) begin(c command) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -179,7 +179,7 @@ func (w *worker) ofHold(ctx context.Context, c command) reply {
 	case doRelease:
 		return reply{Fault: faultOf(h.Release(ctx))}
 	case doCheck:
-		return reply{Fault: faultOf(h.Check()), Fence: h.Fence(), Ended: h.Context().Err() != nil}
+		return reply{Fault: faultOf(h.Verify()), Fence: h.Fence(), Ended: h.Context().Err() != nil}
 	}
 	select {
 	case <-h.Context().Done():
@@ -190,7 +190,7 @@ func (w *worker) ofHold(ctx context.Context, c command) reply {
 }
 
 func remaining(ctx context.Context, c command, s locks.Strategy) reply {
-	keeper, ok := s.(locks.Keeper)
+	keeper, ok := s.(locks.StockHolder)
 	if !ok {
 		return reply{}
 	}

@@ -29,12 +29,12 @@ func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, er
 		return r, err
 	}
 	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
-	began, patience := time.Now(), newPatience(o.Wait)
+	began, patience := time.Now(), newBackoff(o.Wait)
 	for {
 		r.Waited = time.Since(began) - r.Pooled
 		r.Remaining, err = s.write(ctx, o, &r, patience.left())
 		// Somebody else's transaction has the row, longer than InnoDB waits.
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			break
 		}
 		r.Retries++
@@ -72,7 +72,7 @@ func (s *atomic) write(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 func (*atomic) Card() locks.Card {
 	return locks.Card{
 		ID: "atomic", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Stands: locks.Writing,
+		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "One conditional UPDATE", ZH: "一条条件 UPDATE"},
 		Summary: locks.Text{
 			EN: "UPDATE … SET count = count - 1 WHERE count >= 1: look and write in one statement, the lock you did not need. It holds nothing, so extra work comes before it.",

@@ -51,7 +51,7 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 		return r, err
 	}
 	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
-	began, patience := time.Now(), newPatience(o.Wait)
+	began, patience := time.Now(), newBackoff(o.Wait)
 	for {
 		r.Waited = time.Since(began) - r.Pooled
 		var undealt int
@@ -62,7 +62,7 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 		if errors.Is(err, errElsewhere) { // somebody has just dealt
 			continue
 		}
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			break
 		}
 		r.Retries++
@@ -183,7 +183,7 @@ func (s *buckets) Clear(ctx context.Context, key string) error {
 func (*buckets) Card() locks.Card {
 	return locks.Card{
 		ID: "buckets", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Stands: locks.Writing,
+		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "The count split over 16 rows", ZH: "库存分成 16 个桶"},
 		Summary: locks.Text{
 			EN: "A sale takes from one of 16 rows, drawn at random, so few queue for the same; near the end it must look for one that has any, and pieces too scattered for an order are gathered in a transaction.",

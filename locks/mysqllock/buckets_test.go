@@ -105,7 +105,7 @@ func TestBucketsReset(t *testing.T) {
 			t.Errorf("the reset left %d buckets", n)
 		}
 	}
-	if _, err := s.(locks.Keeper).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
+	if _, err := s.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("the count of what nobody has: %v", err)
 	}
 }

@@ -193,14 +193,14 @@ func (s *combining) deduct(ctx context.Context, product int64, qty int) (left in
 	if err != nil {
 		return 0, fmt.Errorf("mysql pool: %w", err)
 	}
-	for patience := newPatience(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
+	for patience := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
 		result, err := pool.ExecContext(ctx,
 			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty)
-		if stock.Beaten(err) && patience.pause(ctx) { // by a lock of somebody else, and undone
+		if stock.IsContention(err) && patience.pause(ctx) { // by a lock of somebody else, and undone
 			continue
 		}
 		if err != nil {
-			return 0, stock.MaybeWritten(err)
+			return 0, stock.Indeterminate(err)
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return 0, stock.ErrSoldOut // or unknown
@@ -217,7 +217,7 @@ func hungUp(ctx context.Context) error {
 func (*combining) Card() locks.Card {
 	return locks.Card{
 		ID: "combining", Family: "mysql", Source: "Hendler et al., SPAA 2010", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Stands: locks.Writing,
+		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "One UPDATE for all who wait", ZH: "合并扣减：排队的请求合成一条 UPDATE"},
 		Summary: locks.Text{
 			EN: "Each replica adds up what its waiting requests want, and takes it with one UPDATE; if its answer is lost, the outcome is unknown to all of them.",

@@ -27,7 +27,7 @@ type dbRow struct {
 	lease time.Duration
 }
 
-func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease := r.Lease
 	if lease == 0 {
 		lease = l.lease
@@ -40,7 +40,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
-		if stock.Beaten(err) { // undone: somebody is at the row, as a holder would be
+		if stock.IsContention(err) { // undone: somebody is at the row, as a holder would be
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
@@ -55,15 +55,15 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, erro
 		}
 		if epoch > 0 {
 			release := func(ctx context.Context) error { return l.release(ctx, r.Key, owner) }
-			return locks.NewHold(ctx, locks.Grant{
+			return locks.NewLock(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
-				Renew:   func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
-				Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.raise(ctx, r.Key, owner, floor) },
-				Release: release, Again: release,
+				Renew:        func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
+				AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.raise(ctx, r.Key, owner, floor) },
+				Release:      release, Again: release,
 			}), nil
 		}
 		// Nobody tells us when the row is free: look again, not in step with others.
-		if err := locks.Doze(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
+		if err := locks.SleepRetry(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}

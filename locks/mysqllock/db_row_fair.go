@@ -48,17 +48,17 @@ type place struct {
 	asked      time.Time // when the lease was last asked for
 }
 
-func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
 	p := &place{key: r.Key, owner: locks.Token(r.Owner), task: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
 	for {
 		ahead, err := l.advance(ctx, p)
-		if stock.Beaten(err) { // undone: somebody has locked a row, as a holder would
+		if stock.IsContention(err) { // undone: somebody has locked a row, as a holder would
 			ahead, err = 1, nil
 		}
 		if err == nil && ahead == 0 && ctx.Err() == nil {
 			release := func(ctx context.Context) error { return l.leave(ctx, p.id) }
-			return locks.NewHold(ctx, locks.Grant{
+			return locks.NewLock(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.lease, Fence: p.id,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, p.id, p.lease) },
 				Release: release, Again: release,
@@ -66,7 +66,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		}
 		switch {
 		case err == nil:
-			if err = locks.Doze(ctx, r, began, min(time.Duration(ahead)*glance, p.lease/3)); err == nil {
+			if err = locks.SleepRetry(ctx, r, began, min(time.Duration(ahead)*glance, p.lease/3)); err == nil {
 				continue
 			}
 		case ctx.Err() != nil:

@@ -77,7 +77,7 @@ func TestFairDead(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
 	dead := []int64{joinDead(t, db, key, 2*time.Second)}
-	granted := make(chan *locks.Hold, 2)
+	granted := make(chan *locks.Lock, 2)
 	begin := func(owner string, standing int) {
 		go func() {
 			h, err := l.Acquire(t.Context(), request(key, owner, time.Minute, 0))
@@ -118,7 +118,7 @@ func TestFairWaiterOutlivesLease(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Second)
 	first := acquire(t, l, request(key, "first", 0, 0))
-	granted := make(chan *locks.Hold, 1)
+	granted := make(chan *locks.Lock, 1)
 	go func() {
 		h, err := l.Acquire(t.Context(), request(key, "second", time.Minute, 0))
 		if err != nil {
@@ -129,8 +129,8 @@ func TestFairWaiterOutlivesLease(t *testing.T) {
 	soon(t, "it stands in the queue", func() bool { return len(queueOf(t, db, key)) == 2 })
 	before := queueOf(t, db, key)
 	time.Sleep(2500 * time.Millisecond)
-	if now := queueOf(t, db, key); !slices.Equal(now, before) || first.Check() != nil {
-		t.Errorf("after two and a half leases: %v, before: %v; the holder: %v", now, before, first.Check())
+	if now := queueOf(t, db, key); !slices.Equal(now, before) || first.Verify() != nil {
+		t.Errorf("after two and a half leases: %v, before: %v; the holder: %v", now, before, first.Verify())
 	}
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestFairPlacesAppearInOrder(t *testing.T) {
 		SELECT lock_name, 'slow', UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE FROM db_turnstile WHERE lock_name = ? FOR UPDATE`, key).Error; err != nil {
 		t.Fatal(err)
 	}
-	granted := make(chan *locks.Hold, 1)
+	granted := make(chan *locks.Lock, 1)
 	go func() {
 		h, err := l.Acquire(t.Context(), request(key, "fast", time.Minute, 0))
 		if err != nil {

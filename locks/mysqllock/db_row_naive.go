@@ -27,7 +27,7 @@ const (
 // DANGER: nothing ends this lock but its own DELETE. Where the holder dies, or
 // the answer to the INSERT is lost, the row stays for ever: it has no expiry, and
 // no owner by whom to tell whose it is.
-func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		asked := time.Now()
 		// What was begun ends: an INSERT whose caller hangs up goes on in the server.
@@ -42,12 +42,12 @@ func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Hold,
 			defer cancel()
 			_ = l.remove(clean, id)
 		case id > 0:
-			return locks.NewHold(ctx, locks.Grant{
+			return locks.NewLock(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked,
 				Release: func(ctx context.Context) error { return l.remove(ctx, id) },
 			}), nil
 		}
-		if err := locks.Doze(ctx, r, began, naivePause); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, naivePause); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +63,7 @@ func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 	result, err := pool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key)
 	var answer *mysql.MySQLError
 	switch {
-	case stock.Beaten(err), errors.As(err, &answer) && answer.Number == duplicateKey:
+	case stock.IsContention(err), errors.As(err, &answer) && answer.Number == duplicateKey:
 		return 0, nil
 	case err != nil:
 		return 0, err
@@ -76,7 +76,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	for {
 		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
 		switch {
-		case stock.Beaten(tx.Error) && ctx.Err() == nil: // undone: the row would stay for ever
+		case stock.IsContention(tx.Error) && ctx.Err() == nil: // undone: the row would stay for ever
 		case tx.Error != nil:
 			return tx.Error
 		case tx.RowsAffected == 0:

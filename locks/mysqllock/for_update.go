@@ -24,7 +24,7 @@ func ForUpdate(db *gorm.DB) locks.Strategy { return &forUpdate{db} }
 type forUpdate struct{ db *gorm.DB }
 
 func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newPatience(o.Wait)
+	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
 		wait := patience.left()
@@ -33,7 +33,7 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		})
 		// 1205 undid a statement, 1213 the transaction: both are rolled back
 		// by now, and tried again until the wait is over.
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			return r, err
 		}
 		r.Retries++

@@ -45,7 +45,7 @@ const (
 	oneTry = 2 * time.Second
 )
 
-func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
 	// Also one try needs a connection, and an answer.
 	patience, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
@@ -61,7 +61,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 		}
 		switch {
 		case granted && ctx.Err() == nil:
-			return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Look: p.look, Session: p.conn, Release: p.release}), nil
+			return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Verify: p.look, Session: p.conn, Release: p.release}), nil
 		case p != nil && err == nil && !granted:
 			p.giveBack()
 		case p != nil:

@@ -41,8 +41,8 @@ func TestGetLockName(t *testing.T) {
 	l, key := GetLock(db), newKey()
 	for _, key := range []string{key, key + "x", key + string(make([]byte, 300)), "库存'\\" + key} {
 		h := acquire(t, l, request(key, "owner", 0, 0))
-		if !holderOf(t, db, key).Valid || h.Check() != nil {
-			t.Errorf("%q is not held: %v", key, h.Check())
+		if !holderOf(t, db, key).Valid || h.Verify() != nil {
+			t.Errorf("%q is not held: %v", key, h.Verify())
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestGetLockPatience(t *testing.T) {
 			t.Errorf("after a wait of %v, %d ghosts wait for it", wait, n)
 		}
 	}
-	if err := h.Check(); err != nil {
+	if err := h.Verify(); err != nil {
 		t.Error(err)
 	}
 }
@@ -174,7 +174,7 @@ func TestGetLockClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon(t, "the lock is free", func() bool { return !holderOf(t, db, key).Valid })
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the holder's check: %v", err)
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
@@ -218,7 +218,7 @@ func TestGetLockSmallPool(t *testing.T) {
 func TestGetLockStaleConnections(t *testing.T) {
 	db, other := database(t, ""), database(t, "")
 	l := GetLock(db)
-	var held []*locks.Hold
+	var held []*locks.Lock
 	var ids []int64
 	for range 3 {
 		key := newKey()

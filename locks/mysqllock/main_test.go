@@ -82,7 +82,7 @@ func request(key, owner string, wait, lease time.Duration) locks.Request {
 	return locks.Request{Key: key, Owner: owner, Wait: wait, Lease: lease}
 }
 
-func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Hold {
+func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), r)
 	if err != nil {

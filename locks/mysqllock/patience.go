@@ -15,27 +15,27 @@ const (
 	lastAttempt = 5 * time.Millisecond
 )
 
-// patience is the retry state of one call.
-type patience struct {
+// backoff is the retry state of one call.
+type backoff struct {
 	began   time.Time
 	wait    time.Duration
 	attempt time.Time // when the one under way began
-	// thinning is how many attempts' time a pause lasts at least, on average; 0 where
+	// minPause is how many attempts' time a pause lasts at least, on average; 0 where
 	// of all who meet, one always gets through.
-	thinning time.Duration
+	minPause time.Duration
 }
 
-func newPatience(wait time.Duration) *patience {
-	return &patience{began: time.Now(), wait: wait, attempt: time.Now()}
+func newBackoff(wait time.Duration) *backoff {
+	return &backoff{began: time.Now(), wait: wait, attempt: time.Now()}
 }
 
 // left is how much of the wait is left.
-func (p *patience) left() time.Duration { return max(0, p.wait-time.Since(p.began)) }
+func (p *backoff) left() time.Duration { return max(0, p.wait-time.Since(p.began)) }
 
 // pause waits before the next attempt, at random, so that those who were beaten
 // together don't meet again. False: there is no time for another attempt.
-func (p *patience) pause(ctx context.Context) bool {
-	mean := max(meanPause(p.left(), p.wait), p.thinning*time.Since(p.attempt))
+func (p *backoff) pause(ctx context.Context) bool {
+	mean := max(meanPause(p.left(), p.wait), p.minPause*time.Since(p.attempt))
 	most := p.left() - lastAttempt
 	if most <= 0 {
 		return false

@@ -24,7 +24,7 @@ func TestMeanPause(t *testing.T) {
 func TestPatience(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			began, p, attempts := time.Now(), newPatience(wait), 1
+			began, p, attempts := time.Now(), newBackoff(wait), 1
 			for p.pause(t.Context()) {
 				attempts++
 			}
@@ -41,7 +41,7 @@ func TestPatience(t *testing.T) {
 func TestPatienceOfTheDead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := newPatience(time.Hour)
+	p := newBackoff(time.Hour)
 	for range 100 { // the pause is random, and may be 0
 		if p.pause(ctx) {
 			t.Fatal("an attempt more for a caller that is gone")

@@ -72,7 +72,7 @@ func (s *reservation) giveUp(ctx context.Context, pieces aside, lease time.Durat
 
 // reserve sets the pieces aside. Whatever goes wrong, nothing was sold.
 func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces aside, err error) {
-	patience := newPatience(o.Wait)
+	patience := newBackoff(o.Wait)
 	for {
 		asked, pooled := time.Now(), r.Pooled
 		pieces, err = s.setAside(ctx, o, r, patience.left())
@@ -83,9 +83,9 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		switch {
 		case errors.Is(err, errReturned):
 			continue
-		case err == nil || locks.NothingTaken(err) && !stock.Beaten(err):
+		case err == nil || locks.NothingTaken(err) && !stock.IsContention(err):
 			return pieces, err
-		case !stock.Beaten(err):
+		case !stock.IsContention(err):
 			// The answer to the COMMIT may be lost, and the pieces set aside for nobody.
 			// Without a COMMIT there is no row with that id, and this puts nothing back.
 			s.giveUp(ctx, pieces, o.Lease)
@@ -198,7 +198,7 @@ func (s *reservation) Clear(ctx context.Context, key string) error {
 func (*reservation) Card() locks.Card {
 	return locks.Card{
 		ID: "reservation", Family: "mysql", Source: "O'Neil 1986", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Lease: true, LeasePerRequest: true, Stands: reserved,
+		Backends: []string{"mysql"}, Lease: true, LeasePerRequest: true, CriticalStep: reserved,
 		Title: locks.Text{EN: "Reserve, then confirm", ZH: "先预留，再确认"},
 		Summary: locks.Text{
 			EN: "Pieces are set aside until a deadline, and sold by a confirmation in time; a late one is refused, and what ran out is for sale again. Reserved is sold out to the others.",

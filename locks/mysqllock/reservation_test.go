@@ -58,7 +58,7 @@ func TestReservationLate(t *testing.T) {
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
 		if e.Step == reserved {
 			soon(t, "it runs out", func() bool {
-				n, err := s.(locks.Keeper).Count(t.Context(), product)
+				n, err := s.(locks.StockHolder).Count(t.Context(), product)
 				return err == nil && n == 3
 			})
 		}

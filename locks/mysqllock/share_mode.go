@@ -20,10 +20,10 @@ func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 type shareMode struct{ db *gorm.DB }
 
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newPatience(o.Wait)
+	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
 	// Where an attempt takes long, too many deadlock each other: on a busy machine all
 	// of them, for ever, unless they make room.
-	patience.thinning = 8
+	patience.minPause = 8
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
 		err := inTransaction(ctx, s.db, o, &r, patience.left(), func(tx *gorm.DB) error {
@@ -31,7 +31,7 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		})
 		// 1213 undid the transaction, 1205 a statement: both are rolled back by
 		// now, and tried again until the wait is over.
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			return r, err
 		}
 		r.Retries++
@@ -42,7 +42,7 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 }
 
 // deductShared is what the transaction does between BEGIN and COMMIT.
-func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, patience *patience) error {
+func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, patience *backoff) error {
 	key, asked := locks.Key(o.Product), time.Now()
 	var item stock.Item
 	err := bounded(ctx, o, patience, func(waiting context.Context) error {
@@ -82,7 +82,7 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 
 // bounded runs a statement that may wait for a lock, until the patience is over;
 // with none left it has a second for its answer.
-func bounded(ctx context.Context, o stock.Order, patience *patience, statement func(context.Context) error) error {
+func bounded(ctx context.Context, o stock.Order, patience *backoff, statement func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
 	defer cancel()
 	err := statement(waiting)

@@ -42,7 +42,7 @@ func (unit) TableName() string { return "db_units" }
 var errShort = fmt.Errorf("%w: rivals have the rest", stock.ErrConflict)
 
 func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newPatience(o.Wait)
+	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
 	r.Remaining = stock.Uncounted
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
@@ -55,7 +55,7 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 		if errors.Is(err, errShort) { // there is more by now, or a rival bought what we waited for
 			continue
 		}
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			return r, err
 		}
 		r.Retries++
@@ -179,7 +179,7 @@ func (s *skipLocked) Clear(ctx context.Context, key string) error {
 func (*skipLocked) Card() locks.Card {
 	return locks.Card{
 		ID: "skip-locked", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Stands: locks.Read,
+		Backends: []string{"mysql"}, CriticalStep: locks.Read,
 		Title: locks.Text{EN: "A row for each piece, SKIP LOCKED", ZH: "一件一行 SKIP LOCKED"},
 		Summary: locks.Text{
 			EN: "Each piece is a row; a sale locks one that nobody has locked and deletes it. Where all the rest are locked it waits: a rival that rolls back gives its piece back, so locked is not sold out.",

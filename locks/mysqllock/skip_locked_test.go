@@ -108,7 +108,7 @@ func TestSkipLockedReset(t *testing.T) {
 	if n := rowsOf(t, db, "db_units", product); n != armful-1 {
 		t.Errorf("%d pieces on the counter, want %d", n, armful-1)
 	}
-	if _, err := s.(locks.Keeper).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
+	if _, err := s.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("the count of what nobody has: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int
 // counts fails where the strategy does not count so many pieces.
 func counts(t *testing.T, s locks.Strategy, product int64, want int) {
 	t.Helper()
-	if got, err := s.(locks.Keeper).Count(t.Context(), product); err != nil || got != want {
+	if got, err := s.(locks.StockHolder).Count(t.Context(), product); err != nil || got != want {
 		t.Errorf("%d left, %v; want %d", got, err, want)
 	}
 }

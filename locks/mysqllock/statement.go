@@ -32,5 +32,5 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	sent := time.Now()
 	defer func() { r.Held = time.Since(sent) }() // the row, where it was not somebody else's
 	result, err := conn.ExecContext(context.WithoutCancel(ctx), query, args...)
-	return result, stock.MaybeWritten(err)
+	return result, stock.Indeterminate(err)
 }

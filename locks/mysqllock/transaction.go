@@ -38,10 +38,10 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
 		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
-	case stock.Beaten(err) || locks.NothingTaken(err):
+	case stock.IsContention(err) || locks.NothingTaken(err):
 		return err
 	case committing:
-		return stock.MaybeWritten(err)
+		return stock.Indeterminate(err)
 	default: // rolled back, or never begun
 		return stock.NothingWritten(ctx, err)
 	}

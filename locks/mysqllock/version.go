@@ -23,7 +23,7 @@ type version struct {
 }
 
 func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	began, patience := time.Now(), newPatience(o.Wait)
+	began, patience := time.Now(), newBackoff(o.Wait)
 	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
 	for {
 		tried := time.Now()
@@ -60,7 +60,7 @@ func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err er
 		item.Count-o.Qty, o.Product, item.Version, o.Qty)
 	switch {
 	case tx.Error != nil:
-		return 0, stock.MaybeWritten(tx.Error)
+		return 0, stock.Indeterminate(tx.Error)
 	case tx.RowsAffected == 0:
 		return 0, fmt.Errorf("%w: version %d is gone", stock.ErrConflict, item.Version)
 	}

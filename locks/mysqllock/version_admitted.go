@@ -27,7 +27,7 @@ func VersionAdmitted(db *gorm.DB) locks.Strategy {
 
 type versionAdmitted struct {
 	cas   version
-	turns locks.Turns
+	turns locks.FIFOMutex
 	mu    sync.Mutex
 	paces map[int64]*pace // of the products that somebody wants
 }

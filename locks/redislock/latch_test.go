@@ -41,7 +41,7 @@ func TestLatchOfSix(t *testing.T) {
 	sets(t, dies, key, 6)
 	var waiters []<-chan outcome
 	for i := range 9 {
-		waiters = append(waiters, beside(func() (*locks.Hold, error) {
+		waiters = append(waiters, beside(func() (*locks.Lock, error) {
 			return nil, all[i%3].Latch.Await(t.Context(), request(key, "", enough, 0))
 		}))
 	}
@@ -115,7 +115,7 @@ func TestLatchSetAnew(t *testing.T) {
 	for range 20 {
 		sets(t, all[0], key, 1)
 		old := c.HGet(t.Context(), name, "id").Val()
-		waiter := beside(func() (*locks.Hold, error) {
+		waiter := beside(func() (*locks.Lock, error) {
 			return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0))
 		})
 		soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
@@ -141,7 +141,7 @@ func TestLatchTogether(t *testing.T) {
 	before := runtime.NumGoroutine()
 	sets(t, all[0], key, 100)
 	ctx, cancel := context.WithCancel(t.Context())
-	fickle := beside(func() (*locks.Hold, error) { return nil, all[1].Latch.Await(ctx, request(key, "", enough, 0)) })
+	fickle := beside(func() (*locks.Lock, error) { return nil, all[1].Latch.Await(ctx, request(key, "", enough, 0)) })
 	_, channel := latchNames(key)
 	soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
 	cancel()

@@ -53,7 +53,7 @@ func poll(ctx context.Context, r locks.Request, t try) (asked time.Time, err err
 		case err != nil:
 			return asked, &stock.Unavailable{Backend: "redis", Err: err}
 		}
-		if err := locks.Doze(ctx, r, began, every); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, every); err != nil {
 			return asked, err
 		}
 	}

@@ -44,7 +44,7 @@ type wish struct {
 }
 
 // take looks until the wish is granted, r.Wait has passed since began, or ctx ends.
-func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w wish) (*locks.Hold, error) {
+func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w wish) (*locks.Lock, error) {
 	for {
 		heard := p.signals.heard(w.channel)
 		h, busy, err := p.look(ctx, r, w)
@@ -58,7 +58,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 }
 
 // look tries once. No hold and no error: not now.
-func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.Hold, time.Duration, error) {
+func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.Lock, time.Duration, error) {
 	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // each names a token
 	// What was begun ends: a script whose caller hangs up may run after our clean-up.
 	trying, done := locks.CleanUp(ctx)
@@ -68,7 +68,7 @@ func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.H
 		return nil, 0, err
 	}
 	if granted && ctx.Err() == nil {
-		return locks.NewHold(ctx, w.grant), 0, nil
+		return locks.NewLock(ctx, w.grant), 0, nil
 	}
 	if granted || err != nil {
 		clean, cancel := locks.CleanUp(ctx)

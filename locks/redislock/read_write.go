@@ -37,7 +37,7 @@ type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
 	// Of all that wait in this process, one reader and one writer ask Redis.
-	readers, writers locks.Turns
+	readers, writers locks.FIFOMutex
 
 	mu    sync.Mutex
 	lines map[string]*line
@@ -67,7 +67,7 @@ func readWriteNames(key string) (readers, writers, waiting string) {
 }
 
 // Read waits while another owner writes, or waits to write.
-func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), l.life(r)
 	w := l.wish(r, readers, token)
@@ -79,7 +79,7 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Hold, err
 
 // Write waits while another owner reads or writes. An owner that reads already,
 // and does not write, gets locks.ErrUpgrade.
-func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), l.life(r)
 	mine, patience := &line{}, time.Duration(0)
@@ -106,7 +106,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Hold, er
 
 // acquire looks once outside the line: who holds the lock already must not queue
 // behind those that wait for it. Then the first in line looks until it is granted.
-func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.Turns, ask func(first bool) wish) (*locks.Hold, error) {
+func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.FIFOMutex, ask func(first bool) wish) (*locks.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}

@@ -27,7 +27,7 @@ func threeReplicas(t *testing.T, lease time.Duration) [3]locks.Primitives {
 }
 
 // given is a hold that must be granted.
-func given(t *testing.T, h *locks.Hold, err error) *locks.Hold {
+func given(t *testing.T, h *locks.Lock, err error) *locks.Lock {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func given(t *testing.T, h *locks.Hold, err error) *locks.Hold {
 }
 
 // giveBack releases what is still held.
-func giveBack(t *testing.T, holds ...*locks.Hold) {
+func giveBack(t *testing.T, holds ...*locks.Lock) {
 	t.Helper()
 	for _, h := range holds {
 		if err := h.Release(t.Context()); err != nil {
@@ -47,7 +47,7 @@ func giveBack(t *testing.T, holds ...*locks.Hold) {
 }
 
 // wantNot fails when a hold was granted, or refused for another reason.
-func wantNot(t *testing.T, what string, h *locks.Hold, err, want error) {
+func wantNot(t *testing.T, what string, h *locks.Lock, err, want error) {
 	t.Helper()
 	if h != nil {
 		_ = h.Release(context.Background())
@@ -59,11 +59,11 @@ func wantNot(t *testing.T, what string, h *locks.Hold, err, want error) {
 
 // outcome of an acquisition that runs beside the test.
 type outcome struct {
-	h   *locks.Hold
+	h   *locks.Lock
 	err error
 }
 
-func beside(take func() (*locks.Hold, error)) <-chan outcome {
+func beside(take func() (*locks.Lock, error)) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		h, err := take()
@@ -72,7 +72,7 @@ func beside(take func() (*locks.Hold, error)) <-chan outcome {
 	return done
 }
 
-func result(t *testing.T, what string, done <-chan outcome) (*locks.Hold, error) {
+func result(t *testing.T, what string, done <-chan outcome) (*locks.Lock, error) {
 	t.Helper()
 	select {
 	case o := <-done:
@@ -101,7 +101,7 @@ func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 // TestReadWriteTrials are the tutorial's: who waits for whom, on two replicas.
 // The lease is an hour: a waiter that goes on was woken by the release.
 func TestReadWriteTrials(t *testing.T) {
-	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Hold, error)
+	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Lock, error)
 	read, write := locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
 	for _, test := range []struct {
 		name          string
@@ -124,7 +124,7 @@ func TestReadWriteTrials(t *testing.T) {
 				return
 			}
 			wantNot(t, "one look", h, err, locks.ErrNotAcquired)
-			second := beside(func() (*locks.Hold, error) {
+			second := beside(func() (*locks.Lock, error) {
 				return test.second(all[1].ReadWrite, t.Context(), request(key, "second", enough, 0))
 			})
 			listening(t, c, "primitive:rw:{"+key+"}:channel", 1)
@@ -144,7 +144,7 @@ func TestReadWriteTrials(t *testing.T) {
 func TestReadWriteReentry(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	a, b := all[0].ReadWrite, all[1].ReadWrite
-	take := func(f func(context.Context, locks.Request) (*locks.Hold, error), owner string) *locks.Hold {
+	take := func(f func(context.Context, locks.Request) (*locks.Lock, error), owner string) *locks.Lock {
 		t.Helper()
 		h, err := f(t.Context(), request(key, owner, 0, 0))
 		return given(t, h, err)
@@ -152,7 +152,7 @@ func TestReadWriteReentry(t *testing.T) {
 	first, second, reads := take(a.Write, "x"), take(a.Write, "x"), take(a.Read, "x")
 	refuse := func(what string) {
 		t.Helper()
-		for _, f := range []func(context.Context, locks.Request) (*locks.Hold, error){b.Read, b.Write} {
+		for _, f := range []func(context.Context, locks.Request) (*locks.Lock, error){b.Read, b.Write} {
 			h, err := f(t.Context(), request(key, "x:y", 0, 0))
 			wantNot(t, what, h, err, locks.ErrNotAcquired)
 		}
@@ -190,11 +190,11 @@ func TestWriterWaits(t *testing.T) {
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
 	early := given(t, h, err)
 	gone, cancel := context.WithCancel(t.Context())
-	fickle := beside(func() (*locks.Hold, error) {
+	fickle := beside(func() (*locks.Lock, error) {
 		return all[1].ReadWrite.Write(gone, request(key, "fickle", enough, 0))
 	})
 	soon(t, "the writer waits", func() bool { return c.ZCard(t.Context(), waiting).Val() == 1 })
-	patient := beside(func() (*locks.Hold, error) {
+	patient := beside(func() (*locks.Lock, error) {
 		return all[1].ReadWrite.Write(t.Context(), request(key, "patient", enough, 0))
 	})
 	l := all[1].ReadWrite.(*readWrite) //nolint:forcetypeassert // ours
@@ -226,11 +226,11 @@ func TestWriterGivesUp(t *testing.T) {
 	_, _, waiting := readWriteNames(key)
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
 	early := given(t, h, err)
-	writer := beside(func() (*locks.Hold, error) {
+	writer := beside(func() (*locks.Lock, error) {
 		return all[1].ReadWrite.Write(t.Context(), request(key, "writer", time.Second, 0))
 	})
 	soon(t, "the writer waits", func() bool { return c.ZCard(t.Context(), waiting).Val() == 1 })
-	late := beside(func() (*locks.Hold, error) {
+	late := beside(func() (*locks.Lock, error) {
 		return all[2].ReadWrite.Read(t.Context(), request(key, "late", enough, 0))
 	})
 	h, err = result(t, "the writer", writer)
@@ -304,7 +304,7 @@ func TestDeadReader(t *testing.T) {
 		}
 		return err == nil && c.ZCard(t.Context(), readers).Val() == 1
 	})
-	if err := living.Check(); err != nil {
+	if err := living.Verify(); err != nil {
 		t.Errorf("the living reader: %v", err)
 	}
 	h, err = all[2].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
@@ -344,13 +344,13 @@ func TestPrimitivesClear(t *testing.T) {
 	if set, err := all[0].Latch.TrySet(t.Context(), key, 2); err != nil || !set {
 		t.Fatal(set, err)
 	}
-	reader := beside(func() (*locks.Hold, error) {
+	reader := beside(func() (*locks.Lock, error) {
 		return all[1].ReadWrite.Read(t.Context(), request(key, "reader", enough, 0))
 	})
-	next := beside(func() (*locks.Hold, error) {
+	next := beside(func() (*locks.Lock, error) {
 		return all[1].Semaphore.Acquire(t.Context(), request(key, "next", enough, 0), 1, 1)
 	})
-	through := beside(func() (*locks.Hold, error) { return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0)) })
+	through := beside(func() (*locks.Lock, error) { return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0)) })
 	_, latch := latchNames(key)
 	for _, channel := range []string{"primitive:rw:{" + key + "}:channel", "primitive:semaphore:{" + key + "}:channel", latch} {
 		listening(t, c, channel, 1)
@@ -358,7 +358,7 @@ func TestPrimitivesClear(t *testing.T) {
 	if err := all[2].Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []*locks.Hold{writer, permit} {
+	for _, h := range []*locks.Lock{writer, permit} {
 		woken(t, "the holder", h.Context().Done())
 		if err := context.Cause(h.Context()); !errors.Is(err, locks.ErrLost) {
 			t.Errorf("the holder was told %v", err)
@@ -439,9 +439,9 @@ func warm(t *testing.T, all [3]locks.Primitives, key string) {
 }
 
 // acquires makes a Locker of a primitive's operation, for the tests of lockers.
-type acquires func(context.Context, locks.Request) (*locks.Hold, error)
+type acquires func(context.Context, locks.Request) (*locks.Lock, error)
 
-func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return f(ctx, r)
 }
 
@@ -457,7 +457,7 @@ func TestLatePrimitives(t *testing.T) {
 		{"read", readWriteReadLua, func(p locks.Primitives) acquires { return p.ReadWrite.Read }},
 		{"write", readWriteWriteLua, func(p locks.Primitives) acquires { return p.ReadWrite.Write }},
 		{"semaphore", semaphoreAcquireLua, func(p locks.Primitives) acquires {
-			return func(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+			return func(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 				return p.Semaphore.Acquire(ctx, r, 3, 2)
 			}
 		}},

@@ -70,7 +70,7 @@ func redisNames(key string) (lock, fence, channel string) {
 	return lock, "{" + lock + "}:fence", "redisson_lock__channel:{" + lock + "}"
 }
 
-func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease := cmp.Or(r.Lease, l.lease)
 	_, _, channel := redisNames(r.Key)
 	began, token := time.Now(), locks.Token(r.Owner)
@@ -94,7 +94,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		}
 		if fence > 0 {
 			l.rivals.granted(channel, heard)
-			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
+			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
 		// A release wakes us. An expiry says nothing, so sleep no longer than
 		// the lock can live; one without expiry is a stranger's: wait for its release.
@@ -147,7 +147,7 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 		Renew: func(ctx context.Context) error {
 			return held(l.renew.Run(ctx, l.client, []string{lock}, token, lease.Milliseconds()).Int64())
 		},
-		Raise: func(ctx context.Context, floor int64) (int64, error) {
+		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) {
 			fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
 			return fence, held(fence, err)
 		},

@@ -20,7 +20,7 @@ type redisExpire struct {
 	lease  time.Duration
 }
 
-func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-expire:"+r.Key, leaseOf(r, l.lease)
 	// DANGER: the DEL asks nobody. If our lease is over and the next holder has the
 	// key, its lock is what we delete; then its successor's is deleted by it, and
@@ -33,7 +33,7 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Hold
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
 // Clear deletes the key, whoever holds it.

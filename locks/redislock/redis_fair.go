@@ -78,7 +78,7 @@ func fairNames(key string) fair {
 	return fair{lock, tag + "fence", tag + "queue", tag + "deadlines", tag + "wake:"}
 }
 
-func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease := r.Lease
 	if lease == 0 {
 		lease = l.lease
@@ -98,7 +98,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 			return nil, l.fail(ctx, r, token, err)
 		}
 		if fence > 0 {
-			return locks.NewHold(ctx, l.grant(r, token, lease, asked, fence)), nil
+			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
 		if !queued {
 			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
@@ -173,7 +173,7 @@ func (l *fairLock) grant(r locks.Request, token string, lease time.Duration, ask
 		Renew: func(ctx context.Context) error {
 			return held(l.renew.Run(ctx, l.client, []string{n.lock}, token, lease.Milliseconds()).Int64())
 		},
-		Raise: func(ctx context.Context, floor int64) (int64, error) {
+		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) {
 			fence, err := l.raise.Run(ctx, l.client, []string{n.lock, n.fence}, token, floor).Int64()
 			return fence, held(fence, err)
 		},

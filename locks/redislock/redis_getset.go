@@ -24,7 +24,7 @@ type redisGetSet struct {
 	lease  time.Duration
 }
 
-func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-getset:"+r.Key, leaseOf(r, l.lease)
 	// A blind DEL: past our lease it frees a stranger's lock, as in redis-expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
@@ -35,7 +35,7 @@ func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Hold
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
 func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration) (bool, error) {

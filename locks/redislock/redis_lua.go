@@ -27,7 +27,7 @@ type redisLua struct {
 	release *redis.Script
 }
 
-func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, token, lease := "redis-lua:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
 	release := func(ctx context.Context) error {
 		return held(l.release.Run(ctx, l.client, []string{lock}, token).Int64())
@@ -44,7 +44,7 @@ func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, e
 	}
 	// DANGER: nobody renews. The hold says when its lease is over, but who does not
 	// listen works on beside the next holder.
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
 // Clear deletes the key, whoever holds it.

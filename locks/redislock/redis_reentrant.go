@@ -34,7 +34,7 @@ type redisReentrant struct {
 	acquire, release *redis.Script
 }
 
-func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := []string{"redis-reentrant:" + r.Key}, leaseOf(r, l.lease)
 	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.H
 	}
 	// DANGER: nobody renews. The hold says when its lease is over, but who does not
 	// listen works on beside the next holder.
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
 // counted reads the release script's answer.

@@ -14,7 +14,7 @@ func SetNX(c redis.UniversalClient) locks.Locker { return &redisSetNX{c} }
 
 type redisSetNX struct{ client redis.UniversalClient }
 
-func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock := "redis-setnx:" + r.Key
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	asked, err := poll(ctx, r, try{
@@ -26,7 +26,7 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Hold,
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Release: release}), nil
 }
 
 // Clear deletes the key, whoever holds it: after a crash, the only way out.

@@ -22,7 +22,7 @@ type redisSetNXExpire struct {
 
 const afterSetNX locks.Step = "after-setnx" // has the key, which has no expiry yet
 
-func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-setnx-expire:"+r.Key, leaseOf(r, l.lease)
 	var asked time.Time // for the expiry: the lease begins with it
 	// A blind DEL: past our lease it frees a stranger's lock, as in redis-expire.
@@ -48,7 +48,7 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 	if _, err := poll(ctx, r, try{take: take, giveBack: release}); err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
 // Clear deletes the key, whoever holds it.

@@ -318,7 +318,7 @@ func (s *shelf) Clear(ctx context.Context, key string) error {
 func (*shelf) Card() locks.Card {
 	return locks.Card{
 		ID: "redis-stock", Family: "redis", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Stock: "redis", Stands: locks.Writing,
+		Backends: []string{"mysql", "redis"}, Stock: "redis", CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "Stock in Redis, written behind", ZH: "Redis 预扣库存，异步回写 MySQL"},
 		Summary: locks.Text{
 			EN: "One script takes from the count in Redis and notes the order in an outbox; every replica carries the outbox to the row, each sale once.",

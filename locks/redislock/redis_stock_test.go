@@ -277,7 +277,7 @@ func stockReset(t *testing.T, s *shop) {
 	_, err := r.carry(t.Context(), product, func(*gorm.DB, *mark) error {
 		// Nobody gets past the mark's row meanwhile.
 		err := other.db.Exec("SELECT 1 FROM db_redis_stock WHERE product = ? FOR UPDATE NOWAIT", product).Error
-		if !stock.Beaten(err) {
+		if !stock.IsContention(err) {
 			t.Errorf("the carrier's mark is free: %v", err)
 		}
 		go func() {

@@ -27,7 +27,7 @@ type redisThreadID struct {
 	release *redis.Script
 }
 
-func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-thread-id:"+r.Key, leaseOf(r, l.lease)
 	// DANGER: the number names a thread of this process, not of all of them. The
 	// replica next door has a thread 1 too: when our lease is over and the lock is
@@ -44,8 +44,8 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Ho
 		leave()
 		return nil, err
 	}
-	h := locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release})
-	h.Then(leave)
+	h := locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release})
+	h.OnRelease(leave)
 	return h, nil
 }
 

@@ -21,7 +21,7 @@ type redisUUID struct {
 
 const compared locks.Step = "compared" // has seen that the key is its own, deletes it next
 
-func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, token, lease := "redis-uuid:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
 	release := func(ctx context.Context) error { return l.unlock(ctx, r, lock, token) }
 	asked, err := poll(ctx, r, try{
@@ -32,7 +32,7 @@ func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 	if err != nil {
 		return nil, err
 	}
-	return locks.NewHold(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
 func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token string) error {

@@ -98,7 +98,7 @@ func watchStorm(t *testing.T, s *shop) {
 		}
 	}
 	all.Wait()
-	left, err := Watch(s.client(t), s.ledger).(locks.Keeper).Count(t.Context(), product)
+	left, err := Watch(s.client(t), s.ledger).(locks.StockHolder).Count(t.Context(), product)
 	if err != nil || sold != 100 || soldOut != 50 || left != 0 {
 		t.Errorf("%d sold, %d told that it is sold out, %d left, %v", sold, soldOut, left, err)
 	}
@@ -171,7 +171,7 @@ func watchRefusals(t *testing.T, s *shop) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
-	if left, err := shelf.(locks.Keeper).Count(t.Context(), product); err != nil || left != 3 {
+	if left, err := shelf.(locks.StockHolder).Count(t.Context(), product); err != nil || left != 3 {
 		t.Errorf("%d left, %v", left, err)
 	}
 	// A WATCH that stayed on the connection would undo this EXEC.
@@ -186,7 +186,7 @@ func watchKeeper(t *testing.T, s *shop) {
 	shelf := Watch(s.client(t), s.ledger)
 	count := func(want int) {
 		t.Helper()
-		if got, err := shelf.(locks.Keeper).Count(t.Context(), product); err != nil || got != want {
+		if got, err := shelf.(locks.StockHolder).Count(t.Context(), product); err != nil || got != want {
 			t.Errorf("the count is %d, %v; want %d", got, err, want)
 		}
 	}
@@ -202,7 +202,7 @@ func watchKeeper(t *testing.T, s *shop) {
 		t.Fatal(err)
 	}
 	count(5)
-	if _, err := shelf.(locks.Keeper).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
+	if _, err := shelf.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("the count of what nobody has: %v", err)
 	}
 }

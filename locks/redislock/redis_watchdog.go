@@ -35,7 +35,7 @@ type redisWatchdog struct {
 	acquire, renew, release *redis.Script
 }
 
-func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := []string{"redis-watchdog:" + r.Key}, leaseOf(r, l.lease)
 	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Ho
 	// The Hold calls Renew every third of the lease, and stops before it releases.
 	// DANGER: a process that is paused renews nothing, and does not know it: past
 	// its lease, it wakes up beside the next holder.
-	return locks.NewHold(ctx, locks.Grant{
+	return locks.NewLock(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release,
 		Renew: func(ctx context.Context) error {
 			return held(l.renew.Run(ctx, l.client, lock, r.Owner, millis(lease)).Int64())

@@ -46,7 +46,7 @@ type redlock struct {
 	fences  fences
 }
 
-func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease := r.Lease
 	if lease == 0 {
 		lease = l.lease
@@ -74,7 +74,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, er
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
 		}
 		// Random, so that rivals who split the masters don't meet again.
-		if err := locks.Doze(ctx, r, began, shortestDoze+rand.N(longestDoze-shortestDoze)); err != nil { //nolint:gosec // jitter, not a secret
+		if err := locks.SleepRetry(ctx, r, began, shortestDoze+rand.N(longestDoze-shortestDoze)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}
@@ -92,12 +92,12 @@ func (l *redlock) lacking(err error, last bool) bool {
 }
 
 // hold begins the hold, and mints its fence where one is wanted.
-func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Hold, error) {
+func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
-		Renew:   m.extend,
-		Raise:   func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
-		Release: func(ctx context.Context) error { return m.unlock(ctx, time.Now().Add(lease)) },
+		Renew:        m.extend,
+		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
+		Release:      func(ctx context.Context) error { return m.unlock(ctx, time.Now().Add(lease)) },
 	}
 	if r.Fenced {
 		fence, err := l.fences.mint(ctx, r.Key, 0)
@@ -110,7 +110,7 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease tim
 		}
 		grant.Fence = fence
 	}
-	return locks.NewHold(ctx, grant), nil
+	return locks.NewLock(ctx, grant), nil
 }
 
 // Clear removes the lock and the fences from every master.

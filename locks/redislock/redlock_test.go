@@ -175,7 +175,7 @@ func TestMinorityDies(t *testing.T) {
 	h := acquire(t, l, request(key, "owner", 20*time.Second, 0))
 	stop(t, r, 2, 4)
 	time.Sleep(2 * time.Second) // two leases
-	if err := h.Check(); err != nil {
+	if err := h.Verify(); err != nil {
 		t.Errorf("with a minority dead: %v", err)
 	}
 	if err := h.Release(t.Context()); err != nil {
@@ -184,7 +184,7 @@ func TestMinorityDies(t *testing.T) {
 	h = acquire(t, l, request(key, "next", 20*time.Second, 0))
 	stop(t, r, 5)
 	<-h.Context().Done()
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("with a majority dead: %v", err)
 	}
 	other := Redlock(masters(t, r), time.Second)
@@ -204,7 +204,7 @@ func TestMinorityHangs(t *testing.T) {
 	hung := func(s *rig.Server) error { return syscall.Kill(s.PID(), syscall.SIGSTOP) }
 	each(t, r, []int{1, 5}, hung)
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) {
-		if err := h.Check(); err != nil {
+		if err := h.Verify(); err != nil {
 			t.Fatalf("with a minority that hangs, after %v: %v", time.Since(began), err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestLateUndoing(t *testing.T) {
 	close(granted)
 	undoings.Wait()
 	time.Sleep(4 * time.Second) // two leases: it is renewed, or lost
-	if err := h.Check(); err != nil {
+	if err := h.Verify(); err != nil {
 		t.Errorf("after the undoing of the try before: %v", err)
 	}
 	if err := h.Release(t.Context()); err != nil {

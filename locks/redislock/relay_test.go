@@ -49,18 +49,18 @@ type spied struct {
 	last locks.Request
 }
 
-func (s *spied) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (s *spied) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	s.last = r
 	return s.redisLock.Acquire(ctx, r)
 }
 
 // succession has a holder, and an heir in the line behind it.
-func succession(t *testing.T, l *redisLock, key string) (holder *locks.Hold, heir <-chan *locks.Hold) {
+func succession(t *testing.T, l *redisLock, key string) (holder *locks.Lock, heir <-chan *locks.Lock) {
 	t.Helper()
 	spy := &spied{redisLock: l}
 	line := locks.Queue(spy)
 	holder = acquire(t, line, request(key, "holder", 0, 0))
-	got := make(chan *locks.Hold, 1)
+	got := make(chan *locks.Lock, 1)
 	go func() {
 		defer close(got)
 		if h, err := line.Acquire(t.Context(), request(key, "heir", time.Minute, 0)); err != nil {
@@ -90,8 +90,8 @@ func TestSuccession(t *testing.T) {
 	}
 	lock, _, _ := redisNames(key)
 	fields := c.HKeys(t.Context(), lock).Val()
-	if heir.Fence() != holder.Fence()+1 || heir.Check() != nil || len(fields) != 1 || !strings.HasPrefix(fields[0], "heir:") {
-		t.Errorf("the heir has fence %d after %d, %v; the hash holds %v", heir.Fence(), holder.Fence(), heir.Check(), fields)
+	if heir.Fence() != holder.Fence()+1 || heir.Verify() != nil || len(fields) != 1 || !strings.HasPrefix(fields[0], "heir:") {
+		t.Errorf("the heir has fence %d after %d, %v; the hash holds %v", heir.Fence(), holder.Fence(), heir.Verify(), fields)
 	}
 	if err := heir.Release(t.Context()); err != nil || c.Exists(t.Context(), lock).Val() != 0 {
 		t.Errorf("the heir's release: %v", err)
@@ -132,7 +132,7 @@ func TestLateRelay(t *testing.T) {
 		}
 		_ = holder.Release(t.Context())
 		heir := <-heirs
-		if err := heir.Check(); err != nil {
+		if err := heir.Verify(); err != nil {
 			t.Errorf("%s: the heir: %v", h, err)
 		}
 		if err := heir.Release(t.Context()); err != nil {

@@ -52,7 +52,7 @@ func TestReleaseOutage(t *testing.T) {
 				t.Errorf("released without a server: %v", err)
 			}
 			next := acquire(t, others[id], request(key, "next", 30*time.Second, 0))
-			if err := next.Check(); err != nil {
+			if err := next.Verify(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -102,7 +102,7 @@ func TestReleaseCountsOnce(t *testing.T) {
 				t.Error(err)
 			}
 			again := acquire(t, l, request(key, "owner", 0, 0))
-			if free(t, l, key) || again.Check() != nil {
+			if free(t, l, key) || again.Verify() != nil {
 				t.Error("the owner's next hold is not one")
 			}
 		})

@@ -209,8 +209,8 @@ func TestNesting(t *testing.T) {
 			if err := inner.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 				t.Errorf("the inner release again: %v", err)
 			}
-			if left := c.PTTL(t.Context(), name).Val(); left < 30*time.Second || outer.Check() != nil || free(t, l, key) {
-				t.Errorf("after the inner release %v are left of the outer lease; %v", left, outer.Check())
+			if left := c.PTTL(t.Context(), name).Val(); left < 30*time.Second || outer.Verify() != nil || free(t, l, key) {
+				t.Errorf("after the inner release %v are left of the outer lease; %v", left, outer.Verify())
 			}
 			if err := outer.Release(t.Context()); err != nil || !free(t, l, key) {
 				t.Errorf("the outer release: %v", err)
@@ -227,18 +227,18 @@ func TestOverrun(t *testing.T) {
 			if flawed(l, locks.Overrun) {
 				slow := acquire(t, l, request(key, "slow", 0, 50*time.Millisecond))
 				second := acquire(t, l, request(key, "second", 20*time.Second, time.Minute))
-				if err := second.Check(); err != nil {
+				if err := second.Verify(); err != nil {
 					t.Error(err)
 				}
-				if err := slow.Check(); !errors.Is(err, locks.ErrLost) {
+				if err := slow.Verify(); !errors.Is(err, locks.ErrLost) {
 					t.Errorf("two holders, and the first one is told: %v", err)
 				}
 				return
 			}
 			slow := acquire(t, l, request(key, "slow", 0, 2*time.Second))
 			_, err := l.Acquire(t.Context(), request(key, "second", 3*time.Second, 0))
-			if !errors.Is(err, locks.ErrNotAcquired) || slow.Check() != nil {
-				t.Errorf("past the lease, the second: %v; the first: %v", err, slow.Check())
+			if !errors.Is(err, locks.ErrNotAcquired) || slow.Verify() != nil {
+				t.Errorf("past the lease, the second: %v; the first: %v", err, slow.Verify())
 			}
 		})
 	}

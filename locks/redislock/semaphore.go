@@ -30,7 +30,7 @@ type semaphore struct {
 	*primitive
 	acquire, renew, release *redis.Script
 	// Of all that wait in this process, one asks Redis.
-	turns locks.Turns
+	turns locks.FIFOMutex
 }
 
 func newSemaphore(p *primitive) *semaphore {
@@ -52,7 +52,7 @@ func semaphoreNames(key string) (permits, total string) {
 // A process serves its tasks in order of arrival, and a large wish is not
 // overtaken by small ones behind it. Processes compete. With a wait of 0 a task
 // takes what is free now, past those who wait, as Java's tryAcquire does.
-func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Hold, error) {
+func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	switch {
 	case qty < 1 || qty > total:
 		return nil, fmt.Errorf("%w: %d of %d permits of %s", locks.ErrMismatch, qty, total, r.Key)

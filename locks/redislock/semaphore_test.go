@@ -83,7 +83,7 @@ func TestDeadPermit(t *testing.T) {
 	}
 	h, err = all[1].Semaphore.Acquire(t.Context(), request(key, "next", enough, 0), 3, 2)
 	next := given(t, h, err)
-	if err := living.Check(); err != nil {
+	if err := living.Verify(); err != nil {
 		t.Errorf("the living holder: %v", err)
 	}
 	if n := permitsTaken(t, c, key); n != 3 {
@@ -112,7 +112,7 @@ func TestSemaphoreSizes(t *testing.T) {
 	wantNot(t, "all or none", h, err, locks.ErrNotAcquired)
 	h, err = all[1].Semaphore.Acquire(t.Context(), request(key, "last", 0, 0), 3, 1)
 	last := given(t, h, err)
-	waiter := beside(func() (*locks.Hold, error) {
+	waiter := beside(func() (*locks.Lock, error) {
 		return all[2].Semaphore.Acquire(t.Context(), request(key, "waiter", enough, 0), 3, 3)
 	})
 	_, total := semaphoreNames(key)
@@ -142,14 +142,14 @@ func TestSemaphoreOrder(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	s := all[0].Semaphore.(*semaphore) //nolint:forcetypeassert // ours
 	permits, _ := semaphoreNames(key)
-	var holds []*locks.Hold
+	var holds []*locks.Lock
 	for range 2 {
 		h, err := s.Acquire(t.Context(), request(key, "holder", 0, 0), 2, 1)
 		holds = append(holds, given(t, h, err))
 	}
-	large := beside(func() (*locks.Hold, error) { return s.Acquire(t.Context(), request(key, "large", enough, 0), 2, 2) })
+	large := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "large", enough, 0), 2, 2) })
 	listening(t, c, primitiveChannel(permits), 1)
-	small := beside(func() (*locks.Hold, error) { return s.Acquire(t.Context(), request(key, "small", enough, 0), 2, 1) })
+	small := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "small", enough, 0), 2, 1) })
 	soon(t, "the small one stands in line", func() bool { return s.turns.Waiting(key) })
 	giveBack(t, holds[0])
 	heard := s.signals.heard(primitiveChannel(permits))
@@ -220,7 +220,7 @@ func TestSemaphoreCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiters []<-chan outcome
 	for i := range 6 {
-		waiters = append(waiters, beside(func() (*locks.Hold, error) {
+		waiters = append(waiters, beside(func() (*locks.Lock, error) {
 			return all[i%3].Semaphore.Acquire(ctx, request(key, fmt.Sprint(i), enough, 0), 1, 1)
 		}))
 	}

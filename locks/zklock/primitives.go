@@ -131,7 +131,7 @@ func (p *recipe) quit(ctx context.Context, at spot) {
 }
 
 // grant makes a hold of our node. asked is when we last asked for it.
-func (p *recipe) grant(ctx context.Context, r locks.Request, at spot, asked time.Time) *locks.Hold {
+func (p *recipe) grant(ctx context.Context, r locks.Request, at spot, asked time.Time) *locks.Lock {
 	return p.hold(ctx, at.alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: p.session.timeout,
 		Renew:   func(ctx context.Context) error { _, err := p.look(ctx, at.dir+"/"+at.name); return err },
@@ -145,7 +145,7 @@ func again[T any](ctx context.Context, r locks.Request, began time.Time, try fun
 	for {
 		value, err := try()
 		if err != nil && ctx.Err() == nil && (errors.Is(err, errNodeGone) || errors.Is(err, zk.ErrNoNode)) {
-			if err = locks.Doze(ctx, r, began, 50*time.Millisecond); err == nil {
+			if err = locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err == nil {
 				continue
 			}
 		}

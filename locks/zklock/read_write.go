@@ -33,12 +33,12 @@ func newReadWrite(p recipe) *readWrite {
 
 // Read may be asked by the owner of the write as well. Who then releases the
 // write goes on as a reader (a downgrade), and no writer gets in between.
-func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.readers.Acquire(ctx, r)
 }
 
 // Write refuses a reader at once: two that both asked would wait for each other.
-func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	if l.line.holds(r, reading) != nil && l.line.holds(r, writing) == nil {
 		return nil, fmt.Errorf("%s: %w", r.Key, locks.ErrUpgrade)
 	}
@@ -55,7 +55,7 @@ type line struct {
 type grip struct{ key, owner, kind string }
 
 type held struct {
-	*locks.Hold
+	*locks.Lock
 	node string
 }
 
@@ -68,12 +68,12 @@ func (l *line) holds(r locks.Request, kind string) *held {
 }
 
 // keep remembers a hold's node until its release.
-func (l *line) keep(r locks.Request, kind, node string, h *locks.Hold) {
+func (l *line) keep(r locks.Request, kind, node string, h *locks.Lock) {
 	g, mine := grip{r.Key, r.Owner, kind}, &held{h, node}
 	l.mu.Lock()
 	l.held[g] = mine
 	l.mu.Unlock()
-	h.Then(func() {
+	h.OnRelease(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.held[g] == mine {
@@ -90,16 +90,16 @@ type side struct {
 
 func (side) Card() locks.Card { return locks.Card{} }
 
-func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	return again(ctx, r, began, func() (*locks.Hold, error) { return s.queue(ctx, r, began) })
+	return again(ctx, r, began, func() (*locks.Lock, error) { return s.queue(ctx, r, began) })
 }
 
 // queue makes a node and waits for those before it. On failure, no node stays.
-func (s side) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Hold, err error) {
+func (s side) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Lock, err error) {
 	kind, own := s.kind, ""
 	// A writer that reads stands where it writes. One that lost its write waits like others.
-	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Check() == nil {
+	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Verify() == nil {
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
 	}

@@ -144,7 +144,7 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 	here, other, key := session(t, server(), timeout), session(t, server(), 60*time.Second), newKey()
 	l := ZK(here)
 	acquire(t, ZK(other), request(key, "elsewhere", 0))
-	holds := make(chan *locks.Hold, 3)
+	holds := make(chan *locks.Lock, 3)
 	for i := range cap(holds) {
 		go func() {
 			h, err := l.Acquire(t.Context(), request(key, strconv.Itoa(i), time.Minute))
@@ -174,7 +174,7 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 		if h == nil {
 			t.FailNow()
 		}
-		sound, released := h.Check(), h.Release(t.Context())
+		sound, released := h.Verify(), h.Release(t.Context())
 		switch {
 		case sound == nil && released == nil:
 		case errors.Is(sound, locks.ErrLost) && errors.Is(released, locks.ErrNotHeld):

@@ -41,7 +41,7 @@ func singles() []rung {
 // waiter is somebody in a queue.
 type waiter struct {
 	giveUp context.CancelFunc
-	got    chan *locks.Hold // or nil
+	got    chan *locks.Lock // or nil
 }
 
 // joins queues, and returns when the row has n nodes.
@@ -49,7 +49,7 @@ func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) waiter {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	w, l := waiter{cancel, make(chan *locks.Hold, 1)}, g.open(s)
+	w, l := waiter{cancel, make(chan *locks.Lock, 1)}, g.open(s)
 	go func() {
 		h, err := l.Acquire(ctx, request(key, owner, time.Minute))
 		if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
@@ -89,7 +89,7 @@ func TestDeadWaiter(t *testing.T) {
 			g.hasNodes(t, s, key, 2)
 			if g.name == "zk-watch-naive" {
 				early := <-third.got
-				if early == nil || early.Check() != nil || holder.Check() != nil {
+				if early == nil || early.Verify() != nil || holder.Verify() != nil {
 					t.Fatal("two must hold it")
 				}
 				_ = early.Release(t.Context())
@@ -164,7 +164,7 @@ func TestHerd(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			s, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 			first := acquire(t, g.open(s), request(key, "first", 0))
-			got := make(chan *locks.Hold, waiters)
+			got := make(chan *locks.Lock, waiters)
 			for i := range waiters {
 				// In sessions of their own, so that the server sees as many watches.
 				l, r := g.open(session(t, server(), 60*time.Second)), request(key, strconv.Itoa(i), time.Minute)
@@ -333,7 +333,7 @@ func TestSingleNodeWithoutServer(t *testing.T) {
 			h := acquire(t, g.open(s), request(key, "owner", 0))
 			line.Cut(true)
 			<-h.Context().Done()
-			if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+			if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 				t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
 			}
 			if err := h.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) {

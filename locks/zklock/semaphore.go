@@ -32,12 +32,12 @@ const passing = time.Second
 // Acquire takes several permits as ONE node with their number in its name: all
 // or none, also when its holder dies. The total is there too: it lasts exactly
 // as long as anything is taken.
-func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Hold, error) {
+func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
 	}
 	began := time.Now()
-	return again(ctx, r, began, func() (*locks.Hold, error) {
+	return again(ctx, r, began, func() (*locks.Lock, error) {
 		if err := s.glance(ctx, r, total, qty); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (s *semaphore) glance(ctx context.Context, r locks.Request, total, qty int)
 // take makes our lease and waits until it and those before it are within the
 // total. That rule needs no lock: a head that lost its place in the line while
 // it was paused takes nobody's permit.
-func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (h *locks.Hold, err error) {
+func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (h *locks.Lock, err error) {
 	calls, cancel := s.patience(ctx, r, began)
 	defer cancel()
 	at, err := s.place(calls, s.path(r.Key), fmt.Sprintf("lease-%dof%d-", qty, total))

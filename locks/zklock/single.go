@@ -25,7 +25,7 @@ var errTaken = errors.New("the node is there already")
 
 // try creates the node once; errTaken when another one's is there. The name is
 // the same for all, so the data says whose it is.
-func (l *single) try(ctx context.Context, r locks.Request, began time.Time) (*locks.Hold, error) {
+func (l *single) try(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
 	calls, cancel := l.patience(ctx, r, began)
 	defer cancel()
 	// Trust begins before the node does. A session that was replaced since then

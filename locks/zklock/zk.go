@@ -30,12 +30,12 @@ type zkLock struct{ session *Session }
 
 const root = "/oversell/zk/"
 
-func (l *interProcess) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *interProcess) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.acquire(ctx, r, root+r.Key, l.lookAgain)
 }
 
 // acquire queues in dir. The turn is how a node there waits for its own.
-func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn turn) (*locks.Hold, error) {
+func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn turn) (*locks.Lock, error) {
 	began := time.Now()
 	for {
 		h, err := l.queue(ctx, r, began, dir, turn)
@@ -48,7 +48,7 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, dir string, turn 
 			return nil, &stock.Unavailable{Backend: "zookeeper", Err: err}
 		}
 		// The session expired while we waited, or its server died: a fresh node.
-		if err := locks.Doze(ctx, r, began, 50*time.Millisecond); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func (l *zkLock) hungUp(err error, r locks.Request, began time.Time) bool {
 }
 
 // queue makes a node and waits until it is the first. On failure, no node stays.
-func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, dir string, turn turn) (h *locks.Hold, err error) {
+func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, dir string, turn turn) (h *locks.Lock, err error) {
 	guid := uuid.NewString()
 	// One time-out more than the wait: an answer that is late must not pass for a server that is gone.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+l.session.timeout)
@@ -109,9 +109,9 @@ func (l *zkLock) queue(ctx context.Context, r locks.Request, began time.Time, di
 		return nil, err
 	}
 	return l.hold(ctx, alive, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence, Look: p.stands,
-		Renew: func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
-		Raise: func(ctx context.Context, _ int64) (int64, error) { return l.raise(ctx, dir, node) },
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout, Fence: fence, Verify: p.stands,
+		Renew:        func(ctx context.Context) error { _, err := l.look(ctx, dir+"/"+node); return err },
+		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return l.raise(ctx, dir, node) },
 		Release: func(ctx context.Context) error {
 			p.done()
 			err := l.leave(ctx, dir, guid, node)
@@ -274,10 +274,10 @@ func await[T any](ctx context.Context, p *place, news <-chan T) (value T, err er
 
 // hold trusts the session for one time-out from the last answer, and looks at
 // its own node every third of that. It ends when the session is cut off.
-func (l *zkLock) hold(ctx, alive context.Context, g locks.Grant) *locks.Hold {
-	h := locks.NewHold(ctx, g)
-	stop := context.AfterFunc(alive, func() { h.Lose(context.Cause(alive)) })
-	h.Then(func() { stop() })
+func (l *zkLock) hold(ctx, alive context.Context, g locks.Grant) *locks.Lock {
+	h := locks.NewLock(ctx, g)
+	stop := context.AfterFunc(alive, func() { h.MarkLost(context.Cause(alive)) })
+	h.OnRelease(func() { stop() })
 	return h
 }
 

@@ -20,7 +20,7 @@ type ephemeral struct{ single }
 // ephemeralPause is the tutorial's.
 const ephemeralPause = 200 * time.Millisecond
 
-func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
 	for {
 		h, err := l.try(ctx, r, began)
@@ -30,7 +30,7 @@ func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, 
 		// DANGER: nobody tells us that the node is gone. Every waiter asks again and
 		// again, and each try is a write for the ensemble, also one that fails; the
 		// lock lies free until one comes by, and luck says which.
-		if err := locks.Doze(ctx, r, began, ephemeralPause); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, ephemeralPause); err != nil {
 			return nil, err
 		}
 	}

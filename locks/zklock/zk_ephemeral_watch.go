@@ -17,7 +17,7 @@ func EphemeralWatch(s *Session) locks.Locker {
 
 type ephemeralWatch struct{ single }
 
-func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
 	for {
 		h, err := l.try(ctx, r, began)

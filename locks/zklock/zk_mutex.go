@@ -18,7 +18,7 @@ const mutexRoot = "/oversell/zk-mutex/"
 // DANGER: nothing here asks whether r.Owner holds the key already. An owner that
 // acquires again queues behind its own node and waits for itself, until its wait
 // is over. What is missing is the locks.Reentrant of ZK.
-func (l *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.acquire(ctx, r, mutexRoot+r.Key, l.lookAgain)
 }
 

@@ -21,7 +21,7 @@ const (
 	sequentialPause = 20 * time.Millisecond
 )
 
-func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	r.Fenced = false // the tutorial's has no fence
 	return l.acquire(ctx, r, sequentialRoot+r.Key, l.poll)
 }
@@ -35,7 +35,7 @@ func (l *sequential) poll(ctx context.Context, p *place) (asked time.Time, err e
 		}
 		// DANGER: with n waiters, fifty times a second n lists of n names are read, and
 		// only one of them will be news to anybody.
-		if err := locks.Doze(ctx, p.request, p.began, sequentialPause); err != nil {
+		if err := locks.SleepRetry(ctx, p.request, p.began, sequentialPause); err != nil {
 			return asked, l.blame(ctx, p, before, err)
 		}
 	}

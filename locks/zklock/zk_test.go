@@ -178,7 +178,7 @@ func TestShortCut(t *testing.T) {
 	h := acquire(t, ZK(s), request(key, "owner", 0))
 	line.Cut(true)
 	<-h.Context().Done()
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
 	}
 	if names, _ := nodes(t, other, key); len(names) != 1 {
@@ -234,7 +234,7 @@ func TestExpiredSession(t *testing.T) {
 		return len(names) == 1
 	})
 	line.Cut(false)
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the holder: %v, want %v", err, locks.ErrLost)
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
@@ -260,7 +260,7 @@ func TestTrustOfOldSessions(t *testing.T) {
 	<-h.Context().Done()
 	line.Cut(false)
 	soon(t, "a connection again", func() bool { return s.Alive().Err() == nil })
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the hold of before the cut: %v, want %v", err, locks.ErrLost)
 	}
 }
@@ -281,7 +281,7 @@ func TestRaise(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.Fence()
-	if err := h.Raise(t.Context(), before); err != nil || h.Fence() <= before {
+	if err := h.AdvanceFence(t.Context(), before); err != nil || h.Fence() <= before {
 		t.Errorf("raised from %d to %d: %v", before, h.Fence(), err)
 	}
 	raised := h.Fence()
@@ -291,7 +291,7 @@ func TestRaise(t *testing.T) {
 	if e := <-watch; e.Type != zk.EventNodeDeleted {
 		t.Errorf("the waiter behind would be woken by %v", e.Type)
 	}
-	if err := h.Raise(t.Context(), raised); err == nil || h.Fence() != raised {
+	if err := h.AdvanceFence(t.Context(), raised); err == nil || h.Fence() != raised {
 		t.Errorf("without a node raised to %d: %v", h.Fence(), err)
 	}
 	_ = h.Release(t.Context())

@@ -17,7 +17,7 @@ type watchNaive struct{ zkLock }
 
 const watchNaiveRoot = "/oversell/zk-watch-naive/"
 
-func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Hold, error) {
+func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	r.Fenced = false // the tutorial's has no fence
 	return l.acquire(ctx, r, watchNaiveRoot+r.Key, l.goOn)
 }

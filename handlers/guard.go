@@ -21,23 +21,23 @@ func (t task) trace(ctx context.Context, step locks.Step) {
 	locks.Trace(ctx, step, t.key, t.owner, 0)
 }
 
-// shield is a guard's lock while one request holds it; where the guard has none, it
+// heldLock is a guard's lock while one request holds it; where the guard has none, it
 // shields from nothing.
-type shield struct {
+type heldLock struct {
 	task
-	hold *locks.Hold
+	hold *locks.Lock
 	gone bool // given back
 }
 
 // inserted is the step between the last statement of a transaction and its commit.
 const inserted locks.Step = "inserted"
 
-// raise takes the lock of that name; empty is no lock. lower it on every way out.
-func (s *Service) raise(ctx context.Context, lock string, t task) (*shield, error) {
+// acquireGuard takes the lock of that name; empty is no lock. lower it on every way out.
+func (s *Service) acquireGuard(ctx context.Context, lock string, t task) (*heldLock, error) {
 	t.trace(ctx, locks.Asked)
 	if lock == "" {
 		t.trace(ctx, locks.Granted)
-		return &shield{task: t}, nil
+		return &heldLock{task: t}, nil
 	}
 	locker, ok := s.Lockers[lock]
 	if !ok {
@@ -48,23 +48,23 @@ func (s *Service) raise(ctx context.Context, lock string, t task) (*shield, erro
 		return nil, err
 	}
 	t.trace(ctx, locks.Granted)
-	return &shield{task: t, hold: hold}, nil
+	return &heldLock{task: t, hold: hold}, nil
 }
 
 // context is for the work behind the shield: it ends when the lock is lost.
-func (s *shield) context(ctx context.Context) context.Context {
+func (s *heldLock) context(ctx context.Context) context.Context {
 	if s.hold == nil {
 		return ctx
 	}
 	return s.hold.Context()
 }
 
-// intact is ErrLost when the lock can't be trusted any more; nothing was written yet.
-func (s *shield) intact() error {
+// verify is ErrLost when the lock can't be trusted any more; nothing was written yet.
+func (s *heldLock) verify() error {
 	if s.hold == nil || s.gone {
 		return nil
 	}
-	if err := s.hold.Check(); err != nil {
+	if err := s.hold.Verify(); err != nil {
 		return fmt.Errorf("%w: %w", stock.ErrCancelled, err)
 	}
 	return nil
@@ -73,20 +73,20 @@ func (s *shield) intact() error {
 // commit writes in a transaction that calls committing just before it commits. There the
 // lock is checked once more, for the transaction may have waited for a connection or a row;
 // early releases it there.
-func (s *shield) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
+func (s *heldLock) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
 	committing := func() error {
-		if err := s.intact(); err != nil {
+		if err := s.verify(); err != nil {
 			return err
 		}
 		s.trace(ctx, inserted)
 		if early {
 			// DANGER: the next one may check now, and does not see what is not committed.
-			s.lower(ctx)
+			s.release(ctx)
 		}
 		return nil
 	}
 	for {
-		if err := s.intact(); err != nil {
+		if err := s.verify(); err != nil {
 			return err
 		}
 		s.trace(ctx, locks.Writing)
@@ -102,9 +102,9 @@ func (s *shield) commit(ctx context.Context, early bool, write func(committing f
 	}
 }
 
-// lower gives the lock back, once. The answer is what the holder must know of that: the
+// release gives the lock back, once. The answer is what the holder must know of that: the
 // empty string is that all went well.
-func (s *shield) lower(ctx context.Context) (warning string) {
+func (s *heldLock) release(ctx context.Context) (warning string) {
 	if s.gone {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 // releaseTimeout bounds a release, which no longer listens to its request.
 const releaseTimeout = 3 * time.Second
 
-// Grant is what a family's backend gave, from which NewHold makes a Hold.
+// Grant is what a family's backend gave, from which NewLock makes a Lock.
 type Grant struct {
 	Key, Owner string
 	// Asked is when the request was SENT. Trust counts from here: by the time
@@ -23,19 +23,19 @@ type Grant struct {
 	Fence int64
 	// Within is the hold of which this one is a part: it can't be trusted for longer,
 	// and is lost with it. nil: it stands by itself.
-	Within *Hold
+	Within *Lock
 	// Renew makes the lease last Lease from now. ErrNotHeld: gone for good; any
 	// other error: try again. nil: this grant can't be renewed.
 	Renew func(context.Context) error
-	// Look asks the backend whether the grant still stands, for Check; nil: it can't
+	// Verify asks the backend whether the grant still stands, for Check; nil: it can't
 	// end without our clock or Lose saying so.
-	Look func(context.Context) error
+	Verify func(context.Context) error
 	// Session is the connection to the stock's MySQL to which the server has granted the
 	// lock: a write on it fails once the lock is gone. nil: the lock is kept otherwise.
 	Session *sql.Conn
-	// Raise mints a new fence for a grant that still stands, above floor where the backend
+	// AdvanceFence mints a new fence for a grant that still stands, above floor where the backend
 	// can; nil: it can't. ErrNotHeld: the grant is gone.
-	Raise func(ctx context.Context, floor int64) (int64, error)
+	AdvanceFence func(ctx context.Context, floor int64) (int64, error)
 	// Release gives the grant back; ErrNotHeld: there was none left.
 	Release func(context.Context) error
 	// Again releases as well, where Release had no answer, as often as need be: GiveBack
@@ -44,8 +44,8 @@ type Grant struct {
 	Again func(context.Context) error
 }
 
-// Hold is one acquisition. Release it on every way out.
-type Hold struct {
+// Lock is one acquisition. Release it on every way out.
+type Lock struct {
 	grant  Grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -60,10 +60,10 @@ type Hold struct {
 	joined chan struct{}      // closed when it has ended
 }
 
-// NewHold starts to watch over a grant until Release. The hold's context ends
+// NewLock starts to watch over a grant until Release. The hold's context ends
 // with ctx, and with cause ErrLost once the hold can't be trusted any more.
-func NewHold(ctx context.Context, g Grant) *Hold {
-	h := &Hold{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
+func NewLock(ctx context.Context, g Grant) *Lock {
+	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
@@ -80,10 +80,10 @@ func NewHold(ctx context.Context, g Grant) *Hold {
 }
 
 // loseWith loses this hold when the other one is lost, until forget is called.
-func (h *Hold) loseWith(other *Hold) (forget func()) {
+func (h *Lock) loseWith(other *Lock) (forget func()) {
 	stop := context.AfterFunc(other.Context(), func() {
 		if cause := context.Cause(other.Context()); errors.Is(cause, ErrLost) {
-			h.Lose(cause)
+			h.MarkLost(cause)
 		}
 	})
 	return func() { stop() }
@@ -102,7 +102,7 @@ func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Milli
 
 // watchdog renews the lease every third of it, and ends the hold's context
 // when trust has run out.
-func (h *Hold) watchdog(ctx context.Context) {
+func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
 	defer renew.Stop()
@@ -117,13 +117,13 @@ func (h *Hold) watchdog(ctx context.Context) {
 			expire.Stop()
 			return
 		case <-expire.C:
-			h.Lose(fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease))
+			h.MarkLost(fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease))
 			return
 		case <-renew.C:
 			expire.Stop()
 			next, gone := h.renew(ctx, until)
 			if gone != nil {
-				h.Lose(gone)
+				h.MarkLost(gone)
 				return
 			}
 			renew.Reset(next)
@@ -133,7 +133,7 @@ func (h *Hold) watchdog(ctx context.Context) {
 
 // renew asks once, and says when to ask next. A failed renewal is not yet a
 // loss: the backend keeps the grant until the lease is over. ErrNotHeld is.
-func (h *Hold) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
+func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	asked := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -150,39 +150,39 @@ func (h *Hold) renew(ctx context.Context, until time.Time) (next time.Duration, 
 	return h.grant.Lease / 3, nil
 }
 
-func (h *Hold) trusted() time.Time {
+func (h *Lock) trusted() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.until
 }
 
 // Key is what is held, Owner who holds it.
-func (h *Hold) Key() string { return h.grant.Key }
+func (h *Lock) Key() string { return h.grant.Key }
 
 // Owner is the task that acquired.
-func (h *Hold) Owner() string { return h.grant.Owner }
+func (h *Lock) Owner() string { return h.grant.Owner }
 
 // Context is for the work under the lock. It ends with cause ErrLost as soon
 // as the hold can't be trusted.
-func (h *Hold) Context() context.Context { return h.ctx }
+func (h *Lock) Context() context.Context { return h.ctx }
 
 // Fence is a token that rises with every grant of the key, 0 where the backend
 // has none, or none was asked for.
-func (h *Hold) Fence() int64 {
+func (h *Lock) Fence() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.fence
 }
 
-// Raise gives the hold a fresh fence above floor, which is the row's. ErrLost: the hold
+// AdvanceFence gives the hold a fresh fence above floor, which is the row's. ErrLost: the hold
 // can't be trusted any more. What was read before must be read again.
-func (h *Hold) Raise(ctx context.Context, floor int64) error {
-	if err := h.Check(); err != nil {
+func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
+	if err := h.Verify(); err != nil {
 		return err
 	}
 	fence, err := h.Fence(), error(nil)
-	if h.grant.Raise != nil {
-		fence, err = h.grant.Raise(ctx, floor)
+	if h.grant.AdvanceFence != nil {
+		fence, err = h.grant.AdvanceFence(ctx, floor)
 	}
 	if err != nil {
 		return fmt.Errorf("raise the fence of %s: %w", h.grant.Key, err)
@@ -197,24 +197,24 @@ func (h *Hold) Raise(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Check looks at the clock instead of waiting for a timer: a process that was
+// Verify looks at the clock instead of waiting for a timer: a process that was
 // stopped past its lease wakes up with its timers still to fire. Where the grant
 // says so, it asks the backend as well.
-func (h *Hold) Check() error {
+func (h *Lock) Verify() error {
 	if h.grant.Within != nil {
-		if lost := h.grant.Within.Check(); lost != nil {
+		if lost := h.grant.Within.Verify(); lost != nil {
 			h.cancel(lost)
 		}
 	}
 	until := h.trusted()
 	if !until.IsZero() && !time.Now().Before(until) {
-		h.Lose(fmt.Errorf("the lease of %v is over", h.grant.Lease))
+		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))
 	}
-	if h.grant.Look != nil && h.ctx.Err() == nil {
+	if h.grant.Verify != nil && h.ctx.Err() == nil {
 		asking, cancel := CleanUp(h.ctx)
 		defer cancel()
-		if err := h.grant.Look(asking); err != nil {
-			h.Lose(err)
+		if err := h.grant.Verify(asking); err != nil {
+			h.MarkLost(err)
 		}
 	}
 	if h.ctx.Err() != nil {
@@ -223,21 +223,21 @@ func (h *Hold) Check() error {
 	return nil
 }
 
-// Lose ends the hold's context with cause ErrLost. Families call it when their
+// MarkLost ends the hold's context with cause ErrLost. Families call it when their
 // backend tells of the loss; it does not release.
-func (h *Hold) Lose(why error) {
+func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
 
-// Then runs f after the release.
-func (h *Hold) Then(f func()) {
+// OnRelease runs f after the release.
+func (h *Lock) OnRelease(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.after = append(h.after, f)
 }
 
 // enter counts one acquisition more, unless the last was released already.
-func (h *Hold) enter() bool {
+func (h *Lock) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.uses == 0 {
@@ -249,7 +249,7 @@ func (h *Hold) enter() bool {
 
 // leave counts one acquisition less and returns what is left, or -1 when all
 // of them were released before.
-func (h *Hold) leave() int {
+func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.uses == 0 {
@@ -261,7 +261,7 @@ func (h *Hold) leave() int {
 
 // giveBack releases, and again where no answer came: in the background until the lease
 // is over in the backend, too, or without a lease for as long as a release may take.
-func (h *Hold) giveBack(ctx context.Context) error {
+func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)
 	}
@@ -280,7 +280,7 @@ func (h *Hold) giveBack(ctx context.Context) error {
 // Release gives the lock back, also when ctx was cancelled; a hold that was
 // entered again is given back by the last Release. ErrNotHeld: the lock was
 // lost before, or there was nothing left to release.
-func (h *Hold) Release(ctx context.Context) error {
+func (h *Lock) Release(ctx context.Context) error {
 	switch left := h.leave(); {
 	case left < 0:
 		return fmt.Errorf("release %s again: %w", h.grant.Key, ErrNotHeld)

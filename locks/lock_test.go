@@ -57,18 +57,18 @@ func (b *backend) renew(ctx context.Context) error {
 }
 
 // endsAfter returns when the hold's context ends, counted from now.
-func endsAfter(h *locks.Hold) time.Duration {
+func endsAfter(h *locks.Lock) time.Duration {
 	began := time.Now()
 	<-h.Context().Done()
 	return time.Since(began)
 }
 
-func wantLost(t *testing.T, h *locks.Hold) {
+func wantLost(t *testing.T, h *locks.Lock) {
 	t.Helper()
 	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
 		t.Errorf("the hold's context ended with %v, want %v", cause, locks.ErrLost)
 	}
-	if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("check says %v, want %v", err, locks.ErrLost)
 	}
 }
@@ -88,7 +88,7 @@ func TestTrust(t *testing.T) {
 				g := (&backend{}).grant(test.lease)
 				g.Renew = nil
 				time.Sleep(test.answered)
-				h := locks.NewHold(t.Context(), g)
+				h := locks.NewLock(t.Context(), g)
 				if got := endsAfter(h); got != test.want {
 					t.Errorf("trusted for %v, want %v", got, test.want)
 				}
@@ -102,9 +102,9 @@ func TestTrust(t *testing.T) {
 func TestNoLeaseIsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}
-		h := locks.NewHold(t.Context(), b.grant(0))
+		h := locks.NewLock(t.Context(), b.grant(0))
 		time.Sleep(1000 * time.Hour)
-		if err := h.Check(); err != nil || len(b.renewals) > 0 {
+		if err := h.Verify(); err != nil || len(b.renewals) > 0 {
 			t.Errorf("without a lease: %v, %d renewals", err, len(b.renewals))
 		}
 		if err := h.Release(t.Context()); err != nil {
@@ -119,14 +119,14 @@ func TestRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}
 		ctx, cancel := context.WithCancel(t.Context())
-		h := locks.NewHold(ctx, b.grant(3*second))
+		h := locks.NewLock(ctx, b.grant(3*second))
 		time.Sleep(4*second + second/2)
-		if err := h.Check(); err != nil {
+		if err := h.Verify(); err != nil {
 			t.Error(err)
 		}
 		cancel()
 		time.Sleep(4 * second)
-		if err := h.Check(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
+		if err := h.Verify(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
 			t.Errorf("after the request was cancelled, check says %v", err)
 		}
 		if err := h.Release(ctx); err != nil {
@@ -149,7 +149,7 @@ func TestSlowRenewals(t *testing.T) {
 			}
 			return nil
 		}}
-		h := locks.NewHold(t.Context(), b.grant(3*second))
+		h := locks.NewLock(t.Context(), b.grant(3*second))
 		// Asked for after 1 s, so it is good until 4 s, though the answer came at 1.5 s.
 		if got, want := endsAfter(h), 4*second-margin(3*second); got != want {
 			t.Errorf("trusted for %v, want %v", got, want)
@@ -185,10 +185,10 @@ func TestFailedRenewals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &backend{answer: test.answer}
-				h := locks.NewHold(t.Context(), b.grant(3*second))
+				h := locks.NewLock(t.Context(), b.grant(3*second))
 				if test.ends == 0 {
 					time.Sleep(10 * second)
-					if err := h.Check(); err != nil {
+					if err := h.Verify(); err != nil {
 						t.Error(err)
 					}
 				} else {
@@ -210,7 +210,7 @@ func TestFailedRenewals(t *testing.T) {
 func TestRenewalDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{slow: time.Hour}
-		h := locks.NewHold(t.Context(), b.grant(3*second))
+		h := locks.NewLock(t.Context(), b.grant(3*second))
 		if got, want := endsAfter(h), 3*second-margin(3*second); got != want {
 			t.Errorf("lost after %v, want %v", got, want)
 		}
@@ -228,17 +228,17 @@ func TestCheckLooksAtTheClock(t *testing.T) {
 		g := (&backend{}).grant(3 * second)
 		hang := make(chan struct{})
 		g.Renew = func(context.Context) error { <-hang; return nil }
-		h := locks.NewHold(t.Context(), g)
+		h := locks.NewLock(t.Context(), g)
 		until := 3*second - margin(3*second)
 		time.Sleep(until - 1)
-		if err := h.Check(); err != nil {
+		if err := h.Verify(); err != nil {
 			t.Errorf("1 ns before the end: %v", err)
 		}
 		time.Sleep(time.Nanosecond)
 		if h.Context().Err() != nil {
 			t.Fatal("the watchdog was to hang")
 		}
-		if err := h.Check(); !errors.Is(err, locks.ErrLost) {
+		if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 			t.Errorf("at the end: %v, want %v", err, locks.ErrLost)
 		}
 		wantLost(t, h)
@@ -266,7 +266,7 @@ func TestReleaseJoinsTheRenewer(t *testing.T) {
 			}
 			return nil
 		}
-		h := locks.NewHold(t.Context(), g)
+		h := locks.NewLock(t.Context(), g)
 		time.Sleep(second + second/10)
 		if !renewing.Load() {
 			t.Fatal("the renewal was to be under way")
@@ -290,9 +290,9 @@ func TestReleaseSurvivesCancellation(t *testing.T) {
 			return ctx.Err()
 		}
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
-		h := locks.NewHold(ctx, g)
+		h := locks.NewLock(ctx, g)
 		after := false
-		h.Then(func() { after = true })
+		h.OnRelease(func() { after = true })
 		cancel()
 		if err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a release without an answer: %v", err)
@@ -306,9 +306,9 @@ func TestReleaseSurvivesCancellation(t *testing.T) {
 // TestReleaseOnce: of many at the same time one gives the lock back.
 func TestReleaseOnce(t *testing.T) {
 	b := &backend{}
-	h := locks.NewHold(t.Context(), b.grant(time.Minute))
+	h := locks.NewLock(t.Context(), b.grant(time.Minute))
 	after := 0
-	h.Then(func() { after++ })
+	h.OnRelease(func() { after++ })
 	var good, bad atomic.Int32
 	var releasing sync.WaitGroup
 	for range 20 {
@@ -331,7 +331,7 @@ func TestReleaseOnce(t *testing.T) {
 	if h.Context().Err() == nil {
 		t.Error("the hold's context outlives its release")
 	}
-	if err := h.Check(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
+	if err := h.Verify(); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrLost) {
 		t.Errorf("after its release the hold says %v", err)
 	}
 }
@@ -339,10 +339,10 @@ func TestReleaseOnce(t *testing.T) {
 // TestLose: what the backend tells first is the cause.
 func TestLose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := locks.NewHold(t.Context(), (&backend{}).grant(3*second))
+		h := locks.NewLock(t.Context(), (&backend{}).grant(3*second))
 		why := errors.New("session expired")
-		h.Lose(why)
-		if err := h.Check(); !errors.Is(err, locks.ErrLost) || !errors.Is(err, why) {
+		h.MarkLost(why)
+		if err := h.Verify(); !errors.Is(err, locks.ErrLost) || !errors.Is(err, why) {
 			t.Errorf("check says %v", err)
 		}
 		if err := h.Release(t.Context()); err != nil {
@@ -369,10 +369,10 @@ func TestRaise(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := (&backend{}).grant(time.Minute)
-			g.Raise = test.raise
-			h := locks.NewHold(t.Context(), g)
+			g.AdvanceFence = test.raise
+			h := locks.NewLock(t.Context(), g)
 			defer func() { _ = h.Release(context.Background()) }()
-			err := h.Raise(t.Context(), test.floor)
+			err := h.AdvanceFence(t.Context(), test.floor)
 			if (err != nil) != test.wrong || h.Fence() != test.want {
 				t.Errorf("fence %d, %v; want fence %d, error: %v", h.Fence(), err, test.want, test.wrong)
 			}
@@ -384,19 +384,19 @@ func TestRaise(t *testing.T) {
 func TestLook(t *testing.T) {
 	var gone error
 	looks := 0
-	h := locks.NewHold(t.Context(), locks.Grant{
+	h := locks.NewLock(t.Context(), locks.Grant{
 		Key: "k", Release: func(context.Context) error { return nil },
-		Look: func(context.Context) error {
+		Verify: func(context.Context) error {
 			looks++
 			return gone
 		},
 	})
-	if err := h.Check(); err != nil || looks != 1 {
+	if err := h.Verify(); err != nil || looks != 1 {
 		t.Errorf("%v after %d looks", err, looks)
 	}
 	gone = locks.ErrNotHeld
 	for range 2 {
-		if err := h.Check(); !errors.Is(err, locks.ErrLost) || !errors.Is(context.Cause(h.Context()), locks.ErrLost) {
+		if err := h.Verify(); !errors.Is(err, locks.ErrLost) || !errors.Is(context.Cause(h.Context()), locks.ErrLost) {
 			t.Errorf("%v, the context ends with %v", err, context.Cause(h.Context()))
 		}
 	}
