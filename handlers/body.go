@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"oversell/api"
+
 	"github.com/gin-gonic/gin"
 )
 
@@ -39,7 +41,7 @@ func (s *Service) readBody(c *gin.Context) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
 		c.Header("Connection", "close") // what is left of the body is no request
-		refusal := problem{Status: http.StatusRequestTimeout, Outcome: "bad_request", Detail: fmt.Sprintf("the body did not arrive within %v", bodyTime)}
+		refusal := api.Problem{Status: http.StatusRequestTimeout, Outcome: api.BadRequest, Detail: fmt.Sprintf("the body did not arrive within %v", bodyTime)}
 		switch long := (*http.MaxBytesError)(nil); {
 		case errors.As(err, &long):
 			refusal.Status, refusal.Detail = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)
@@ -53,8 +55,8 @@ func (s *Service) readBody(c *gin.Context) {
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	media, _, _ := mime.ParseMediaType(c.GetHeader("Content-Type"))
 	if len(body) > 0 && media != formType && media != jsonType {
-		s.problem(c, problem{
-			Status: http.StatusUnsupportedMediaType, Outcome: "bad_request", Parameter: "Content-Type",
+		s.problem(c, api.Problem{
+			Status: http.StatusUnsupportedMediaType, Outcome: api.BadRequest, Parameter: "Content-Type",
 			Detail:  "Content-Type " + short(c.GetHeader("Content-Type")) + " is not read here, and nothing was done: send the parameters in the query, as a form or as a JSON object",
 			Allowed: formType + " or " + jsonType,
 		})

@@ -7,25 +7,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
-
-// sold is the answer to a deduction. Times are in milliseconds.
-type sold struct {
-	Outcome   string  `json:"outcome"`
-	Strategy  string  `json:"strategy"`
-	Replica   string  `json:"replica"`
-	Product   int64   `json:"product"`
-	Qty       int     `json:"qty"`
-	Remaining *int    `json:"remaining,omitempty"`
-	Fence     int64   `json:"fence,omitempty"`
-	WaitedMS  float64 `json:"waited_ms"`
-	HeldMS    float64 `json:"held_ms"`
-	PooledMS  float64 `json:"pooled_ms"`
-	Retries   int     `json:"retries"`
-	Warning   string  `json:"warning,omitempty"`
-}
 
 // checkLock deducts: check the stock, lock it, as the tutorial's route is called.
 func (s *Service) checkLock(c *gin.Context) {
@@ -51,9 +36,9 @@ func (s *Service) checkLock(c *gin.Context) {
 		s.problem(c, p)
 		return
 	}
-	s.metrics.observe(id, "sold", receipt)
-	c.JSON(http.StatusOK, sold{
-		Outcome: "sold", Strategy: id, Replica: s.Replica, Product: order.Product, Qty: order.Qty,
+	s.metrics.observe(id, api.Sold, receipt)
+	c.JSON(http.StatusOK, api.Sale{
+		Outcome: api.Sold, Strategy: id, Replica: s.Replica, Product: order.Product, Qty: order.Qty,
 		Remaining: left(receipt.Remaining), Fence: receipt.Fence,
 		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), PooledMS: ms(receipt.Pooled),
 		Retries: receipt.Retries, Warning: receipt.Warning,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -35,14 +36,14 @@ var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table,
 
 // couponOrder is the answer to who got a coupon.
 type couponOrder struct {
-	Outcome string    `json:"outcome"`
-	Guard   string    `json:"guard"`
-	Replica string    `json:"replica"`
-	Coupon  int64     `json:"coupon"`
-	Order   int64     `json:"order"`
-	User    int64     `json:"user"`
-	Made    time.Time `json:"made"`
-	Warning string    `json:"warning,omitempty"`
+	Outcome api.Outcome `json:"outcome"`
+	Guard   string      `json:"guard"`
+	Replica string      `json:"replica"`
+	Coupon  int64       `json:"coupon"`
+	Order   int64       `json:"order"`
+	User    int64       `json:"user"`
+	Made    time.Time   `json:"made"`
+	Warning string      `json:"warning,omitempty"`
 }
 
 func (s *Service) routeCoupons() {
@@ -72,7 +73,7 @@ func (s *Service) postCouponOrder(c *gin.Context) {
 		return
 	}
 	c.JSON(http.StatusCreated, couponOrder{
-		Outcome: "ordered", Guard: name, Replica: s.Replica, Coupon: id,
+		Outcome: api.Ordered, Guard: name, Replica: s.Replica, Coupon: id,
 		Order: order.ID, User: user, Made: order.Made(), Warning: warning,
 	})
 }

@@ -7,15 +7,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
-
-// step is one line of the stream: a locks.Event, and where it happened.
-type step struct {
-	Replica  string `json:"replica"`
-	Strategy string `json:"strategy"`
-	locks.Event
-}
 
 // hub hands every step to every listener. It never waits for one: who reads
 // too slowly misses steps and is told how many.
@@ -27,7 +21,7 @@ type hub struct {
 }
 
 type listener struct {
-	steps  chan step
+	steps  chan api.StepEvent
 	missed atomic.Int64
 }
 
@@ -42,7 +36,7 @@ func (h *hub) tracer(replica, strategy string) locks.Tracer {
 		defer h.mu.Unlock()
 		for l := range h.listeners {
 			select {
-			case l.steps <- step{replica, strategy, e}:
+			case l.steps <- api.StepEvent{Replica: replica, Strategy: strategy, Event: e}:
 			default:
 				l.missed.Add(1)
 			}
@@ -51,7 +45,7 @@ func (h *hub) tracer(replica, strategy string) locks.Tracer {
 }
 
 func (h *hub) join() *listener {
-	l := &listener{steps: make(chan step, 1024)}
+	l := &listener{steps: make(chan api.StepEvent, 1024)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners[l] = true
@@ -79,12 +73,12 @@ func (s *Service) streamEvents(c *gin.Context) {
 	defer s.events.leave(l)
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no")
-	c.SSEvent("hello", gin.H{"replica": s.Replica})
+	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica})
 	c.Writer.Flush() // now, not with the first step: who waits for it knows that nothing is missed
-	stream(c.Request.Context(), s, c, l.steps, func(e step) {
+	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
 		if missed := l.missed.Swap(0); missed > 0 {
-			c.SSEvent("missed", gin.H{"steps": missed})
+			c.SSEvent(api.StreamMissed, gin.H{"steps": missed})
 		}
-		c.SSEvent("step", e)
+		c.SSEvent(api.StreamStep, e)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -23,27 +24,10 @@ const maxPause = 30 * time.Minute
 // maxKey bounds the key of a failpoint.
 const maxKey = 200
 
-// failpoint stops whoever takes a step: of one strategy, on one product; or of whatever
-// guard, under one key, where it is not about stock.
-type failpoint struct {
-	ID       int        `json:"id"`
-	Strategy string     `json:"strategy,omitempty"`
-	Product  int64      `json:"product,omitempty"`
-	Key      string     `json:"key,omitempty"` // instead of both, such as "order:7"
-	Step     locks.Step `json:"step"`          // empty: each step
-	Do       string     `json:"do"`            // pause, or die: the replica ends as by kill -9
-	Times    int        `json:"times"`         // so many are stopped here, 1 unless said otherwise
-}
-
-// stopped is an owner that waits at a step until the lab lets it go on.
-type stopped struct {
-	Owner    string     `json:"owner"`
-	Strategy string     `json:"strategy"`
-	Key      string     `json:"key"`
-	Step     locks.Step `json:"step"`
-	Fence    int64      `json:"fence,omitempty"`
-	Since    time.Time  `json:"since"`
-	leave    chan struct{}
+// paused is a request that waits at a step until the lab resumes it.
+type paused struct {
+	api.Paused
+	resumed chan struct{}
 }
 
 // failpoints are this replica's. They are reached through the steps that every
@@ -51,11 +35,11 @@ type stopped struct {
 type failpoints struct {
 	mu    sync.Mutex
 	last  int
-	armed []*failpoint
-	held  []*stopped
+	armed []*api.Failpoint
+	held  []*paused
 }
 
-func (f *failpoints) arm(p failpoint) failpoint {
+func (f *failpoints) arm(p api.Failpoint) api.Failpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
@@ -76,18 +60,18 @@ func (f *failpoints) tracer(strategy string) locks.Tracer {
 	return func(_ context.Context, e locks.Event) {
 		do, s := f.reach(strategy, e)
 		switch do {
-		case "die":
+		case api.DoDie:
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Kill()
 			}
 			select {} // not one statement more
-		case "pause":
+		case api.DoPause:
 			// It does not listen to the request: a process that is paused does not
 			// notice either that its client has gone.
 			bound := time.NewTimer(maxPause)
 			defer bound.Stop()
 			select {
-			case <-s.leave:
+			case <-s.resumed:
 			case <-bound.C:
 				f.release(e.Owner)
 			}
@@ -96,10 +80,10 @@ func (f *failpoints) tracer(strategy string) locks.Tracer {
 }
 
 // reach uses up the failpoint for this step, if there is one.
-func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stopped) {
+func (f *failpoints) reach(strategy string, e locks.Event) (do api.Action, s *paused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.armed, func(p *failpoint) bool {
+	i := slices.IndexFunc(f.armed, func(p *api.Failpoint) bool {
 		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
 		return ours && (p.Step == "" || p.Step == e.Step)
 	})
@@ -110,8 +94,10 @@ func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stoppe
 	if p.Times--; p.Times == 0 {
 		f.armed = slices.Delete(f.armed, i, i+1)
 	}
-	if p.Do == "pause" {
-		s = &stopped{e.Owner, strategy, e.Key, e.Step, e.Fence, e.At, make(chan struct{})}
+	if p.Do == api.DoPause {
+		s = &paused{
+			api.Paused{Owner: e.Owner, Strategy: strategy, Key: e.Key, Step: e.Step, Fence: e.Fence, Since: e.At}, make(chan struct{}),
+		}
 		f.held = append(f.held, s)
 	}
 	return p.Do, s
@@ -121,11 +107,11 @@ func (f *failpoints) reach(strategy string, e locks.Event) (do string, s *stoppe
 func (f *failpoints) release(owner string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.held, func(s *stopped) bool { return s.Owner == owner })
+	i := slices.IndexFunc(f.held, func(s *paused) bool { return s.Owner == owner })
 	if i < 0 {
 		return false
 	}
-	close(f.held[i].leave)
+	close(f.held[i].resumed)
 	f.held = slices.Delete(f.held, i, i+1)
 	return true
 }
@@ -135,21 +121,21 @@ func (f *failpoints) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.held {
-		close(s.leave)
+		close(s.resumed)
 	}
 	f.held, f.armed = nil, nil
 }
 
 // state is who is waited for, and who waits.
-func (f *failpoints) state() (armed []failpoint, held []stopped) {
+func (f *failpoints) state() (armed []api.Failpoint, held []api.Paused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	armed, held = []failpoint{}, []stopped{}
+	armed, held = []api.Failpoint{}, []api.Paused{}
 	for _, p := range f.armed {
 		armed = append(armed, *p)
 	}
 	for _, s := range f.held {
-		held = append(held, *s)
+		held = append(held, s.Paused)
 	}
 	return armed, held
 }
@@ -168,12 +154,12 @@ func (s *Service) routeFailpoints() {
 
 func (s *Service) getFailpoints(c *gin.Context) {
 	armed, held := s.failpoints.state()
-	c.JSON(http.StatusOK, gin.H{"armed": armed, "stopped": held})
+	c.JSON(http.StatusOK, api.Failpoints{Armed: armed, Paused: held})
 }
 
 // postFailpoint arms one, for requests that come from now on.
 func (s *Service) postFailpoint(c *gin.Context) {
-	p := failpoint{Do: "pause", Times: 1}
+	p := api.Failpoint{Do: api.DoPause, Times: 1}
 	in := json.NewDecoder(io.LimitReader(c.Request.Body, 1024))
 	in.DisallowUnknownFields()
 	var bad *paramError
@@ -187,8 +173,8 @@ func (s *Service) postFailpoint(c *gin.Context) {
 		bad = &paramError{"strategy", p.Strategy, "the id of a strategy"}
 	case p.Key == "" && p.Product < 1:
 		bad = &paramError{"product", fmt.Sprint(p.Product), "a whole number from 1"}
-	case p.Do != "pause" && p.Do != "die":
-		bad = &paramError{"do", p.Do, "pause or die"}
+	case p.Do != api.DoPause && p.Do != api.DoDie:
+		bad = &paramError{"do", string(p.Do), "pause or die"}
 	case p.Times < 1 || p.Times > 10_000:
 		bad = &paramError{"times", fmt.Sprint(p.Times), "a whole number from 1 to 10000"}
 	case len(p.Step) > maxName:
@@ -208,7 +194,7 @@ func (s *Service) deleteFailpoints(c *gin.Context) {
 
 func (s *Service) letGo(c *gin.Context) {
 	if owner := c.Param("owner"); !s.failpoints.release(owner) {
-		s.problem(c, problem{Status: http.StatusNotFound, Outcome: "bad_request", Detail: "nobody called " + short(owner) + " is stopped here"})
+		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "nobody called " + short(owner) + " is stopped here"})
 		return
 	}
 	s.getFailpoints(c)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -46,8 +47,8 @@ func (s *Service) postGoodsOrder(c *gin.Context) {
 		s.problem(c, refusal)
 		return
 	}
-	c.JSON(http.StatusOK, sold{
-		Outcome: "sold", Strategy: "goods-" + name, Replica: s.Replica, Product: id, Qty: o.Qty, Remaining: left(receipt.Remaining),
+	c.JSON(http.StatusOK, api.Sale{
+		Outcome: api.Sold, Strategy: "goods-" + name, Replica: s.Replica, Product: id, Qty: o.Qty, Remaining: left(receipt.Remaining),
 		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), Warning: receipt.Warning,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// task is one request's wish, and what its lock is asked with. Its steps are traced under
+// task is one request and the parameters of its lock. Its steps are traced under
 // the key, whatever the guard.
 type task struct {
 	key, owner  string

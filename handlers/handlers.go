@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -111,10 +112,10 @@ func New(config Config) *Service {
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
-		s.problem(c, problem{Status: http.StatusNotFound, Outcome: "bad_request", Detail: "no such route: " + short(c.Request.URL.Path)})
+		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "no such route: " + short(c.Request.URL.Path)})
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
-		s.problem(c, problem{Status: http.StatusMethodNotAllowed, Outcome: "bad_request", Detail: c.Request.Method + " is not allowed here"})
+		s.problem(c, api.Problem{Status: http.StatusMethodNotAllowed, Outcome: api.BadRequest, Detail: c.Request.Method + " is not allowed here"})
 	})
 	return s
 }
@@ -138,7 +139,7 @@ func (s *Service) recovered(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log("panic serving %s: %v\n%s", c.Request.URL.Path, p, debug.Stack())
-			s.problem(c, problem{Status: http.StatusInternalServerError, Outcome: "unknown", Detail: "the replica failed; the stock may have been taken"})
+			s.problem(c, api.Problem{Status: http.StatusInternalServerError, Outcome: api.Unknown, Detail: "the replica failed; the stock may have been taken"})
 		}
 	}()
 	c.Next()
@@ -149,7 +150,7 @@ func (s *Service) getStrategy(c *gin.Context) {
 	id := c.Param("id")
 	strategy, ok := s.byID[id]
 	if !ok {
-		s.problem(c, problem{Status: http.StatusNotFound, Outcome: "bad_request", Detail: "no strategy " + short(id) + "; there are " + strings.Join(s.ids, ", ")})
+		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "no strategy " + short(id) + "; there are " + strings.Join(s.ids, ", ")})
 		return
 	}
 	code, err := s.Source(strategy.Card())

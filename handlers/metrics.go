@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"oversell/api"
 	"oversell/stock"
 )
 
@@ -43,8 +44,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-func (m *metrics) observe(strategy, outcome string, r stock.Receipt) {
-	m.requests.WithLabelValues(strategy, outcome).Inc()
+func (m *metrics) observe(strategy string, outcome api.Outcome, r stock.Receipt) {
+	m.requests.WithLabelValues(strategy, string(outcome)).Inc()
 	m.retries.WithLabelValues(strategy).Add(float64(r.Retries))
 	m.waited.WithLabelValues(strategy).Observe(r.Waited.Seconds())
 	m.pooled.WithLabelValues(strategy).Observe(r.Pooled.Seconds())

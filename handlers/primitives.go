@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -47,11 +48,11 @@ func (s *Service) routePrimitives() {
 
 // done is how every answer begins. Times are in milliseconds.
 type done struct {
-	Outcome  string  `json:"outcome"`
-	Backend  string  `json:"backend"`
-	Name     string  `json:"name"`
-	Replica  string  `json:"replica"`
-	WaitedMS float64 `json:"waited_ms"`
+	Outcome  api.Outcome `json:"outcome"`
+	Backend  string      `json:"backend"`
+	Name     string      `json:"name"`
+	Replica  string      `json:"replica"`
+	WaitedMS float64     `json:"waited_ms"`
 }
 
 // visit is one request for a primitive: its parameters, and how long it waited.
@@ -165,7 +166,7 @@ func (v *visit) failed(err error) bool {
 	return true
 }
 
-func (v *visit) done(outcome string) done {
+func (v *visit) done(outcome api.Outcome) done {
 	v.observe(outcome)
 	return done{
 		Outcome: outcome, Backend: v.primitives.Backend, Name: v.request.Key,
@@ -173,13 +174,13 @@ func (v *visit) done(outcome string) done {
 	}
 }
 
-func (v *visit) observe(outcome string) {
+func (v *visit) observe(outcome api.Outcome) {
 	primitive := strings.TrimPrefix(v.gin.FullPath(), "/test/")
-	v.service.metrics.primitives.WithLabelValues(primitive, v.primitives.Backend, outcome).Inc()
+	v.service.metrics.primitives.WithLabelValues(primitive, v.primitives.Backend, string(outcome)).Inc()
 }
 
 // answer ends a request that held nothing.
-func (v *visit) answer(outcome string) { v.gin.JSON(http.StatusOK, v.done(outcome)) }
+func (v *visit) answer(outcome api.Outcome) { v.gin.JSON(http.StatusOK, v.done(outcome)) }
 
 // keep works under the hold and gives it back on every way out, also when the
 // client has hung up. ErrLost: somebody else may have had it meanwhile. warning:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) testCounter(c *gin.Context) {
 	if op == nil {
 		count, err := v.primitives.Counter.Get(v.context(), v.request.Key)
 		if !v.failed(err) {
-			v.gin.JSON(http.StatusOK, counted{v.done("read"), count})
+			v.gin.JSON(http.StatusOK, counted{v.done(api.WasRead), count})
 		}
 		return
 	}
@@ -52,9 +53,9 @@ func (s *Service) testCounter(c *gin.Context) {
 		return
 	}
 	v.granted = time.Now()
-	outcome := "unchanged"
+	outcome := api.Unchanged
 	if change.Succeeded {
-		outcome = "changed"
+		outcome = api.Changed
 	}
 	answer := changed{done: v.done(outcome), Changed: change}
 	// It was changed, so whatever happens now is no failure.

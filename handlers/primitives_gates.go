@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -30,7 +31,7 @@ func (s *Service) testLatch(c *gin.Context) {
 	if v.failed(err) || v.failed(v.primitives.Latch.Await(v.context(), v.request)) {
 		return
 	}
-	v.gin.JSON(http.StatusOK, latched{done: v.done("opened"), Set: set})
+	v.gin.JSON(http.StatusOK, latched{done: v.done(api.Opened), Set: set})
 }
 
 // testCountdown sets the latch where it is new and counts it down: a pupil goes.
@@ -53,9 +54,9 @@ func (s *Service) testCountdown(c *gin.Context) {
 	if v.failed(err) {
 		return
 	}
-	outcome := "counted"
+	outcome := api.Counted
 	if left == 0 {
-		outcome = "opened"
+		outcome = api.Opened
 	}
 	v.gin.JSON(http.StatusOK, latched{done: v.done(outcome), Set: set, Left: &left})
 }
@@ -73,10 +74,10 @@ func (s *Service) testBarrierSet(c *gin.Context) {
 		return
 	}
 	if set {
-		v.answer("set")
+		v.answer(api.Set)
 		return
 	}
-	v.answer("was_set")
+	v.answer(api.WasSet)
 }
 
 // testBarrierWait waits until there is no barrier.
@@ -86,7 +87,7 @@ func (s *Service) testBarrierWait(c *gin.Context) {
 	if v.refused() || v.failed(v.primitives.Barrier.Await(v.context(), v.request)) {
 		return
 	}
-	v.answer("passed")
+	v.answer(api.Passed)
 }
 
 // testBarrierRemove takes the barrier away: everybody goes on at once.
@@ -100,10 +101,10 @@ func (s *Service) testBarrierRemove(c *gin.Context) {
 		return
 	}
 	if removed {
-		v.answer("removed")
+		v.answer(api.Removed)
 		return
 	}
-	v.answer("was_not_set")
+	v.answer(api.WasNotSet)
 }
 
 func hasDoubleBarrier(p locks.Primitives) bool { return p.DoubleBarrier != nil }
@@ -118,7 +119,7 @@ func (s *Service) testDoubleBarrierEnter(c *gin.Context) {
 	if v.refused() || v.failed(v.primitives.DoubleBarrier.Enter(v.context(), v.request, members)) {
 		return
 	}
-	v.answer("entered")
+	v.answer(api.Entered)
 }
 
 // testDoubleBarrierLeave waits until all who entered want to leave.
@@ -128,7 +129,7 @@ func (s *Service) testDoubleBarrierLeave(c *gin.Context) {
 	if v.refused() || v.failed(v.primitives.DoubleBarrier.Leave(v.context(), v.request)) {
 		return
 	}
-	v.answer("left")
+	v.answer(api.Left)
 }
 
 // member reads who enters or leaves, and how long it waits for the others.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -113,6 +114,6 @@ func (v *visit) finish(grant *locks.Lock, answer held, work func(context.Context
 	if v.failed(err) {
 		return
 	}
-	answer.done, answer.HeldMS, answer.Warning = v.done("held"), ms(time.Since(v.granted)), warning
+	answer.done, answer.HeldMS, answer.Warning = v.done(api.Held), ms(time.Since(v.granted)), warning
 	v.gin.JSON(http.StatusOK, answer)
 }

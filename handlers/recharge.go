@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -36,17 +37,17 @@ var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a ta
 
 // recharged is the answer to a recharge that was credited: now, or before.
 type recharged struct {
-	Outcome string  `json:"outcome"`
-	Guard   string  `json:"guard"`
-	Replica string  `json:"replica"`
-	Order   int64   `json:"order"`
-	Amount  int64   `json:"amount"`
-	WorkMS  float64 `json:"work_ms"`
-	Warning string  `json:"warning,omitempty"`
+	Outcome api.Outcome `json:"outcome"`
+	Guard   string      `json:"guard"`
+	Replica string      `json:"replica"`
+	Order   int64       `json:"order"`
+	Amount  int64       `json:"amount"`
+	WorkMS  float64     `json:"work_ms"`
+	Warning string      `json:"warning,omitempty"`
 }
 
-// wish is what a recharge asks for.
-type wish struct {
+// rechargeRequest is one request to credit an order.
+type rechargeRequest struct {
 	id, amount int64
 	key        string
 	guard      rechargeGuard
@@ -67,7 +68,7 @@ func (s *Service) postRecharge(c *gin.Context) {
 	name, guard := choice(p, "guard", "none", rechargeGuards)
 	// As 003's: some computing between the check and the update.
 	computing := 10*time.Millisecond + rand.N(90*time.Millisecond) //nolint:gosec // not a secret
-	w := wish{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
+	w := rechargeRequest{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
 	t := task{key: rechargeKey(id), owner: s.newOwner(), wait: p.duration("wait", defaultWait, 0)}
 	if p.values.Has("lease") {
 		t.lease = p.duration("lease", 0, minLease)
@@ -80,9 +81,9 @@ func (s *Service) postRecharge(c *gin.Context) {
 		return
 	}
 	warning, err := s.recharge(s.traced(c.Request.Context(), "recharge"), w, t)
-	outcome := "credited"
+	outcome := api.Credited
 	if errors.Is(err, stock.ErrCredited) {
-		outcome, err = "credited_before", nil // the customer has what he wants
+		outcome, err = api.CreditedBefore, nil // the customer has what he wants
 	}
 	if err != nil {
 		s.problem(c, describe(err))
@@ -92,7 +93,7 @@ func (s *Service) postRecharge(c *gin.Context) {
 }
 
 // recharge checks, works, and credits, all behind the guard's lock.
-func (s *Service) recharge(ctx context.Context, w wish, t task) (warning string, err error) {
+func (s *Service) recharge(ctx context.Context, w rechargeRequest, t task) (warning string, err error) {
 	shield, err := s.acquireGuard(ctx, w.guard.lock, t)
 	if err != nil {
 		return "", err

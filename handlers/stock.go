@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -130,13 +131,13 @@ func (s *Service) clear(ctx context.Context, key string) []string {
 func (s *Service) labOnly(c *gin.Context) {
 	switch {
 	case !s.Lab:
-		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "this replica runs without --lab: its stock can't be set"})
+		s.problem(c, api.Problem{Status: http.StatusForbidden, Outcome: api.Forbidden, Detail: "this replica runs without --lab: its stock can't be set"})
 	case !s.hasToken(c):
-		s.problem(c, problem{Status: http.StatusForbidden, Outcome: "forbidden", Detail: "setting the stock needs the lab's token in the header X-Lab-Token (LAB_TOKEN, printed when the lab starts)"})
+		s.problem(c, api.Problem{Status: http.StatusForbidden, Outcome: api.Forbidden, Detail: "setting the stock needs the lab's token in the header X-Lab-Token (LAB_TOKEN, printed when the lab starts)"})
 	}
 }
 
 func (s *Service) hasToken(c *gin.Context) bool {
-	given := c.GetHeader("X-Lab-Token")
+	given := c.GetHeader(api.TokenHeader)
 	return s.Token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) == 1
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"oversell/api"
+
 	"github.com/gin-gonic/gin"
 )
 
@@ -53,8 +55,8 @@ func (s *Service) mayStream(c *gin.Context) (leave func(), ok bool) {
 	case s.streams <- struct{}{}:
 		return func() { <-s.streams }, true
 	default:
-		s.problem(c, problem{
-			Status: http.StatusServiceUnavailable, Outcome: "too_many_streams",
+		s.problem(c, api.Problem{
+			Status: http.StatusServiceUnavailable, Outcome: api.TooManyStreams,
 			Detail: fmt.Sprintf("%d event streams are open on this replica, which is the most: end one of them, or send the lab's token in the header X-Lab-Token", maxStreams),
 		})
 		return nil, false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -28,7 +29,7 @@ var ticketGuards = map[string]ticketGuard{ //nolint:gochecknoglobals // a table,
 	"unique":    {once: true},
 }
 
-// sale is one window's wish for a ticket, and how it went.
+// sale is one window's request for a ticket, and its result.
 type sale struct {
 	task
 	show    int64
@@ -39,15 +40,15 @@ type sale struct {
 
 // soldTicket is the answer to a window.
 type soldTicket struct {
-	Outcome  string  `json:"outcome"`
-	Guard    string  `json:"guard"`
-	Replica  string  `json:"replica"`
-	Show     int64   `json:"show"`
-	Number   int     `json:"number"`
-	Window   string  `json:"window"`
-	WaitedMS float64 `json:"waited_ms"`
-	Retries  int     `json:"retries"`
-	Warning  string  `json:"warning,omitempty"`
+	Outcome  api.Outcome `json:"outcome"`
+	Guard    string      `json:"guard"`
+	Replica  string      `json:"replica"`
+	Show     int64       `json:"show"`
+	Number   int         `json:"number"`
+	Window   string      `json:"window"`
+	WaitedMS float64     `json:"waited_ms"`
+	Retries  int         `json:"retries"`
+	Warning  string      `json:"warning,omitempty"`
 }
 
 func (s *Service) routeTickets() {
@@ -77,7 +78,7 @@ func (s *Service) postTicket(c *gin.Context) {
 		return
 	}
 	c.JSON(http.StatusOK, soldTicket{
-		Outcome: "sold", Guard: name, Replica: s.Replica, Show: show, Number: number, Window: window,
+		Outcome: api.Sold, Guard: name, Replica: s.Replica, Show: show, Number: number, Window: window,
 		WaitedMS: ms(w.waited), Retries: w.retries, Warning: warning,
 	})
 }

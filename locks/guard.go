@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/stock"
 )
 
@@ -135,7 +136,7 @@ func lateNews(err error) string {
 }
 
 // Key is what a sale of the product locks.
-func Key(product int64) string { return fmt.Sprintf("stock:%d", product) }
+func Key(product int64) string { return api.Key(product) }
 
 // Work spends d in the critical section, or less when ctx ends: then
 // stock.ErrCancelled, for nothing was written yet.

@@ -5,29 +5,6 @@ import (
 	"time"
 )
 
-// Step is a point that a strategy passes through.
-type Step string
-
-// The steps of every guarded deduction. A strategy may have its own besides.
-const (
-	Asked    Step = "asked"    // wants the lock
-	Queued   Step = "queued"   // has a place in the backend's queue, where there is one
-	Granted  Step = "granted"  // has it
-	Read     Step = "read"     // has read the count
-	Writing  Step = "writing"  // has looked at the hold for the last time, writes next
-	Written  Step = "written"  // has written the count
-	Released Step = "released" // has given the lock back
-)
-
-// Event is one step of one owner.
-type Event struct {
-	Step  Step      `json:"step"`
-	Key   string    `json:"key"`
-	Owner string    `json:"owner"`
-	Fence int64     `json:"fence,omitempty"`
-	At    time.Time `json:"at"`
-}
-
 // Tracer sees every step in the goroutine that takes it, so it may also hold
 // that goroutine up, or end it: that is how a step is paused or broken at.
 type Tracer func(ctx context.Context, e Event)

@@ -1,0 +1,113 @@
+package api
+
+// Outcome is the service's one word for how a request ended.
+type Outcome string
+
+// Sold is the outcome of a sale, and the only one that takes stock.
+const Sold Outcome = "sold"
+
+// Unknown is the outcome of a request that may have taken the stock or not.
+const Unknown Outcome = "unknown"
+
+// The outcomes of a sale that took nothing.
+const (
+	SoldOut        Outcome = "sold_out"
+	UnknownProduct Outcome = "unknown_product"
+	NotAcquired    Outcome = "not_acquired" // no lock within the wait
+	Unavailable    Outcome = "unavailable"  // a backend cannot be reached
+	Conflict       Outcome = "conflict"     // too many rivals wrote the row in between
+	Lost           Outcome = "lost"         // the lock was lost before the write
+	Fenced         Outcome = "fenced"       // a newer fence has claimed the row
+	Cancelled      Outcome = "cancelled"    // the client went away
+	BadRequest     Outcome = "bad_request"
+	Forbidden      Outcome = "forbidden"
+)
+
+// The outcomes of the other routes that change nothing.
+const (
+	UnknownCoupon Outcome = "unknown_coupon"
+	NotOpen       Outcome = "not_open"
+	Over          Outcome = "over"
+	AlreadyTaken  Outcome = "already_taken"
+	Running       Outcome = "running" // the same request is being worked on
+	UnknownShow   Outcome = "unknown_show"
+	UnknownOrder  Outcome = "unknown_order"
+	WrongAmount   Outcome = "wrong_amount"
+	KeyReused     Outcome = "key_reused"
+	Upgrade       Outcome = "upgrade"  // a reader asked for the write lock
+	Mismatch      Outcome = "mismatch" // the name is in use with another size
+	Full          Outcome = "full"     // no further name can be kept
+)
+
+// The outcomes of the other routes that did what was asked.
+const (
+	Ordered        Outcome = "ordered"
+	Credited       Outcome = "credited"
+	CreditedBefore Outcome = "credited_before" // by an earlier request with the same key
+	Held           Outcome = "held"            // a lock or a permit was held, and released
+	Opened         Outcome = "opened"          // the latch is open
+	Counted        Outcome = "counted"         // the latch counted down, and is still closed
+	Set            Outcome = "set"
+	WasSet         Outcome = "was_set"
+	Removed        Outcome = "removed"
+	WasNotSet      Outcome = "was_not_set"
+	Passed         Outcome = "passed"  // the barrier was not there, or went
+	Entered        Outcome = "entered" // all members of the double barrier are in
+	Left           Outcome = "left"    // all of them are out
+	WasRead        Outcome = "read"
+	Changed        Outcome = "changed"
+	Unchanged      Outcome = "unchanged" // the counter had another value than expected
+)
+
+// TooManyStreams is the outcome of GET /events while too many streams are open.
+const TooManyStreams Outcome = "too_many_streams"
+
+// TookNothing reports whether a sale with this outcome surely took no stock. It is false
+// for Sold, for Unknown, and for a word that no sale ends with.
+func (o Outcome) TookNothing() bool {
+	switch o {
+	case SoldOut, UnknownProduct, NotAcquired, Unavailable, Conflict, Lost, Fenced, Cancelled, BadRequest, Forbidden:
+		return true
+	default:
+		return false
+	}
+}
+
+// Sale is the answer to a sale. Times are in milliseconds.
+type Sale struct {
+	Outcome  Outcome `json:"outcome"`
+	Strategy string  `json:"strategy"`
+	Replica  string  `json:"replica"`
+	Product  int64   `json:"product"`
+	Qty      int     `json:"qty"`
+	// Remaining is the stock after the sale; nil: the strategy does not know it.
+	Remaining *int    `json:"remaining,omitempty"`
+	Fence     int64   `json:"fence,omitempty"`
+	WaitedMS  float64 `json:"waited_ms"`
+	HeldMS    float64 `json:"held_ms"`
+	// PooledMS is the wait for a database connection.
+	PooledMS float64 `json:"pooled_ms"`
+	Retries  int     `json:"retries"`
+	Warning  string  `json:"warning,omitempty"`
+}
+
+// Problem is an answer of application/problem+json (RFC 9457) with the outcome and the
+// times of the request.
+type Problem struct {
+	Title    string  `json:"title"`
+	Status   int     `json:"status"`
+	Detail   string  `json:"detail"`
+	Outcome  Outcome `json:"outcome"`
+	Replica  string  `json:"replica"`
+	Strategy string  `json:"strategy,omitempty"`
+	// Name is a primitive's.
+	Name     string  `json:"name,omitempty"`
+	WaitedMS float64 `json:"waited_ms"`
+	HeldMS   float64 `json:"held_ms,omitempty"`
+	Retries  int     `json:"retries"`
+	// Parameter and Allowed explain a 400.
+	Parameter string `json:"parameter,omitempty"`
+	Allowed   string `json:"allowed,omitempty"`
+	// Backend is the one that a 503 blames, and for a primitive always its own.
+	Backend string `json:"backend,omitempty"`
+}

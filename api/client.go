@@ -1,0 +1,174 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// TokenHeader carries the lab's token. No form or image of another site can send it.
+const TokenHeader = "X-Lab-Token" //nolint:gosec // a name, not a secret
+
+// Client sends requests to one replica, or through nginx to any.
+type Client struct {
+	// Base is the address, such as http://127.0.0.1:8000.
+	Base string
+	// Token is the lab's; empty for what everybody may ask.
+	Token string
+	HTTP  *http.Client
+}
+
+// Error is an answer other than 200.
+type Error struct {
+	Method, URL string
+	Status      int
+	// Problem is the zero value where the answer was none of this service.
+	Problem Problem
+	// Text is the beginning of the answer.
+	Text string
+}
+
+// Error names the request, the status, and the service's explanation.
+func (e *Error) Error() string {
+	why := e.Problem.Detail
+	if why == "" {
+		why = e.Text
+	}
+	return fmt.Sprintf("%s %s: %d %s: %s", e.Method, e.URL, e.Status, http.StatusText(e.Status), why)
+}
+
+// Cards returns the cards of all strategies, in the order in which they are taught.
+func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
+	return cards, c.Call(ctx, http.MethodGet, "/strategies", nil, &cards)
+}
+
+// SetStock sets the count of a product, which it creates if need be, and clears the locks,
+// fences and versions that earlier sales left.
+func (c Client) SetStock(ctx context.Context, product int64, count int) error {
+	return c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=%d", product, count), nil, nil)
+}
+
+// Count returns the stock of a product where the strategy keeps it.
+func (c Client) Count(ctx context.Context, strategy string, product int64) (int, error) {
+	var item struct {
+		Count int `json:"count"`
+	}
+	err := c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &item)
+	return item.Count, err
+}
+
+// Arm sets a failpoint for the requests that arrive from now on.
+func (c Client) Arm(ctx context.Context, f Failpoint) error {
+	return c.Call(ctx, http.MethodPost, "/lab/failpoints", f, nil)
+}
+
+// Paused returns the requests that failpoints hold at a step.
+func (c Client) Paused(ctx context.Context) ([]Paused, error) {
+	var f Failpoints
+	err := c.Call(ctx, http.MethodGet, "/lab/failpoints", nil, &f)
+	return f.Paused, err
+}
+
+// Resume lets the paused request of an owner go on.
+func (c Client) Resume(ctx context.Context, owner string) error {
+	return c.Call(ctx, http.MethodPost, "/lab/stopped/"+url.PathEscape(owner)+"/go", nil, nil)
+}
+
+// ResumeAll lets every paused request go on, and disarms the failpoints.
+func (c Client) ResumeAll(ctx context.Context) error {
+	return c.Call(ctx, http.MethodDelete, "/lab/failpoints", nil, nil)
+}
+
+// Ready returns nil when the replica reaches all its backends.
+func (c Client) Ready(ctx context.Context) error {
+	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
+}
+
+// Follow reads the stream of steps until ctx ends or the replica does. Each message is one
+// of StreamHello, StreamStep and StreamMissed. The HTTP client must have no time-out.
+func (c Client) Follow(ctx context.Context, receive func(kind string, data []byte)) error {
+	response, err := c.send(ctx, http.MethodGet, "/events", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		_, err := read(response)
+		return err
+	}
+	kind, lines := "", bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		switch name, value, _ := strings.Cut(lines.Text(), ":"); name {
+		case "event":
+			kind = strings.TrimSpace(value)
+		case "data":
+			receive(kind, []byte(value))
+		}
+	}
+	return lines.Err()
+}
+
+// Call sends a request with body as JSON, and decodes the answer, which must be 200. A nil
+// body is not sent, a nil answer not decoded. The error is an *Error for another status.
+func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
+	response, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := read(response)
+	if err != nil || answer == nil {
+		return err
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("%s does not answer like a replica of oversell: %w", response.Request.URL, err)
+	}
+	return nil
+}
+
+func (c Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var in io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		in = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.Base+path, in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Token != "" {
+		request.Header.Set(TokenHeader, c.Token)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return c.HTTP.Do(request)
+}
+
+// read returns the body of a 200, and an *Error for every other status.
+func read(response *http.Response) ([]byte, error) {
+	const most = 4 << 20
+	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", response.Request.URL, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return text, nil
+	}
+	e := &Error{Method: response.Request.Method, URL: response.Request.URL.String(), Status: response.StatusCode}
+	if json.Unmarshal(text, &e.Problem) != nil {
+		e.Problem = Problem{}
+	}
+	const excerpt = 200
+	e.Text = string(bytes.TrimSpace(text[:min(len(text), excerpt)]))
+	return nil, e
+}
