@@ -7,41 +7,42 @@ type Card struct {
 	Family  string `json:"family"`
 	Title   Text   `json:"title"`
 	Summary Text   `json:"summary"`
-	// Source names the tutorial's sections or the paper.
+	// Source names the tutorial's sections, the paper or the library.
 	Source string `json:"source"`
-	// Core: one of those that a comparison takes when none is named.
+	// Core: a comparison runs it where no strategy is named.
 	Core bool `json:"core"`
-	// Scope says among whom the strategy keeps order.
+	// Scope is how far its mutual exclusion reaches.
 	Scope Scope `json:"scope"`
-	// Safe: loses no update, with any number of replicas, while nothing fails.
+	// Safe: no update is lost while nothing fails, with any number of replicas.
 	Safe bool `json:"safe"`
-	// Backends are what must be reachable, mysql for the stock included.
+	// Backends are the servers that must be reachable, mysql for the stock included.
 	Backends []string `json:"backends"`
-	// Stock is the backend that counts while it is sold; empty: the row itself.
+	// Stock is the backend that keeps the stock while it is sold; empty: the row in MySQL.
 	Stock string `json:"stock,omitempty"`
-	// Locker: a lock around the critical section, with hold and release;
-	// the rest decide inside the database.
+	// Locker: a lock around a critical section. The others decide inside the database.
 	Locker bool `json:"locker"`
-	// Lease: a grant ends by itself, so a dead holder blocks nobody for ever.
+	// Lease: a lock expires by itself, so a dead holder blocks nobody for ever.
 	Lease bool `json:"lease"`
 	// LeasePerRequest: each request may choose its lease.
 	LeasePerRequest bool `json:"lease_per_request"`
-	// Renews: a living holder keeps its grant for as long as it works.
+	// Renews: the lease of a living holder is renewed until it releases the lock.
 	Renews bool `json:"renews"`
-	// Fair: over all replicas, grants go in the order of arrival.
+	// Fair: waiters of all replicas get the lock in order of arrival.
 	Fair bool `json:"fair"`
-	// Slow: a full run takes minutes, for it sleeps between two tries, or tries in vain.
+	// Slow: a full run takes minutes, because waiters sleep or many attempts fail.
 	Slow bool `json:"slow"`
-	// Reentrant: the same owner may acquire again without waiting for itself.
+	// Reentrant: the owner may acquire the lock again without waiting for itself.
 	Reentrant bool `json:"reentrant"`
-	// Fenced: grants carry a token that rises with every grant of a key.
-	Fenced   bool     `json:"fenced"`
+	// Fenced: each lock carries a token that rises with every grant of a key.
+	Fenced bool `json:"fenced"`
+	// Protects and Breaks are the hazards that it survives, and those that it does not.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// CriticalStep is where a sale stands between its look at the stock and its write, for
-	// who holds it up or kills it there; empty: granted, then read.
-	CriticalStep Step     `json:"critical_step,omitempty"`
-	Tutorial     []Figure `json:"tutorial"`
+	// CriticalStep is the step between read and write at which experiments pause or kill
+	// the holder; empty: granted, then read.
+	CriticalStep Step `json:"critical_step,omitempty"`
+	// Tutorial is what the tutorial's author measured.
+	Tutorial []Figure `json:"tutorial"`
 }
 
 // File is a file of a strategy's code, as it was compiled.
@@ -50,13 +51,21 @@ type File struct {
 	Text string `json:"text"`
 }
 
-// Text is said in both languages of the class.
+// Text is one text in the languages of the page.
 type Text struct {
 	EN string `json:"en"`
 	ZH string `json:"zh"`
 }
 
-// Scope says among whom a strategy keeps order.
+// In returns the text in a language, en or zh. A text without Chinese is in English.
+func (t Text) In(lang string) string {
+	if lang == "zh" && t.ZH != "" {
+		return t.ZH
+	}
+	return t.EN
+}
+
+// Scope is how far a strategy's mutual exclusion reaches.
 type Scope string
 
 // The scopes, from the narrowest.
@@ -66,31 +75,31 @@ const (
 	ScopeShared  Scope = "shared"
 )
 
-// Hazard is something that goes wrong, and that an experiment can cause.
+// Hazard is a kind of failure that an experiment causes.
 type Hazard string
 
-// The hazards that cards speak of.
+// The hazards that cards name.
 const (
 	Race          Hazard = "race"           // requests inside one process
 	ReplicaRace   Hazard = "replica-race"   // requests on several replicas
-	CASStorm      Hazard = "cas-storm"      // retries feed on retries
+	CASStorm      Hazard = "cas-storm"      // retries cause more retries
 	Crash         Hazard = "crash"          // the holder dies before it releases
-	Overrun       Hazard = "overrun"        // the work outlives the lease
-	Pause         Hazard = "pause"          // the holder sleeps past its lease, then writes
-	Failover      Hazard = "failover"       // a replica without the lock becomes master
-	MinorityLoss  Hazard = "minority-loss"  // fewer than half of the nodes die
-	ClockJump     Hazard = "clock-jump"     // a node's clock leaps
-	SessionExpiry Hazard = "session-expiry" // the server forgets the holder
-	DeadWaiter    Hazard = "dead-waiter"    // somebody in the queue dies
-	Cutoff        Hazard = "cutoff"         // the holder loses the lock service, not MySQL
-	LostReply     Hazard = "lost-reply"     // done, but the answer never came
-	Nesting       Hazard = "nesting"        // the owner acquires again
-	Herd          Hazard = "herd"           // every release wakes everybody
-	Polling       Hazard = "polling"        // waiters ask again and again
-	ForeignUnlock Hazard = "foreign-unlock" // a release frees a lock that another one holds by now
-	EarlyRelease  Hazard = "early-release"  // the lock is free before the transaction commits
-	Deadlock      Hazard = "deadlock"       // two wait for each other
-	WriteBehind   Hazard = "write-behind"   // who sold dies before the row has heard of it
+	Overrun       Hazard = "overrun"        // the work takes longer than the lease
+	Pause         Hazard = "pause"          // the holder is paused past its lease, then writes
+	Failover      Hazard = "failover"       // a server without the lock becomes master
+	MinorityLoss  Hazard = "minority-loss"  // fewer than half of the servers die
+	ClockJump     Hazard = "clock-jump"     // a server's clock jumps
+	SessionExpiry Hazard = "session-expiry" // the server expires the holder's session
+	DeadWaiter    Hazard = "dead-waiter"    // a waiter in the queue dies
+	Cutoff        Hazard = "cutoff"         // the holder loses the lock's server, not MySQL
+	LostReply     Hazard = "lost-reply"     // a command is carried out, and its answer is lost
+	Nesting       Hazard = "nesting"        // the owner acquires the lock again
+	Herd          Hazard = "herd"           // every release wakes all waiters
+	Polling       Hazard = "polling"        // waiters send requests again and again
+	ForeignUnlock Hazard = "foreign-unlock" // a release frees a lock that another owner holds
+	EarlyRelease  Hazard = "early-release"  // the lock is released before the transaction commits
+	Deadlock      Hazard = "deadlock"       // two owners wait for each other
+	WriteBehind   Hazard = "write-behind"   // the seller dies before the row is updated
 )
 
 // Break is a hazard that the strategy does not survive, and why.
@@ -101,8 +110,8 @@ type Break struct {
 	At Step `json:"at,omitempty"`
 }
 
-// Figure is one result of the tutorial's author on his machine: a fact for
-// comparison, no target.
+// Figure is one result of the tutorial's author on his machine, for comparison. It is no
+// target.
 type Figure struct {
 	Note       string  `json:"note,omitempty"`
 	Throughput float64 `json:"throughput_per_s"`

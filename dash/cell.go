@@ -104,8 +104,8 @@ func (l *ladder) why(ctx context.Context, q square) Text {
 	all, _ := l.all(ctx) // without them there is no page at all
 	for _, c := range all {
 		for _, b := range c.Breaks {
-			if c.ID == q.Strategy && b.Hazard == q.Hazard {
-				return b.Why
+			if c.ID == q.Strategy && string(b.Hazard) == q.Hazard {
+				return Text(b.Why)
 			}
 		}
 	}

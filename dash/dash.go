@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"oversell/api"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 )
@@ -223,7 +224,7 @@ func (s *Server) guarded(do func(context.Context, request) error) http.HandlerFu
 		switch {
 		case err != nil:
 			err = bad("the form can't be read", "表单无法读取")
-		case subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Lab-Token")), []byte(s.Shop.Token)) != 1:
+		case subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Shop.Token)) != 1:
 			err = refusal{http.StatusForbidden, Text{
 				"This needs the lab's token: open the link that the lab printed.", "需要实验室的令牌：请打开实验室打印的链接。",
 			}}

@@ -8,45 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"oversell/lab/replica"
+	"oversell/api"
 	"oversell/lab/rig"
 )
 
-// card is what a strategy claims, as the service tells it.
+// card is a strategy's card; Code is sent for one strategy only.
 type card struct {
-	ID       string   `json:"id"`
-	Family   string   `json:"family"`
-	Title    Text     `json:"title"`
-	Summary  Text     `json:"summary"`
-	Source   string   `json:"source"`
-	Core     bool     `json:"core"`
-	Scope    string   `json:"scope"`
-	Safe     bool     `json:"safe"`
-	Slow     bool     `json:"slow"`
-	Backends []string `json:"backends"`
-	Locker   bool     `json:"locker"`
-	Lease    bool     `json:"lease"`
-	Leases   bool     `json:"lease_per_request"`
-	Renews   bool     `json:"renews"`
-	Fenced   bool     `json:"fenced"`
-	Fair     bool     `json:"fair"`
-	Nests    bool     `json:"reentrant"`
-	Protects []string `json:"protects"`
-	Breaks   []struct {
-		Hazard string `json:"hazard"`
-		Why    Text   `json:"why"`
-	} `json:"breaks"`
-	Tutorial []struct {
-		Note       string  `json:"note"`
-		Throughput float64 `json:"throughput_per_s"`
-		MedianMS   float64 `json:"median_ms"`
-		Remaining  int     `json:"remaining"`
-	} `json:"tutorial"`
-	// Code is told of one strategy only.
-	Code []struct {
-		Name string `json:"name"`
-		Text string `json:"text"`
-	} `json:"code"`
+	api.Card
+	Code []api.File `json:"code"`
 }
 
 // group is a part of the ladder.
@@ -67,8 +36,8 @@ type ladder struct {
 func (l *ladder) ask(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	shop := replica.Replica{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
-	return shop.Call(ctx, http.MethodGet, path, nil, answer) //nolint:wrapcheck // names the path
+	shop := api.Client{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
+	return shop.Call(ctx, http.MethodGet, path, nil, answer)
 }
 
 // all asks the shop outside the lock: while the shop does not answer, each page would wait

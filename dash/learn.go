@@ -91,10 +91,10 @@ func (l *lessons) of(ctx context.Context, id string) (x lesson, err error) {
 	}
 	x.Able = l.s.breaks.able()
 	for _, b := range x.Breaks {
-		x.add(claim{Breaks: true, Why: b.Why, square: square{Hazard: b.Hazard, Strategy: id}})
+		x.add(claim{Breaks: true, Why: Text(b.Why), square: square{Hazard: string(b.Hazard), Strategy: id}})
 	}
 	for _, h := range x.Protects {
-		x.add(claim{square: square{Hazard: h, Strategy: id}})
+		x.add(claim{square: square{Hazard: string(h), Strategy: id}})
 	}
 	l.s.hub.send("break", func() []message {
 		for i, c := range x.Claims {

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oversell/api"
 	"oversell/lab"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
@@ -116,7 +116,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	if w.plan.Hold >= slow {
 		for _, base := range w.runs.s.Shop.Replicas {
 			w.sampling.Go(func() {
-				_ = replica.Replica{Base: base, Token: w.runs.s.Shop.Token, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
+				_ = api.Client{Base: base, Token: w.runs.s.Shop.Token, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
 			})
 		}
 	}
@@ -138,7 +138,7 @@ func (w *watch) look(ctx context.Context, l *live, strategy string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sold := int(l.sold.Load())
-	shop := replica.Replica{Base: w.plan.Target, HTTP: http.DefaultClient}
+	shop := api.Client{Base: w.plan.Target, HTTP: http.DefaultClient}
 	if left, err := shop.Count(ctx, strategy, 1); err == nil {
 		l.count.Store(&count{left, sold})
 	} else {
@@ -200,7 +200,7 @@ func (l *live) hear(kind string, data []byte) {
 	if kind != "step" || json.Unmarshal(data, &struct {
 		*history.Event
 		At any `json:"at"` // a time of day, which nobody needs here
-	}{Event: &e}) != nil || e.Key != replica.Key(1) {
+	}{Event: &e}) != nil || e.Key != api.Key(1) {
 		return
 	}
 	switch had := l.owner.Load(); e.Step {

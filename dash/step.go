@@ -150,7 +150,7 @@ func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	})
 	lab, err := stepper.Open(p.s.Shop, c.ID)
 	if err == nil {
-		if c.Leases {
+		if c.LeasePerRequest {
 			lab.Lease = lease
 		}
 		if solve {

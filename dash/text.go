@@ -3,21 +3,15 @@ package dash
 import (
 	"net/http"
 	"strings"
+
+	"oversell/api"
 )
 
-// Text is said in both languages of the class.
-type Text struct {
-	EN string `json:"en"`
-	ZH string `json:"zh"`
-}
+// Text is one text of the page's own in both languages.
+type Text api.Text
 
-// In is the text in a language, en or zh.
-func (t Text) In(lang string) string {
-	if lang == "zh" && t.ZH != "" {
-		return t.ZH
-	}
-	return t.EN
-}
+// In returns the text in a language, en or zh.
+func (t Text) In(lang string) string { return api.Text(t).In(lang) }
 
 const langCookie = "lang"
 

@@ -1,13 +1,13 @@
 package dash
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"oversell/api"
 )
 
 // hearing listens to the steps of all replicas, while there are visitors.
@@ -75,30 +75,16 @@ func (t *trials) redraw(ctx context.Context) {
 
 // follow reads one stream to its end.
 func (t *trials) follow(ctx context.Context, base string, hello func()) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events", nil)
-	if err != nil {
-		return
-	}
-	r.Header.Set("X-Lab-Token", t.s.Shop.Token)                          // strangers share a few streams
-	response, err := (&http.Client{Transport: t.client.Transport}).Do(r) // without an end
-	if err != nil {
-		return
-	}
-	defer func() { _ = response.Body.Close() }()
-	kind := ""
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		switch {
-		case name == "event":
-			kind = strings.TrimSpace(value)
-		case name != "data":
-		case kind == "hello":
+	client := api.Client{Base: base, Token: t.s.Shop.Token, HTTP: &http.Client{Transport: t.client.Transport}} // no time-out
+	_ = client.Follow(ctx, func(kind string, data []byte) {
+		switch kind {
+		case api.StreamHello:
 			hello()
-		case kind == "step":
-			var e struct{ Owner, Step, Replica string }
-			if json.Unmarshal([]byte(value), &e) == nil {
-				t.hear(e.Owner, e.Step, e.Replica)
+		case api.StreamStep:
+			var e api.StepEvent
+			if json.Unmarshal(data, &e) == nil {
+				t.hear(e.Owner, string(e.Step), e.Replica)
 			}
 		}
-	}
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"oversell/api"
 )
 
 // Outcome says what a client knows for certain once its request has ended.
@@ -36,13 +38,13 @@ func (o Outcome) String() string {
 	}
 }
 
-// The reasons that reports tell apart. The first block is the service's own word; every
-// other word it uses is kept as it is.
+// The reasons that reports tell apart. The first block are outcomes of the service; its
+// other outcomes are kept as they are.
 const (
-	Sold        = "sold"
-	SoldOut     = "sold_out"
-	NotAcquired = "not_acquired"
-	Unavailable = "unavailable"
+	Sold        = string(api.Sold)
+	SoldOut     = string(api.SoldOut)
+	NotAcquired = string(api.NotAcquired)
+	Unavailable = string(api.Unavailable)
 
 	// Unreachable : the connection was refused, so the request was never sent.
 	Unreachable = "unreachable"

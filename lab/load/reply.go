@@ -6,32 +6,15 @@ import (
 	"net/http"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
-// reply is the part of the service's answer that the history keeps, sold or not.
+// reply is the service's answer, an api.Sale or an api.Problem.
 type reply struct {
-	Outcome  string  `json:"outcome"`
-	Replica  string  `json:"replica"`
-	Backend  string  `json:"backend"`
-	Detail   string  `json:"detail"`
-	Left     *int    `json:"remaining"` // nil: not said, which is not 0
-	WaitedMS float64 `json:"waited_ms"`
-	HeldMS   float64 `json:"held_ms"`
-	PooledMS float64 `json:"pooled_ms"`
-	Retries  int     `json:"retries"`
-}
-
-// refusal reports whether the word is one of the service's words for "surely nothing
-// was taken".
-func refusal(word string) bool {
-	switch word {
-	case history.SoldOut, history.NotAcquired, history.Unavailable,
-		"fenced", "conflict", "lost", "cancelled", "bad_request", "forbidden", "unknown_product":
-		return true
-	default:
-		return false
-	}
+	api.Sale
+	Backend string `json:"backend"`
+	Detail  string `json:"detail"`
 }
 
 // judge enters the answer into the operation. Where the answer isn't clearly the
@@ -46,15 +29,15 @@ func judge(op *history.Op, status int, body []byte) {
 		op.Outcome = byStatus(status)
 		return
 	}
-	op.Reason, op.Replica, op.Backend, op.Retries = r.Outcome, r.Replica, r.Backend, r.Retries
+	op.Reason, op.Replica, op.Backend, op.Retries = string(r.Outcome), r.Replica, r.Backend, r.Retries
 	op.Waited, op.Held, op.Pooled = millis(r.WaitedMS), millis(r.HeldMS), millis(r.PooledMS)
 	switch {
-	case r.Outcome == history.Sold && status == http.StatusOK:
+	case r.Outcome == api.Sold && status == http.StatusOK:
 		op.Outcome = history.OK
-		if r.Left != nil {
-			op.Remaining, op.HasRemaining = *r.Left, true
+		if r.Remaining != nil {
+			op.Remaining, op.HasRemaining = *r.Remaining, true
 		}
-	case status >= 400 && refusal(r.Outcome):
+	case status >= 400 && r.Outcome.TookNothing():
 		op.Outcome = history.Refused
 	default:
 		op.Outcome = byStatus(status)

@@ -5,6 +5,7 @@ package report
 import (
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 )
 
@@ -106,7 +107,4 @@ type Series struct {
 }
 
 // Sentence says in words what happened.
-type Sentence struct {
-	EN string `json:"en"`
-	ZH string `json:"zh"`
-}
+type Sentence = api.Text
