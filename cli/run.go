@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,16 +159,14 @@ func (f *runFlags) check() error {
 	return nil
 }
 
-// known checks the names against this program's own ladder, which its own lab has.
+// known checks the names against the catalogue of this program, which its own lab has.
 func known(wanted []string) error {
-	ladder := map[string]bool{}
 	var ids []string
-	for _, s := range catalog.Strategies(catalog.Backends{}) {
-		ids = append(ids, s.Card().ID)
-		ladder[s.Card().ID] = true
+	for _, card := range catalog.Cards() {
+		ids = append(ids, card.ID)
 	}
 	for _, id := range wanted {
-		if !ladder[id] {
+		if !slices.Contains(ids, id) {
 			return fmt.Errorf("unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
 		}
 	}

@@ -48,8 +48,8 @@ func TestRunScenario(t *testing.T) {
 // `oversell run NAME` is a scenario before it is a strategy: no name may be both.
 func TestScenarioNamesAreFree(t *testing.T) {
 	taken := map[string]bool{}
-	for _, s := range catalog.Strategies(catalog.Backends{}) {
-		taken[s.Card().ID] = true
+	for _, card := range catalog.Cards() {
+		taken[card.ID] = true
 	}
 	for _, s := range scenario.All() {
 		if taken[s.ID] {

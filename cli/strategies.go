@@ -19,11 +19,10 @@ func strategiesCommand() *cobra.Command {
 		Short: "Print the ladder, or one strategy's card and the code that runs",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var cards []locks.Card
+			cards := catalog.Cards()
 			var ids []string
-			for _, s := range catalog.Strategies(catalog.Backends{}) {
-				cards = append(cards, s.Card())
-				ids = append(ids, s.Card().ID)
+			for _, card := range cards {
+				ids = append(ids, card.ID)
 			}
 			switch {
 			case markdown && len(args) == 0:
@@ -106,6 +105,13 @@ func printCode(w io.Writer, card locks.Card) error {
 	if err != nil {
 		return err
 	}
+	own := 0
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, ".go") && f.Name != "locks/guard.go" {
+			own++
+		}
+	}
+	fmt.Fprintf(w, "code       %d Go files besides the contract in package locks, in reading order\n", own)
 	for _, f := range files {
 		fmt.Fprintf(w, "\n--- %s\n%s", f.Name, f.Text)
 	}

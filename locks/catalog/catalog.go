@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/etcdlock"
 	"oversell/locks/local"
@@ -30,7 +31,7 @@ type Backends struct {
 	Lease time.Duration
 }
 
-// Strategies lists them in the order of the ladder.
+// Strategies lists them in the order in which they are taught.
 func Strategies(b Backends) []locks.Strategy {
 	ledger := stock.NewLedger(b.DB)
 	guard := func(l locks.Locker) locks.Strategy { return locks.Guard(l, ledger) }
@@ -79,6 +80,15 @@ func Strategies(b Backends) []locks.Strategy {
 		mysqllock.Combining(b.DB),
 		redislock.Stock(b.Redis, b.DB),
 	}
+}
+
+// Cards returns the cards of all strategies. It needs no backend.
+func Cards() []api.Card {
+	var all []api.Card
+	for _, s := range Strategies(Backends{}) {
+		all = append(all, s.Card())
+	}
+	return all
 }
 
 // Primitives are what the backends offer besides locks.

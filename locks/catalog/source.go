@@ -3,7 +3,7 @@ package catalog
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
+	"path"
 	"strings"
 
 	"oversell/locks"
@@ -14,10 +14,9 @@ import (
 	"oversell/locks/zklock"
 )
 
-var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
-
-// Source returns the code of a card's strategy: the file named after its id, the
-// scripts that it embeds, and for a lock the sale around it.
+// Source returns the code of a card's strategy in reading order: the file named after its
+// id, each further file of the family that runs for it, the scripts that these embed, and
+// for a lock guard.go, the sale around it. The shared contract in package locks is left out.
 func Source(card locks.Card) ([]locks.File, error) {
 	family := map[string]struct {
 		folder string
@@ -38,22 +37,20 @@ func Source(card locks.Card) ([]locks.File, error) {
 		if err != nil {
 			return fmt.Errorf("source of %s: %w", card.ID, err)
 		}
-		files = append(files, locks.File{Name: folder + "/" + name, Text: string(text)})
+		files = append(files, locks.File{Name: "locks/" + path.Join(folder, name), Text: string(text)})
 		return nil
 	}
-	own := "locks/" + family.folder
-	if err := add(family.files, own, strings.ReplaceAll(card.ID, "-", "_")+".go"); err != nil {
-		return nil, err
+	names, err := follow(family.files, strings.ReplaceAll(card.ID, "-", "_")+".go")
+	if err != nil {
+		return nil, fmt.Errorf("source of %s: %w", card.ID, err)
 	}
-	for _, script := range scripts.FindAllStringSubmatch(files[0].Text, -1) {
-		if err := add(family.files, own, script[1]); err != nil {
+	for _, name := range names {
+		if err := add(family.files, family.folder, name); err != nil {
 			return nil, err
 		}
 	}
 	if card.Locker {
-		if err := add(locks.Source, "locks", "guard.go"); err != nil {
-			return nil, err
-		}
+		return files, add(locks.Source, "", "guard.go")
 	}
 	return files, nil
 }
