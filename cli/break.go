@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -80,10 +79,6 @@ Exit status:
 }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
-	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
-	defer restore()
-	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
-
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
@@ -138,14 +133,14 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, kept *experim
 	defer class.Close()
 	progress := newBreakWatcher(told)
 	defer progress.close()
-	return experiment.Run(ctx, class, f.plan, kept, progress) //nolint:wrapcheck // says all
+	return experiment.Run(ctx, class, f.plan, kept, progress)
 }
 
 // tell prints the matrix and writes the files.
 func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.Evidence, versions map[string]string) error {
 	cells, err := kept.Recorded()
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	m := experiment.Summarise(cells)
 	// A hazard may have run on another server than this lab's: some need MariaDB, and kept

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,8 +36,7 @@ and freeze servers, which only oversell lab and oversell break can do.`,
 			if c.Shop.Token == "" {
 				return &exit{2, errors.New("dash: --token: who may start a run?")}
 			}
-			ctx, restore := signal.NotifyContext(cmd.Context(), labSignals()...)
-			defer restore()
+			ctx := cmd.Context()
 			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 			if err != nil {
 				return fmt.Errorf("dash: %w", err)

@@ -12,10 +12,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/go-sql-driver/mysql"
@@ -64,11 +62,6 @@ by side.`,
 
 // runLab starts a lab, tells the addresses, and closes it when a signal comes.
 func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
-	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
-	defer restore()
-	// A second Ctrl-C ends us on the spot. The reaper cleans up then, too.
-	context.AfterFunc(ctx, restore)
-
 	cfg, err := flags.config(errOut)
 	if err != nil {
 		return err
@@ -99,15 +92,6 @@ func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
-}
-
-// labSignals end a lab. Under nohup the terminal's end does not.
-func labSignals() []os.Signal {
-	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		ends = append(ends, syscall.SIGHUP)
-	}
-	return ends
 }
 
 func (f labFlags) config(errOut io.Writer) (rig.Config, error) {

@@ -34,9 +34,9 @@ func (e *exit) Unwrap() error { return e.err }
 
 // Main runs one command and returns the exit status: 0 done, 1 failed, 2 for
 // a command line that can't be understood. The first Ctrl-C asks the command to
-// end, the second ends it.
+// end, the second ends it at once; the reaper then removes what it started.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	root := rootCommand()
@@ -56,6 +56,16 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, noServers)
 	}
 	return e.status
+}
+
+// endSignals returns the signals that ask a command to end. Under nohup, the end of the
+// terminal is none of them.
+func endSignals() []os.Signal {
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return ends
 }
 
 // noServers follows an error that names servers, which "make servers" cannot install in a

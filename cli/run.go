@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -101,10 +100,6 @@ Exit status:
 
 // run does it all, in the order in which mistakes are cheapest.
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
-	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
-	defer restore()
-	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
-
 	if err := f.check(); err != nil {
 		return &exit{2, err}
 	}
@@ -219,7 +214,7 @@ func chinese() bool {
 
 func line(w io.Writer) error {
 	_, err := fmt.Fprintln(w)
-	return err //nolint:wrapcheck // as its neighbours'
+	return err
 }
 
 // verdict is the exit status: see the command's help.

@@ -24,7 +24,7 @@ type rateFlag struct{ rate *load.Rate }
 
 func (f rateFlag) Set(text string) (err error) {
 	*f.rate, err = load.ParseRate(text)
-	return err //nolint:wrapcheck // pflag names the flag
+	return err
 }
 
 func (f rateFlag) String() string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,10 +67,6 @@ a run could not be finished, 2 a command line that can't be run, 130 stopped by 
 }
 
 func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOut io.Writer) error {
-	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
-	defer restore()
-	context.AfterFunc(ctx, restore)
-
 	var guards []scenario.Guard
 	for _, id := range f.guards {
 		g, err := s.Guard(id)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -82,10 +81,7 @@ Exit status:
 }
 
 func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
-	ctx, restore := signal.NotifyContext(cmd.Context(), labSignals()...)
-	defer restore()
-	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
-	ctx, interrupt := context.WithCancel(ctx)
+	ctx, interrupt := context.WithCancel(cmd.Context())
 	defer interrupt()
 
 	binary, err := os.Executable()
@@ -112,7 +108,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 func (f *stepFlags) teach(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
 	lab, err := stepper.Open(started.Addresses(), strategy)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	lesson := &lesson{lab: lab, out: out, pace: f.pace}
 	if f.solution {
@@ -165,7 +161,7 @@ type rawTerminal struct{ out io.Writer }
 
 func (r rawTerminal) Write(text []byte) (int, error) {
 	if _, err := io.WriteString(r.out, strings.ReplaceAll(string(text), "\n", "\r\n")); err != nil {
-		return 0, err //nolint:wrapcheck // a writer's
+		return 0, err
 	}
 	return len(text), nil
 }
@@ -247,7 +243,7 @@ func (l *lesson) step(ctx context.Context, who stepper.Who) error {
 		return l.say(who.String() + " has its answer; r starts anew")
 	}
 	if err := l.round.Go(ctx, who); err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	return l.draw()
 }
@@ -255,7 +251,7 @@ func (l *lesson) step(ctx context.Context, who stepper.Who) error {
 func (l *lesson) begin(ctx context.Context) error {
 	round, err := l.lab.Begin(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	l.round = round
 	return nil
@@ -268,7 +264,7 @@ func (l *lesson) draw() error {
 		_, _ = io.WriteString(l.out, "\n")
 	}
 	if err := l.round.Draw(l.out); err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	return l.say("\na, b: A or B goes on   s: the solution   r: start anew   q: quit")
 }
@@ -286,9 +282,9 @@ func (l *lesson) solve(ctx context.Context) error {
 	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })
 	_, _ = io.WriteString(l.out, "\n")
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	return found.Print(l.out, l.lab.Strategy, func() { //nolint:wrapcheck // says all
+	return found.Print(l.out, l.lab.Strategy, func() {
 		select {
 		case <-time.After(l.pace):
 		case <-ctx.Done():
