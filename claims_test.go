@@ -119,8 +119,8 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// square is what docs/matrix.json says about a strategy and a hazard.
-type square struct {
+// summary is what docs/matrix.json says about a strategy and a hazard.
+type summary struct {
 	Claim  string `json:"claim"`
 	Runs   int    `json:"runs"`
 	Agrees bool   `json:"agrees"`
@@ -134,18 +134,18 @@ func TestProven(t *testing.T) {
 	}
 	var recorded struct {
 		Rows []struct {
-			Strategy string            `json:"strategy"`
-			Fenced   bool              `json:"fenced"`
-			Squares  map[string]square `json:"squares"`
+			Strategy     string          `json:"strategy"`
+			Fenced       bool            `json:"fenced"`
+			Summariesmap [string]summary `json:"summaries"`
 		} `json:"rows"`
 	}
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]map[string]square{}
+	shown := map[string]map[string]summary{}
 	for _, r := range recorded.Rows {
 		if !r.Fenced {
-			shown[r.Strategy] = r.Squares
+			shown[r.Strategy] = r.Summaries
 		}
 	}
 	for _, c := range catalog.Cards() {
@@ -159,7 +159,7 @@ func TestProven(t *testing.T) {
 	}
 }
 
-func (s square) String() string {
+func (s summary) String() string {
 	switch {
 	case s.Runs == 0:
 		return "has no run of it"

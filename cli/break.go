@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/experiment"
+	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 )
@@ -23,7 +24,7 @@ type breakFlags struct {
 	plan  experiment.Plan
 	all   bool
 	quiet bool
-	keep  string
+	store string
 	files [3]string // of --json, --markdown, --html
 }
 
@@ -70,7 +71,7 @@ Exit status:
 	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fence")
 	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws which replicas play which part, and in which order")
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
-	f.StringVar(&flags.keep, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
+	f.StringVar(&flags.store, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
 	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
 	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as the README has it")
 	f.StringVar(&flags.files[2], "html", "", "write the matrix with a picture of each run to `FILE`, complete in itself")
@@ -96,7 +97,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 			}
 		}
 	}
-	kept, err := experiment.Keep(f.keep)
+	store, err := experiment.OpenStore(f.store)
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
@@ -112,50 +113,50 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	versions := map[string]string{}
 	serverVersions(ctx, lab.Addresses(), versions)
-	err = f.experiment(ctx, lab, kept, errOut)
+	err = f.experiment(ctx, lab, store, errOut)
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
 	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
-	if len(kept.Cells()) > 0 {
-		err = errors.Join(f.tell(ctx, out, kept, versions), err)
+	if len(store.Results()) > 0 {
+		err = errors.Join(f.tell(ctx, out, store, versions), err)
 	}
 	return ended(ctx, err)
 }
 
-func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, kept *experiment.Evidence, told io.Writer) error {
-	class, err := experiment.Open(ctx, lab)
+func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, told io.Writer) error {
+	bed, err := experiment.Open(ctx, lab)
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
-	defer class.Close()
+	defer bed.Close()
 	progress := newBreakWatcher(told)
 	defer progress.close()
-	return experiment.Run(ctx, class, f.plan, kept, progress)
+	return experiment.Run(ctx, bed, f.plan, store, progress)
 }
 
 // tell prints the matrix and writes the files.
-func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.Evidence, versions map[string]string) error {
-	cells, err := kept.Recorded()
+func (f *breakFlags) tell(ctx context.Context, out io.Writer, store *experiment.ResultStore, versions map[string]string) error {
+	results, err := store.WithRecordings()
 	if err != nil {
 		return err
 	}
-	m := experiment.Summarise(cells)
+	m := matrix.Summarise(results)
 	// A hazard may have run on another server than this lab's: some need MariaDB, and kept
 	// runs may be of another day.
-	if mysql := experiment.MySQLVersions(cells); mysql != "" {
+	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}
 	machine := report.ThisMachine(ctx)
-	about := experiment.About{
+	about := matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: listed(versions), Command: "oversell break --all",
 	}
 	writers := [3]func(io.Writer) error{
 		func(w io.Writer) error { return m.WriteJSON(w, about) },
 		func(w io.Writer) error { return m.WriteMarkdown(w, about) },
-		func(w io.Writer) error { return experiment.WritePage(w, m, cells, about) },
+		func(w io.Writer) error { return matrix.WritePage(w, m, results, about) },
 	}
 	var failed error
 	for i, path := range f.files {
@@ -163,15 +164,15 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.E
 			failed = errors.Join(failed, report.WriteFile(path, writers[i]))
 		}
 	}
-	return errors.Join(tellMatrix(out, m, cells), failed)
+	return errors.Join(tellMatrix(out, m, results), failed)
 }
 
 // tellMatrix prints what was found, and makes the exit status of it.
-func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) error {
+func tellMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
 	const few = 4 // more than that, nobody reads
-	if len(cells) <= few {
-		for _, c := range cells {
-			c.Story(out)
+	if len(results) <= few {
+		for _, c := range results {
+			matrix.WriteEventLog(out, c)
 		}
 	}
 	m.Print(out)

@@ -48,14 +48,14 @@ func (e *estimate) rest(over int) string {
 }
 
 // shown is an experiment that is over, in one line.
-func shown(hazard string, cells []experiment.Cell, took time.Duration) string {
+func shown(hazard string, results []experiment.Result, took time.Duration) string {
 	broke := 0
-	for _, c := range cells {
-		if c.Verdict.Broke() {
+	for _, c := range results {
+		if c.Verdict.Failed() {
 			broke++
 		}
 	}
-	return fmt.Sprintf("%s: broke %d of %d, %.0f s", hazard, broke, len(cells), took.Seconds())
+	return fmt.Sprintf("%s: broke %d of %d, %.0f s", hazard, broke, len(results), took.Seconds())
 }
 
 // breakLines are for who reads the progress later, in a file.
@@ -69,8 +69,8 @@ func (b *breakLines) Begin(e experiment.Experiment, subjects, nth, of int) {
 	_, _ = fmt.Fprintf(b.out, "%d/%d  %s, %d strategies\n", nth, of, e.Title, subjects)
 }
 
-func (b *breakLines) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, cells, took), b.rest(b.nth))
+func (b *breakLines) End(e experiment.Experiment, results []experiment.Result, took time.Duration) {
+	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, results, took), b.rest(b.nth))
 }
 
 func (b *breakLines) LeftOut(_ experiment.Experiment, why error) {
@@ -113,8 +113,8 @@ func (b *breakBar) Begin(e experiment.Experiment, subjects, nth, of int) {
 	b.bar.UpdateMessage(fmt.Sprintf("%d/%d %s on %d%s", nth, of, e.Hazard, subjects, b.rest(nth-1)))
 }
 
-func (b *breakBar) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	b.over(shown(e.Hazard, cells, took))
+func (b *breakBar) End(e experiment.Experiment, results []experiment.Result, took time.Duration) {
+	b.over(shown(e.Hazard, results, took))
 }
 
 func (b *breakBar) LeftOut(e experiment.Experiment, why error) {

@@ -107,7 +107,7 @@ func runCompares(t *testing.T, binary string) {
 	if len(all) != 2 || all[0].Strategy != "none" || all[1].Strategy != "redis" {
 		t.Fatalf("%+v", all)
 	}
-	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "violated" {
+	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "broken" {
 		t.Errorf("%+v", none)
 	}
 	want := row{Strategy: "redis", Samples: 400, Sold: 400, Verdict: "holds"}

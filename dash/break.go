@@ -18,21 +18,21 @@ import (
 type breaks struct {
 	s *Server
 	// What follows is changed and read in the hub's turn only: see hub.send.
-	now   breaking
+	now   breakState
 	cards []experiment.Card // nil: nobody has asked the shop yet
 	late  bool              // catchUp waits for them
-	runs  map[square]*broken
+	runs  map[resultKey]*storedResult
 	count int
 }
 
 // square is a place in the matrix.
-type square struct {
+type resultKey struct {
 	Hazard, Strategy string
 	Fenced           bool
 }
 
 // Path is the address of its page.
-func (q square) Path() string {
+func (q resultKey) Path() string {
 	path := "/dash/break/" + q.Hazard + "/" + q.Strategy
 	if q.Fenced {
 		path += "?fenced=true"
@@ -41,7 +41,7 @@ func (q square) Path() string {
 }
 
 // Body is the form that runs it.
-func (q square) Body() string {
+func (q resultKey) Body() string {
 	body := "hazard=" + q.Hazard + "&strategy=" + q.Strategy
 	if q.Fenced {
 		body += "&fenced=true"
@@ -50,12 +50,12 @@ func (q square) Body() string {
 }
 
 // Name is the strategy's, with its fence.
-func (q square) Name() string {
+func (q resultKey) Name() string {
 	return experiment.Subject{Card: experiment.Card{ID: q.Strategy}, Fenced: q.Fenced}.Name()
 }
 
 // ID is the square's part of the page, and its name in what the script reads.
-func (q square) ID() string {
+func (q resultKey) ID() string {
 	id := q.Hazard + "." + q.Strategy
 	if q.Fenced {
 		id += ".fenced"
@@ -64,22 +64,22 @@ func (q square) ID() string {
 }
 
 // broken is a run of a square.
-type broken struct {
-	experiment.Cell
+type storedResult struct {
+	experiment.Result
 	ID        int // the newest has the highest
 	Forgotten bool
 }
 
 // breaking is what runs, or what ran last.
-type breaking struct {
+type breakState struct {
 	Begun, Running, Stopped bool
 
-	Unable  bool // nothing can be broken here: there is no button to press
-	Who     string
-	What    Text              // what it is about now
-	Hazard  string            // that is brought about, if one is
-	strikes func(square) bool // what is in it
-	Error   *Text
+	Unable   bool // nothing can be broken here: there is no button to press
+	Who      string
+	What     Text                 // what it is about now
+	Hazard   string               // that is brought about, if one is
+	includes func(resultKey) bool // what is in it
+	Error    *Text
 }
 
 // mostSteps of all recordings are kept, about 100 MB: then the oldest go, and their
@@ -92,16 +92,16 @@ const again = time.Second
 func newBreaks(s *Server) *breaks {
 	// A square's page stays open while the lab restarts. A run of the new lab must have
 	// another number than the run that it shows, or the page would not load the new one.
-	b := &breaks{s: s, runs: map[square]*broken{}, count: int(time.Now().UnixMilli())}
+	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
 	b.now.Unable = !b.able()
 	s.hub.open("break", b.all)
-	s.hub.open("square", b.some)
+	s.hub.open("result", b.some)
 	return b
 }
 
 func (b *breaks) route() {
 	b.s.routes.HandleFunc("GET /dash/break", b.page)
-	b.s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.cell)
+	b.s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.resultPage)
 	b.s.routes.HandleFunc("GET /dash/timeline.css", timelineStyle)
 	b.s.routes.HandleFunc("POST /dash/break/start", b.s.guarded(b.start))
 }
@@ -136,8 +136,8 @@ func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
 		Able    bool
 		Hazards []hazard
 		Groups  []group
-		Matrix  matrix
-		Now     breaking
+		Matrix  matrixView
+		Now     breakState
 	}{Able: b.able(), Hazards: hazards(), Groups: groups}
 	b.s.hub.send("break", func() []message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
 	b.s.show(w, r, "break", Text{"Break", "破坏"}, data)
@@ -206,14 +206,14 @@ func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err 
 			return p, bad(fmt.Sprintf("There is no strategy %q.", id), fmt.Sprintf("没有策略 %q。", id))
 		}
 	}
-	if !slices.ContainsFunc(squares(cards), func(q square) bool { return inPlan(p, q) }) {
+	if !slices.ContainsFunc(resultKeys(cards), func(q resultKey) bool { return inPlan(p, q) }) {
 		return p, bad("This hazard can't strike what you chose. With fenced, it needs a fence.", "这个危险影响不到所选的策略。选了 fenced 时，策略必须有栅栏令牌。")
 	}
 	return p, nil
 }
 
 // inPlan says whether the plan runs the square.
-func inPlan(p experiment.Plan, q square) bool {
+func inPlan(p experiment.Plan, q resultKey) bool {
 	return (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
 		(len(p.Strategies) == 0 || slices.Contains(p.Strategies, q.Strategy)) &&
 		(q.Fenced == p.Fenced || q.Fenced && len(p.Strategies) == 0)
@@ -240,8 +240,8 @@ func (b *breaks) start(ctx context.Context, req request) error {
 // work breaks what the plan names, in a lab of its own: the class's stays whole.
 func (b *breaks) work(ctx context.Context, p experiment.Plan, who string, free func()) {
 	b.tell(func() {
-		b.now = breaking{
-			Begun: true, Running: true, Who: who, strikes: func(q square) bool { return inPlan(p, q) },
+		b.now = breakState{
+			Begun: true, Running: true, Who: who, includes: func(q resultKey) bool { return inPlan(p, q) },
 			What: Text{"bringing up a lab of its own, as servers will be killed and frozen; it takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟"},
 		}
 	})
@@ -261,22 +261,22 @@ func (b *breaks) inOwnLab(ctx context.Context, p experiment.Plan) (err error) {
 	cfg.OnExit = b.s.OnExit
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	defer func() {
 		b.mention(Text{"closing its lab", "正在关闭它的实验室"})
 		err = errors.Join(err, lab.Close())
 	}()
-	class, err := experiment.Open(ctx, lab)
+	bed, err := experiment.Open(ctx, lab)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	defer class.Close()
-	kept, err := experiment.Keep("")
+	defer bed.Close()
+	store, err := experiment.OpenStore("")
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	return experiment.Run(ctx, class, p, kept, breakWatch{b}) //nolint:wrapcheck // says all
+	return experiment.Run(ctx, bed, p, store, breakWatch{b})
 }
 
 // tell changes what there is, and sends that. Of the matrix, whose whole is long, it sends
@@ -287,7 +287,7 @@ func (b *breaks) tell(change func()) {
 		change()
 		return []message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), say("parts", b.column(before, b.now.Hazard))}
 	})
-	b.s.hub.send("square", b.some)
+	b.s.hub.send("result", b.some)
 }
 
 // mention changes only what it is about now.
@@ -307,7 +307,7 @@ func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
 	})
 }
 
-func (w breakWatch) End(_ experiment.Experiment, cells []experiment.Cell, _ time.Duration) {
+func (w breakWatch) End(_ experiment.Experiment, cells []experiment.Result, _ time.Duration) {
 	w.b.tell(func() {
 		for _, c := range cells {
 			w.b.keep(c)
@@ -323,26 +323,26 @@ func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
 }
 
 // keep remembers the newest run of a square. It is called in the hub's turn.
-func (b *breaks) keep(c experiment.Cell) {
+func (b *breaks) keep(c experiment.Result) {
 	b.count++
-	b.runs[square{c.Hazard, c.Strategy, c.Fenced}] = &broken{Cell: c, ID: b.count}
+	b.runs[resultKey{c.Hazard, c.Strategy, c.Fenced}] = &storedResult{Result: c, ID: b.count}
 }
 
 // makeRoom forgets the oldest recordings. It is called in the hub's turn.
 func (b *breaks) makeRoom() {
-	var newest []*broken
+	var newest []*storedResult
 	for _, run := range b.runs {
 		newest = append(newest, run)
 	}
-	slices.SortFunc(newest, func(x, y *broken) int { return y.ID - x.ID })
+	slices.SortFunc(newest, func(x, y *storedResult) int { return y.ID - x.ID })
 	steps := 0
 	for _, run := range newest {
 		steps += len(run.Recording.Ops) + len(run.Recording.Events)
 		if steps > mostSteps {
 			// Pages may be drawing the old one: it is not changed but replaced.
-			c := run.Cell
+			c := run.Result
 			c.Recording.Ops, c.Recording.Events, c.Recording.Spans = nil, nil, nil
-			b.runs[square{c.Hazard, c.Strategy, c.Fenced}] = &broken{Cell: c, ID: run.ID, Forgotten: true}
+			b.runs[resultKey{c.Hazard, c.Strategy, c.Fenced}] = &storedResult{Result: c, ID: run.ID, Forgotten: true}
 		}
 	}
 }

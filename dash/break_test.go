@@ -44,7 +44,7 @@ func TestBreakInABrowser(t *testing.T) {
 	do(t, tab,
 		press(link("pause.redis")),
 		reads(`.verdict`, "redis broke"),
-		reads(`#square`, "oversell break pause redis"),
+		reads(`#result`, "oversell break pause redis"),
 		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
 		chromedp.Focus(`#film .request`, chromedp.ByQuery),
 		reads(`#operation`, "Replica: replica-"),
@@ -68,11 +68,11 @@ func TestBreakInABrowser(t *testing.T) {
 	}
 	pictures(t, tab, "cell")
 	var run string
-	do(t, tab, chromedp.Evaluate(`document.querySelector('#square').dataset.run`, &run))
+	do(t, tab, chromedp.Evaluate(`document.querySelector('#result').dataset.run`, &run))
 	do(t, tab,
-		press(`#square .go`),
+		press(`#result .go`),
 		reads(`#part-now`, "a lab of its own"),
-		chromedp.WaitVisible(`#square:not([data-run="`+run+`"])`, chromedp.ByQuery), // by itself
+		chromedp.WaitVisible(`#result:not([data-run="`+run+`"])`, chromedp.ByQuery), // by itself
 		reads(`.verdict`, "redis broke"),
 		chromedp.Evaluate(`document.querySelector('.verdict').textContent`, &words),
 	)
@@ -81,7 +81,7 @@ func TestBreakInABrowser(t *testing.T) {
 	}
 	do(t, tab,
 		reads(`#part-now`, "Done"),
-		press(`#square .go`),
+		press(`#result .go`),
 		reads(`#part-now`, "a lab of its own"),
 		press(`#part-now button`),
 		reads(`#part-now`, "Stopped"),

@@ -12,8 +12,8 @@ import (
 )
 
 // exhibit is a square's own page.
-type exhibit struct {
-	place
+type resultPage struct {
+	resultView
 	Hazard  hazard
 	Why     Text // the card's own words where it claims to break
 	Picture template.HTML
@@ -40,13 +40,13 @@ func timelineStyle(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, timeline.Style())
 }
 
-func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
+func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 	cards, err := b.learn(r.Context())
 	if err != nil {
 		b.s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
 		return
 	}
-	q := square{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
+	q := resultKey{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
 	all := experiment.All()
 	h := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == q.Hazard })
 	c := slices.IndexFunc(cards, func(c experiment.Card) bool { return c.ID == q.Strategy })
@@ -56,12 +56,12 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	x := exhibit{Why: b.s.ladder.why(r.Context(), q)}
+	x := resultPage{Why: b.s.ladder.why(r.Context(), q)}
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
-		x.place = b.place(cards[c], all[h], q.Fenced)
+		x.resultView = b.view(cards[c], all[h], q.Fenced)
 		// One that is named by hand may go through it with its fence as well.
-		x.Strikes = all[h].Strikes(cards[c]) && (!q.Fenced || cards[c].Fenced)
+		x.Applies = all[h].AppliesTo(cards[c]) && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})
 	if x.Run != nil {
@@ -71,11 +71,11 @@ func (b *breaks) cell(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	title := Text{q.Hazard + ", " + q.Name(), q.Hazard + "，" + q.Name()}
-	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Topic: "square", Title: title, Data: x})
+	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
 }
 
 // draw reads the recording, outside the hub's turn: nobody changes it.
-func (x *exhibit) draw(lang string) (err error) {
+func (x *resultPage) draw(lang string) (err error) {
 	if f := x.Run.Figures; len(f) > 0 {
 		x.Tables = append(x.Tables, figuresOf(f))
 	}
@@ -84,14 +84,14 @@ func (x *exhibit) draw(lang string) (err error) {
 		return nil
 	}
 	if x.Picture, err = t.Inline("picture"); err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	if place, second, words := t.Violation(); place != "" && x.Run.Verdict == experiment.Violated {
+	if place, second, words := t.Violation(); place != "" && x.Run.Verdict == experiment.Broken {
 		x.Jump = &jump{Text{"to the first violation", "跳到第一处违规"}, place, second, words}
 	} else if place, second, words := t.Fault(); place != "" {
 		x.Jump = &jump{Text{"to the fault", "跳到故障处"}, place, second, words}
 	}
-	for _, from := range []timeline.Table{t.Requests(), t.Moments()} {
+	for _, from := range []timeline.Table{t.Requests(), t.Events()} {
 		if len(from.Rows) > 0 {
 			x.Tables = append(x.Tables, tableOf(from))
 		}
@@ -100,7 +100,7 @@ func (x *exhibit) draw(lang string) (err error) {
 }
 
 // why is what the card says where it claims to break.
-func (l *ladder) why(ctx context.Context, q square) Text {
+func (l *ladder) why(ctx context.Context, q resultKey) Text {
 	all, _ := l.all(ctx) // without them there is no page at all
 	for _, c := range all {
 		for _, b := range c.Breaks {

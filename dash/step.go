@@ -181,7 +181,7 @@ var errTired = errors.New("nobody has pressed anything for ten minutes")
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Who) error {
 	round, err := lab.Begin(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	idle, look := time.NewTimer(tired), time.NewTicker(glance)
 	defer idle.Stop()
@@ -210,7 +210,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	found, err := lab.Solve(ctx, func() { p.change(func(now *scene) { now.Tried++ }) })
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	if !found.Lost {
 		p.change(func(now *scene) {

@@ -17,7 +17,7 @@ type scene struct {
 	Open     bool
 	Solving  bool // the program steps, nobody else
 	Tried    int  // schedules so far
-	Lines    []stepper.Line
+	Lines    []stepper.Entry
 	States   [2]stepper.State
 	Row      int
 	Sentence Text // how it ended
@@ -38,7 +38,7 @@ type codeFile struct {
 // see takes over what a round has come to.
 func (now *scene) see(r *stepper.Round) {
 	now.Lines, now.Row, now.Over, now.Sentence = slices.Clone(r.Lines), r.Row, r.Over(), Text(r.Sentence())
-	now.Wrong = now.Over && r.Stock().Verdict == check.Violated
+	now.Wrong = now.Over && r.Stock().Verdict == check.Broken
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
 }
 

@@ -24,7 +24,7 @@ type recorder struct {
 	mu        sync.Mutex
 	events    map[string][]history.Event // by key
 	connected map[string]bool            // by replica's address
-	missed    int                        // steps that a replica could not tell us
+	lost      int                        // steps that a replica could not tell us
 }
 
 func record(client *http.Client, replicas []string) *recorder {
@@ -55,7 +55,7 @@ func (r *recorder) close() {
 }
 
 // listening waits until every replica is heard.
-func (r *recorder) listening(ctx context.Context) error {
+func (r *recorder) awaitConnected(ctx context.Context) error {
 	return eventually(ctx, "the replicas' steps are heard", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *recorder) take(base, kind string, data []byte) {
 	case "missed":
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.missed++
+		r.lost++
 	case "step":
 		var e struct {
 			history.Event
@@ -98,7 +98,7 @@ func (r *recorder) take(base, kind string, data []byte) {
 }
 
 // of is what was heard of a key so far, in order.
-func (r *recorder) of(key string) []history.Event {
+func (r *recorder) eventsOf(key string) []history.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events := slices.Clone(r.events[key])

@@ -33,7 +33,7 @@ type Plan struct {
 // Watcher is told how it goes, from one goroutine at a time.
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
-	End(e Experiment, cells []Cell, took time.Duration)
+	End(e Experiment, results []Result, took time.Duration)
 	// LeftOut comes instead of End, once for an experiment.
 	LeftOut(e Experiment, why error)
 }
@@ -48,46 +48,46 @@ func (p Plan) Validate() error {
 // Run fills the cells of the plan that are not kept yet. After each experiment, failed
 // or not, the class is healthy again. One of several whose servers are not installed is
 // left out: the others are tried, and then the error wraps ErrLeftOut.
-func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error {
+func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
 		return err
 	}
-	if err := known(c.cards, p.Strategies); err != nil {
+	if err := known(bed.cards, p.Strategies); err != nil {
 		return err
 	}
-	return p.run(ctx, c, chosen, keep, w)
+	return p.run(ctx, bed, chosen, store, w)
 }
 
-func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evidence, w Watcher) error {
+func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds, met := max(1, p.Seeds), false
 	leftOut := map[string]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)
-			subjects := p.subjects(e, c.cards)
+			subjects := p.subjects(e, bed.cards)
 			met = met || len(subjects) > 0
-			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return keep.has(e.Hazard, s, seed) })
+			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return store.has(e.Hazard, s, seed) })
 			if len(subjects) == 0 || leftOut[e.Hazard] != nil {
 				continue
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
-			cells, err := e.carryOut(ctx, c, subjects, seed)
+			results, err := e.carryOut(ctx, bed, subjects, seed)
 			if errors.Is(err, rig.ErrMissing) && len(chosen) > 1 {
 				leftOut[e.Hazard] = fmt.Errorf("%s was left out: %w", e.Hazard, err)
 				w.LeftOut(e, err)
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
+				return fmt.Errorf("experiment %s: %w", e.Hazard, err)
 			}
-			slices.SortStableFunc(cells, func(a, b Cell) int { return place(c.cards, a) - place(c.cards, b) })
-			if err := keep.add(cells); err != nil {
+			slices.SortStableFunc(results, func(a, b Result) int { return position(bed.cards, a) - position(bed.cards, b) })
+			if err := store.add(results); err != nil {
 				return err
 			}
-			c.rec.forget()
-			w.End(e, cells, time.Since(began))
+			bed.rec.forget()
+			w.End(e, results, time.Since(began))
 		}
 	}
 	if !met {
@@ -101,37 +101,37 @@ func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evid
 
 // carryOut runs the experiment, and leaves the class healthy. One that needs a lab of its
 // own has it beside the class, for as long as it takes.
-func (e Experiment) carryOut(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
-		cells, err = e.run(ctx, c, subjects, seed)
-		return onMySQL(c.mysql, cells), errors.Join(err, c.heal(context.WithoutCancel(ctx)))
+		results, err = e.run(ctx, bed, subjects, seed)
+		return onMySQL(bed.mysql, results), errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	}
-	own, err := rig.Start(ctx, e.Lab(c.Rig.Config()))
-	if err != nil {
-		return nil, err //nolint:wrapcheck // says all
-	}
-	defer func() { err = errors.Join(err, own.Close()) }()
-	class, err := Open(ctx, own)
+	own, err := rig.Start(ctx, e.Lab(bed.Rig.Config()))
 	if err != nil {
 		return nil, err
 	}
-	defer class.Close()
-	cells, err = e.run(ctx, class, subjects, seed)
-	return onMySQL(class.mysql, cells), err
+	defer func() { err = errors.Join(err, own.Close()) }()
+	ownBed, err := Open(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	defer ownBed.Close()
+	results, err = e.run(ctx, ownBed, subjects, seed)
+	return onMySQL(ownBed.mysql, results), err
 }
 
 // onMySQL notes in each cell which version it ran on.
-func onMySQL(version string, cells []Cell) []Cell {
-	for i := range cells {
-		cells[i].MySQL = version
+func onMySQL(version string, results []Result) []Result {
+	for i := range results {
+		results[i].MySQL = version
 	}
-	return cells
+	return results
 }
 
 // place is where a cell stands on the ladder, fenced after plain.
-func place(cards []Card, cell Cell) int {
-	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == cell.Strategy })
-	if cell.Fenced {
+func position(cards []Card, result Result) int {
+	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
+	if result.Fenced {
 		at++
 	}
 	return at
@@ -143,7 +143,7 @@ func choose(hazards []string) ([]Experiment, error) {
 	}
 	var chosen []Experiment
 	for _, hazard := range hazards {
-		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard || fmt.Sprint(e.Number) == hazard })
+		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: no hazard %q; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
 		}
@@ -172,7 +172,7 @@ func known(cards []Card, ids []string) error {
 // subjects are the strategies that go through the experiment.
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
-		if !e.Strikes(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
+		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue
 		}
 		if !p.Fenced {

@@ -20,13 +20,13 @@ type ClockJump struct {
 func (c ClockJump) Name() string { return fmt.Sprintf("clock jumps by %s", c.By) }
 
 // Who implements [Fault].
-func (c ClockJump) Who() string { return c.Server.Name() }
+func (c ClockJump) Target() string { return c.Server.Name() }
 
 // Inject implements [Fault]. When it is healed, the clock is right again; what expired
 // stays gone.
 func (c ClockJump) Inject(context.Context) (Heal, error) {
 	if err := c.Server.SetClock(c.By); err != nil {
-		return nil, err //nolint:wrapcheck // says all already
+		return nil, err
 	}
 	return once(func(context.Context) error { return c.Server.SetClock(0) }), nil
 }

@@ -36,7 +36,7 @@ const masterName, replicaName = "redis-1", "redis-1-replica"
 func (Failover) Name() string { return "failover" }
 
 // Who implements [Fault].
-func (Failover) Who() string { return masterName }
+func (Failover) Target() string { return masterName }
 
 // Inject implements [Fault]. Healing makes redis-1 the master again, with the data of the
 // promoted one; what is written while the clients move back may be lost.
@@ -56,16 +56,16 @@ func (f Failover) Inject(ctx context.Context) (Heal, error) {
 // pair is a master, its replica, and the lines that lead to the master.
 type pair struct {
 	master, replica *rig.Server
-	replication     *rig.Line
-	clients         []*rig.Line
+	replication     *rig.Link
+	clients         []*rig.Link
 }
 
 func (f Failover) pair() (p pair, err error) {
 	var errs [3]error
 	p.master, errs[0] = f.Rig.Server(masterName)
 	p.replica, errs[1] = f.Rig.Server(replicaName)
-	p.replication, errs[2] = f.Rig.Line(replicaName, masterName)
-	for _, l := range f.Rig.Lines() {
+	p.replication, errs[2] = f.Rig.Link(replicaName, masterName)
+	for _, l := range f.Rig.Links() {
 		if l.To() == masterName && l != p.replication {
 			p.clients = append(p.clients, l)
 		}
@@ -83,7 +83,7 @@ func (f Failover) pair() (p pair, err error) {
 func (p pair) failOver(ctx context.Context) error {
 	// Before the death, or the master would send its last words.
 	if err := p.replication.Cut(); err != nil {
-		return err //nolint:wrapcheck // says all already
+		return err
 	}
 	p.master.Kill()
 	if err := promote(ctx, p.replica); err != nil {
@@ -98,7 +98,7 @@ func (p pair) failBack(ctx context.Context) error {
 		return err
 	}
 	if err := p.replication.Restore(); err != nil {
-		return err //nolint:wrapcheck // says all already
+		return err
 	}
 	promoted, err := says(ctx, p.replica, "role:master")
 	if err != nil {
@@ -122,7 +122,7 @@ func (p pair) failBack(ctx context.Context) error {
 func (p pair) lead(to *rig.Server) error {
 	for _, l := range p.clients {
 		if err := l.SetUpstream(to.Addr()); err != nil {
-			return err //nolint:wrapcheck // says all already
+			return err
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	defer cancel()
 	host, port, err := net.SplitHostPort(master)
 	if err != nil {
-		return err //nolint:wrapcheck // names the address
+		return err
 	}
 	c, err := connect(s)
 	if err != nil {

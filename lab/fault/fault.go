@@ -21,7 +21,7 @@ type Fault interface {
 	// Name says what goes wrong, such as "stop" or "cut from redis-1".
 	Name() string
 	// Who is the server that it strikes, such as "replica-1".
-	Who() string
+	Target() string
 	// Inject returns when the fault bites. With an error it has undone what it did, as
 	// far as it could. That ctx ends later does not heal.
 	Inject(ctx context.Context) (Heal, error)

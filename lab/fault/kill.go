@@ -16,7 +16,7 @@ type Kill struct{ Server *rig.Server }
 func (Kill) Name() string { return "kill" }
 
 // Who implements [Fault].
-func (k Kill) Who() string { return k.Server.Name() }
+func (k Kill) Target() string { return k.Server.Name() }
 
 // Inject implements [Fault].
 func (k Kill) Inject(context.Context) (Heal, error) {
@@ -31,8 +31,8 @@ func (k Kill) Inject(context.Context) (Heal, error) {
 func bringUp(ctx context.Context, s *rig.Server) error {
 	if s.PID() == 0 {
 		if err := s.Start(ctx); err != nil {
-			return err //nolint:wrapcheck // says all already
+			return err
 		}
 	}
-	return s.AwaitReady(ctx) //nolint:wrapcheck // says all already
+	return s.AwaitReady(ctx)
 }

@@ -14,12 +14,12 @@ type Restart struct{ Server *rig.Server }
 func (Restart) Name() string { return "restart" }
 
 // Who implements [Fault].
-func (r Restart) Who() string { return r.Server.Name() }
+func (r Restart) Target() string { return r.Server.Name() }
 
 // Inject implements [Fault]. It returns when the server is of use again.
 func (r Restart) Inject(ctx context.Context) (Heal, error) {
 	if err := r.Server.Stop(ctx); err != nil {
-		return nil, err //nolint:wrapcheck // says all already
+		return nil, err
 	}
 	if err := bringUp(ctx, r.Server); err != nil {
 		return nil, err

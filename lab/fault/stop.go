@@ -15,12 +15,12 @@ type Stop struct{ Server *rig.Server }
 func (Stop) Name() string { return "stop" }
 
 // Who implements [Fault].
-func (s Stop) Who() string { return s.Server.Name() }
+func (s Stop) Target() string { return s.Server.Name() }
 
 // Inject implements [Fault].
 func (s Stop) Inject(context.Context) (Heal, error) {
 	if err := s.Server.Pause(); err != nil {
-		return nil, err //nolint:wrapcheck // says all already
+		return nil, err
 	}
 	return once(func(context.Context) error { return s.Server.Resume() }), nil
 }

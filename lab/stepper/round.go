@@ -47,7 +47,7 @@ const (
 )
 
 // Line is something that was seen of a client.
-type Line struct {
+type Entry struct {
 	Who   Who
 	Step  string // empty: not a step, but a wait, or the answer
 	Words Words
@@ -55,7 +55,7 @@ type Line struct {
 }
 
 // State is what its client was doing then.
-func (l Line) State() State {
+func (l Entry) State() State {
 	switch {
 	case l.Step != "":
 		return Stopped
@@ -78,7 +78,7 @@ type client struct {
 // Round is one piece bought by A and one by B, from a shelf of ten. Close ends it.
 type Round struct {
 	// Lines are all that was seen, in order; Row is the count now.
-	Lines []Line
+	Lines []Entry
 	Row   int
 
 	lab     *Lab
@@ -237,7 +237,7 @@ func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error 
 
 func (r *Round) note(ctx context.Context, who Who, step string, words Words) (err error) {
 	r.Row, err = r.lab.count(ctx, r.product)
-	r.Lines = append(r.Lines, Line{who, step, words, r.Row})
+	r.Lines = append(r.Lines, Entry{who, step, words, r.Row})
 	return err
 }
 
@@ -245,7 +245,7 @@ func (r *Round) note(ctx context.Context, who Who, step string, words Words) (er
 func (r *Round) Over() bool { return r.State(A) == Ended && r.State(B) == Ended }
 
 // Stock compares what was sold with what has left the row, once the round is over.
-func (r *Round) Stock() check.I1 {
+func (r *Round) Stock() check.Conservation {
 	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
 }
 

@@ -57,7 +57,7 @@ func (r *Round) column(who Who) []string {
 }
 
 // String is the line as the columns show it.
-func (l Line) String() string {
+func (l Entry) String() string {
 	if l.Step == "" {
 		return l.Words.EN
 	}

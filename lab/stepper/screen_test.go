@@ -13,7 +13,7 @@ func TestDraw(t *testing.T) {
 	r := &Round{
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},
-		Lines: []Line{
+		Lines: []Entry{
 			{A, "granted", Words{EN: "has the lock, fence 1"}, 10},
 			{B, "asked", Words{EN: "wants the lock"}, 10},
 			{B, "", waits(), 10},

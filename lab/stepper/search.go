@@ -27,7 +27,7 @@ type move struct {
 // played is a schedule's real run, to its end.
 type played struct {
 	moves []move
-	lines []Line
+	lines []Entry
 	lost  bool
 	end   Words // the round's sentence
 }
@@ -39,7 +39,7 @@ type Solution struct {
 	Interruptions int // with which it did it; or up to which it did not
 	Tried         int // schedules, each by a run of its own
 	// Lines and Sentence are of the run that lost the update.
-	Lines    []Line
+	Lines    []Entry
 	Sentence Words
 }
 

@@ -68,7 +68,7 @@ func told(op history.Op) Words {
 }
 
 // sentence says how a round ended.
-func sentence(stock check.I1) Words {
+func sentence(stock check.Conservation) Words {
 	end := Words{
 		fmt.Sprintf("%d sold, %d left of %d: ", stock.Sold, stock.Remaining, stock.Initial),
 		fmt.Sprintf("原有 %d，售出 %d，剩 %d：", stock.Initial, stock.Sold, stock.Remaining),
@@ -81,7 +81,7 @@ func sentence(stock check.I1) Words {
 		return say(fmt.Sprintf("%d updates were lost.", lost), fmt.Sprintf("丢失了 %d 次更新。", lost))
 	case stock.Verdict == check.Holds:
 		return say("no update was lost.", "没有丢失更新。")
-	case stock.Verdict == check.Violated:
+	case stock.Verdict == check.Broken:
 		return say("pieces have left the row that nobody bought.", "数据行里少了没人买走的货。")
 	default:
 		return say("whether an update was lost, nobody can say.", "是否丢失了更新，没人能说清。")

@@ -175,7 +175,7 @@ func TestInChinese(t *testing.T) {
 				words = append(words, string(text))
 			}
 		}
-		for _, table := range []timeline.Table{line.Requests(), line.Moments()} {
+		for _, table := range []timeline.Table{line.Requests(), line.Events()} {
 			words = append(append(words, table.Caption), slices.Concat(table.Head, slices.Concat(table.Rows...))...)
 		}
 		_, _, violation := line.Violation()
@@ -277,7 +277,7 @@ func TestAnswersGoToTheirRequests(t *testing.T) {
 
 func TestMoments(t *testing.T) {
 	var got []string
-	for _, row := range timeline.Of(killed(t)).Moments().Rows {
+	for _, row := range timeline.Of(killed(t)).Events().Rows {
 		got = append(got, strings.Join(row, " | "))
 	}
 	want := []string{

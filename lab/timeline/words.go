@@ -71,7 +71,7 @@ func (t Timeline) Requests() Table {
 }
 
 // Moments are all that the picture shows besides the requests.
-func (t Timeline) Moments() Table {
+func (t Timeline) Events() Table {
 	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
 	for _, s := range t.spans {
