@@ -134,9 +134,9 @@ func TestProven(t *testing.T) {
 	}
 	var recorded struct {
 		Rows []struct {
-			Strategy     string          `json:"strategy"`
-			Fenced       bool            `json:"fenced"`
-			Summariesmap [string]summary `json:"summaries"`
+			Strategy  string             `json:"strategy"`
+			Fenced    bool               `json:"fenced"`
+			Summaries map[string]summary `json:"summaries"`
 		} `json:"rows"`
 	}
 	if err := json.Unmarshal(text, &recorded); err != nil {

@@ -91,6 +91,18 @@ type Sale struct {
 	Warning  string  `json:"warning,omitempty"`
 }
 
+// Stock is the part of the answers of /stock/:id that a lab reads.
+type Stock struct {
+	Count   int   `json:"count"`
+	Version int64 `json:"version"`
+	Fence   int64 `json:"fence"`
+	// Flushes is how many FLUSHALL and FLUSHDB the strategy's Redis servers have executed;
+	// nil: it is not known.
+	Flushes *int64 `json:"flushes"`
+	// Warnings name what a reset could not clear.
+	Warnings []string `json:"warnings"`
+}
+
 // Problem is an answer of application/problem+json (RFC 9457) with the outcome and the
 // times of the request.
 type Problem struct {

@@ -48,19 +48,26 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, c.Call(ctx, http.MethodGet, "/strategies", nil, &cards)
 }
 
-// SetStock sets the count of a product, which it creates if need be, and clears the locks,
-// fences and versions that earlier sales left.
+// ResetStock sets the count of a product, and clears the locks, fences and versions that
+// earlier sales left. Its Warnings name the backends that could not be cleared.
+func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
+	return s, c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
+}
+
+// SetStock is ResetStock for a product that need not exist yet.
 func (c Client) SetStock(ctx context.Context, product int64, count int) error {
 	return c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=%d", product, count), nil, nil)
 }
 
-// Count returns the stock of a product where the strategy keeps it.
+// Stock returns the stock of a product; its Count is where the strategy keeps it.
+func (c Client) Stock(ctx context.Context, strategy string, product int64) (s Stock, err error) {
+	return s, c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &s)
+}
+
+// Count returns the Count of Stock.
 func (c Client) Count(ctx context.Context, strategy string, product int64) (int, error) {
-	var item struct {
-		Count int `json:"count"`
-	}
-	err := c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &item)
-	return item.Count, err
+	s, err := c.Stock(ctx, strategy, product)
+	return s.Count, err
 }
 
 // Arm sets a failpoint for the requests that arrive from now on.

@@ -169,7 +169,7 @@ func runRefused(t *testing.T, binary string) {
 	}{
 		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
 		{[]string{"redlok", "--target", target}, 2, `unknown strategy "redlok": there are none, mutex, `},
-		{[]string{"--target", "http://127.0.0.1:1"}, 1, "no lab answers"},
+		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab at"},
 	} {
 		r := runProgram(t, binary, test.args...)
 		if r.status != test.status || !strings.Contains(r.err, test.want) || r.out != "" {

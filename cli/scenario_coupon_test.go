@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"oversell/api"
 
-	"oversell/lab/replica"
+	"github.com/redis/go-redis/v9"
 )
 
 // couponState is what the tables hold of coupon 1.
@@ -17,7 +17,7 @@ type couponState struct {
 	users          map[int64]int // orders of each
 }
 
-func couponNow(t *testing.T, at replica.Replica) couponState {
+func couponNow(t *testing.T, at api.Client) couponState {
 	t.Helper()
 	var s couponState
 	must(t, at.Call(t.Context(), http.MethodGet, "/coupons/1", nil, &s))
@@ -52,14 +52,14 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 				user := time.Now().UnixMicro()
 				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
 				victim, survivor := at.Replicas[1], at.Replicas[0]
-				must(t, victim.StopAt(t.Context(), fmt.Sprintf("coupon:1:user:%d", user), c.step, 1))
+				must(t, victim.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("coupon:1:user:%d", user), Step: api.Step(c.step)}))
 				broken := make(chan error, 1)
 				go func() {
 					_, err := send(t.Context(), http.MethodPost, victim.Base, path)
 					broken <- err
 				}()
 				eventually(t, "the victim is there", func() (bool, string) {
-					stopped, err := victim.Stopped(t.Context())
+					stopped, err := victim.Paused(t.Context())
 					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 				})
 				server(t, "replica-2").Kill()
@@ -113,14 +113,14 @@ func TestCouponAnswers(t *testing.T) {
 	want(order(1, 1), http.StatusGone, "over")
 	put("count=2")
 	first := at.Replicas[0]
-	must(t, first.StopAt(t.Context(), "coupon:1:user:1", "read", 1))
+	must(t, first.Arm(t.Context(), api.Failpoint{Key: "coupon:1:user:1", Step: "read"}))
 	told := make(chan reply, 1)
 	go func() {
 		r, _ := send(t.Context(), http.MethodPost, first.Base, "/coupons/1/orders?guard=redis&user=1")
 		told <- r
 	}()
 	eventually(t, "the first request is under way", func() (bool, string) {
-		stopped, err := first.Stopped(t.Context())
+		stopped, err := first.Paused(t.Context())
 		return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 	})
 	running := order(1, 1)
@@ -128,7 +128,7 @@ func TestCouponAnswers(t *testing.T) {
 	if running.RetryAfter == "" {
 		t.Error("when to ask again is not said")
 	}
-	must(t, first.GoOn(t.Context()))
+	must(t, first.ResumeAll(t.Context()))
 	want(<-told, http.StatusCreated, "ordered")
 	want(order(1, 1), http.StatusConflict, "already_taken")
 	want(order(1, 2), http.StatusCreated, "ordered")
@@ -174,11 +174,11 @@ func TestCouponLockLost(t *testing.T) {
 		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
 		key := "coupon:1:user:1"
 		path := fmt.Sprintf("/coupons/1/orders?user=1&guard=%s", guard)
-		must(t, at.Replicas[0].StopAt(t.Context(), key, "writing", 1))
+		must(t, at.Replicas[0].Arm(t.Context(), api.Failpoint{Key: key, Step: "writing"}))
 		first := make(chan string, 1)
 		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").told() }()
 		eventually(t, "the first is about to write", func() (bool, string) {
-			stopped, err := at.Replicas[0].Stopped(t.Context())
+			stopped, err := at.Replicas[0].Paused(t.Context())
 			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 		})
 		if n, err := client.Del(t.Context(), "redis:"+key).Result(); err != nil || n != 1 {
@@ -187,7 +187,7 @@ func TestCouponLockLost(t *testing.T) {
 		if second := post(t.Context(), at.Target.HTTP, at.Replicas[1].Base+path, "").told(); second != "201 ordered" {
 			t.Errorf("%s: the second: %s", guard, second)
 		}
-		must(t, at.Replicas[0].GoOn(t.Context()))
+		must(t, at.Replicas[0].ResumeAll(t.Context()))
 		told := <-first
 		if now := couponNow(t, at.Target); now.users[1] != want {
 			t.Errorf("%s: user 1 has %d orders, want %d; the first was told %s", guard, now.users[1], want, told)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/replica"
+	"oversell/api"
 )
 
 // Of a recharge, a killed replica leaves all or nothing, and the retry is told which.
@@ -18,11 +18,11 @@ func TestReplicaDiesInARecharge(t *testing.T) {
 				must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
 				path := "/orders/1/recharge?amount=500&lease=2s&guard=" + guard
 				victim := at.Replicas[1]
-				must(t, victim.StopAt(t.Context(), "order:1", step, 1))
+				must(t, victim.Arm(t.Context(), api.Failpoint{Key: "order:1", Step: api.Step(step)}))
 				broken := make(chan string, 1)
 				go func() { broken <- post(t.Context(), at.Target.HTTP, victim.Base+path, "retry-1").told() }()
 				eventually(t, "the victim is there", func() (bool, string) {
-					stopped, err := victim.Stopped(t.Context())
+					stopped, err := victim.Paused(t.Context())
 					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 				})
 				server(t, "replica-2").Kill()
@@ -44,7 +44,7 @@ func TestReplicaDiesInARecharge(t *testing.T) {
 }
 
 // balance is that of the order's account.
-func balance(t *testing.T, at replica.Replica, order, want int) {
+func balance(t *testing.T, at api.Client, order, want int) {
 	t.Helper()
 	var row struct{ Balance int }
 	must(t, at.Call(t.Context(), http.MethodGet, fmt.Sprintf("/orders/%d", order), nil, &row))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/report"
@@ -107,7 +108,7 @@ const (
 )
 
 // of is the plan as this strategy gets it.
-func (p Plan) of(card Card) Plan {
+func (p Plan) of(card api.Card) Plan {
 	if p.All && card.Slow {
 		loops := max(1, p.Loops/slower)
 		p.Stock = p.Stock * loops / p.Loops
@@ -126,12 +127,12 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := openShop(p.Target, p.Token)
+	s, err := openService(p.Target, p.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	cards, err := s.strategies(ctx)
+	defer s.HTTP.CloseIdleConnections()
+	cards, err := strategies(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +159,11 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 // run is one strategy's, or one point of its sweep.
 type run struct {
 	name string
-	card Card
+	card api.Card
 	plan Plan
 }
 
-func (p Plan) runs(chosen []Card) (runs []run) {
+func (p Plan) runs(chosen []api.Card) (runs []run) {
 	for _, card := range chosen {
 		if len(p.Sweep) == 0 {
 			runs = append(runs, run{card.ID, card, p.of(card)})
@@ -175,16 +176,16 @@ func (p Plan) runs(chosen []Card) (runs []run) {
 }
 
 // choose finds the wanted cards, in the wanted order.
-func choose(cards []Card, wanted []string, all bool) ([]Card, error) {
+func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
 	switch {
 	case all:
 		return cards, nil
 	case len(wanted) == 0:
-		return slices.DeleteFunc(slices.Clone(cards), func(c Card) bool { return !c.Core }), nil
+		return slices.DeleteFunc(slices.Clone(cards), func(c api.Card) bool { return !c.Core }), nil
 	}
-	chosen := make([]Card, 0, len(wanted))
+	chosen := make([]api.Card, 0, len(wanted))
 	for _, id := range wanted {
-		i := slices.IndexFunc(cards, func(c Card) bool { return c.ID == id })
+		i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
 		if i < 0 {
 			return nil, planError{fmt.Errorf("unknown strategy %q: there are %s", id, ids(cards))}
 		}
@@ -193,7 +194,7 @@ func choose(cards []Card, wanted []string, all bool) ([]Card, error) {
 	return chosen, nil
 }
 
-func ids(cards []Card) string {
+func ids(cards []api.Card) string {
 	names := make([]string, len(cards))
 	for i, c := range cards {
 		names[i] = c.ID
@@ -202,8 +203,8 @@ func ids(cards []Card) string {
 }
 
 // try runs one strategy. Without a trial nothing was sent.
-func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watcher) (*Trial, error) {
-	before, err := s.reset(ctx, card.ID, p.Stock)
+func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
+	before, err := reset(ctx, s, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -216,7 +217,7 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watch
 		return nil, stopped
 	}
 	// What was sold must be told even when the run was stopped.
-	after, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
+	after, err := remaining(context.WithoutCancel(ctx), ctx, s, card.ID, h)
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
@@ -233,16 +234,16 @@ func (p Plan) try(ctx context.Context, s *shop, card Card, cards []Card, w Watch
 }
 
 // concerning leaves out what the shop warns of for the sake of other strategies.
-func concerning(card Card, cards []Card, warnings []string) []string {
+func concerning(card api.Card, cards []api.Card, warnings []string) []string {
 	return slices.DeleteFunc(warnings, func(warning string) bool {
 		id, _, _ := strings.Cut(warning, ":")
-		return id != card.ID && slices.ContainsFunc(cards, func(c Card) bool { return c.ID == id })
+		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
 	})
 }
 
 // flushes counts those since before. A server that was restarted counts anew; what it had
 // executed until then is not known.
-func flushes(before item, after *item) int {
+func flushes(before api.Stock, after *api.Stock) int {
 	if after == nil || before.Flushes == nil || after.Flushes == nil {
 		return 0
 	}
@@ -252,7 +253,7 @@ func flushes(before item, after *item) int {
 // remaining reads the stock when the run is over. The database may be on its way back,
 // so it asks for a while; and where requests ended unknown, replicas may still be at
 // work on them, so it waits until the count stands still.
-func (s *shop) remaining(ctx, impatient context.Context, strategy string, h history.History) (*item, error) {
+func remaining(ctx, impatient context.Context, s api.Client, strategy string, h history.History) (*api.Stock, error) {
 	restless := history.Taken(h.Ops, history.Unknown) > 0
 	patience := readPatience
 	if impatient.Err() != nil {
@@ -260,10 +261,10 @@ func (s *shop) remaining(ctx, impatient context.Context, strategy string, h hist
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var last *item
+	var last *api.Stock
 	var failed error
 	for {
-		it, err := s.stock(ctx, strategy)
+		it, err := s.Stock(ctx, strategy, product)
 		switch {
 		case err == nil && (!restless || last != nil && last.Count == it.Count):
 			return &it, nil

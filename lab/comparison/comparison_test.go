@@ -208,7 +208,7 @@ func TestRunRefusesStockThatWasNotReset(t *testing.T) {
 		"somebody buys at once": {&fakeShop{onReset: func(s *fakeShop) { s.count-- }}, "count 19, version 0"},
 		"version kept":          {&fakeShop{onReset: func(s *fakeShop) { s.version = 7 }}, "version 7"},
 		"mysql down": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
-			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "connection refused"})
+			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "mysql is unavailable: connection refused"})
 			return true
 		}}, "mysql is unavailable: connection refused"},
 		"not a lab": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
@@ -242,7 +242,7 @@ func TestRefusedTokenNamesTheFlag(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	_, plan := start(t, &fakeShop{})
 	plan.Target = "http://127.0.0.1:1"
-	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "no lab answers") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab at") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -373,7 +373,7 @@ func TestStockThatCannotBeReadAfterwards(t *testing.T) {
 		if s.asked == 0 {
 			return false
 		}
-		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "gone"})
+		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "mysql is unavailable: gone"})
 		return true
 	}})
 	plan.Loops, plan.Stock = 100_000, 1_000_000

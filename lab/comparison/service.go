@@ -1,151 +1,70 @@
 package comparison
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/load"
 )
 
 // product is the one that the tutorial sells.
 const product = 1
 
-// ErrToken is the shop's refusal to have its stock set.
-var ErrToken = errors.New("the token was refused")
+// ErrToken is wrapped by the error of a run whose token the service rejected.
+var ErrToken = errors.New("the token was rejected")
 
-// Card is what the lab needs to know of a strategy.
-type Card struct {
-	ID   string `json:"id"`
-	Safe bool   `json:"safe"` // claims that no update is lost, with any number of replicas
-	Core bool   `json:"core"` // runs where none is named
-	Slow bool   `json:"slow"` // sleeps between two tries
-}
-
-// item is a row of the shop's stock.
-type item struct {
-	Count    int      `json:"count"`
-	Version  int64    `json:"version"`
-	Fence    int64    `json:"fence"`
-	Flushes  *int64   `json:"flushes"` // by the strategy's Redis servers so far; nil: not known
-	Warnings []string `json:"warnings"`
-}
-
-// shop is the service seen from outside: a base URL and a token.
-type shop struct {
-	base  *url.URL
-	token string
-	http  *http.Client
-}
-
-func openShop(target, token string) (*shop, error) {
+// openService returns a client for the service at target, which goes there straight, past
+// any proxy, as the load does.
+func openService(target, token string) (api.Client, error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
-		return nil, err
+		return api.Client{}, err
 	}
-	// Like the load itself, it goes straight to the target, past any proxy.
-	return &shop{base: base, token: token, http: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second}}, nil
+	return api.Client{
+		Base: strings.TrimSuffix(base.String(), "/"), Token: token, HTTP: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second},
+	}, nil
 }
 
-func (s *shop) close() { s.http.CloseIdleConnections() }
-
-func (s *shop) strategies(ctx context.Context) ([]Card, error) {
-	var cards []Card
-	if err := s.call(ctx, http.MethodGet, nil, &cards, "strategies", ""); err != nil {
+// strategies returns the service's cards.
+func strategies(ctx context.Context, service api.Client) ([]api.Card, error) {
+	cards, err := service.Cards(ctx)
+	var unreachable *url.Error
+	switch {
+	case errors.As(err, &unreachable):
+		return nil, fmt.Errorf("cannot reach the lab at %s: %w. Start one with: make lab", service.Base, unreachable.Err)
+	case err != nil:
 		return nil, err
-	}
-	if len(cards) == 0 {
-		return nil, fmt.Errorf("%s knows no strategy", s.base)
+	case len(cards) == 0:
+		return nil, fmt.Errorf("%s has no strategies: is it a replica of oversell?", service.Base)
 	}
 	return cards, nil
 }
 
-// stock is the row's, or what the strategy keeps instead of it.
-func (s *shop) stock(ctx context.Context, strategy string) (item, error) {
-	var it item
-	err := s.call(ctx, http.MethodGet, nil, &it, "stock/"+strconv.Itoa(product), "strategy="+url.QueryEscape(strategy))
-	return it, err
-}
-
-// reset sets the stock, and reads it back: a run on stock that somebody else just sold
-// from would judge the strategy for a stranger's deeds.
-func (s *shop) reset(ctx context.Context, strategy string, count int) (got item, err error) {
-	var set item
-	body, err := json.Marshal(map[string]int{"count": count})
+// reset sets the stock, and reads it back: a run on stock from which somebody else sold in
+// the meantime would blame the strategy for it.
+func reset(ctx context.Context, service api.Client, strategy string, count int) (got api.Stock, err error) {
+	set, err := service.ResetStock(ctx, product, count)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+		return got, fmt.Errorf("reset the stock: %w: %s; pass the lab's with --token or LAB_TOKEN", ErrToken, refused.Problem.Detail)
+	}
 	if err != nil {
 		return got, fmt.Errorf("reset the stock: %w", err)
 	}
-	if err := s.call(ctx, http.MethodPut, body, &set, "stock/"+strconv.Itoa(product), ""); err != nil {
-		return got, fmt.Errorf("reset the stock: %w", err)
-	}
-	got, err = s.stock(ctx, strategy)
+	got, err = service.Stock(ctx, strategy, product)
 	if err != nil {
 		return got, fmt.Errorf("read the stock back: %w", err)
 	}
 	if got.Count != count || got.Version != 0 || got.Fence != 0 {
-		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (is somebody else using this lab?)",
+		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (does somebody else use this lab?)",
 			got.Count, got.Version, got.Fence, count)
 	}
 	got.Warnings = set.Warnings
 	return got, nil
-}
-
-// refusal is the part of a problem+json that explains itself.
-type refusal struct {
-	Detail  string `json:"detail"`
-	Backend string `json:"backend"`
-}
-
-// call asks the shop and reads its JSON into answer.
-func (s *shop) call(ctx context.Context, method string, body []byte, answer any, path, query string) error {
-	where := s.base.JoinPath(path)
-	where.RawQuery = query
-	address := where.String()
-	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Lab-Token", s.token)
-	}
-	res, err := s.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("no lab answers: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	const enough = 4 << 20
-	text, err := io.ReadAll(io.LimitReader(res.Body, enough))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", address, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return s.refused(address, res.StatusCode, text)
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s does not answer like a replica of oversell: %w", address, err)
-	}
-	return nil
-}
-
-func (s *shop) refused(address string, status int, text []byte) error {
-	var why refusal
-	// A foreign answer explains nothing, and its status is all there is to say.
-	if err := json.Unmarshal(text, &why); err != nil || why.Detail == "" {
-		why.Detail = http.StatusText(status)
-	}
-	if status == http.StatusForbidden {
-		return fmt.Errorf("%w: %s; pass the lab's with --token or LAB_TOKEN", ErrToken, why.Detail)
-	}
-	if why.Backend != "" {
-		return fmt.Errorf("%s: %s is unavailable: %s", address, why.Backend, why.Detail)
-	}
-	return fmt.Errorf("%s: HTTP %d: %s", address, status, why.Detail)
 }

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"sync"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // Answer is what a customer was told: the part that all routes have. Outcome is the
@@ -31,7 +31,7 @@ type Answer struct {
 const unknown = "unknown"
 
 // post sends one customer's request, once, with header lines of its own ("Name", "value", ...).
-func post(ctx context.Context, to replica.Replica, path string, header ...string) Answer {
+func post(ctx context.Context, to api.Client, path string, header ...string) Answer {
 	lost := func(err error) Answer { return Answer{Outcome: unknown, Detail: err.Error()} }
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.Base+path, http.NoBody)
 	if err != nil {

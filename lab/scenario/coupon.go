@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"oversell/lab/replica"
+	"oversell/api"
 	"oversell/lab/report"
 )
 
@@ -50,7 +50,7 @@ func runCoupon(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	if err := shop.Target.Call(ctx, http.MethodPut, fmt.Sprintf("%s?count=%d", path, couponCount), nil, nil); err != nil {
 		return r, err
 	}
-	order := func(ctx context.Context, at replica.Replica, user int64) click {
+	order := func(ctx context.Context, at api.Client, user int64) click {
 		c := click{user: user, call: time.Now()}
 		c.Answer = post(ctx, at, fmt.Sprintf("%s/orders?guard=%s&user=%d", path, guard.ID, user))
 		c.back = time.Now()
@@ -58,7 +58,7 @@ func runCoupon(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	}
 	// The first user's two requests cross for sure; the others' as it comes.
 	crossed, err := duel(ctx, shop, fmt.Sprintf("coupon:%d:user:%d", couponID, 1), guard,
-		func(ctx context.Context, at replica.Replica) click { return order(ctx, at, 1) })
+		func(ctx context.Context, at api.Client) click { return order(ctx, at, 1) })
 	if err != nil {
 		return r, err
 	}
@@ -91,7 +91,7 @@ type couponRow struct {
 	User  int64 `json:"user"`
 }
 
-func couponTable(ctx context.Context, at replica.Replica, path string) (couponRows, error) {
+func couponTable(ctx context.Context, at api.Client, path string) (couponRows, error) {
 	var coupon struct {
 		Initial int `json:"initial"`
 		Count   int `json:"count"`

@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"time"
 
-	"oversell/lab/replica"
+	"oversell/api"
 )
 
 // duel sends two requests that want the same, on two replicas, so that they surely cross: the
 // first is held up at the step guard.first and the second at guard.second, or has its answer
 // before it gets there; only then both go on. key is what both trace their steps under.
-func duel[A any](ctx context.Context, shop Shop, key string, guard Guard, send func(context.Context, replica.Replica) A) ([]A, error) {
+func duel[A any](ctx context.Context, shop Shop, key string, guard Guard, send func(context.Context, api.Client) A) ([]A, error) {
 	if len(shop.Replicas) < 2 {
 		return nil, errors.New("a duel needs two replicas")
 	}
 	var told []chan A
 	for i, step := range []string{guard.first, guard.second} {
 		at := shop.Replicas[i]
-		if err := at.StopAt(ctx, key, step, 1); err != nil {
+		if err := at.Arm(ctx, api.Failpoint{Key: key, Step: api.Step(step)}); err != nil {
 			return nil, err
 		}
 		// Whatever happens: nobody stays behind at a step.
-		defer func() { _ = at.GoOn(context.WithoutCancel(ctx)) }()
+		defer func() { _ = at.ResumeAll(context.WithoutCancel(ctx)) }()
 		answer := make(chan A, 1)
 		go func() { answer <- send(ctx, at) }()
 		told = append(told, answer)
@@ -32,7 +32,7 @@ func duel[A any](ctx context.Context, shop Shop, key string, guard Guard, send f
 		}
 	}
 	for _, at := range shop.Replicas[:2] {
-		if err := at.GoOn(ctx); err != nil {
+		if err := at.ResumeAll(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func duel[A any](ctx context.Context, shop Shop, key string, guard Guard, send f
 }
 
 // reached waits until somebody is held up at the key's failpoint, or has the answer.
-func reached[A any](ctx context.Context, at replica.Replica, key string, answer chan A) error {
+func reached[A any](ctx context.Context, at api.Client, key string, answer chan A) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -55,7 +55,7 @@ func reached[A any](ctx context.Context, at replica.Replica, key string, answer 
 			return fmt.Errorf("nobody came: %w", context.Cause(ctx))
 		case <-look.C:
 		}
-		stopped, err := at.Stopped(ctx)
+		stopped, err := at.Paused(ctx)
 		if err != nil {
 			return err
 		}

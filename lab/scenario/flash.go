@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
@@ -45,11 +45,11 @@ type rush struct {
 
 func sellFlash(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	at := shop.Replicas[0]
-	if err := at.Stock(ctx, flashGoods, pieces); err != nil {
+	if err := at.SetStock(ctx, flashGoods, pieces); err != nil {
 		return Result{}, err
 	}
 	var rushed rush
-	told, err := duel(ctx, shop, replica.Key(flashGoods), guard, func(ctx context.Context, to replica.Replica) Answer {
+	told, err := duel(ctx, shop, api.Key(flashGoods), guard, func(ctx context.Context, to api.Client) Answer {
 		return post(ctx, to, fmt.Sprintf("/check/lock?strategy=%s&product=%d&wait=0s", guard.ID, flashGoods))
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func tryAgain(op *history.Op) bool {
 
 // flashLeft is what is left where the strategy sells from, and in the row. Who sells in
 // Redis and carries it to the row afterwards is given the time for it.
-func flashLeft(ctx context.Context, at replica.Replica, strategy string) (left, row int, err error) {
+func flashLeft(ctx context.Context, at api.Client, strategy string) (left, row int, err error) {
 	const patience = 30 * time.Second
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
-func badGoods(t *testing.T, at replica.Replica) {
-	if err := at.Stock(t.Context(), firstGoods, 3); err != nil {
+func badGoods(t *testing.T, at api.Client) {
+	if err := at.SetStock(t.Context(), firstGoods, 3); err != nil {
 		t.Fatal(err)
 	}
 	for path, status := range map[string]int{
@@ -32,7 +32,7 @@ func badGoods(t *testing.T, at replica.Replica) {
 }
 
 // refused asks for what must be refused, with a reason.
-func refused(t *testing.T, at replica.Replica, path string, status int) {
+func refused(t *testing.T, at api.Client, path string, status int) {
 	t.Helper()
 	if a := post(t.Context(), at, path); a.Status != status || a.Outcome == unknown || a.Detail == "" {
 		t.Errorf("%s: %+v, want %d", path, a, status)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
@@ -71,17 +71,17 @@ func sellGrain(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 // openMarket puts the goods on the shelf and lets all of it be bought.
 func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
 	for i := range goods {
-		if err := shop.Replicas[0].Stock(ctx, firstGoods+int64(i), shelf); err != nil {
+		if err := shop.Replicas[0].SetStock(ctx, firstGoods+int64(i), shelf); err != nil {
 			return nil, err
 		}
 	}
-	buy := func(product int64, wait string, work time.Duration) func(context.Context, replica.Replica) Answer {
-		return func(ctx context.Context, to replica.Replica) Answer {
+	buy := func(product int64, wait string, work time.Duration) func(context.Context, api.Client) Answer {
+		return func(ctx context.Context, to api.Client) Answer {
 			return post(ctx, to, fmt.Sprintf("/goods/%d/orders?grain=%s&wait=%s&hold=%s", product, guard.ID, wait, work))
 		}
 	}
 	m := &market{}
-	told, err := duel(ctx, shop, replica.Key(firstGoods), guard, buy(firstGoods, "0s", 0))
+	told, err := duel(ctx, shop, api.Key(firstGoods), guard, buy(firstGoods, "0s", 0))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func openMarket(ctx context.Context, shop Shop, guard Guard) (*market, error) {
 
 // spend buys piece after piece until they are sold out. Under a guard that loses count
 // they might never be: nobody buys more than all.
-func spend(ctx context.Context, door replica.Replica, buy func(context.Context, replica.Replica) Answer) (ops []history.Op) {
+func spend(ctx context.Context, door api.Client, buy func(context.Context, api.Client) Answer) (ops []history.Op) {
 	for range shelf {
 		op := buy(ctx, door).op()
 		ops = append(ops, op)

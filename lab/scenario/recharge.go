@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"oversell/lab/replica"
+	"oversell/api"
 	"oversell/lab/report"
 )
 
@@ -42,7 +42,7 @@ func runRecharge(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 			return r, err
 		}
 	}
-	recharge := func(ctx context.Context, at replica.Replica, order int) Answer {
+	recharge := func(ctx context.Context, at api.Client, order int) Answer {
 		path := fmt.Sprintf("/orders/%d/recharge?guard=%s&amount=%d", order, guard.ID, rechargeAmount)
 		if guard.ID == "key" {
 			return post(ctx, at, path, "Idempotency-Key", fmt.Sprintf("retry-%d", order))
@@ -52,7 +52,7 @@ func runRecharge(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 	// The first order's two requests cross for sure; the others' as it comes.
 	told := make([][]Answer, rechargeOrders+1)
 	crossed, err := duel(ctx, shop, "order:1", guard,
-		func(ctx context.Context, at replica.Replica) Answer { return recharge(ctx, at, 1) })
+		func(ctx context.Context, at api.Client) Answer { return recharge(ctx, at, 1) })
 	if err != nil {
 		return r, err
 	}
@@ -73,7 +73,7 @@ func runRecharge(ctx context.Context, shop Shop, guard Guard) (Result, error) {
 }
 
 // judgeRecharge compares what each order's client was told with what its account holds.
-func judgeRecharge(ctx context.Context, r *Result, at replica.Replica, told [][]Answer) error {
+func judgeRecharge(ctx context.Context, r *Result, at api.Client, told [][]Answer) error {
 	var credits, most int64
 	for order := 1; order < len(told); order++ {
 		var row struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/replica"
+	"oversell/api"
 )
 
 func TestJudgeRecharge(t *testing.T) {
@@ -35,7 +35,7 @@ func TestJudgeRecharge(t *testing.T) {
 			told = append(told, Answer{Status: http.StatusOK, Outcome: outcome})
 		}
 		r := newResult("recharge", Guard{ID: "test"})
-		err := judgeRecharge(t.Context(), &r, replica.Replica{Base: server.URL, HTTP: server.Client()}, [][]Answer{nil, told})
+		err := judgeRecharge(t.Context(), &r, api.Client{Base: server.URL, HTTP: server.Client()}, [][]Answer{nil, told})
 		server.Close()
 		if broken := strings.Join(r.Broken, "\n"); err != nil || c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
 			t.Errorf("%s: broken: %q, %v, want %q", c.why, broken, err, c.want)

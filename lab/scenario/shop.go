@@ -4,16 +4,16 @@ import (
 	"net/http"
 	"time"
 
-	"oversell/lab/replica"
+	"oversell/api"
 	"oversell/lab/rig"
 )
 
 // Shop is where a scenario is run.
 type Shop struct {
 	// Target is the balancer before the replicas.
-	Target replica.Replica
+	Target api.Client
 	// Replicas are reached one by one as well: to hold requests up, and to say who asks whom.
-	Replicas []replica.Replica
+	Replicas []api.Client
 }
 
 // At is the shop of a lab as its customers see it: 200 connections to a server, at most.
@@ -23,9 +23,9 @@ func At(addrs rig.Addresses) Shop {
 		Transport: &http.Transport{MaxIdleConnsPerHost: conns, MaxConnsPerHost: conns},
 		Timeout:   2 * time.Minute,
 	}
-	shop := Shop{Target: replica.Replica{Base: addrs.Target, Token: addrs.Token, HTTP: client}}
+	shop := Shop{Target: api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: client}}
 	for _, base := range addrs.Replicas {
-		shop.Replicas = append(shop.Replicas, replica.Replica{Base: base, Token: addrs.Token, HTTP: client})
+		shop.Replicas = append(shop.Replicas, api.Client{Base: base, Token: addrs.Token, HTTP: client})
 	}
 	return shop
 }

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 	"oversell/lab/report"
 )
 
@@ -58,8 +58,8 @@ func sellTickets(ctx context.Context, shop Shop, guard Guard, printed int) (Resu
 	if err := at.Call(ctx, http.MethodPut, fmt.Sprintf("%s?tickets=%d", showPath, printed), nil, nil); err != nil {
 		return Result{}, err
 	}
-	ask := func(wait string) func(context.Context, replica.Replica) Answer {
-		return func(ctx context.Context, window replica.Replica) Answer {
+	ask := func(wait string) func(context.Context, api.Client) Answer {
+		return func(ctx context.Context, window api.Client) Answer {
 			return post(ctx, window, showPath+"/tickets?guard="+guard.ID+"&wait="+wait)
 		}
 	}
@@ -81,7 +81,7 @@ func sellTickets(ctx context.Context, shop Shop, guard Guard, printed int) (Resu
 
 // openWindows lets each window sell until it is told that nothing is left. A guard that
 // loses count might never say so: nobody sells more than all.
-func openWindows(ctx context.Context, shop Shop, printed int, sell func(context.Context, replica.Replica) Answer) []Answer {
+func openWindows(ctx context.Context, shop Shop, printed int, sell func(context.Context, api.Client) Answer) []Answer {
 	return slices.Concat(storm(len(shop.Replicas), func(i int) (told []Answer) {
 		for range 2 * printed {
 			a := sell(ctx, shop.Replicas[i])

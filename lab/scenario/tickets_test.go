@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 	"oversell/lab/rig"
 )
 
@@ -36,7 +36,7 @@ func windowIsKilled(t *testing.T, class *rig.Rig, shop Shop, step string, sold i
 	const printed = 20
 	desk, victim := shop.Replicas[0], shop.Replicas[windows-1]
 	path := showPath + "/tickets?guard=redis&wait=60s"
-	ask := func(to replica.Replica, method, path string, body, answer any) {
+	ask := func(to api.Client, method, path string, body, answer any) {
 		t.Helper()
 		if err := to.Call(t.Context(), method, path, body, answer); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func windowIsKilled(t *testing.T, class *rig.Rig, shop Shop, step string, sold i
 }
 
 // badTickets: bad input is told what is wrong with it, and writes nothing.
-func badTickets(t *testing.T, at replica.Replica) {
+func badTickets(t *testing.T, at api.Client) {
 	if err := at.Call(t.Context(), http.MethodPut, "/shows/1?tickets=3", nil, nil); err != nil {
 		t.Fatal(err)
 	}
