@@ -103,8 +103,7 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 // own has it beside the class, for as long as it takes.
 func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
-		results, err = e.run(ctx, bed, subjects, seed)
-		return onMySQL(bed.mysql, results), errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
+		return e.runOn(ctx, bed, subjects, seed)
 	}
 	own, err := rig.Start(ctx, e.Lab(bed.Rig.Config()))
 	if err != nil {
@@ -116,8 +115,20 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 		return nil, err
 	}
 	defer ownBed.Close()
-	results, err = e.run(ctx, ownBed, subjects, seed)
-	return onMySQL(ownBed.mysql, results), err
+	return e.runOn(ctx, ownBed, subjects, seed)
+}
+
+// runOn runs the experiment on a testbed, and heals that.
+func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
+	before := bed.rec.lostEvents()
+	results, err := e.run(ctx, bed, subjects, seed)
+	// When the testbed is healed, every stream is open again: only now is every loss known.
+	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
+	lost := bed.rec.lostEvents() - before
+	for i := range results {
+		results[i] = results[i].withLostEvents(lost)
+	}
+	return onMySQL(bed.mysql, results), err
 }
 
 // onMySQL notes in each cell which version it ran on.
