@@ -168,7 +168,7 @@ func known(wanted []string) error {
 	}
 	for _, id := range wanted {
 		if !ladder[id] {
-			return fmt.Errorf("unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
+			return fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))
 		}
 	}
 	return nil

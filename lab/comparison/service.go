@@ -15,68 +15,68 @@ import (
 	"oversell/lab/load"
 )
 
-// product is the one that the tutorial sells.
+// product is the product of the tutorial.
 const product = 1
 
-// ErrToken is the shop's refusal to have its stock set.
-var ErrToken = errors.New("the token was refused")
+// ErrToken marks a token that the service rejected.
+var ErrToken = errors.New("the token was rejected")
 
-// Card is what the lab needs to know of a strategy.
+// Card describes a strategy, as far as a comparison needs it.
 type Card struct {
 	ID   string `json:"id"`
 	Safe bool   `json:"safe"` // claims that no update is lost, with any number of replicas
-	Core bool   `json:"core"` // runs where none is named
-	Slow bool   `json:"slow"` // sleeps between two tries
+	Core bool   `json:"core"` // runs if no strategy is named
+	Slow bool   `json:"slow"` // sleeps between two attempts
 }
 
-// item is a row of the shop's stock.
+// item is the stock of a product.
 type item struct {
 	Count    int      `json:"count"`
 	Version  int64    `json:"version"`
 	Fence    int64    `json:"fence"`
-	Flushes  *int64   `json:"flushes"` // by the strategy's Redis servers so far; nil: not known
+	Flushes  *int64   `json:"flushes"` // of the strategy's Redis servers so far; nil: not known
 	Warnings []string `json:"warnings"`
 }
 
-// shop is the service seen from outside: a base URL and a token.
-type shop struct {
+// service is the service under test: its URL and a token.
+type service struct {
 	base  *url.URL
 	token string
 	http  *http.Client
 }
 
-func openShop(target, token string) (*shop, error) {
+func openService(target, token string) (*service, error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
 		return nil, err
 	}
-	// Like the load itself, it goes straight to the target, past any proxy.
-	return &shop{base: base, token: token, http: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second}}, nil
+	// Directly to the target, past any proxy, as the load.
+	return &service{base: base, token: token, http: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second}}, nil
 }
 
-func (s *shop) close() { s.http.CloseIdleConnections() }
+func (s *service) close() { s.http.CloseIdleConnections() }
 
-func (s *shop) strategies(ctx context.Context) ([]Card, error) {
+func (s *service) strategies(ctx context.Context) ([]Card, error) {
 	var cards []Card
 	if err := s.call(ctx, http.MethodGet, nil, &cards, "strategies", ""); err != nil {
 		return nil, err
 	}
 	if len(cards) == 0 {
-		return nil, fmt.Errorf("%s knows no strategy", s.base)
+		return nil, fmt.Errorf("%s has no strategies", s.base)
 	}
 	return cards, nil
 }
 
-// stock is the row's, or what the strategy keeps instead of it.
-func (s *shop) stock(ctx context.Context, strategy string) (item, error) {
+// stock returns the stock in the row, or where the strategy keeps it instead.
+func (s *service) stock(ctx context.Context, strategy string) (item, error) {
 	var it item
 	err := s.call(ctx, http.MethodGet, nil, &it, "stock/"+strconv.Itoa(product), "strategy="+url.QueryEscape(strategy))
 	return it, err
 }
 
-// reset sets the stock, and reads it back: a run on stock that somebody else just sold
-// from would judge the strategy for a stranger's deeds.
-func (s *shop) reset(ctx context.Context, strategy string, count int) (got item, err error) {
+// reset sets the stock and reads it back. Sales of another user of this lab would spoil the
+// verdict.
+func (s *service) reset(ctx context.Context, strategy string, count int) (got item, err error) {
 	var set item
 	body, err := json.Marshal(map[string]int{"count": count})
 	if err != nil {
@@ -90,27 +90,27 @@ func (s *shop) reset(ctx context.Context, strategy string, count int) (got item,
 		return got, fmt.Errorf("read the stock back: %w", err)
 	}
 	if got.Count != count || got.Version != 0 || got.Fence != 0 {
-		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (is somebody else using this lab?)",
+		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (does another client use this lab?)",
 			got.Count, got.Version, got.Fence, count)
 	}
 	got.Warnings = set.Warnings
 	return got, nil
 }
 
-// refusal is the part of a problem+json that explains itself.
+// refusal has the fields of a problem+json that explain it.
 type refusal struct {
 	Detail  string `json:"detail"`
 	Backend string `json:"backend"`
 }
 
-// call asks the shop and reads its JSON into answer.
-func (s *shop) call(ctx context.Context, method string, body []byte, answer any, path, query string) error {
+// call sends a request and reads the JSON of its answer into answer.
+func (s *service) call(ctx context.Context, method string, body []byte, answer any, path, query string) error {
 	where := s.base.JoinPath(path)
 	where.RawQuery = query
 	address := where.String()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
+		return fmt.Errorf("request %s: %w", address, err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -118,7 +118,7 @@ func (s *shop) call(ctx context.Context, method string, body []byte, answer any,
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("no lab answers: %w", err)
+		return fmt.Errorf("cannot reach the lab at %s: %w; start one with: oversell lab", s.base, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	const enough = 4 << 20
@@ -135,9 +135,9 @@ func (s *shop) call(ctx context.Context, method string, body []byte, answer any,
 	return nil
 }
 
-func (s *shop) refused(address string, status int, text []byte) error {
+func (s *service) refused(address string, status int, text []byte) error {
 	var why refusal
-	// A foreign answer explains nothing, and its status is all there is to say.
+	// Without a problem+json there is only the status.
 	if err := json.Unmarshal(text, &why); err != nil || why.Detail == "" {
 		why.Detail = http.StatusText(status)
 	}
