@@ -11,7 +11,7 @@ type Failpoint struct {
 	Key      string `json:"key,omitempty"`
 	// Step is where it acts; empty: at each step.
 	Step Step   `json:"step"`
-	Do   Action `json:"do"`
+	Do   Action `json:"do,omitempty"`
 	// Times is the number of requests that it acts on; left out, 1.
 	Times int `json:"times,omitempty"`
 }

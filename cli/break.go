@@ -32,12 +32,12 @@ func breakCommand() *cobra.Command {
 	var flags breakFlags
 	cmd := &cobra.Command{
 		Use:   "break [hazard] [strategy...]",
-		Short: "Break the locks on purpose, and compare with what their cards claim",
-		Long: `Brings up a lab of its own, from the servers of this machine (the Docker image has none).
-It brings one hazard about, for one strategy or for all of them at once, and judges what
-happened: safe, stalled (nobody got the lock any more) or broken (more was sold than left
-the stock row). Behind a verdict stands = where the
-strategy's card says the same, and ! where it does not.
+		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
+		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
+It injects one hazard, for one strategy or for all of them at once, and gives a verdict on
+each: safe, stalled (no request acquires the lock any more) or broken (an invariant does not
+hold, for example a lost update: more was sold than taken from the stock). After a verdict, =
+marks that the strategy's card claims the same, ! that it claims otherwise.
 
 The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 
@@ -54,9 +54,9 @@ Exit status:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case flags.all && len(args) > 0:
-				return &exit{2, errors.New("break: --all breaks everything; name nothing beside it")}
+				return &exit{2, errors.New("break: --all runs every hazard; name neither a hazard nor a strategy with it")}
 			case !flags.all && len(args) == 0:
-				return &exit{2, errors.New("break: name a hazard, or say --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
+				return &exit{2, errors.New("break: name a hazard, or use --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
 			case len(args) > 0:
 				flags.plan.Hazards, flags.plan.Strategies = args[:1], args[1:]
 			}
@@ -67,19 +67,26 @@ Exit status:
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it can strike")
-	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fence")
-	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws which replicas play which part, and in which order")
-	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
-	f.StringVar(&flags.store, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
+	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it applies to")
+	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fencing token")
+	f.Int64Var(&flags.plan.Seed, "seed", 1, "random draw of the replicas and the order of the strategies")
+	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")
+	f.StringVar(&flags.store, "keep", "", "store results and recordings in `FOLDER`; runs that it already has are skipped")
 	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
 	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as the README has it")
-	f.StringVar(&flags.files[2], "html", "", "write the matrix with a picture of each run to `FILE`, complete in itself")
+	f.StringVar(&flags.files[2], "html", "", "write the matrix with timelines of the runs to `FILE`, a page without other files")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
 	return cmd
 }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
+<<<<<<< HEAD
+=======
+	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
+	defer restore()
+	context.AfterFunc(ctx, restore) // the second Ctrl-C ends the program at once
+
+>>>>>>> wt-lab
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
@@ -106,7 +113,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.quiet {
 		errOut = io.Discard
 	}
-	_, _ = fmt.Fprintln(errOut, "bringing up a lab")
+	_, _ = fmt.Fprintln(errOut, "starting a lab")
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return ended(ctx, fmt.Errorf("break: %w", err))
@@ -144,7 +151,7 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, store *experiment.
 		return err
 	}
 	m := matrix.Summarise(results)
-	// A hazard may have run on another server than this lab's: some need MariaDB, and kept
+	// A hazard may have run on another server than this lab's: some need MariaDB, and stored
 	// runs may be of another day.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
@@ -167,9 +174,9 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, store *experiment.
 	return errors.Join(tellMatrix(out, m, results), failed)
 }
 
-// tellMatrix prints what was found, and makes the exit status of it.
+// tellMatrix prints the matrix, and returns the exit status.
 func tellMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
-	const few = 4 // more than that, nobody reads
+	const few = 4 // more would be too long to read
 	if len(results) <= few {
 		for _, c := range results {
 			matrix.WriteEventLog(out, c)
@@ -189,7 +196,7 @@ func tellMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) err
 	return nil
 }
 
-// listed is what the servers are, in one line.
+// listed returns the versions of the servers in one line.
 func listed(versions map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

@@ -168,8 +168,13 @@ func runRefused(t *testing.T, binary string) {
 		want   string
 	}{
 		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
+<<<<<<< HEAD
 		{[]string{"redlok", "--target", target}, 2, `unknown strategy "redlok": there are none, mutex, `},
 		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab at"},
+=======
+		{[]string{"redlok", "--target", target}, 2, `strategy "redlok" does not exist: there are none, mutex, `},
+		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab"},
+>>>>>>> wt-lab
 	} {
 		r := runProgram(t, binary, test.args...)
 		if r.status != test.status || !strings.Contains(r.err, test.want) || r.out != "" {
@@ -190,7 +195,7 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		"ramp-up -1ns: must":                     "--ramp-up -1ns",
 		"invalid duration":                       "--wait soon",
 		"unknown flag: --client":                 "--client 5",
-		`unknown strategy "redlok": there are`:   "redis redlok",
+		`strategy "redlok" does not exist: there are`:   "redis redlok",
 		"replicas 0: must be":                    "--replicas 0",
 		"has its replicas already":               "--replicas 2 --target http://127.0.0.1:1",
 		`target "ftp://x": want a URL`:           "--target ftp://x",

@@ -92,7 +92,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	cfg.OnExit = tellExit(cmd.ErrOrStderr())
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
 	cfg.ReplicaArgs = []string{"--lease", f.lease.String()}
-	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "bringing up a lab")
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "starting a lab")
 	started, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return ended(ctx, fmt.Errorf("step: %w", err))

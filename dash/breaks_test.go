@@ -9,8 +9,8 @@ import (
 	"oversell/lab/history"
 )
 
-// The newest run of a square stands. When there are too many recordings the oldest go, and
-// their verdicts stay.
+// The newest result of a key replaces the older one. When there are too many recordings, the
+// oldest are dropped, and their verdicts stay.
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
 	before := b.count
@@ -29,7 +29,7 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 	}
 	run("new", experiment.Broken, mostSteps/2)
 	if got := of("new"); got.Agreement() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
-		t.Errorf("of two runs the older one stands: %s, number %d, of %d squares", got.Verdict, got.ID, len(b.runs))
+		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
 	run("third", experiment.Unknown, 1)
 	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Broken {
@@ -54,7 +54,7 @@ func TestVerdictsInWords(t *testing.T) {
 	}
 }
 
-// A square's page that outlives the lab finds that the next lab's run is another one.
+// The page of a result that outlives the lab recognises the next lab's run as another one.
 func TestRunsOfTheNextLab(t *testing.T) {
 	first := New(Config{}).breaks
 	first.keep(experiment.Result{Hazard: "pause", Strategy: "redis"})

@@ -124,7 +124,7 @@ func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []sc
 	addrs := p.s.Shop
 	if len(addrs.Replicas) < story.Replicas {
 		p.change(func() {
-			p.now.What = Text{"bringing up a lab with more replicas", "正在启动一个副本更多的实验室"}
+			p.now.What = Text{"starting a lab with more replicas", "正在启动一个副本更多的实验室"}
 		})
 		cfg := rig.Classroom(p.s.Binary, p.s.Shop.Token)
 		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, story.Replicas, p.s.OnExit

@@ -1,22 +1,21 @@
-// Package check judges a run from its history. It is pure: the same history always gets
-// the same verdict, and no server is asked.
+// Package check judges a run from its history. The same history always gets the same
+// verdict, and no server is needed.
 package check
 
 import "oversell/lab/history"
 
-// Verdict is what a checker can say of a run.
+// Verdict is the verdict of a check.
 type Verdict string
 
-// The three verdicts. Undecided is not a mild form of Holds: it means that the unknown
-// outcomes leave room for both.
+// The verdicts. Undecided means that the requests with an unknown outcome allow both others.
 const (
 	Holds     Verdict = "holds"
 	Broken    Verdict = "broken"
 	Undecided Verdict = "undecided"
 )
 
-// I1 is the first invariant: sold = initial - remaining, and sold <= initial. Counts are
-// pieces, not requests.
+// Conservation is the first invariant (I1): sold = initial - remaining, and sold <= initial.
+// Counts are pieces, not requests.
 type Conservation struct {
 	Initial   int
 	Remaining int
@@ -27,8 +26,8 @@ type Conservation struct {
 	Verdict   Verdict
 }
 
-// Stock checks I1. The remaining stock alone proves nothing: with 5001 sold of 5000 and
-// 0 left the shelf looks right, and one customer gets nothing.
+// Stock checks conservation. The remaining stock alone proves nothing: with 5001 sold of 5000
+// and 0 left the row looks right, and one buyer gets nothing.
 func Stock(ops []history.Op, initial, remaining int) Conservation {
 	taken := initial - remaining
 	sold, unknown := history.Taken(ops, history.OK), history.Taken(ops, history.Unknown)
@@ -38,11 +37,11 @@ func Stock(ops []history.Op, initial, remaining int) Conservation {
 	}
 	switch {
 	case c.LostMin > 0, c.LostMax < 0, taken > initial:
-		// More was sold than left the shelf, or more left it than anyone can have
-		// bought, or the count fell below zero: no reading of the unknowns mends that.
+		// More was sold than taken, or more taken than all requests can have bought, or
+		// the count fell below zero: the unknown outcomes cannot explain it.
 		c.Verdict = Broken
 	case c.LostMax == 0:
-		// Every unknown request did sell, since that many pieces are gone.
+		// Every unknown request sold: that many pieces are gone.
 		c.Verdict = Holds
 	default:
 		c.Verdict = Undecided
@@ -50,7 +49,7 @@ func Stock(ops []history.Op, initial, remaining int) Conservation {
 	return c
 }
 
-// Undecidable is the check of a run whose remaining stock could not be read.
+// Undecidable returns the check of a run whose remaining stock could not be read.
 func Undecidable(ops []history.Op, initial int) Conservation {
 	return Conservation{
 		Initial: initial, Remaining: initial,
@@ -59,8 +58,8 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	}
 }
 
-// Lost is the number of updates that are surely lost: sold - (initial - remaining) when
-// all outcomes are known. It is negative when pieces left the shelf that nobody bought.
+// Lost returns the number of updates that are surely lost: sold - (initial - remaining) when
+// all outcomes are known. It is negative when pieces are gone that no request bought.
 func (c Conservation) Lost() int {
 	switch {
 	case c.LostMin > 0:
@@ -72,5 +71,5 @@ func (c Conservation) Lost() int {
 	}
 }
 
-// Oversold is the number of pieces that were surely sold and never existed.
+// Oversold returns the number of pieces that were surely sold and never existed.
 func (c Conservation) Oversold() int { return max(0, c.Sold-c.Initial) }

@@ -8,7 +8,7 @@ import (
 	"oversell/lab/history"
 )
 
-// ops writes a history by hand: so many sold, refused and unknown requests for one piece.
+// ops returns a history with these numbers of sold, refused and unknown requests for one piece.
 func ops(sold, refused, unknown int) []history.Op {
 	var all []history.Op
 	add := func(n int, o history.Outcome) {
@@ -90,8 +90,8 @@ func TestUndecidable(t *testing.T) {
 	}
 }
 
-// TestStockAgainstTheTruth plays shops whose true fate of every request is known, hides
-// some of it, and wants the checker never to contradict the truth.
+// TestStockAgainstTheTruth makes histories in which the outcome of every request is known, hides
+// some outcomes, and expects that the verdict never contradicts the truth.
 func TestStockAgainstTheTruth(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 1))

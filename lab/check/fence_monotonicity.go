@@ -6,27 +6,28 @@ import (
 	"oversell/lab/history"
 )
 
-// Fall is a write whose fence was lower than that of a write before it.
+// FenceRegression is a write with a lower fencing token than a write before it.
 type FenceRegression struct {
 	Key           string
-	Event, Before int // the write that fell, and the highest one before it: indices of Events
+	Event, Before int // indices of the write and of the highest one before it in Events
 	Fence, Top    int64
 }
 
-// I3 is the third invariant: the fences of the writes to a key never fall.
+// FenceMonotonicity is the third invariant (I3): the fencing tokens of the writes to a key never
+// fall.
 type FenceMonotonicity struct {
-	Writes      int              // how many with a fence were seen: a verdict on none says nothing
-	Regressions int              // how many of them were below the highest before
+	Writes      int              // number of writes with a fence; without any, the verdict proves nothing
+	Regressions int              // number of writes below the highest token before
 	First       *FenceRegression // the first of these, or nil
 	Verdict     Verdict
 	Why         string
 }
 
-// Fences checks I3, every key by itself. A write without a fence is not judged, and an
-// owner may write twice with the same one.
+// Fences checks fence monotonicity, for each key separately. It ignores writes without a fence.
+// An owner may write twice with the same token.
 //
-// A write is told after it was done. Of two that were done within that moment the later
-// one may be told first: the row's own fence column knows the true order.
+// A write is reported after it was done. Of two writes at almost the same time, the later one
+// may be reported first: only the fence column of the row has the true order.
 func Fences(rec history.Recording) FenceMonotonicity {
 	c := FenceMonotonicity{Verdict: Holds}
 	top := map[string]int{} // by key: the highest write so far
@@ -53,9 +54,9 @@ func Fences(rec history.Recording) FenceMonotonicity {
 func (c *FenceMonotonicity) why(rec history.Recording) string {
 	switch {
 	case c.Writes == 0:
-		return "no write bore a fence"
+		return "no write had a fencing token"
 	case c.First == nil:
-		return fmt.Sprintf("the fences of %d writes never fell", c.Writes)
+		return fmt.Sprintf("the fencing tokens of %d writes never fell", c.Writes)
 	default:
 		f, late, early := c.First, rec.Events[c.First.Event], rec.Events[c.First.Before]
 		return fmt.Sprintf("%s on %s wrote %s with fence %d at %v, after %s on %s had written it with fence %d at %v",

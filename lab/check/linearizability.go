@@ -13,22 +13,23 @@ import (
 	"oversell/lab/history"
 )
 
-// Linearity says whether the answers can be put in one order, one at a time, in which
-// each is what a shop with a single counter would have said, and which agrees with the
-// clock: what had ended before another began comes first (Herlihy and Wing, 1990).
+// Linearizability says whether there is an order of the requests, one at a time, in which a
+// single counter would give every answer. The order must agree with the clock: a request that
+// ended before another began comes first (Herlihy and Wing, 1990).
 type Linearizability struct {
-	Ops     int // how many answers were judged: a verdict on none says nothing
-	Op      int // the first answer that fits no order of what came before: an index of ops, or -1
+	Ops     int // number of answers that were judged; without any, the verdict proves nothing
+	Op      int // index of the first answer that fits no order, or -1
 	Verdict Verdict
 	Why     string
 }
 
-// Linear checks the requests for one product that began with initial pieces. Judged are
-// sales, reads (a sale of Qty 0) and "sold out". Any other refusal took nothing and saw
-// nothing. An unknown outcome may have taken effect at any time after its call, or never.
+// Linear checks the requests for one product that began with initial pieces. It judges
+// sales, reads (a sale of Qty 0) and "sold out". Any other rejected request took nothing and
+// saw nothing. A request with an unknown outcome may have taken effect at any time after its
+// call, or never.
 //
-// The problem is NP-complete. The search gives up after a fixed effort, with Undecided;
-// after a fixed time the verdict would be another one on a slower machine.
+// The problem is NP-complete. The search ends with Undecided after a fixed effort, not after a
+// fixed time: the verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
 	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: "there was no answer to judge"}
@@ -39,11 +40,11 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	c.Verdict = until(len(ends) - 1)
 	switch c.Verdict {
 	case Holds:
-		c.Why = fmt.Sprintf("%d answers fit into one order", c.Ops)
+		c.Why = fmt.Sprintf("there is an order for all %d answers", c.Ops)
 	case Undecided:
-		c.Why = fmt.Sprintf("the search for an order of %d answers was given up", c.Ops)
+		c.Why = fmt.Sprintf("the search for an order of %d answers took too long", c.Ops)
 	case Broken:
-		// What could not be ordered at one time can't be later. So bisect.
+		// Answers that fit no order at one time fit none later, so bisect.
 		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
 		c.Why = whyNot(c.Op, ops[c.Op])
 	}
@@ -64,7 +65,7 @@ func whyNot(i int, op history.Op) string {
 		i, op.Client, said, brief(op.Return))
 }
 
-// answers returns the indices of the requests that are judged, in the order of Return.
+// answers returns the indices of the judged requests, in the order of Return.
 func answers(ops []history.Op) []int {
 	var judged []int
 	for i := range ops {
@@ -89,7 +90,7 @@ type request struct {
 	turn      int  // of an unknown request, or anyTurn
 }
 
-// shopAt is what was known at a time: who had no answer yet might have had any.
+// shopAt returns what was known at a time: a request without an answer may get any.
 func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 	var known, open []porcupine.Operation
 	for i := range ops {
@@ -108,8 +109,8 @@ func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 			open = append(open, o)
 			continue
 		case op.Outcome == history.Refused:
-			// The stock never grows: what is sold out at any time of the request is
-			// so at its end. That leaves less to search.
+			// The stock never grows: if it is sold out during the request, it is at its
+			// end. Moving the call there leaves less to search.
 			o.Call = o.Return
 		}
 		o.Input = in
@@ -122,9 +123,9 @@ func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 // anyTurn is for an unknown request that may take effect before and after any other.
 const anyTurn = -1
 
-// takeTurns makes unknown requests of the same size take effect in the order of their
-// calls. Nobody can tell them apart, and without turns the search would try all subsets
-// of them. A run asks for one size only, so the other sizes may do without.
+// takeTurns lets unknown requests of the same size take effect in the order of their calls.
+// They are interchangeable, and without turns the search would try all their subsets. A run
+// has requests of one size only, so other sizes get no turns.
 func takeTurns(open []porcupine.Operation) {
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	turn, size := 0, 0
@@ -141,14 +142,13 @@ func takeTurns(open []porcupine.Operation) {
 	}
 }
 
-// shelf is the state of the model: the stock, how many were told that very count, and
-// whose turn it is.
+// shelf is the state of the model: the stock, the number of answers that saw this count, and
+// the turn.
 type shelf struct{ count, seen, turn int }
 
-// model is a shop with a single counter. It holds how many requests are told each count
-// in the end. The stock never grows, so they must all be served before that count goes:
-// who is left behind would never fit again. Knowing this at once spares the search most
-// of its wrong turns.
+// model is a single counter. It holds the number of requests whose answer saw each count.
+// The stock never grows, so all of them must be served before the count changes: later they
+// would never fit. This saves most of the search.
 type model map[int]int
 
 func modelOf(requests []porcupine.Operation) model {
@@ -161,7 +161,7 @@ func modelOf(requests []porcupine.Operation) model {
 	return m
 }
 
-// after is the shelf after the request; false when its answer can't have come from here.
+// after returns the state after the request, and false if its answer contradicts the state.
 func (m model) after(s shelf, r request) (shelf, bool) {
 	switch {
 	case r.outcome == history.Refused:
@@ -177,8 +177,8 @@ func (m model) after(s shelf, r request) (shelf, bool) {
 	case r.turn != anyTurn && r.turn != s.turn:
 		return s, false
 	}
-	// Unknown. One that never took effect needs no case of its own: it comes last of
-	// all, where nobody sees what it does.
+	// Unknown. A request that never took effect needs no case of its own: it may come last,
+	// where no answer sees it.
 	if r.turn != anyTurn {
 		s.turn++
 	}
@@ -188,7 +188,7 @@ func (m model) after(s shelf, r request) (shelf, bool) {
 	return m.take(s, r.qty)
 }
 
-// take takes qty pieces, if they are there and nobody needs to see them any more.
+// take takes qty pieces, if there are enough and no other answer saw this count.
 func (m model) take(s shelf, qty int) (shelf, bool) {
 	if qty == 0 {
 		return s, true
@@ -196,8 +196,8 @@ func (m model) take(s shelf, qty int) (shelf, bool) {
 	return shelf{count: s.count - qty, turn: s.turn}, s.count >= qty && s.seen == m[s.count]
 }
 
-// effort bounds a search, in words of memory: for every step it remembers which requests
-// were done by then. It is 128 MB, and some seconds at most.
+// effort limits a search, in words of memory: for every step it remembers which requests
+// were done by then. This is 128 MB, and some seconds at most.
 const effort = 1 << 24
 
 // search looks for an order of the requests.

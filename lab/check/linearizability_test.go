@@ -9,7 +9,7 @@ import (
 	"oversell/lab/history"
 )
 
-// sale, read, soldOut and unknown write a history by hand. Times are milliseconds.
+// sale, read, soldOut and unknown make the requests of a history. Times are milliseconds.
 func sale(from, to, left int) history.Op {
 	return history.Op{Client: 1, Qty: 1, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms, Outcome: history.OK, Remaining: left, HasRemaining: true}
 }
@@ -32,7 +32,7 @@ func unknown(from, to int) history.Op {
 	return op
 }
 
-// pieces makes it an order for n; hushed hides what was left.
+// pieces sets the quantity; hushed hides the remaining stock.
 func pieces(n int, op history.Op) history.Op { op.Qty = n; return op }
 
 func hushed(op history.Op) history.Op { op.HasRemaining = false; return op }
@@ -103,7 +103,7 @@ func TestLinearSaysWhy(t *testing.T) {
 		{[]history.Op{read(1, 2, 1)}, "request 0 of client 1 read 1, answered at 2ms: no order of the answers until then explains it"},
 		{[]history.Op{soldOut(1, 2)}, "request 0 of client 1 was sold out for 1, answered at 2ms: no order of the answers until then explains it"},
 		{[]history.Op{hushed(pieces(4, sale(1, 2, 0)))}, "request 0 of client 1 sold 4, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{sale(1, 2, 2)}, "1 answers fit into one order"},
+		{[]history.Op{sale(1, 2, 2)}, "there is an order for all 1 answers"},
 		{[]history.Op{unknown(1, 2)}, "there was no answer to judge"},
 	}
 	for _, tt := range tests {
@@ -113,9 +113,9 @@ func TestLinearSaysWhy(t *testing.T) {
 	}
 }
 
-// shop plays honest requests at random times: each takes effect at one moment between
-// its call and its answer. A sixth of the answers is lost, and half of those requests is
-// never carried out. Size 0 is a read.
+// shop makes correct requests at random times: each takes effect at one moment between its
+// call and its answer. A sixth of the answers is lost, and half of those requests never take
+// effect. Size 0 is a read.
 func shop(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
 	count := initial
 	var all []history.Op
@@ -149,8 +149,8 @@ func TestLinearTrustsAnHonestShop(t *testing.T) {
 	}
 }
 
-// TestLinearAgainstAllOrders compares with what trying every order says, on small
-// histories that are honest, or have one answer changed.
+// TestLinearAgainstAllOrders compares the verdict with a trial of every order, on small
+// histories that are correct or have one answer changed.
 func TestLinearAgainstAllOrders(t *testing.T) {
 	verdicts := map[check.Verdict]int{}
 	for seed := range uint64(3000) {
@@ -173,7 +173,7 @@ func TestLinearAgainstAllOrders(t *testing.T) {
 	}
 }
 
-// anyOrder says whether what is not done yet can be put in an order from count pieces on.
+// anyOrder reports whether the remaining requests have an order that begins with count pieces.
 func anyOrder(h []history.Op, done []bool, count int) bool {
 	open := false
 	for i, op := range h {
@@ -204,7 +204,7 @@ func anyOrder(h []history.Op, done []bool, count int) bool {
 	return !open // what is left is unknown, and need not have happened
 }
 
-// mustWait says whether an answer that is not in the order yet came before h[i] began.
+// mustWait reports whether a request that is not in the order yet ended before h[i] began.
 func mustWait(h []history.Op, done []bool, i int) bool {
 	for j, other := range h {
 		if !done[j] && other.Outcome != history.Unknown && other.Return < h[i].Call {
@@ -214,7 +214,7 @@ func mustWait(h []history.Op, done []bool, i int) bool {
 	return false
 }
 
-// crowd is a run of n clients at once, each of whom asks rounds times.
+// crowd makes a run of n concurrent clients with rounds requests each.
 func crowd(n, rounds int) []history.Op {
 	var all []history.Op
 	for round := range rounds {
@@ -225,8 +225,8 @@ func crowd(n, rounds int) []history.Op {
 	return all
 }
 
-// Runs are large, and a fault leaves many requests without an answer: a verdict must be
-// found all the same.
+// Runs are large, and a fault leaves many requests without an answer. There must be a verdict
+// nevertheless.
 func TestLinearDecidesLargeRuns(t *testing.T) {
 	h := crowd(100, 30)
 	for i := range 60 { // unknown, and never happened
@@ -253,7 +253,7 @@ func TestLinearDecidesLargeRuns(t *testing.T) {
 	}
 }
 
-// A hundred who are told "sold out" at once make no difference to each other.
+// A hundred concurrent answers "sold out" do not affect each other.
 func TestLinearIsNotConfusedByACrowdOfRefusals(t *testing.T) {
 	h := []history.Op{sale(1, 2, 0)}
 	for i := range 100 {
@@ -265,8 +265,8 @@ func TestLinearIsNotConfusedByACrowdOfRefusals(t *testing.T) {
 	}
 }
 
-// Forty who don't say what they left can be served in 40! orders, and none explains what
-// is read then.
+// Forty sales without a remaining stock have 40! orders, and none of them explains the read
+// after them.
 func TestLinearGivesUp(t *testing.T) {
 	var h []history.Op
 	for i := range 40 {

@@ -10,28 +10,28 @@ import (
 	"oversell/lab/history"
 )
 
-// Hold is the time from an owner's grant of a key to its release. One without a release
-// lasted until its replica was killed, or until the end of the recording.
+// Hold is the time from the grant of a key to its release. A hold without a release ends
+// when its replica is killed, or at the end of the recording.
 type Hold struct {
 	Key, Owner, Replica string
 	From, To            time.Duration
 }
 
-// Overlap is a pair of holds of one key that existed at the same time.
+// Overlap is a pair of holds of one key at the same time.
 type Overlap struct {
 	First, Second Hold // First was granted first
 	From, To      time.Duration
-	Event         int // Second's grant, which broke the promise: an index of Events
-	// Acted: First wrote, or set about it, after the grant to Second. Act is that
-	// step's index, or -1. Without it the overlap did no harm: First may have been told
-	// of its loss in time, or the news of its release came after the release.
+	Event         int // index of Second's grant in Events
+	// Acted is true if First wrote, or was about to, after the grant to Second. Act is the
+	// index of that step, or -1. Without it the overlap did no harm: First may have noticed
+	// its loss in time, or its release was reported late.
 	Acted bool
 	Act   int
 }
 
-// I2 is the second invariant: no two holds of a key overlap.
+// MutualExclusion is the second invariant (I2): no two holds of a key overlap.
 type MutualExclusion struct {
-	Holds    int // how many were seen: a verdict on none says nothing
+	Holds    int // number of holds; without any, the verdict proves nothing
 	Acted    int // pairs whose first holder went on writing
 	Idle     int // pairs whose first holder did no more
 	Overlaps []Overlap
@@ -40,16 +40,15 @@ type MutualExclusion struct {
 	Why      string
 }
 
-// mostIdle bounds the idle pairs that are kept: n holds that never end make n*n/2 of
-// them, and a hundred tell the story.
+// mostIdle limits the idle pairs that are kept: n holds that never end make n*n/2 pairs.
 const mostIdle = 100
 
-// Exclusion checks I2. It knows no difference between a lock for all replicas and a
-// mutex in each: the stock is one for all of them. Overlaps come in the order of the
-// grants that made them, with every harmful pair and the first hundred idle ones.
+// Exclusion checks mutual exclusion, for a mutex in each replica as for a lock across them:
+// all replicas share one stock. Overlaps are in the order of their second grant: every
+// harmful pair, and the first hundred idle ones.
 //
-// A strategy must report released on every way out, a rollback included. Where it
-// doesn't, its holds seem to last for ever.
+// A strategy must report released on every path, also after a rollback. Otherwise its holds
+// seem to last for ever.
 func Exclusion(rec history.Recording) MutualExclusion {
 	all := holdsOf(rec)
 	c := MutualExclusion{Holds: len(all), Event: none, Verdict: Holds}
@@ -85,21 +84,21 @@ func (c *MutualExclusion) why() string {
 	if c.Verdict == Broken {
 		i := slices.IndexFunc(c.Overlaps, func(o Overlap) bool { return o.Acted })
 		o := c.Overlaps[i]
-		return fmt.Sprintf("%s on %s was granted %s at %v although %s on %s had it since %v, and went on to write",
+		return fmt.Sprintf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote",
 			o.Second.Owner, o.Second.Replica, o.Second.Key, brief(o.Second.From), o.First.Owner, o.First.Replica, brief(o.First.From))
 	}
 	switch {
 	case c.Holds == 0:
-		return "nobody was granted anything"
+		return "there was no grant to judge"
 	case c.Idle > 0:
-		return fmt.Sprintf("of %d holds %d pairs overlapped, but never did the first holder write after the second one's grant", c.Holds, c.Idle)
+		return fmt.Sprintf("of %d holds %d pairs overlapped, but no first holder wrote after the second grant", c.Holds, c.Idle)
 	default:
 		return fmt.Sprintf("none of %d holds overlapped with another", c.Holds)
 	}
 }
 
-// hold knows its place in the recording as well. Places decide what came first, not
-// times: two steps may bear the same time, but one of them was told first.
+// hold is a Hold with its indices in the recording. Indices decide what came first, not
+// times: two steps may have the same time.
 type hold struct {
 	Hold
 	granted, end int   // from its grant's index to before that of its end
@@ -107,7 +106,7 @@ type hold struct {
 	entered      int   // entries not yet left; more than one when nested
 }
 
-// task is who holds. The service names every request's owner uniquely.
+// task identifies a holder. The service gives every request a unique owner.
 type task struct{ key, owner, replica string }
 
 // holdsOf returns all holds in the order of their grants. Nested entries of one owner

@@ -118,13 +118,13 @@ func TestExclusionNamesThePair(t *testing.T) {
 	if len(got.Overlaps) != 1 || !reflect.DeepEqual(got.Overlaps[0], want) {
 		t.Errorf("overlaps %+v, want %+v", got.Overlaps, want)
 	}
-	const why = "bob on replica-bob was granted stock:1 at 30ms although ann on replica-ann had it since 1ms, and went on to write"
+	const why = "bob on replica-bob was granted stock:1 at 30ms although ann on replica-ann had held it since 1ms, and then wrote"
 	if got.Why != why {
 		t.Errorf("why: %q, want %q", got.Why, why)
 	}
 }
 
-// The harm is done after the rival has come and gone, and is harm all the same.
+// The first holder writes after the second one has released: this is harm, too.
 func TestOverlapEndsWithTheShorterHold(t *testing.T) {
 	got := check.Exclusion(told(t, "1 ann granted", "30 bob granted", "31 bob released", "40 ann written", "41 ann released"))
 	if o := got.Overlaps[0]; o.From != 30*ms || o.To != 31*ms || !o.Acted {

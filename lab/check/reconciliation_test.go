@@ -45,7 +45,7 @@ func TestStockElsewhere(t *testing.T) {
 	}
 }
 
-// With nothing held elsewhere, I5 and I1 are two views of the same books.
+// With no stock elsewhere, conservation and reconciliation agree.
 func TestStockElsewhereAgreesWithStock(t *testing.T) {
 	for sold := range 6 {
 		for unknown := range 4 {

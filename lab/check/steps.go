@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// The steps of a deduction that the checkers know, by the service's own words.
+// The steps of a sale that the checks use, as the service names them.
 const (
 	granted  = "granted"
 	writing  = "writing"
@@ -13,5 +13,5 @@ const (
 // none is the index of an event or an operation that does not exist.
 const none = -1
 
-// brief cuts a duration down to what a sentence needs.
+// brief rounds a duration for a sentence.
 func brief(d time.Duration) time.Duration { return d.Round(time.Microsecond) }

@@ -1,5 +1,5 @@
-// Package comparison runs strategies of one service against the same load: it resets the
-// load it, keep the history, judge it, and report.
+// Package comparison runs the same load on one strategy after the other, over HTTP: it resets
+// the stock, sends the load, judges the history, and returns the results.
 package comparison
 
 import (
@@ -17,24 +17,24 @@ import (
 	"oversell/lab/report"
 )
 
-// MaxStock is the most that the service lets a lab put on the shelf.
+// MaxStock is the largest stock that the service allows.
 const MaxStock = 1_000_000
 
-// Patience with a shop whose stock can't be read after a run, and the pause in between.
+// The time to read the stock after a run, and the pause between two attempts.
 const (
-	readPatience = 15 * time.Second
-	readPause    = 200 * time.Millisecond
+	readTimeout = 15 * time.Second
+	readPause   = 200 * time.Millisecond
 )
 
-// ErrPlan marks a plan that can't be run as it was asked for.
+// ErrPlan marks a plan that cannot be run.
 var ErrPlan = errors.New("invalid run")
 
 // Plan is a comparison: the same load on one strategy after the other.
 type Plan struct {
 	Target     string
 	Token      string
-	Strategies []string // none: the core ones, in the order of the ladder
-	All        bool     // none: the whole ladder, with fewer requests for the slow ones
+	Strategies []string // none: the core ones, in the order of the catalogue
+	All        bool     // none: all of them, with fewer requests for the slow ones
 	Clients    int
 	Loops      int
 	Stock      int
@@ -44,8 +44,8 @@ type Plan struct {
 	Hold       time.Duration
 	Wait       time.Duration
 	Seed       int64
-	// Sweep are the clients of several runs of each strategy, instead of the one with
-	// Clients; Loops and Stock are then the sweep's own choice.
+	// Sweep has the number of clients of each of several runs of a strategy. It replaces
+	// Clients, Loops and Stock.
 	Sweep    []int
 	Machine  report.Machine
 	Versions map[string]string
@@ -53,13 +53,13 @@ type Plan struct {
 	length time.Duration // of a run in a sweep; 0: until all is sent
 }
 
-// Trial is one strategy's run: the figures, and the evidence for them.
+// Trial is the run of one strategy: its result and its history.
 type Trial struct {
 	Result  report.Result
 	History history.History
 }
 
-// Watcher is told how the comparison goes, from one goroutine at a time.
+// Watcher receives the progress, from one goroutine at a time.
 type Watcher interface {
 	Begin(strategy string, nth, of int)
 	Progress(load.Progress)
@@ -85,10 +85,10 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// maxQty is the most that the service sells to one request.
+// maxQty is the largest quantity that the service sells to one request.
 const maxQty = 100
 
-// planError is an ErrPlan that says only what is wrong.
+// planError is an ErrPlan without a prefix.
 type planError struct{ error }
 
 func (planError) Is(target error) bool { return target == ErrPlan }
@@ -100,29 +100,33 @@ func (p Plan) load(strategy string) load.Plan {
 	}
 }
 
-// A slow strategy sleeps between two tries: of the whole ladder it gets a fifth of the
-// requests and of the stock, and its requests a long patience.
+// A slow strategy sleeps between two attempts. When all strategies run, it gets a fifth of the
+// requests and of the stock, and its requests wait longer.
 const (
-	slower       = 5
-	slowPatience = 60 * time.Second
+	slower   = 5
+	slowWait = 60 * time.Second
 )
 
+<<<<<<< HEAD
 // of is the plan as this strategy gets it.
 func (p Plan) of(card api.Card) Plan {
+=======
+// of returns the plan for this strategy.
+func (p Plan) of(card Card) Plan {
+>>>>>>> wt-lab
 	if p.All && card.Slow {
 		loops := max(1, p.Loops/slower)
 		p.Stock = p.Stock * loops / p.Loops
-		p.Loops, p.Wait = loops, max(p.Wait, slowPatience)
+		p.Loops, p.Wait = loops, max(p.Wait, slowWait)
 	}
 	return p
 }
 
 // Run runs the plan and returns a trial for each strategy that was loaded.
 //
-// An error that wraps ErrPlan means that nothing was done. With any other the trials so
-// far come with it: ctx's when it ended, and the last trial is then partial; or the
-// shop's when the stock could not be reset. A backend that is down is no error: it is
-// what the trial shows.
+// After an error that wraps ErrPlan, nothing was done. Any other error comes with the trials so
+// far: that of ctx, and then the last trial is partial; or that of the service, if the stock
+// could not be reset. A backend that is down is no error: the trial shows it.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -156,7 +160,7 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	return trials, nil
 }
 
-// run is one strategy's, or one point of its sweep.
+// run is the run of one strategy, or one point of its sweep.
 type run struct {
 	name string
 	card api.Card
@@ -175,8 +179,13 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
+<<<<<<< HEAD
 // choose finds the wanted cards, in the wanted order.
 func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
+=======
+// choose returns the cards of the wanted strategies, in the wanted order.
+func choose(cards []Card, wanted []string, all bool) ([]Card, error) {
+>>>>>>> wt-lab
 	switch {
 	case all:
 		return cards, nil
@@ -187,7 +196,7 @@ func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
 	for _, id := range wanted {
 		i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
 		if i < 0 {
-			return nil, planError{fmt.Errorf("unknown strategy %q: there are %s", id, ids(cards))}
+			return nil, planError{fmt.Errorf("strategy %q does not exist: there are %s", id, ids(cards))}
 		}
 		chosen = append(chosen, cards[i])
 	}
@@ -202,9 +211,15 @@ func ids(cards []api.Card) string {
 	return strings.Join(names, ", ")
 }
 
+<<<<<<< HEAD
 // try runs one strategy. Without a trial nothing was sent.
 func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
 	before, err := reset(ctx, s, card.ID, p.Stock)
+=======
+// try runs one strategy. If it returns no trial, nothing was sent.
+func (p Plan) try(ctx context.Context, s *service, card Card, cards []Card, w Watcher) (*Trial, error) {
+	before, err := s.reset(ctx, card.ID, p.Stock)
+>>>>>>> wt-lab
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -216,8 +231,13 @@ func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
 	}
+<<<<<<< HEAD
 	// What was sold must be told even when the run was stopped.
 	after, err := remaining(context.WithoutCancel(ctx), ctx, s, card.ID, h)
+=======
+	// The result must have what was sold, also when the run was stopped.
+	after, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
+>>>>>>> wt-lab
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
@@ -233,40 +253,60 @@ func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.
 	return &Trial{Result: result, History: h}, stopped
 }
 
+<<<<<<< HEAD
 // concerning leaves out what the shop warns of for the sake of other strategies.
 func concerning(card api.Card, cards []api.Card, warnings []string) []string {
+=======
+// concerning drops the warnings about other strategies.
+func concerning(card Card, cards []Card, warnings []string) []string {
+>>>>>>> wt-lab
 	return slices.DeleteFunc(warnings, func(warning string) bool {
 		id, _, _ := strings.Cut(warning, ":")
 		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
 	})
 }
 
+<<<<<<< HEAD
 // flushes counts those since before. A server that was restarted counts anew; what it had
 // executed until then is not known.
 func flushes(before api.Stock, after *api.Stock) int {
+=======
+// flushes returns the number of flushes since before. A server that was restarted counts from
+// zero; its count until then is not known.
+func flushes(before item, after *item) int {
+>>>>>>> wt-lab
 	if after == nil || before.Flushes == nil || after.Flushes == nil {
 		return 0
 	}
 	return int(max(0, *after.Flushes-*before.Flushes))
 }
 
+<<<<<<< HEAD
 // remaining reads the stock when the run is over. The database may be on its way back,
 // so it asks for a while; and where requests ended unknown, replicas may still be at
 // work on them, so it waits until the count stands still.
 func remaining(ctx, impatient context.Context, s api.Client, strategy string, h history.History) (*api.Stock, error) {
 	restless := history.Taken(h.Ops, history.Unknown) > 0
 	patience := readPatience
+=======
+// remaining reads the stock after the run. It retries, because the database may be starting.
+// If requests ended with an unknown outcome, replicas may still be working on them: then it
+// waits until the count no longer changes.
+func (s *service) remaining(ctx, impatient context.Context, strategy string, h history.History) (*item, error) {
+	unsettled := history.Taken(h.Ops, history.Unknown) > 0
+	timeout := readTimeout
+>>>>>>> wt-lab
 	if impatient.Err() != nil {
-		patience /= 5
+		timeout /= 5
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var last *api.Stock
 	var failed error
 	for {
 		it, err := s.Stock(ctx, strategy, product)
 		switch {
-		case err == nil && (!restless || last != nil && last.Count == it.Count):
+		case err == nil && (!unsettled || last != nil && last.Count == it.Count):
 			return &it, nil
 		case err == nil:
 			last = &it

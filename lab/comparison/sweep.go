@@ -7,16 +7,15 @@ import (
 	"oversell/lab/load"
 )
 
-// A point of a sweep lasts so long, which is enough for a figure and short enough for a
-// class. A strategy that polls may crawl, so time is the bound that counts; requests
-// only bound what is kept in memory, and the stock.
+// sweepLength limits each point of a sweep: a strategy that polls may be very slow.
+// sweepRequests limits the memory and the stock.
 const (
 	sweepLength   = 5 * time.Second
 	sweepRequests = 20_000
 )
 
-// Steps are the clients of a sweep between two bounds: 1, 2, 5, 10 and so on, and the
-// bounds themselves.
+// Steps returns the numbers of clients of a sweep: 1, 2, 5, 10 and so on between the bounds,
+// and the bounds.
 func Steps(from, to int) []int {
 	all := []int{from, to}
 	for decade := 1; decade <= load.MaxClients; decade *= 10 {
@@ -30,7 +29,7 @@ func Steps(from, to int) []int {
 	return slices.Compact(all)
 }
 
-// at is the plan as one point of its sweep.
+// at returns the plan of one point of its sweep.
 func (p Plan) at(clients int) Plan {
 	p.Clients, p.length = clients, sweepLength
 	p.Loops = (sweepRequests + max(clients, 1) - 1) / max(clients, 1)

@@ -8,15 +8,15 @@ import (
 	"oversell/lab/backend"
 )
 
-// questions is how many the backends have been asked so far, as they count themselves,
-// without those that the counting takes.
+// backendRequests returns the number of requests that the backends have counted so far,
+// without those for reading the counters.
 func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
 	sum, err := bed.countRequests(ctx)
 	bed.samples++
 	return sum - bed.samples*bed.ownCost, err
 }
 
-// learnOwnCost finds out what one look adds to the counts, while nobody else asks.
+// measureOwnCost measures what one reading adds to the counters, while there is no other load.
 func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 	first, err := bed.countRequests(ctx)
 	for range 5 {
@@ -24,7 +24,7 @@ func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 		if next, err = bed.countRequests(ctx); err != nil {
 			return err
 		}
-		// A heartbeat may have come in between: the least is the truth.
+		// A heartbeat may come in between: the smallest difference is right.
 		if cost := next - first; bed.ownCost == 0 || cost < bed.ownCost {
 			bed.ownCost = cost
 		}
@@ -55,7 +55,7 @@ func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// leaders are the ZooKeeper and the etcd that the others follow.
+// leaders returns the names of the leaders of ZooKeeper and of etcd.
 func (bed *Testbed) leaders(ctx context.Context) ([]string, error) {
 	zookeeper, err := bed.zookeeperLeader(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (bed *Testbed) zookeeperLeader(ctx context.Context) (string, error) {
 	return leader(ctx, "zookeeper", bed.Rig.Addresses().Zookeeper, backend.ZooKeeperLeads)
 }
 
-// leader is the name of the server of that kind which leads.
+// leader returns the name of the leader of that kind of server.
 func leader(ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error)) (string, error) {
 	for i, addr := range servers {
 		yes, err := leads(ctx, addr)
@@ -80,5 +80,5 @@ func leader(ctx context.Context, kind string, servers []string, leads func(conte
 			return fmt.Sprintf("%s-%d", kind, i+1), nil
 		}
 	}
-	return "", errors.New("no " + kind + " leads")
+	return "", errors.New("no " + kind + " is the leader")
 }

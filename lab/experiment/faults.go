@@ -13,9 +13,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// failover promotes a Redis that does not have the lock. Its fence counter was in the same
-// Redis, and the promoted one gives the same numbers again: only the fence in the row of
-// MySQL tells two holders apart.
+// failover promotes a Redis replica that has not received the lock. The counter of the
+// fencing tokens is lost with it, so the new master issues the same tokens again. Only the
+// fence in the row of MySQL tells the two holders apart.
 func failover() Experiment {
 	sched := schedule{
 		hazard: "failover", step: "writing", contenderParams: withWait(grantBound), fenced: Protects,
@@ -27,8 +27,8 @@ func failover() Experiment {
 			return link.Cut()
 		},
 		inject: func(ctx context.Context, r *run) (func(context.Context) error, error) {
-			// Where the stock itself is in Redis, somebody buys what the replica won't hear
-			// of, nor MySQL before it is too late.
+			// Where the stock itself is in Redis, one sale reaches neither the replica nor
+			// MySQL in time.
 			var late []fault.Fault
 			if r.participants[0].Card.Stock == "redis" {
 				late = r.bed.cutsTo("mysql")
@@ -43,9 +43,9 @@ func failover() Experiment {
 			return failBack, errors.Join(err, heal(context.WithoutCancel(ctx)))
 		},
 	}
-	e := sched.experiment(on("redis"), "the master dies before it has replicated the lock", "the key is gone, and there are two holders")
+	e := sched.experiment(on("redis"), "the Redis master dies before it has replicated the lock", "the key is lost, and there are two holders")
 	e.Fenced = true
-	// A holder of a lock stands before its write with a connection to MySQL, which a cut ends.
+	// Separate runs: a cut from MySQL would end the connections that holders of a lock write with.
 	e.run = func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, stock := range []string{"", "redis"} {
 			some := slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return s.Card.Stock != stock })
@@ -63,7 +63,7 @@ func failover() Experiment {
 	return e
 }
 
-// minorityLoss kills less than half of the nodes, the leader among them, then sells.
+// minorityLoss kills less than half of the nodes, including the leader, and then sells.
 func minorityLoss() Experiment {
 	sched := schedule{
 		hazard: "minority-loss", step: "asked", contenderParams: withWait(grantBound),
@@ -74,12 +74,12 @@ func minorityLoss() Experiment {
 			}
 			return r.killAndResume(ctx, append(leaders, "redis-4", "redis-5")...)
 		},
-		judge: mustSell("less than half of the nodes were dead, and yet "),
+		judge: mustSell("less than half of the nodes were dead, but "),
 	}
-	return sched.experiment(claimed("minority-loss"), "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", "business goes on")
+	return sched.experiment(claimed("minority-loss"), "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", "sales continue")
 }
 
-// majorityLoss kills more than half of them: then nobody may be let in.
+// majorityLoss kills more than half of the nodes: then no request may acquire the lock.
 func majorityLoss() Experiment {
 	sched := schedule{
 		hazard: "majority-loss", step: "asked", contenderParams: withWait(time.Second),
@@ -87,10 +87,10 @@ func majorityLoss() Experiment {
 			return r.killAndResume(ctx, "redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3")
 		},
 	}
-	return sched.experiment(claimed("minority-loss"), "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", "refused, and nothing sold wrongly")
+	return sched.experiment(claimed("minority-loss"), "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", "requests are rejected, and no update is lost")
 }
 
-// clockJump sets the clocks of all Redis ahead: their keys expire at once.
+// clockJump sets the clocks of all Redis servers ahead: their keys expire at once.
 func clockJump() Experiment {
 	sched := schedule{
 		hazard: "clock-jump", step: "writing", contenderParams: withWait(5 * time.Second), fenced: Protects,
@@ -106,13 +106,13 @@ func clockJump() Experiment {
 			return r.injectAll(ctx, faults...)
 		},
 	}
-	e := sched.experiment(locksOn("redis", "zookeeper"), "the clocks of all Redis leap ahead by an hour", "keys expire early, and there are two holders")
+	e := sched.experiment(locksOn("redis", "zookeeper"), "the clocks of all Redis servers jump ahead by an hour", "keys expire early, and there are two holders")
 	e.Fenced = true
 	return e
 }
 
-// sessionExpiry cuts the holder off from ZooKeeper until its session is over, or from etcd
-// until its lease is.
+// sessionExpiry cuts the holder off from ZooKeeper until its session expires, or from etcd
+// until its lease does.
 func sessionExpiry() Experiment {
 	sched := schedule{
 		hazard: "session-expiry", step: "read", contenderParams: withWait(grantBound), healLate: true, fenced: Protects,
@@ -120,12 +120,12 @@ func sessionExpiry() Experiment {
 			return r.cutOff(ctx, "zookeeper", "etcd")
 		},
 	}
-	e := sched.experiment(locksOn("zookeeper", "etcd"), "the holder's session expires", "its nodes are gone; does the holder know?")
+	e := sched.experiment(locksOn("zookeeper", "etcd"), "the holder's session expires", "its nodes are deleted; does the holder notice?")
 	e.Fenced = true
 	return e
 }
 
-// cutoff cuts the holder off from the lock service, not from MySQL.
+// cutoff cuts the holder off from the lock service, but not from MySQL.
 func cutoff() Experiment {
 	sched := schedule{
 		hazard: "cutoff", step: "read", contenderParams: withWait(grantBound), healLate: true, fenced: Protects,
@@ -133,17 +133,19 @@ func cutoff() Experiment {
 			return r.cutOff(ctx, "redis", "zookeeper", "etcd")
 		},
 	}
-	e := sched.experiment(locksOn("redis", "zookeeper", "etcd"), "the holder is cut off from the lock service", "its grant ends; does it still write?")
+	e := sched.experiment(locksOn("redis", "zookeeper", "etcd"), "the holder is cut off from the lock service", "its lease expires; does it still write?")
 	e.Fenced = true
 	return e
 }
 
-// lostReply loses the answer to an acquisition: the server did it, nobody was told.
+// lostReply loses the answer to an acquisition: the server holds the lock for a client that
+// does not know.
 func lostReply() Experiment {
 	sched := schedule{
 		hazard: "lost-reply", step: "asked", contenderParams: withWait(grantBound), holderParams: withWait(time.Second),
 		inject: func(ctx context.Context, r *run) (func(context.Context) error, error) {
-			// A sale before, or what is lost is the answer to a script's loading or to a folder's making.
+			// One sale first: otherwise the lost answer is that to loading a script or to creating
+			// a directory.
 			r.send(ctx, observer, nil)
 			r.await(observer)
 			var faults []fault.Fault
@@ -172,11 +174,11 @@ func lostReply() Experiment {
 			if p.ops[contender].Outcome == history.OK && waited < Lease/2 {
 				return nil
 			}
-			return &finding{Stalled, Progress, fmt.Sprintf("a lock that nobody holds kept the next one waiting for %v; ", waited.Round(100*time.Millisecond))}
+			return &finding{Stalled, Progress, fmt.Sprintf("an orphaned lock kept the next request waiting for %v; ", waited.Round(100*time.Millisecond))}
 		},
 	}
-	e := sched.experiment(claimed("lost-reply"), "the answer to an acquisition is lost", "an orphan holds the lock")
-	// One line has one fault, and each strategy needs its own.
+	e := sched.experiment(claimed("lost-reply"), "the answer to an acquisition is lost", "an orphaned lock keeps the others waiting")
+	// A link has one fault at a time, and each strategy needs its own.
 	e.run = func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, s := range subjects {
 			result, err := sched.run(ctx, bed, []Subject{s}, seed)
@@ -190,20 +192,20 @@ func lostReply() Experiment {
 	return e
 }
 
-// mustSell wants both customers to get their goods.
+// mustSell stalls unless both requests sold.
 func mustSell(otherwise string) func(p *participant) *finding {
 	return func(p *participant) *finding {
 		if p.ops[holder].Outcome == history.OK && p.ops[contender].Outcome == history.OK {
 			return nil
 		}
-		return &finding{Stalled, Progress, otherwise + "somebody was sent away; "}
+		return &finding{Stalled, Progress, otherwise + "a request was rejected; "}
 	}
 }
 
-// on are the strategies that use a backend.
+// on selects the strategies that use a backend.
 func on(backend string) func(Card) bool { return func(c Card) bool { return c.uses(backend) } }
 
-// locksOn are the locks on one of the backends.
+// locksOn selects the locks on one of the backends.
 func locksOn(backends ...string) func(Card) bool {
 	return func(c Card) bool {
 		for _, b := range backends {
@@ -215,14 +217,14 @@ func locksOn(backends ...string) func(Card) bool {
 	}
 }
 
-// service is redis for redis-3.
+// service returns the kind of a server: redis for redis-3.
 func service(server string) string {
 	kind, _, _ := strings.Cut(server, "-")
 	return kind
 }
 
-// inject injects all faults; heal ends them in the opposite order. With an error, what
-// was done is undone.
+// injectAll injects the faults; heal ends them in reverse order. After an error it has ended
+// those that it had injected.
 func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal func(context.Context) error, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {
@@ -243,7 +245,7 @@ func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal func(c
 	return heal, nil
 }
 
-// cut cuts the victims' replica off from these services.
+// cutOff cuts the holders' replica off from these services.
 func (r *run) cutOff(ctx context.Context, services ...string) (func(context.Context) error, error) {
 	var faults []fault.Fault
 	for _, link := range r.bed.Rig.Links() {
@@ -254,12 +256,12 @@ func (r *run) cutOff(ctx context.Context, services ...string) (func(context.Cont
 		}
 	}
 	if len(faults) == 0 {
-		return nil, fmt.Errorf("no line from %s to %v", name(r.on[holder]), services)
+		return nil, fmt.Errorf("no link from %s to %v", name(r.on[holder]), services)
 	}
 	return r.injectAll(ctx, faults...)
 }
 
-// linesTo are cuts of all replicas from a server.
+// cutsTo returns the cuts of all replicas from a server.
 func (bed *Testbed) cutsTo(server string) (cuts []fault.Fault) {
 	for _, link := range bed.Rig.Links() {
 		if link.To() == server && strings.HasPrefix(link.From(), "replica-") {
@@ -269,7 +271,7 @@ func (bed *Testbed) cutsTo(server string) (cuts []fault.Fault) {
 	return cuts
 }
 
-// killAndWake kills servers, and then lets the victims go on.
+// killAndResume kills servers, and then resumes the holders.
 func (r *run) killAndResume(ctx context.Context, servers ...string) (func(context.Context) error, error) {
 	var faults []fault.Fault
 	for _, s := range servers {
@@ -286,13 +288,13 @@ func (r *run) killAndResume(ctx context.Context, servers ...string) (func(contex
 	return heal, r.bed.replica(r.on[holder]).GoOn(ctx)
 }
 
-// wake lets the victims go on before the rivals come.
+// resumeHolders resumes the holders before the contenders come.
 func resumeHolders(ctx context.Context, r *run) (func(context.Context) error, error) {
 	return func(context.Context) error { return nil }, r.bed.replica(r.on[holder]).GoOn(ctx)
 }
 
-// freeze stops the victims' replica as a long garbage collection or a sleeping laptop
-// does, until every lease of its holders is over.
+// freezeHolders pauses the holders' replica, as a long garbage collection or a suspended
+// machine does, until every lease of the holders has expired.
 func freezeHolders(ctx context.Context, r *run) (func(context.Context) error, error) {
 	server, err := r.server(holder)
 	if err != nil {
@@ -301,7 +303,7 @@ func freezeHolders(ctx context.Context, r *run) (func(context.Context) error, er
 	return r.injectAll(ctx, fault.Stop{Server: server})
 }
 
-// killVictim ends the victims' replica as a power cut does.
+// killHolders ends the holders' replica as a power cut does.
 func killHolders(ctx context.Context, r *run) (func(context.Context) error, error) {
 	server, err := r.server(holder)
 	if err != nil {

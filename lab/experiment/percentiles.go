@@ -15,9 +15,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// Both loops offer the same: far below what the shop can sell, over a few connections,
-// and for so long that the frozen time is 3% of the customers', but a few requests only
-// stand in the shop when it freezes: 0.3 or 0.6%. The 99th percentile is between the two.
+// Both loops send at the same rate, far below what the service can sell. The freeze takes 3%
+// of the time, so it delays 3% of the requests of the open loop. In the closed loop, only the
+// requests that are in progress are delayed: 0.3 or 0.6%. The 99th percentile lies between.
 const (
 	offered       = 100 // requests in a second
 	requests      = 720 // of each loop: 7 s
@@ -25,20 +25,20 @@ const (
 	// connections of the open one: with as few, a slow machine could not keep up.
 	openConnections = 4
 	frozen          = 200 * time.Millisecond
-	// frozenAfter answers MySQL freezes.
+	// frozenAfter is the number of answers after which MySQL freezes.
 	frozenAfter = requests / 3
-	// lying is how many times a percentile must be wrong to be called a lie.
+	// minRatio is how many times higher the p99 of the open loop must be.
 	minRatio = 3
-	// A machine that is busy with other things hides the freeze among its own. So both
-	// loops are measured again, frozen for twice as long, until the freeze is standsOut
-	// times what 99% of the other answers take, and for longest at most.
+	// Other load on the machine hides the freeze. Then both loops are measured again with a
+	// freeze of twice the length, until it is standsOut times what 99% of the other answers
+	// take; longest is the limit.
 	standsOut = 5
 	longest   = 8 * frozen
 )
 
-// percentiles freezes MySQL for a moment while a closed loop sells, and again while an
-// open one does. What they say of it is the lesson, which is about measuring: the lock
-// does not matter, so three stand for all.
+// percentiles freezes MySQL for a moment during a closed loop, and again during an open one,
+// and compares their response times. This is about measuring, and the lock does not matter:
+// three strategies are enough.
 func percentiles() Experiment {
 	run := func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, s := range subjects {
@@ -53,21 +53,21 @@ func percentiles() Experiment {
 	return Experiment{
 		Hazard: "percentiles", run: run,
 		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
-		Title:   "MySQL stands still for 200 ms (longer where the machine is busy), measured twice", Shows: "a closed loop's p99 does not notice; the customers did",
+		Title:   "MySQL freezes for 200 ms (longer on a busy machine), measured twice", Shows: "the p99 of a closed loop hides what clients waited for",
 	}
 }
 
-// Figure is what one measurement says of the response times, in ms.
+// Figure holds the response times of one measurement, in ms.
 type Figure struct {
-	Loop     string  `json:"loop"` // how it asked, and from when it counts
+	Loop     string  `json:"loop"` // kind of load, and from when the time counts
 	Samples  int     `json:"samples"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Max      float64 `json:"max_ms"`
-	FrozenMS float64 `json:"frozen_ms"` // how long MySQL really stood still
+	FrozenMS float64 `json:"frozen_ms"` // measured length of the freeze
 }
 
-// measured is one loop's run, and what happened in it.
+// measured is the run of one loop.
 type measured struct {
 	history history.History
 	began   time.Duration // on the recording's clock
@@ -80,7 +80,7 @@ func (m measured) figure(loop string, p50, p99, most float64) Figure {
 	return Figure{loop, len(m.history.Ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
-// measureTwice sells one product in a closed loop, then in an open one.
+// measureTwice sells one product in a closed loop, and then in an open one.
 func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (result Result, err error) {
 	const pieces = 10 * requests // more than all attempts buy
 	if s.product, err = bed.addProduct(ctx, 0, pieces); err != nil {
@@ -125,7 +125,7 @@ func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (re
 	return result, nil
 }
 
-// compare says whether the closed loop hid what the open one shows.
+// compare sets the verdict: does the closed loop hide what the open one shows?
 func (c *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	c.Figures = []Figure{
@@ -133,10 +133,10 @@ func (c *Result) compare(closed, open measured, stock check.Conservation) {
 		open.figure("open loop, from when it was due", b.P50MS, b.P99MS, b.MaxMS),
 		open.figure("open loop, from when it was sent", b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
-	c.Why = fmt.Sprintf("MySQL stood still for %.0f ms: p99 %.1f ms in a closed loop; for %.0f ms: p99 %.1f ms in an open one",
+	c.Why = fmt.Sprintf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
 		c.Figures[0].FrozenMS, a.P99MS, c.Figures[1].FrozenMS, b.P99MS)
 	if !closed.undisturbed() || !open.undisturbed() {
-		c.Why += "; the machine was busy with other things, which have a share in this"
+		c.Why += "; other load on the machine, which was busy, has a share in this"
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
 		c.Why += fmt.Sprintf("; %d requests failed", failed)
@@ -144,10 +144,10 @@ func (c *Result) compare(closed, open measured, stock check.Conservation) {
 	switch {
 	case stock.Verdict == check.Broken:
 		c.Verdict, c.Invariant = Broken, Conservation
-		c.Why += fmt.Sprintf("; %d sold, %d left the row", c.Sold, c.Taken)
+		c.Why += fmt.Sprintf("; %d sold, %d taken from stock", c.Sold, c.Taken)
 	case stock.Verdict != check.Holds:
 		c.Verdict = Unknown
-		c.Why += fmt.Sprintf("; %d answers never came", stock.Unknown)
+		c.Why += fmt.Sprintf("; %d requests had no answer", stock.Unknown)
 	case b.P99MS < minRatio*a.P99MS:
 		c.Verdict = NotShown
 	default:
@@ -155,7 +155,7 @@ func (c *Result) compare(closed, open measured, stock check.Conservation) {
 	}
 }
 
-// frozenIn runs the load, and freezes MySQL when so many requests are answered.
+// frozenIn runs the load and freezes MySQL after frozenAfter answers.
 func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) (m measured, err error) {
 	mysql, err := bed.Rig.Server("mysql")
 	if err != nil {
@@ -179,7 +179,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	return m, nil
 }
 
-// freeze stops the server for a moment, and says how long it really was.
+// freezeServer pauses the server for a moment, and returns when that was.
 func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
 	heal, err := fault.Stop{Server: server}.Inject(ctx)
 	if err != nil {
@@ -195,8 +195,8 @@ func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts 
 	return span, err
 }
 
-// met are the operations that met the freeze, on the recording's clock. The others are
-// a thousand of one kind, which the figures stand for.
+// duringFreeze returns the requests that the freeze delayed, on the recording's clock. The
+// others are all alike, and the figures stand for them.
 func (m measured) duringFreeze() (ops []history.Op) {
 	for _, op := range m.history.Ops {
 		op.Call += m.began
@@ -211,8 +211,8 @@ func (m measured) duringFreeze() (ops []history.Op) {
 	return ops
 }
 
-// calm says whether the answers that the freeze did not hold up came soon, and whether
-// the shop could keep up.
+// undisturbed reports whether the requests outside the freeze were answered soon, and whether
+// the service could keep up.
 func (m measured) undisturbed() bool {
 	soon := (m.frozen.To - m.frozen.From) / standsOut
 	slow, rest := 0, 0
@@ -225,7 +225,7 @@ func (m measured) undisturbed() bool {
 			rest++
 		}
 	}
-	// An open loop whose customers always wait is not held up by the freeze.
+	// An open loop whose requests always wait does not show the freeze.
 	return slow*100 <= slow+rest && m.result.P50MS <= float64(soon.Milliseconds())
 }
 

@@ -12,50 +12,50 @@ import (
 	"oversell/lab/rig"
 )
 
-// galera has the victim and the rival write to two nodes of one cluster (tutorial 1.6.3:
-// locks fail in a cluster). A node does not tell the other of its row locks, but they
-// agree at each commit: whoever comes second is undone, error 1213. What is committed on
-// one reaches the other within milliseconds, which it is given here.
+// galera lets the holder and the contender write to two nodes of one cluster (tutorial 1.6.3:
+// locks fail in a cluster). Row locks are local to a node. The nodes certify each commit: the
+// second of two conflicting ones is rolled back with error 1213. A commit reaches the other
+// node within milliseconds, and the contender waits for it.
 func galera() Experiment {
 	p := pair{schedule: schedule{hazard: "galera"}, database: rig.Galera}
-	return p.experiment("two nodes of a Galera cluster", "a row lock on one node, undone by the other's commit")
+	return p.experiment("two nodes of a Galera cluster", "a row lock on one node, and the commit of the other node rolls its holder back")
 }
 
-// twoMasters is the same on two servers that send each other what is committed already.
-// The lag between them, milliseconds as a rule, lasts here until the last sale is over.
+// twoMasters runs the same on two servers that replicate to each other after the commit. The
+// lag between them, usually milliseconds, lasts here until the last sale is over.
 func twoMasters() Experiment {
 	p := pair{schedule: schedule{hazard: "two-masters"}, database: rig.TwoMasters, lag: true}
-	return p.experiment("two masters, and a lag between them", "each node sells what the other has sold")
+	return p.experiment("two masters, and a lag between them", "each node sells what the other node has sold")
 }
 
-// pair is a duel across two databases: the victim's replica writes to node A, the rival's
-// to node B. While the victim is about to write, the rival tries. If the lock kept it out
-// it comes again when the victim has its goods: does node B know what is left?
+// pair is a run across two databases: the holder's replica writes to node A, the contender's
+// to node B. The contender tries while the holder is about to write. If the lock rejected it,
+// it tries again after the holder's sale, and node B may not have the new stock yet.
 type pair struct {
 	schedule
 	database rig.Database
-	lag      bool // nobody hears of the other's writes before the end
+	lag      bool // replication is held until the end
 }
 
-// rivalPatience is for locks that keep the rival out; the sale takes milliseconds.
+// contenderWait limits the wait for a lock that is held; a sale takes milliseconds.
 const contenderWait = 2 * time.Second
 
 func (p pair) experiment(title, shows string) Experiment {
 	return Experiment{Hazard: p.hazard, Title: title, Shows: shows, Applies: trustsMySQL, Lab: labOf(p.database), run: p.run}
 }
 
-// staleRead has all replicas write to the primary and read the stock at a follower, as a
-// read-write split does (tutorial 1.6.3). Of the victim's sale the follower hears when the
-// rival's is over: whoever locks, and then reads there, has locked in vain.
+// staleRead lets all replicas write to the primary and read the stock at a follower, as a
+// read-write split does (tutorial 1.6.3). The follower receives the holder's sale only after
+// the contender's: a lock does not help a request that reads there.
 func staleRead() Experiment {
 	sched := schedule{hazard: "stale-read", step: "writing", contenderParams: withWait(contenderWait), inject: sellUnreplicated}
-	e := sched.experiment(trustsMySQL, "reads go to a follower that lags", "one after the other, and the second sells what the first has sold")
+	e := sched.experiment(trustsMySQL, "reads go to a follower that lags behind", "one sale after the other, and the second sells what the first has sold")
 	e.Lab = labOf(rig.DelayedReads)
 	e.run = func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 		results, err := sched.run(ctx, bed, subjects, seed)
 		for i := range results {
 			if results[i].Invariant == Conservation {
-				results[i].Why = "the rival read at the follower, which had not heard of the sale: " + results[i].Why
+				results[i].Why = "the contender read at the follower, which had not received the sale: " + results[i].Why
 			}
 		}
 		return results, err
@@ -63,7 +63,7 @@ func staleRead() Experiment {
 	return e
 }
 
-// sellUnheard has the victims sell while replication is held.
+// sellUnreplicated lets the holders sell while replication is held.
 func sellUnreplicated(ctx context.Context, r *run) (func(context.Context) error, error) {
 	release, err := r.bed.Rig.HoldReplication(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func sellUnreplicated(ctx context.Context, r *run) (func(context.Context) error,
 		if err := release(ctx); err != nil {
 			return err
 		}
-		return r.bed.Rig.AwaitEven(ctx) // what is left is read at the follower, too
+		return r.bed.Rig.AwaitEven(ctx) // the remaining stock is read at the follower, too
 	}
 	if err := r.bed.replica(r.on[holder]).GoOn(ctx); err != nil {
 		return heal, err
@@ -83,12 +83,13 @@ func sellUnreplicated(ctx context.Context, r *run) (func(context.Context) error,
 	return heal, nil
 }
 
-// trustsMySQL are those whose only authority is the database, and two others beside them.
+// trustsMySQL selects the strategies that rely on the database only, and two locks to compare
+// them with.
 func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != "process" && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// labOf is a small lab on that database: of faults' own servers it needs none.
+// labOf configures a small lab on that database, without the servers and links of the faults.
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database
@@ -104,7 +105,7 @@ func (p pair) run(ctx context.Context, bed *Testbed, subjects []Subject, seed in
 	subjects = slices.Clone(subjects)
 	random.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 	if err := r.addProducts(ctx, subjects, "writing"); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("add the products: %w", err)
 	}
 	release := func(context.Context) error { return nil }
 	r.span = history.Span{What: "two nodes", Who: "mysql, mysql-2", From: bed.since()}
@@ -123,7 +124,7 @@ func (p pair) run(ctx context.Context, bed *Testbed, subjects []Subject, seed in
 	if err := bed.Rig.AwaitEven(ctx); err != nil {
 		return nil, err
 	}
-	r.on[contender] = r.on[holder] // through whom a cell reads what is left: node A
+	r.on[contender] = r.on[holder] // the remaining stock is read on node A
 	results := make([]Result, len(r.participants))
 	for i, player := range r.participants {
 		results[i] = acrossNodes(r.result(ctx, player, seed), player)
@@ -131,7 +132,7 @@ func (p pair) run(ctx context.Context, bed *Testbed, subjects []Subject, seed in
 	return results, ctx.Err()
 }
 
-// sellOnBoth is the duel itself.
+// sellOnBoth sends the requests to both nodes.
 func (r *run) sellOnBoth(ctx context.Context, lag bool) error {
 	r.send(ctx, holder, nil)
 	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
@@ -163,24 +164,24 @@ func (r *run) sellOnBoth(ctx context.Context, lag bool) error {
 	return nil
 }
 
-// acrossNodes adds what only a pair can show: how the rival fared when it came again, and
-// a row lock that did not last until its holder's commit.
+// acrossNodes adds what only a pair can show: the contender's second answer, and a row lock
+// that did not last until the commit.
 func acrossNodes(result Result, p *participant) Result {
 	if isClosed(p.ended[observer]) {
-		result.Why += "; again: " + Answer(p.ops[observer])
+		result.Why += "; second attempt: " + Answer(p.ops[observer])
 		if result.Invariant == Conservation {
-			result.Why = "the lock kept order, but node B had not heard of the sale on node A: " + result.Why
+			result.Why = "the lock kept the order, but node B had not received the sale on node A: " + result.Why
 		}
 	}
 	if result.Verdict == Safe && grantedAnew(result.Recording.Events) > 0 {
 		result.Verdict = Wasteful
-		result.Why = "the row lock kept nobody out: the other node's commit undid its holder, which began anew; " + result.Why
+		result.Why = "the row lock excluded nobody: the commit of the other node rolled its holder back, and that retried; " + result.Why
 	}
 	return result
 }
 
-// grantedAnew counts the grants that an owner got after its first: a lock that was gone
-// before its sale was over.
+// grantedAnew counts the grants after the first of each owner: its lock was lost before its
+// sale was over.
 func grantedAnew(events []history.Event) (n int) {
 	had := map[string]bool{}
 	for _, e := range events {

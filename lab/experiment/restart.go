@@ -13,20 +13,20 @@ import (
 	"oversell/lab/replica"
 )
 
-// restart begins every backend anew while the shop is open: first MySQL, then the
-// Redis, then the ZooKeepers, then etcd. What each customer was told is left in the stock must fit
-// into one order of all sales, whatever became of the requests that had no answer.
+// restart restarts every backend while clients buy: first MySQL, then the Redis servers, the
+// ZooKeepers and etcd. The answers of all clients must fit into one order of all sales,
+// whatever became of the requests without an answer.
 func restart() Experiment {
 	return Experiment{
 		Hazard: "restart", Applies: always, run: restartUnderLoad,
-		Title: "MySQL, Redis, ZooKeeper and etcd are restarted in the middle of business", Shows: "errors, then recovery",
+		Title: "MySQL, Redis, ZooKeeper and etcd are restarted while clients buy", Shows: "errors, then recovery",
 	}
 }
 
-// plenty is a stock that lasts for as long as anybody sells.
+// plenty is a stock that no run sells out.
 const plenty = 100_000
 
-// customers buy a strategy's product again and again, one on each replica.
+// clients buy the product of one strategy repeatedly, one client on each replica.
 type clients struct {
 	Subject
 	mu  sync.Mutex
@@ -45,7 +45,6 @@ func (s *clients) boughtAfter(after time.Duration) bool {
 }
 
 func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
-	const plenty = 100_000
 	groups := make([]*clients, len(subjects))
 	for i, s := range subjects {
 		product, err := bed.addProduct(ctx, 0, plenty)
@@ -63,7 +62,7 @@ func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, see
 			all.Go(func() { bed.buyUntilClosed(open, n, s) })
 		}
 	}
-	everybody := func(after time.Duration) func() bool {
+	allBought := func(after time.Duration) func() bool {
 		return func() bool {
 			for _, s := range groups {
 				if !s.boughtAfter(after) {
@@ -74,14 +73,14 @@ func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, see
 		}
 	}
 	span := history.Span{What: "restarted", Who: "mysql", From: bed.since()}
-	err := eventually(ctx, "everybody has bought something", everybody(0))
+	err := eventually(ctx, "every client has bought something", allBought(0))
 	if err == nil {
 		err = bed.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	span.To = bed.since()
-	// Who can't recover is seen below: this only waits for it.
+	// This only waits: a strategy that does not recover is judged below.
 	recovering, cancel := context.WithTimeout(ctx, grantBound)
-	_ = eventually(recovering, "everybody buys again", everybody(span.To))
+	_ = eventually(recovering, "every client buys again", allBought(span.To))
 	cancel()
 	closing()
 	all.Wait()
@@ -95,8 +94,8 @@ func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, see
 	return results, ctx.Err()
 }
 
-// shop buys until the shop closes. A request that is under way then is finished, for
-// whether it sold must be known.
+// buyUntilClosed buys until open ends. It lets the last request finish: its outcome must be
+// known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
 		op := bed.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
@@ -104,14 +103,14 @@ func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
-		select { // there are thirty strategies on these few cores
+		select { // a pause: all strategies share a few cores
 		case <-open.Done():
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// restartAll stops the servers one after the other, each until it serves again.
+// restartAll restarts the servers one after the other. It waits until each serves again.
 func (bed *Testbed) restartAll(ctx context.Context, servers ...string) error {
 	for _, name := range servers {
 		server, err := bed.Rig.Server(name)
@@ -144,22 +143,22 @@ func (s *clients) result(ctx context.Context, bed *Testbed, seed int64, initial 
 	stock := check.Stock(s.ops, initial, left)
 	result.Sold, result.Taken = stock.Sold, initial-left
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	told := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d left the row", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
+	counts := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
 	if stock.Verdict == check.Broken {
-		result.Verdict, result.Invariant, result.Why = Broken, Conservation, told
+		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why += " (as without a restart)"
+			result.Why += " (the strategy loses updates without a restart, too)"
 		}
-		return result // an order of such sales need not be searched for
+		return result
 	}
 	linear := check.Linear(s.ops, initial)
 	switch {
 	case linear.Verdict == check.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+told
+		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+counts
 	case !s.boughtAfter(span.To):
-		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after it; %s", grantBound, told)
+		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after the restart; %s", grantBound, counts)
 	default:
-		result.Why = told + "; " + linear.Why
+		result.Why = counts + "; " + linear.Why
 	}
 	return result
 }

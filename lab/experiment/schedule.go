@@ -20,55 +20,55 @@ import (
 	"oversell/lab/replica"
 )
 
-// pieces are on the shelf of each duel.
+// pieces is the stock of each product at the start of a run.
 const pieces = 10
 
-// The parts that are played, each on a replica of its own.
+// The parts of a run, each on a replica of its own.
 const (
 	holder = iota
 	contender
 	observer
 )
 
-// duel is the shape of most experiments. A victim is held up at a step; something
-// strikes while it is there; a rival asks for the same goods; the victim wakes up and
-// does what it was about to do. All strategies do this at the same time, each with a
-// product of its own, so one fault serves them all.
+// schedule describes most experiments. The holder stops at a step. A fault is injected. The
+// contender requests the same product. The holder resumes and does what it was about to do.
+// All strategies do this at the same time, each with its own product, so that one fault
+// serves them all.
 type schedule struct {
 	hazard string
-	// claimedAs is the hazard under whose name cards speak of this one; empty: its own.
+	// claimedAs is the hazard whose claim applies, if that is another one.
 	claimedAs string
-	// step is where the victim is held up, unless its card names another.
+	// step is where the holder stops, unless its card names another.
 	step string
-	// sameReplica puts the rival beside the victim.
+	// sameReplica sends the contender to the holder's replica.
 	sameReplica bool
-	// fresh replicas begin to count at the same number.
+	// fresh restarts the replicas first, so that both begin to count at the same number.
 	fresh bool
-	// prepare comes before everything else.
+	// prepare runs before everything else.
 	prepare func(ctx context.Context, r *run) error
-	// fenced is what a fence claims about the hazard.
+	// fenced is the claim of the fence about the hazard.
 	fenced Claim
-	// lateHeal: the victims wake up while the fault is still there.
+	// healLate resumes the holders before the fault ends.
 	healLate bool
-	// victim's and rival's parameters.
+	// Parameters of the requests.
 	holderParams, contenderParams func(Card) url.Values
-	// strike happens while all victims are held up. It returns how to end it.
+	// inject injects the fault while all holders are stopped, and returns how to end it.
 	inject func(ctx context.Context, r *run) (heal func(context.Context) error, err error)
-	// rivalAt: the victims wake up as soon as their rivals have got there, or have
-	// their answer. Without it they sleep until every rival has its answer.
+	// contenderAt is the step at which a contender lets its holder resume. Without it the
+	// holders resume when every contender has its answer.
 	contenderAt string
-	// rivalStops holds the rival up at that step; the victim then ends first.
+	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
-	// intruder: before the rival goes on, a third one tries whether the rival's lock is
-	// still the rival's.
+	// probe sends an observer's request before the contender resumes: it must not get the
+	// lock that the contender holds.
 	probe bool
-	// meanwhile goes on beside the rivals.
+	// meanwhile runs beside the contenders.
 	meanwhile func(ctx context.Context, r *run) error
-	// judge has a verdict of the hazard's own, or none.
+	// judge returns the verdict of this hazard, or nil if its own criterion is met.
 	judge func(p *participant) *finding
 }
 
-// fight is a duel under way.
+// run is a schedule in progress.
 type run struct {
 	schedule
 	bed          *Testbed
@@ -78,17 +78,17 @@ type run struct {
 	injectedAt   time.Duration
 }
 
-// player is one strategy's fight.
+// participant is one strategy in a run.
 type participant struct {
 	Subject
 	key         string
-	holderID    string // the victim's
-	contenderID string // the rival's, where it is stopped
+	holderID    string // of the holder's request
+	contenderID string // of the contender's request, if it is stopped
 	ops         [3]history.Op
 	ended       [3]chan struct{}
 }
 
-// finding is what a run showed.
+// finding is the verdict of a run and its reason.
 type finding struct {
 	verdict   Verdict
 	invariant string
@@ -105,7 +105,7 @@ func (sched schedule) run(ctx context.Context, bed *Testbed, subjects []Subject,
 	subjects = slices.Clone(subjects)
 	random.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 	if err := r.stopHolders(ctx, subjects); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("stop the holders: %w", err)
 	}
 	if err := r.execute(ctx); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (sched schedule) run(ctx context.Context, bed *Testbed, subjects []Subject,
 	return results, ctx.Err()
 }
 
-// begin brings all victims to their step.
+// stopHolders brings every holder to its step.
 func (r *run) stopHolders(ctx context.Context, subjects []Subject) error {
 	bed := r.bed
 	if r.fresh {
@@ -139,8 +139,8 @@ func (r *run) stopHolders(ctx context.Context, subjects []Subject) error {
 	return r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner })
 }
 
-// offer puts everybody's goods on the shelf, in each database, and arms the victims' failpoints: at the
-// step, unless a card names another.
+// addProducts adds a product for each subject, in each database, and arms the failpoints of
+// the holders at the step, unless a card names another.
 func (r *run) addProducts(ctx context.Context, subjects []Subject, step string) error {
 	for _, s := range subjects {
 		product, err := r.bed.addProduct(ctx, r.on[holder], pieces)
@@ -160,7 +160,7 @@ func (r *run) addProducts(ctx context.Context, subjects []Subject, step string) 
 	return r.bed.Rig.AwaitEven(ctx)
 }
 
-// send has all players of a part ask for their goods.
+// send sends the requests of one part, for all participants.
 func (r *run) send(ctx context.Context, part int, params func(Card) url.Values) {
 	for _, p := range r.participants {
 		var query url.Values
@@ -174,9 +174,9 @@ func (r *run) send(ctx context.Context, part int, params func(Card) url.Values) 
 	}
 }
 
-// arrive waits until everyone of the part has been stopped, or has an answer.
+// awaitStopped waits until every request of the part is stopped or answered.
 func (r *run) awaitStopped(ctx context.Context, part int, found func(p *participant, owner string)) error {
-	return eventually(ctx, "all are at their step", func() bool {
+	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
 		if err != nil {
 			return false
@@ -192,7 +192,7 @@ func (r *run) awaitStopped(ctx context.Context, part int, found func(p *particip
 	})
 }
 
-// fight is all that happens from the moment when the victims are at their step.
+// execute does everything from the moment when the holders are at their step.
 func (r *run) execute(ctx context.Context) error {
 	bed := r.bed
 	r.span = history.Span{What: r.hazard, Who: name(r.on[holder]), From: bed.since()}
@@ -203,7 +203,7 @@ func (r *run) execute(ctx context.Context) error {
 			if undo != nil {
 				err = errors.Join(err, undo(context.WithoutCancel(ctx)))
 			}
-			return fmt.Errorf("strike: %w", err)
+			return fmt.Errorf("inject the fault: %w", err)
 		}
 		heal = undo
 	}
@@ -240,9 +240,10 @@ func (r *run) execute(ctx context.Context) error {
 	return nil
 }
 
-// rivalsGoOn lets each stopped rival go on as soon as its victim has ended: each for itself,
-// for the rivals' leases run. An intruder comes in between: the victim has released what it
-// thought was its own, and is the rival's lock still there?
+// resumeContenders resumes each stopped contender as soon as its holder has ended. It does
+// not wait for the other participants: the leases of the contenders are running. The observer
+// comes in between: the holder has released its lock, and must not have released the
+// contender's.
 func (r *run) resumeContenders(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range r.participants {
@@ -261,7 +262,7 @@ func (r *run) resumeContenders(ctx context.Context) error {
 	return all.Wait()
 }
 
-// challenge lets the rivals try, for as long as the victims are to sleep.
+// contend runs the contenders for as long as the holders are stopped.
 func (r *run) contend(ctx context.Context) error {
 	if r.contenderStops != "" {
 		for _, p := range r.participants {
@@ -293,7 +294,7 @@ func (r *run) contend(ctx context.Context) error {
 	return failed
 }
 
-// reached waits until the player of the part took one of the steps, or has its answer.
+// awaitStep waits until the request of the part took one of the steps, or is answered.
 func (r *run) awaitStep(ctx context.Context, p *participant, part int, steps ...string) error {
 	return eventually(ctx, p.Name()+" at "+strings.Join(steps, " or "), func() bool {
 		return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key), func(e history.Event) bool {
@@ -317,10 +318,10 @@ func isClosed(ended <-chan struct{}) bool {
 	}
 }
 
-// cell judges what is left when all is over.
+// result judges the run of one participant.
 func (r *run) result(ctx context.Context, p *participant, seed int64) Result {
 	result := Result{Hazard: r.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(cmp.Or(r.claimedAs, r.hazard))}
-	if p.Fenced { // what a fence is for, no card need say
+	if p.Fenced {
 		result.Claim = r.fenced
 	}
 	left, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
@@ -340,13 +341,13 @@ func (r *run) result(ctx context.Context, p *participant, seed int64) Result {
 	result.Sold, result.Taken = stock.Sold, pieces-left
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = found.why + "victim: " + Answer(p.ops[holder]) + "; rival: " + Answer(p.ops[contender])
+	result.Why = found.why + "holder: " + Answer(p.ops[holder]) + "; contender: " + Answer(p.ops[contender])
 	return result
 }
 
 func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
 	if stock.Verdict == check.Broken {
-		return finding{Broken, Conservation, fmt.Sprintf("%d sold, %d left the row; ", stock.Sold, stock.Initial-stock.Remaining)}
+		return finding{Broken, Conservation, fmt.Sprintf("%d sold, %d taken from stock; ", stock.Sold, stock.Initial-stock.Remaining)}
 	}
 	if i2 := check.Exclusion(rec); p.Card.Locker && !p.Fenced && i2.Verdict == check.Broken {
 		return finding{Broken, MutualExclusion, i2.Why + "; "}
@@ -355,7 +356,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 		return finding{Broken, FenceMonotonicity, i3.Why + "; "}
 	}
 	if p.holderID == "" && p.ops[holder].Outcome != history.OK {
-		return finding{Unknown, "", "the victim never came to its step; "}
+		return finding{Unknown, "", "the holder never reached its step; "}
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {
@@ -365,7 +366,8 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	return finding{Safe, "", ""}
 }
 
-// nextGrant is how long after the fault somebody else got the lock, 0 if nobody did.
+// nextGrant returns the milliseconds from the fault until another request acquired the
+// lock, or 0 if none did.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
 	for _, e := range events {
 		if e.Step == "granted" && e.Owner != holder && e.At >= since {
@@ -375,7 +377,7 @@ func nextGrant(events []history.Event, holder string, since time.Duration) float
 	return 0
 }
 
-// answer is what a customer was told, in few words.
+// Answer returns the answer to a request in a few words.
 func Answer(op history.Op) string {
 	detail := strings.ReplaceAll(op.Detail, "\n", "; ")
 	if len(detail) > 100 {

@@ -14,112 +14,111 @@ import (
 	"oversell/lab/history"
 )
 
-// Evidence is a folder that keeps every cell as soon as it is known, and its
-// recording: results.jsonl, and a file for each run. A matrix that was interrupted goes
-// on where it stopped.
+// ResultStore keeps every result and its recording in a folder, as soon as it is known:
+// results.jsonl, and a file for each run. An interrupted plan continues where it stopped.
 type ResultStore struct {
 	dir     string
 	results []Result
 }
 
-// Keep opens the folder, and makes it where it is missing. Without a folder the
-// evidence is kept as long as the program runs.
+// OpenStore opens the folder, and creates it if it is missing. Without a folder the results
+// are kept in memory.
 func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
-		return nil, fmt.Errorf("keep the evidence: %w", err)
+		return nil, fmt.Errorf("store the results: %w", err)
 	}
-	e := &ResultStore{dir: dir}
-	text, err := os.ReadFile(e.indexFile())
+	s := &ResultStore{dir: dir}
+	text, err := os.ReadFile(s.indexFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the evidence: %w", err)
+		return nil, fmt.Errorf("read the stored results: %w", err)
 	}
 	for line := range bytes.Lines(text) {
 		var experiment []Result
-		// A line that a full disk or a kill cut off is an experiment that was not done.
+		// A line that is cut off, by a full disk or a kill, is an experiment that is not done.
 		if json.Unmarshal(line, &experiment) == nil {
-			e.results = append(e.results, experiment...)
+			s.results = append(s.results, experiment...)
 		}
 	}
-	return e, nil
+	return s, nil
 }
 
-func (e *ResultStore) indexFile() string { return filepath.Join(e.dir, "results.jsonl") }
+func (s *ResultStore) indexFile() string { return filepath.Join(s.dir, "results.jsonl") }
 
-// Cells are all that were kept so far.
-func (e *ResultStore) Results() []Result { return e.results }
+// Results returns all results so far.
+func (s *ResultStore) Results() []Result { return s.results }
 
-// has says whether the subject went through the hazard with this seed.
-func (e *ResultStore) has(hazard string, s Subject, seed int64) bool {
-	return slices.ContainsFunc(e.results, func(c Result) bool {
-		return c.Hazard == hazard && c.Seed == seed && c.Strategy == s.Card.ID && c.Fenced == s.Fenced
+// has reports whether there is a result of the subject, the hazard and the seed.
+func (s *ResultStore) has(hazard string, subject Subject, seed int64) bool {
+	return slices.ContainsFunc(s.results, func(r Result) bool {
+		return r.Hazard == hazard && r.Seed == seed && r.Strategy == subject.Card.ID && r.Fenced == subject.Fenced
 	})
 }
 
-// add keeps what one experiment has shown: one line, so all of it or none.
-func (e *ResultStore) add(results []Result) error {
-	defer func() { e.results = append(e.results, results...) }()
-	if e.dir == "" {
+// add stores the results of one experiment in one line: all of them or none.
+func (s *ResultStore) add(results []Result) error {
+	defer func() { s.results = append(s.results, results...) }()
+	if s.dir == "" {
 		return nil
 	}
-	for _, c := range results {
-		if err := e.write(c); err != nil {
+	for _, r := range results {
+		if err := s.write(r); err != nil {
 			return err
 		}
 	}
 	text, err := json.Marshal(results)
 	if err != nil {
-		return fmt.Errorf("keep the evidence: %w", err)
+		return fmt.Errorf("store the results: %w", err)
 	}
-	file, err := os.OpenFile(e.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // for everybody to read
+	file, err := os.OpenFile(s.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // for everybody to read
 	if err != nil {
-		return fmt.Errorf("keep the evidence: %w", err)
+		return fmt.Errorf("store the results: %w", err)
 	}
-	// A line that was cut off must not spoil this one.
+	// The newline first ends a line that was cut off.
 	_, err = file.Write(append([]byte("\n"), append(text, '\n')...))
 	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("keep the evidence: %w", err)
+		return fmt.Errorf("store the results: %w", err)
 	}
 	return nil
 }
 
-func (e *ResultStore) recordingFile(c Result) string {
-	name := c.Hazard + "-" + c.Strategy
-	if c.Fenced {
+func (s *ResultStore) recordingFile(r Result) string {
+	name := r.Hazard + "-" + r.Strategy
+	if r.Fenced {
 		name += "-fenced"
 	}
-	return filepath.Join(e.dir, fmt.Sprintf("%s-%d.jsonl", name, c.Seed))
+	return filepath.Join(s.dir, fmt.Sprintf("%s-%d.jsonl", name, r.Seed))
 }
 
-func (e *ResultStore) write(c Result) error {
-	file, err := os.Create(e.recordingFile(c))
+func (s *ResultStore) write(r Result) error {
+	file, err := os.Create(s.recordingFile(r))
 	if err != nil {
-		return fmt.Errorf("keep the recording: %w", err)
+		return fmt.Errorf("store the recording: %w", err)
 	}
 	out := bufio.NewWriter(file)
-	err = errors.Join(c.Recording.Write(out), out.Flush(), file.Close())
+	err = errors.Join(r.Recording.Write(out), out.Flush(), file.Close())
 	if err != nil {
-		return fmt.Errorf("keep the recording: %w", err)
+		return fmt.Errorf("store the recording: %w", err)
 	}
 	return nil
 }
 
-// Recorded are all cells with their recordings, those of an earlier program's too.
-func (e *ResultStore) WithRecordings() ([]Result, error) {
-	for i, c := range e.results {
-		if len(c.Recording.Ops)+len(c.Recording.Events) > 0 || e.dir == "" {
+// WithRecordings returns all results with their recordings, also those of an earlier program.
+func (s *ResultStore) WithRecordings() ([]Result, error) {
+	for i, r := range s.results {
+		if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
 			continue
 		}
-		file, err := os.Open(e.recordingFile(c))
+		file, err := os.Open(s.recordingFile(r))
 		if err != nil {
-			return nil, fmt.Errorf("the recording: %w", err)
+			return nil, fmt.Errorf("read the recording: %w", err)
 		}
-		e.results[i].Recording, err = history.ReadRecording(file)
+		s.results[i].Recording, err = history.ReadRecording(file)
 		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("the recording of %s: %w", file.Name(), err)
+			return nil, fmt.Errorf("read the recording %s: %w", file.Name(), err)
 		}
 	}
-	return e.results, nil
+	return s.results, nil
 }

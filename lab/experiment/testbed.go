@@ -16,38 +16,38 @@ import (
 	"oversell/lab/rig"
 )
 
-// Leases of a class for experiments: long enough for a slow machine to renew in time,
-// short enough for a class to wait for their end.
+// Leases of a testbed: long enough for a slow machine to renew in time, short enough to wait
+// for their end.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
 )
 
-// Config is the lab that experiments need: the classroom with short leases, and with
-// faults' own servers where they ask for them.
+// Config returns the lab that experiments need: short leases, and the servers and links that
+// the faults need.
 func Config(binary, token string) rig.Config {
 	cfg := rig.Classroom(binary, token)
 	cfg.Ports = rig.Ports{}
 	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Ensemble = true, true, true, 3
-	// As many connections as a strategy for each product and replica may want.
+	// Every strategy may hold a connection for each product and replica.
 	cfg.ReplicaArgs = []string{"--lease", Lease.String(), "--zk-session", ZKSession.String(), "--conns", "96"}
 	return cfg
 }
 
-// Class is a running lab and what was seen of it.
+// Testbed is a running lab, with a recorder of its steps.
 type Testbed struct {
 	Rig   *rig.Rig
 	http  *http.Client
 	rec   *recorder
 	cards []Card
 	mysql string // the version of its MySQL or MariaDB
-	// products are numbered on: each trial has one that nobody has touched.
+	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	// looks at the backends' counters so far, and what each adds to them.
+	// samples counts the readings of the backends' counters so far, ownCost what each adds.
 	samples, ownCost int64
 }
 
-// Open looks at a lab that was started with Config, and records its steps.
+// Open begins to record the steps of a lab that was started with Config.
 func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	bed := &Testbed{
 		Rig:  r,
@@ -61,7 +61,7 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	if err := bed.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &bed.cards); err != nil {
 		return nil, err
 	}
-	bed.rec = record(bed.http, r.Addresses().Replicas)
+	bed.rec = record(bed.http, r.Addresses().Replicas, r.Addresses().Token)
 	if err := bed.rec.awaitConnected(ctx); err != nil {
 		bed.Close()
 		return nil, err
@@ -75,10 +75,10 @@ func (bed *Testbed) Close() {
 	bed.http.CloseIdleConnections()
 }
 
-// Cards are the strategies', in the order of the ladder.
+// Cards returns the cards of the strategies, in the order of the catalogue.
 func (bed *Testbed) Cards() []Card { return bed.cards }
 
-// replica is the nth, from 0.
+// replica returns the nth replica, from 0.
 func (bed *Testbed) replica(n int) replica.Replica {
 	addresses := bed.Rig.Addresses()
 	return replica.Replica{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
@@ -86,10 +86,10 @@ func (bed *Testbed) replica(n int) replica.Replica {
 
 func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
-// since is the time on the recording's clock.
+// since returns the time on the recording's clock.
 func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
 
-// stocked puts pieces of a new product on the shelf.
+// addProduct adds a new product with that stock.
 func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
 	return product, bed.replica(through).Stock(ctx, product, pieces)
@@ -109,12 +109,12 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 	return op
 }
 
-// stop arms a failpoint: whoever takes the step next on that replica waits there.
+// stop arms a failpoint: the next request that takes the step on that replica waits there.
 func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step string) error {
 	return bed.replica(on).Stop(ctx, s.Card.ID, s.product, step, 1)
 }
 
-// stopped is who waits at a failpoint of the replica, by key.
+// stopped returns the owners that wait at failpoints of the replica, by key.
 func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, error) {
 	all, err := bed.replica(on).Stopped(ctx)
 	owners := map[string]string{}
@@ -124,7 +124,7 @@ func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, err
 	return owners, err
 }
 
-// heal makes the class as new after a failed or interrupted experiment.
+// heal ends every fault, also after a failed or interrupted experiment.
 func (bed *Testbed) heal(ctx context.Context) error {
 	var errs []error
 	for _, link := range bed.Rig.Links() {
@@ -158,7 +158,7 @@ func (bed *Testbed) kill(n int) error {
 	return nil
 }
 
-// restart has the replica begin anew, whatever state it is in.
+// restart restarts the replica, whatever state it is in.
 func (bed *Testbed) restart(ctx context.Context, n int) error {
 	server, err := bed.Rig.Server(name(n))
 	if err != nil {
@@ -176,19 +176,19 @@ func (bed *Testbed) restart(ctx context.Context, n int) error {
 	return bed.rec.awaitConnected(ctx)
 }
 
-// patience with anything that should happen soon; a slow machine needs a fraction.
+// maxWait limits the wait for a condition. It is far more than a slow machine needs.
 const maxWait = 60 * time.Second
 
-var errNotSoon = errors.New("it did not happen in time")
+var errTimeout = fmt.Errorf("not within %v", maxWait)
 
-// eventually waits until it is so.
+// eventually waits until the condition holds.
 func eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for !so() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w (%w)", what, errNotSoon, context.Cause(ctx))
+			return fmt.Errorf("%s: %w (%w)", what, errTimeout, context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

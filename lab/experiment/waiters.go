@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// crowd is how many wait, on two replicas.
+	// waiters is the number of waiting requests, on two replicas.
 	waiters = 60
-	// quiet is how long they are watched while nothing happens.
+	// quietPeriod is how long the waiters are observed while nothing happens.
 	quietPeriod = time.Second
-	// restless waiters are looked at so often before they are taken for what they are,
-	// calm ones until they are.
+	// pollSamples is the number of samples before waiters are classified as polling. Waiters
+	// that are expected to be quiet get up to quietSamples to become so.
 	pollSamples, quietSamples = 4, 100
 )
 
-// polling counts what waiters ask their backend while nothing happens at all.
+// polling counts the requests that waiters send to their backend while nothing happens.
 func polling() Experiment {
 	nothing := func(ctx context.Context, _ *queue) error {
 		select {
@@ -32,12 +32,12 @@ func polling() Experiment {
 		return ctx.Err()
 	}
 	return Experiment{
-		Hazard: "polling", Applies: lockers, run: measureEach("polling", "in a second without news", pollSamples, nothing),
-		Title: "60 wait while nothing happens", Shows: "questions to the backend that nobody needed to ask",
+		Hazard: "polling", Applies: lockers, run: measureEach("polling", "in a second without any change", pollSamples, nothing),
+		Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
 	}
 }
 
-// herd counts what one release makes them ask.
+// herd counts the requests that one release causes.
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) error {
 		if err := q.bed.replica(0).GoOn(ctx); err != nil {
@@ -48,11 +48,11 @@ func herd() Experiment {
 	}
 	return Experiment{
 		Hazard: "herd", Applies: claimed("herd"), run: measureEach("herd", "because of one release", quietSamples, release),
-		Title: "one release before 60 waiters", Shows: "everybody is woken, and all but one for nothing",
+		Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
 	}
 }
 
-// casStorm lets all try at once to be the one whose compare-and-set wins.
+// casStorm sends many requests at once that compete by compare-and-set.
 func casStorm() Experiment {
 	run := func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, s := range subjects {
@@ -76,10 +76,10 @@ func casStorm() Experiment {
 			sold := history.Taken(ops, history.OK)
 			result := Result{
 				Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold, Taken: waiters - left,
-				Why:       fmt.Sprintf("%d at once: %d sold, %d attempts for nothing", waiters, sold, retries),
+				Why:       fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, sold, retries),
 				Recording: history.Recording{Start: bed.rec.start, Stock: waiters, Ops: ops, Events: bed.rec.eventsOf(replica.Key(s.product))},
 			}
-			// A third of the work is thrown away, or more.
+			// A third of the attempts fail, or more.
 			if retries > sold/2 {
 				result.Verdict = Wasteful
 			}
@@ -89,18 +89,19 @@ func casStorm() Experiment {
 	}
 	return Experiment{
 		Hazard: "cas-storm", Applies: claimed("cas-storm"), run: run,
-		Title: "60 requests at once", Shows: "attempts that a rival has beaten, for each sale",
+		Title: "60 requests at once", Shows: "failed attempts for each sale",
 	}
 }
 
-// queue is a holder that is held up on the first replica, and a crowd behind it.
+// queue is a holder that is stopped on the first replica, and the waiters behind it.
 type queue struct {
 	Subject
 	bed *Testbed
 	key string
 }
 
-// oneByOne measures one strategy after the other: a backend counts for all together.
+// measureEach measures one strategy after the other, because a backend counts the requests
+// of all together.
 func measureEach(hazard, when string, samples int, do func(context.Context, *queue) error) func(context.Context, *Testbed, []Subject, int64) ([]Result, error) {
 	return func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, s := range subjects {
@@ -110,10 +111,10 @@ func measureEach(hazard, when string, samples int, do func(context.Context, *que
 			}
 			result := Result{
 				Hazard: hazard, Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim(hazard), Verdict: Safe,
-				Why:       fmt.Sprintf("%d waiters asked the backends %d times %s", waiters, asked, when),
+				Why:       fmt.Sprintf("%d waiters sent %d requests to the backends %s", waiters, asked, when),
 				Recording: history.Recording{Start: bed.rec.start, Events: bed.rec.eventsOf(q.key)},
 			}
-			// A renewal, a heartbeat, the release itself: a few are no crowd.
+			// A few requests are normal: a renewal, a heartbeat, the release itself.
 			if asked > waiters*3/2 {
 				result.Verdict = Wasteful
 			}
@@ -123,7 +124,7 @@ func measureEach(hazard, when string, samples int, do func(context.Context, *que
 	}
 }
 
-// measure counts what the backends are asked while do lasts.
+// measure counts the requests to the backends while do runs.
 func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(context.Context, *queue) error) (asked int64, q *queue, err error) {
 	if s.product, err = bed.addProduct(ctx, 0, 2*waiters); err != nil {
 		return 0, nil, err
@@ -134,27 +135,27 @@ func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(
 		}
 	}
 	q = &queue{Subject: s, bed: bed, key: replica.Key(s.product)}
-	// On the way out everybody hangs up: what they would buy is of no interest.
+	// At the end every request is cancelled: what it would buy does not matter.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer func() { _ = bed.heal(context.WithoutCancel(ctx)) }()
 	defer hangUp()
-	// The holder stays where it is, and whoever comes next. Requests heed the failpoints
-	// that are there when they come.
+	// The holder stops, and so does the next one. A request stops only at failpoints that
+	// were armed before it came.
 	for n := range 3 {
 		if err := bed.stop(ctx, n, s, "read"); err != nil {
 			return 0, q, err
 		}
 	}
 	all.Go(func() { _ = bed.buy(buying, 0, s, nil) })
-	if err := eventually(ctx, "the holder has it", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
+	if err := eventually(ctx, "the holder has the lock", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
 		return 0, q, err
 	}
 	for i := range waiters {
 		all.Go(func() { _ = bed.buy(buying, 1+i%2, s, url.Values{"wait": {"60s"}}) })
 	}
-	if err := eventually(ctx, "the crowd waits", q.waiting); err != nil {
+	if err := eventually(ctx, "all waiters wait", q.waiting); err != nil {
 		return 0, q, err
 	}
 	if err := q.awaitQuiet(ctx, samples); err != nil {
@@ -171,7 +172,8 @@ func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(
 	return after - before, q, err
 }
 
-// waiting says whether the whole crowd has asked, and has a place where there is a line.
+// waiting reports whether every waiter has requested the lock, and is queued where the
+// strategy has a queue.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
 	for _, e := range q.bed.rec.eventsOf(q.key) {
@@ -187,7 +189,8 @@ func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 	return err == nil && owners[q.key] != ""
 }
 
-// settle waits until nobody asks any more, but for so many looks only: some never stop.
+// awaitQuiet waits until the waiters send no more requests, for a number of samples at most:
+// polling waiters never stop.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) error {
 	before, err := q.bed.backendRequests(ctx)
 	for range samples {

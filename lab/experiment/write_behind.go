@@ -12,13 +12,13 @@ import (
 	"oversell/lab/history"
 )
 
-// writeBehind kills the victim's replica when its sale has left the stock that is kept
-// elsewhere, and nobody has carried it to the row.
+// writeBehind kills the holder's replica after it has sold from the stock in Redis and before
+// the sale reaches the row in MySQL.
 func writeBehind() Experiment {
 	return Experiment{
 		Hazard: "write-behind", run: soldBehindTheRow,
 		Applies: func(c Card) bool { return c.Stock != "" },
-		Title:   "who sold dies before the row has heard of it", Shows: "sold and not in the row; does the row learn of it?",
+		Title:   "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
 	}
 }
 
@@ -27,12 +27,12 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 	r := &run{schedule: schedule{hazard: "write-behind"}, bed: bed}
 	copy(r.on[:], random.Perm(len(bed.Rig.Addresses().Replicas)))
 	if err := r.addProducts(ctx, subjects, "written"); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("add the products: %w", err)
 	}
-	r.send(ctx, observer, nil) // the first sale brings the stock over
+	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
 	r.await(observer)
-	// Whoever could carry the sale is cut off from MySQL. Business goes on: these sales
-	// need none.
+	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
+	// without it.
 	mend, err := r.injectAll(ctx, bed.cutsTo("mysql")...)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 		return nil, err
 	}
 	r.await(holder)
-	r.send(ctx, contender, nil) // is told what is left
+	r.send(ctx, contender, nil) // its answer has the remaining stock
 	r.await(contender)
 	before, err := r.rows(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 		return nil, err
 	}
 	r.injectedAt = bed.since()
-	took := r.awaitReconciled(ctx) // while the victim is dead: others must do it
+	took := r.awaitReconciled(ctx) // while the holder is dead: the others must write the row
 	r.span.To = bed.since()
 	after, err := r.rows(ctx)
 	if err := errors.Join(err, revive(uncancelled)); err != nil {
@@ -76,7 +76,7 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 	return results, ctx.Err()
 }
 
-// rows are the players' counts in MySQL, asked past all lines.
+// rows returns the counts of the participants in MySQL, read past all links.
 func (r *run) rows(ctx context.Context) ([]int, error) {
 	db, err := sql.Open("mysql", r.bed.Rig.Addresses().MySQL)
 	if err != nil {
@@ -92,13 +92,13 @@ func (r *run) rows(ctx context.Context) ([]int, error) {
 	return counts, nil
 }
 
-// reconciled waits until each player's row says what its stock elsewhere says, and returns
-// how long that took. Who never gets there is seen by its counts.
+// awaitReconciled waits until each participant's row agrees with its stock elsewhere, and
+// returns how long that took. It is 0 for a row that never agreed.
 func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
 	took := make([]time.Duration, len(r.participants))
-	_ = eventually(ctx, "the row has heard of all sales", func() bool {
+	_ = eventually(ctx, "the rows have all sales", func() bool {
 		rows, err := r.rows(ctx)
 		if err != nil {
 			return false
@@ -118,7 +118,7 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	return took
 }
 
-// reconciliation judges a player by its row before and after.
+// reconciliation judges a participant by its row before and after.
 func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
 	ops := p.ops[:]
 	left := p.ops[contender].Remaining
@@ -129,20 +129,20 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	}
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
 	i5 := check.StockElsewhere(ops, pieces, after, 0)
-	seen := fmt.Sprintf("with the victim dead, %s said %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
+	seen := fmt.Sprintf("with the holder dead, %s had %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Unknown, err.Error()
 	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = Unknown, "victim: "+Answer(p.ops[holder])+"; rival: "+Answer(p.ops[contender])
+		result.Verdict, result.Why = Unknown, "holder: "+Answer(p.ops[holder])+"; contender: "+Answer(p.ops[contender])
 	case i5.Verdict != check.Holds:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row said %d: %s", grantBound, after, i5.Why)
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row had %d: %s", grantBound, after, i5.Why)
 	case after != count:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("later the row said %d, and %s %d", after, p.Card.Stock, count)
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("later the row had %d, and %s %d", after, p.Card.Stock, count)
 	case before <= left:
 		result.Verdict, result.Why = NotShown, seen+i5.Why
 	default:
-		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row said %d: %s", took.Round(time.Millisecond), after, i5.Why)
+		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row had %d: %s", took.Round(time.Millisecond), after, i5.Why)
 	}
 	return result
 }

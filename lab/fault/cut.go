@@ -6,20 +6,20 @@ import (
 	"oversell/lab/rig"
 )
 
-// Cut cuts the line from a replica to a backend: what either says is swallowed, and
-// neither is told. The replica may reach its other backends, and everybody else this one.
+// Cut drops all messages on the link from a replica to a backend, without a notice to either.
+// The replica still reaches its other backends, and other replicas still reach this one.
 type Cut struct{ Link *rig.Link }
 
 // Name implements [Fault].
 func (c Cut) Name() string { return "cut from " + c.Link.To() }
 
-// Who implements [Fault].
+// Target implements [Fault].
 func (c Cut) Target() string { return c.Link.From() }
 
-// Inject implements [Fault]. When it is healed, the connections of before end.
+// Inject implements [Fault]. Heal ends the connections that were cut.
 func (c Cut) Inject(context.Context) (Heal, error) { return inject(c.Link, c.Link.Cut) }
 
-// inject does harm to a line, which is healed by restoring it.
+// inject does harm to a link. Heal restores it.
 func inject(l *rig.Link, harm func() error) (Heal, error) {
 	if err := harm(); err != nil {
 		_ = l.Restore()

@@ -6,20 +6,20 @@ import (
 	"oversell/lab/rig"
 )
 
-// LostReply has one reply of a backend lost: the backend has done what it was asked, the
-// connection ends, and the replica can't know which. It strikes when the next reply comes
-// that contains Text, whose request was perhaps sent before; [LostReply.Inject] only arms
-// it. An empty Text stands for any reply, also to a heartbeat.
+// LostReply loses one reply of a backend: the backend has executed the request, the connection
+// ends, and the replica does not know the outcome. [LostReply.Inject] only arms it: the next
+// reply that contains Text is lost, also to a request that was sent before. An empty Text means
+// any reply, also to a heartbeat.
 type LostReply struct {
 	Link *rig.Link
 	Text string
-	Lost func() // told when the reply is lost; may be nil
+	Lost func() // is called when the reply is lost; may be nil
 }
 
 // Name implements [Fault].
 func (r LostReply) Name() string { return "lost reply of " + r.Link.To() }
 
-// Who implements [Fault].
+// Target implements [Fault].
 func (r LostReply) Target() string { return r.Link.From() }
 
 // Inject implements [Fault].

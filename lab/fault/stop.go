@@ -6,15 +6,15 @@ import (
 	"oversell/lab/rig"
 )
 
-// Stop freezes a server and its children (SIGSTOP), as a long garbage collection or a
-// suspended machine does: its connections stay open, nobody answers, and when it goes on
-// it does not know that time has passed.
+// Stop pauses a server and its children (SIGSTOP), as a long garbage collection or a suspended
+// machine does: its connections stay open, requests get no answer, and after it resumes the
+// server does not notice the pause.
 type Stop struct{ Server *rig.Server }
 
 // Name implements [Fault].
 func (Stop) Name() string { return "stop" }
 
-// Who implements [Fault].
+// Target implements [Fault].
 func (s Stop) Target() string { return s.Server.Name() }
 
 // Inject implements [Fault].

@@ -7,35 +7,35 @@ import (
 	"oversell/lab/matrix"
 )
 
-// matrix is what the page shows of all squares: strategies down, hazards across.
+// matrixView holds what the page shows: a row for each strategy, a column for each hazard.
 type matrixView struct {
 	Hazards []hazard
 	Rows    []matrixRow
 	Tally   tally
 }
 
-// tally counts the squares that were run.
+// tally counts the results by their agreement with the cards.
 type tally struct{ Agree, Contradict, Silent int }
 
-// strip is a strategy's row, with or without its fence.
+// matrixRow is the row of a strategy, with or without its fence.
 type matrixRow struct {
 	Strategy string
 	Fenced   bool
 	Results  []resultView
 }
 
-// place is a square with all that is known of it.
+// resultView is what the page shows for one hazard on one strategy.
 type resultView struct {
 	resultKey
 	Able    bool // to run it
-	ByHand  bool // it can be run at least when it is named
-	Applies bool // the hazard can strike it
+	ByHand  bool // it can be run when the strategy is named
+	Applies bool // the hazard applies to the strategy
 	Claim   experiment.Claim
 	Running bool
 	Run     *storedResult // nil: not run yet
 }
 
-// squares are all that there is an experiment for.
+// resultKeys returns every hazard with every strategy that it applies to.
 func resultKeys(cards []experiment.Card) (all []resultKey) {
 	for _, c := range cards {
 		for _, e := range experiment.All() {
@@ -78,10 +78,10 @@ func (b *breaks) tally() (t tally) {
 	return t
 }
 
-// column draws the squares of the hazards that are in what runs, or ran last. It is called
-// in the hub's turn.
+// column draws the results of these hazards that the plan in progress runs. It is called in
+// the hub's turn.
 func (b *breaks) column(hazards ...string) []part {
-	squares := []part{}
+	parts := []part{}
 	for _, e := range experiment.All() {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue
@@ -89,12 +89,12 @@ func (b *breaks) column(hazards ...string) []part {
 		for _, card := range b.cards {
 			for _, fenced := range []bool{false, true} {
 				if p := b.view(card, e, fenced); p.Applies && b.now.includes(p.resultKey) {
-					squares = append(squares, b.s.draw("break", "result", p.ID(), p))
+					parts = append(parts, b.s.draw("break", "result", p.ID(), p))
 				}
 			}
 		}
 	}
-	return squares
+	return parts
 }
 
 func (b *breaks) row(card experiment.Card, fenced bool) matrixRow {
@@ -105,7 +105,7 @@ func (b *breaks) row(card experiment.Card, fenced bool) matrixRow {
 	return s
 }
 
-// place is called in the hub's turn.
+// view is called in the hub's turn.
 func (b *breaks) view(card experiment.Card, e experiment.Experiment, fenced bool) resultView {
 	q := resultKey{e.Hazard, card.ID, fenced}
 	p := resultView{resultKey: q, Able: b.able(), ByHand: e.AppliesTo(card), Claim: e.Claim(card, fenced), Run: b.runs[q]}

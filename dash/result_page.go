@@ -11,30 +11,30 @@ import (
 	"oversell/lab/timeline"
 )
 
-// exhibit is a square's own page.
+// resultPage is the page of one result.
 type resultPage struct {
 	resultView
 	Hazard  hazard
-	Why     Text // the card's own words where it claims to break
+	Why     Text // the reason on the card, if it claims that the hazard breaks it
 	Picture template.HTML
 	Jump    *jump
 	Tables  []table
 }
 
-// jump is a place in the picture.
+// jump is a position in the picture.
 type jump struct {
 	Label                Text
 	Place, Second, Words string
 }
 
-// table has its heads in both languages.
+// table has its headings in both languages.
 type table struct {
 	Caption Text
 	Head    []Text
 	Rows    [][]string
 }
 
-// timelineStyle is for the pictures: no page has a style of its own.
+// timelineStyle serves the style of the pictures: the policy of the pages forbids inline styles.
 func timelineStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = fmt.Fprint(w, timeline.Style())
@@ -52,7 +52,7 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 	c := slices.IndexFunc(cards, func(c experiment.Card) bool { return c.ID == q.Strategy })
 	if h < 0 || c < 0 {
 		b.s.sorry(w, r, http.StatusNotFound, Text{
-			fmt.Sprintf("There is no hazard %q, or no strategy %q.", q.Hazard, q.Strategy), fmt.Sprintf("没有危险 %q，或没有策略 %q。", q.Hazard, q.Strategy),
+			fmt.Sprintf("Hazard %q or strategy %q does not exist.", q.Hazard, q.Strategy), fmt.Sprintf("没有危险 %q，或没有策略 %q。", q.Hazard, q.Strategy),
 		})
 		return
 	}
@@ -60,7 +60,7 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], all[h], q.Fenced)
-		// One that is named by hand may go through it with its fence as well.
+		// A strategy that is named may also run with its fence.
 		x.Applies = all[h].AppliesTo(cards[c]) && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})
@@ -71,10 +71,10 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	title := Text{q.Hazard + ", " + q.Name(), q.Hazard + "，" + q.Name()}
-	b.s.write(w, r, http.StatusOK, "cell", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
+	b.s.write(w, r, http.StatusOK, "result", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
 }
 
-// draw reads the recording, outside the hub's turn: nobody changes it.
+// draw draws the recording. It may run outside the hub's turn: a recording never changes.
 func (x *resultPage) draw(lang string) (err error) {
 	if f := x.Run.Figures; len(f) > 0 {
 		x.Tables = append(x.Tables, figuresOf(f))
@@ -87,9 +87,9 @@ func (x *resultPage) draw(lang string) (err error) {
 		return err
 	}
 	if place, second, words := t.Violation(); place != "" && x.Run.Verdict == experiment.Broken {
-		x.Jump = &jump{Text{"to the first violation", "跳到第一处违规"}, place, second, words}
+		x.Jump = &jump{Text{"go to the first violation", "跳到第一处违规"}, place, second, words}
 	} else if place, second, words := t.Fault(); place != "" {
-		x.Jump = &jump{Text{"to the fault", "跳到故障处"}, place, second, words}
+		x.Jump = &jump{Text{"go to the fault", "跳到故障处"}, place, second, words}
 	}
 	for _, from := range []timeline.Table{t.Requests(), t.Events()} {
 		if len(from.Rows) > 0 {
@@ -99,7 +99,7 @@ func (x *resultPage) draw(lang string) (err error) {
 	return nil
 }
 
-// why is what the card says where it claims to break.
+// why returns the reason on the card, if it claims that the hazard breaks the strategy.
 func (l *ladder) why(ctx context.Context, q resultKey) Text {
 	all, _ := l.all(ctx) // without them there is no page at all
 	for _, c := range all {
@@ -112,7 +112,7 @@ func (l *ladder) why(ctx context.Context, q resultKey) Text {
 	return Text{}
 }
 
-// tableOf is a timeline's table, which is in the page's language already.
+// tableOf converts a timeline's table, which is in the page's language already.
 func tableOf(from timeline.Table) table {
 	t := table{Caption: Text{from.Caption, from.Caption}, Rows: from.Rows}
 	for _, head := range from.Head {
@@ -123,7 +123,7 @@ func tableOf(from timeline.Table) table {
 
 func figuresOf(figures []experiment.Figure) table {
 	t := table{
-		Caption: Text{"Response times in ms, as each way to measure tells them", "响应时间（毫秒），按不同的测量方法"},
+		Caption: Text{"Response times in ms, by the way of measuring", "响应时间（毫秒），按不同的测量方法"},
 		Head:    []Text{{"measured", "测量方法"}, {"requests", "请求数"}, {"median", "中位数"}, {"99%", "99%"}, {"maximum", "最大"}, {"frozen for", "停顿"}},
 	}
 	for _, f := range figures {
