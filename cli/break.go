@@ -80,13 +80,6 @@ Exit status:
 }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
-<<<<<<< HEAD
-=======
-	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
-	defer restore()
-	context.AfterFunc(ctx, restore) // the second Ctrl-C ends the program at once
-
->>>>>>> wt-lab
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("break: %w", err)

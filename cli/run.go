@@ -161,13 +161,8 @@ func known(wanted []string) error {
 		ids = append(ids, card.ID)
 	}
 	for _, id := range wanted {
-<<<<<<< HEAD
 		if !slices.Contains(ids, id) {
-			return fmt.Errorf("unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
-=======
-		if !ladder[id] {
 			return fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))
->>>>>>> wt-lab
 		}
 	}
 	return nil

@@ -168,13 +168,8 @@ func runRefused(t *testing.T, binary string) {
 		want   string
 	}{
 		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
-<<<<<<< HEAD
-		{[]string{"redlok", "--target", target}, 2, `unknown strategy "redlok": there are none, mutex, `},
-		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab at"},
-=======
 		{[]string{"redlok", "--target", target}, 2, `strategy "redlok" does not exist: there are none, mutex, `},
 		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab"},
->>>>>>> wt-lab
 	} {
 		r := runProgram(t, binary, test.args...)
 		if r.status != test.status || !strings.Contains(r.err, test.want) || r.out != "" {
@@ -185,21 +180,21 @@ func runRefused(t *testing.T, binary string) {
 
 func runWrongCommandLine(t *testing.T, binary string) {
 	for want, args := range map[string]string{
-		"clients 0: must be":                     "--clients 0",
-		"loops -1: must be":                      "--loops -1",
-		"stock -5: must be":                      "--stock -5",
-		"stock 1000001: must be":                 "--stock 1000001",
-		"more than 1000000 requests":             "--clients 10000 --loops 10000",
-		"wait -1s: must be":                      "--wait -1s",
-		"hold 10h0m0s: must be":                  "--hold 10h",
-		"ramp-up -1ns: must":                     "--ramp-up -1ns",
-		"invalid duration":                       "--wait soon",
-		"unknown flag: --client":                 "--client 5",
-		`strategy "redlok" does not exist: there are`:   "redis redlok",
-		"replicas 0: must be":                    "--replicas 0",
-		"has its replicas already":               "--replicas 2 --target http://127.0.0.1:1",
-		`target "ftp://x": want a URL`:           "--target ftp://x",
-		"--json and --html name the same file, ": "--json x --html ./x",
+		"clients 0: must be":                          "--clients 0",
+		"loops -1: must be":                           "--loops -1",
+		"stock -5: must be":                           "--stock -5",
+		"stock 1000001: must be":                      "--stock 1000001",
+		"more than 1000000 requests":                  "--clients 10000 --loops 10000",
+		"wait -1s: must be":                           "--wait -1s",
+		"hold 10h0m0s: must be":                       "--hold 10h",
+		"ramp-up -1ns: must":                          "--ramp-up -1ns",
+		"invalid duration":                            "--wait soon",
+		"unknown flag: --client":                      "--client 5",
+		`strategy "redlok" does not exist: there are`: "redis redlok",
+		"replicas 0: must be":                         "--replicas 0",
+		"has its replicas already":                    "--replicas 2 --target http://127.0.0.1:1",
+		`target "ftp://x": want a URL`:                "--target ftp://x",
+		"--json and --html name the same file, ":      "--json x --html ./x",
 
 		`invalid argument "0" for "--rate"`:      "--rate 0",
 		`invalid argument "-5/s" for "--rate"`:   "--rate -5/s",

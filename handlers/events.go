@@ -13,20 +13,8 @@ import (
 	"oversell/locks"
 )
 
-<<<<<<< HEAD
-// hub hands every step to every listener. It never waits for one: who reads
-// too slowly misses steps and is told how many.
-=======
-// step is one line of the stream: a locks.Event, and where it happened.
-type step struct {
-	Replica  string `json:"replica"`
-	Strategy string `json:"strategy"`
-	locks.Event
-}
-
 // hub sends every step to every listener. It never waits: a listener that reads too
 // slowly loses steps, and receives their number before the next one.
->>>>>>> wt-lab
 type hub struct {
 	process   string // names this process, so that a listener can recognise it
 	mu        sync.Mutex
@@ -95,15 +83,9 @@ func (s *Service) streamEvents(c *gin.Context) {
 	defer s.events.leave(l)
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no")
-<<<<<<< HEAD
-	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica})
-	c.Writer.Flush() // now, not with the first step: who waits for it knows that nothing is missed
-	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
-=======
-	c.SSEvent("hello", gin.H{"replica": s.Replica, "process": s.events.process})
+	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica, "process": s.events.process})
 	c.Writer.Flush() // now, not with the first step: from here on the listener misses none
-	stream(c.Request.Context(), s, c, l.steps, func(e step) {
->>>>>>> wt-lab
+	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
 		if missed := l.missed.Swap(0); missed > 0 {
 			c.SSEvent(api.StreamMissed, gin.H{"steps": missed})
 		}

@@ -107,13 +107,8 @@ const (
 	slowWait = 60 * time.Second
 )
 
-<<<<<<< HEAD
-// of is the plan as this strategy gets it.
-func (p Plan) of(card api.Card) Plan {
-=======
 // of returns the plan for this strategy.
-func (p Plan) of(card Card) Plan {
->>>>>>> wt-lab
+func (p Plan) of(card api.Card) Plan {
 	if p.All && card.Slow {
 		loops := max(1, p.Loops/slower)
 		p.Stock = p.Stock * loops / p.Loops
@@ -179,13 +174,8 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-<<<<<<< HEAD
-// choose finds the wanted cards, in the wanted order.
-func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
-=======
 // choose returns the cards of the wanted strategies, in the wanted order.
-func choose(cards []Card, wanted []string, all bool) ([]Card, error) {
->>>>>>> wt-lab
+func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
 	switch {
 	case all:
 		return cards, nil
@@ -211,15 +201,9 @@ func ids(cards []api.Card) string {
 	return strings.Join(names, ", ")
 }
 
-<<<<<<< HEAD
-// try runs one strategy. Without a trial nothing was sent.
+// try runs one strategy. If it returns no trial, nothing was sent.
 func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
 	before, err := reset(ctx, s, card.ID, p.Stock)
-=======
-// try runs one strategy. If it returns no trial, nothing was sent.
-func (p Plan) try(ctx context.Context, s *service, card Card, cards []Card, w Watcher) (*Trial, error) {
-	before, err := s.reset(ctx, card.ID, p.Stock)
->>>>>>> wt-lab
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -231,13 +215,8 @@ func (p Plan) try(ctx context.Context, s *service, card Card, cards []Card, w Wa
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
 	}
-<<<<<<< HEAD
-	// What was sold must be told even when the run was stopped.
-	after, err := remaining(context.WithoutCancel(ctx), ctx, s, card.ID, h)
-=======
 	// The result must have what was sold, also when the run was stopped.
-	after, err := s.remaining(context.WithoutCancel(ctx), ctx, card.ID, h)
->>>>>>> wt-lab
+	after, err := remaining(context.WithoutCancel(ctx), ctx, s, card.ID, h)
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
 	}
@@ -253,49 +232,29 @@ func (p Plan) try(ctx context.Context, s *service, card Card, cards []Card, w Wa
 	return &Trial{Result: result, History: h}, stopped
 }
 
-<<<<<<< HEAD
-// concerning leaves out what the shop warns of for the sake of other strategies.
-func concerning(card api.Card, cards []api.Card, warnings []string) []string {
-=======
 // concerning drops the warnings about other strategies.
-func concerning(card Card, cards []Card, warnings []string) []string {
->>>>>>> wt-lab
+func concerning(card api.Card, cards []api.Card, warnings []string) []string {
 	return slices.DeleteFunc(warnings, func(warning string) bool {
 		id, _, _ := strings.Cut(warning, ":")
 		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
 	})
 }
 
-<<<<<<< HEAD
-// flushes counts those since before. A server that was restarted counts anew; what it had
-// executed until then is not known.
-func flushes(before api.Stock, after *api.Stock) int {
-=======
 // flushes returns the number of flushes since before. A server that was restarted counts from
 // zero; its count until then is not known.
-func flushes(before item, after *item) int {
->>>>>>> wt-lab
+func flushes(before api.Stock, after *api.Stock) int {
 	if after == nil || before.Flushes == nil || after.Flushes == nil {
 		return 0
 	}
 	return int(max(0, *after.Flushes-*before.Flushes))
 }
 
-<<<<<<< HEAD
-// remaining reads the stock when the run is over. The database may be on its way back,
-// so it asks for a while; and where requests ended unknown, replicas may still be at
-// work on them, so it waits until the count stands still.
-func remaining(ctx, impatient context.Context, s api.Client, strategy string, h history.History) (*api.Stock, error) {
-	restless := history.Taken(h.Ops, history.Unknown) > 0
-	patience := readPatience
-=======
 // remaining reads the stock after the run. It retries, because the database may be starting.
 // If requests ended with an unknown outcome, replicas may still be working on them: then it
 // waits until the count no longer changes.
-func (s *service) remaining(ctx, impatient context.Context, strategy string, h history.History) (*item, error) {
+func remaining(ctx, impatient context.Context, s api.Client, strategy string, h history.History) (*api.Stock, error) {
 	unsettled := history.Taken(h.Ops, history.Unknown) > 0
 	timeout := readTimeout
->>>>>>> wt-lab
 	if impatient.Err() != nil {
 		timeout /= 5
 	}

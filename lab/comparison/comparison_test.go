@@ -242,11 +242,7 @@ func TestRefusedTokenNamesTheFlag(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	_, plan := start(t, &fakeShop{})
 	plan.Target = "http://127.0.0.1:1"
-<<<<<<< HEAD
-	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab at") || !strings.Contains(err.Error(), "127.0.0.1:1") {
-=======
 	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab") || !strings.Contains(err.Error(), "127.0.0.1:1") {
->>>>>>> wt-lab
 		t.Errorf("error %v", err)
 	}
 }
