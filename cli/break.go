@@ -73,7 +73,7 @@ Exit status:
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
 	f.StringVar(&flags.keep, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
 	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
-	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as the README has it")
+	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as docs/faults.md has it")
 	f.StringVar(&flags.files[2], "html", "", "write the matrix with a picture of each run to `FILE`, complete in itself")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
 	return cmd

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -41,30 +42,57 @@ func strategiesCommand() *cobra.Command {
 			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "print the ladder as the README has it")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
 	return c
 }
 
-// printMarkdown has a row for each strategy, linked to its file.
+// printMarkdown writes what the cards claim as a table, then each strategy in a line, with
+// links from the folder docs.
 func printMarkdown(w io.Writer, cards []locks.Card) error {
-	fmt.Fprintln(w, "| strategy | tutorial | what it does | sells exactly | what breaks it | run it |\n|---|---|---|---|---|---|")
-	for _, card := range cards {
-		files, err := catalog.Source(card)
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |")
+	fmt.Fprintln(out, "|---|:-:|:-:|:-:|:-:|:-:|:-:|")
+	for _, c := range cards {
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", linked(c), yes(c.Safe), mark(c.Lease), mark(c.Renews), mark(c.Reentrant), mark(c.Fenced), mark(c.Fair))
+	}
+	fmt.Fprintln(out)
+	for _, c := range cards {
+		fmt.Fprintf(out, "- %s (%s): %s%s\n", linked(c), c.Source, c.Summary.EN, breaks(c))
+	}
+	fmt.Fprintln(out)
+	for _, c := range cards {
+		files, err := catalog.Source(c)
 		if err != nil {
 			return err
 		}
-		breaks := make([]string, len(card.Breaks))
-		for i, b := range card.Breaks {
-			breaks[i] = string(b.Hazard)
-		}
-		name := "`" + card.ID + "`"
-		if card.Core {
-			name = "**" + name + "**"
-		}
-		fmt.Fprintf(w, "| [%s](%s) | %s | %s | %s | %s | `bin/oversell run %s` |\n",
-			name, files[0].Name, card.Source, card.Summary.EN, yes(card.Safe), strings.Join(breaks, ", "), card.ID)
+		fmt.Fprintf(out, "[`%s`]: ../%s\n", c.ID, files[0].Name)
 	}
-	return nil
+	return out.Flush()
+}
+
+func linked(c locks.Card) string {
+	if c.Core {
+		return "**[`" + c.ID + "`]**"
+	}
+	return "[`" + c.ID + "`]"
+}
+
+func mark(claim bool) string {
+	if claim {
+		return "yes"
+	}
+	return ""
+}
+
+func breaks(c locks.Card) string {
+	if len(c.Breaks) == 0 {
+		return ""
+	}
+	hazards := make([]string, len(c.Breaks))
+	for i, b := range c.Breaks {
+		hazards[i] = string(b.Hazard)
+	}
+	return " *Broken by " + strings.Join(hazards, ", ") + ".*"
 }
 
 func printLadder(w io.Writer, cards []locks.Card) {
