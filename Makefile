@@ -130,6 +130,10 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 	cp results/comparison.txt results/scenarios.txt docs/recorded
 	bin/oversell docs
 
+.PHONY: commands
+commands: servers build ## run the commands of the documents, with ALL=1 also those that take long
+	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
+
 .PHONY: picture
 picture: servers browser ## take the picture of README.md: the page in the middle of a run, light and dark
 	OVERSELL_PICTURE=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPicture$$' ./dash
