@@ -58,10 +58,47 @@ func TestDocsAreCurrent(t *testing.T) {
 	if out, err := generate.CombinedOutput(); err != nil {
 		t.Fatalf("oversell docs: %v\n%s", err, out)
 	}
+	documented(t, program)
 	for _, file := range documents(t) {
 		if _, err := os.Stat(filepath.Join(folder, file)); err == nil && read(t, file) != read(t, filepath.Join(folder, file)) {
 			t.Errorf("%s: its generated parts are not what `oversell docs` writes: run make docs", file)
 		}
+	}
+}
+
+// documented checks that docs/service.md and its like have every flag of a replica and
+// every route.
+func documented(t *testing.T, program string) {
+	t.Helper()
+	help, err := exec.CommandContext(t.Context(), program, "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := read(t, "docs/service.md")
+	for _, flag := range regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllStringSubmatch(string(help), -1) {
+		if !strings.Contains(service, "`"+flag[1]+"`") {
+			t.Errorf("docs/service.md does not have the flag %s", flag[1])
+		}
+	}
+	routes := 0
+	files, err := filepath.Glob("handlers/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := service + read(t, "docs/scenarios.md") + read(t, "docs/primitives.md")
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, route := range regexp.MustCompile(`(?m)(?:engine\.[A-Z]+\(|^\t\t)"(/[^":]*)`).FindAllStringSubmatch(read(t, file), -1) {
+			routes++
+			if !strings.Contains(texts, strings.TrimSuffix(route[1], "/")) {
+				t.Errorf("no document has the route %s of %s", route[1], file)
+			}
+		}
+	}
+	if routes < 20 {
+		t.Errorf("%d routes were found: this test has seen nothing", routes)
 	}
 }
 

@@ -127,3 +127,38 @@ func TestMySQLVersions(t *testing.T) {
 		}
 	}
 }
+
+// Every hazard has its place in the documents, and the matrix is read back as it was written.
+func TestMarkdown(t *testing.T) {
+	var titles []string
+	for _, p := range parts() {
+		titles = append(titles, p.hazards...)
+	}
+	for _, hazard := range Hazards() {
+		if !slices.Contains(titles, hazard) {
+			t.Errorf("%s is in none of the tables", hazard)
+		}
+	}
+
+	pauses, crash := cells(Breaks, times(Violated, 3)...), Cell{Hazard: "crash", Strategy: "redis", Claim: Protects, Verdict: Safe}
+	before := Summarise(append(pauses, crash, Cell{Hazard: "made-up", Strategy: "zk", Verdict: Stalled}))
+	var file strings.Builder
+	about := About{Date: "2026-01-02", Machine: "two cores", Versions: "redis 7"}
+	if err := before.WriteJSON(&file, about); err != nil {
+		t.Fatal(err)
+	}
+	m, read, err := ReadMatrix(strings.NewReader(file.String()))
+	if err != nil || read != about {
+		t.Fatalf("ReadMatrix = %+v, %v, want %+v", read, err, about)
+	}
+	var text strings.Builder
+	if err := m.WriteMarkdown(&text, read); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Seeds: 3. 2026-01-02; two cores; redis 7.\n" +
+		"\n### The holder's process fails\n\n| | crash | pause |\n|---|:-:|:-:|\n| `redis` | **safe** | **broken** |\n" +
+		"\n### Other hazards\n\n| | made-up |\n|---|:-:|\n| `zk` | stalled |\n"
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
+	}
+}
