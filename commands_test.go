@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,11 +71,12 @@ func runners() map[string]runner {
 		"bin/oversell step none":                        quick,
 		"bin/oversell step mutex --solution":            quick,
 
-		"bin/oversell run --target http://127.0.0.1:8080 --token TOKEN none redis": lab,
-		"curl 'http://127.0.0.1:8080/check/lock?strategy=redis'":                   lab,
-		"curl 'http://127.0.0.1:8080/check/lock?strategy=zk'":                      lab,
-		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":            lab,
-		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":        lab,
+		"bin/oversell run --target http://127.0.0.1:8080 --token TOKEN none redis":       lab,
+		"curl 'http://127.0.0.1:8080/check/lock?strategy=redis'":                         lab,
+		"curl -X PUT -H 'X-Lab-Token: TOKEN' 'http://127.0.0.1:8080/stock/1?count=5000'": lab,
+		"curl 'http://127.0.0.1:8080/check/lock?strategy=zk'":                            lab,
+		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":                  lab,
+		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
 		"make break SEEDS=1": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
@@ -157,7 +159,9 @@ func TestCommands(t *testing.T) {
 		}
 		t.Run(command, func(t *testing.T) {
 			line := strings.NewReplacer("http://127.0.0.1:8080", target, "TOKEN", token, "curl ", "curl --fail --silent --show-error ").Replace(command)
-			if !r.lab {
+			if r.lab {
+				refill(t, target, token) // the command before may have sold all
+			} else {
 				line = command
 			}
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -172,6 +176,23 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%v:\n%s", err, out)
 			}
 		})
+	}
+}
+
+func refill(t *testing.T, target, token string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, target+"/stock/1?count=5000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Lab-Token", token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("the stock was not reset: %s", res.Status)
 	}
 }
 

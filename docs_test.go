@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -41,10 +43,7 @@ func read(t *testing.T, file string) string {
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	program := filepath.Join(folder, "oversell")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "nomsgpack", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := build(t)
 	if err := os.CopyFS(filepath.Join(folder, "docs"), os.DirFS("docs")); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +65,28 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// documented checks that docs/service.md and its like have every flag of a replica and
-// every route.
+// build builds the program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "oversell")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "nomsgpack", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// A measurement that failed must not become quiet by being watched.
+func TestAloneKeepsTheStatus(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), build(t), "alone", "--", "sh", "-c", "echo measured; exit 7").Output()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != 7 || string(out) != "measured\n" {
+		t.Errorf("alone printed %q and ended with %v, want the command's output and status 7", out, err)
+	}
+}
+
+// documented checks that the documents have every flag of a replica, every route and every
+// hazard.
 func documented(t *testing.T, program string) {
 	t.Helper()
 	help, err := exec.CommandContext(t.Context(), program, "serve", "--help").Output()
@@ -78,6 +97,16 @@ func documented(t *testing.T, program string) {
 	for _, flag := range regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllStringSubmatch(string(help), -1) {
 		if !strings.Contains(service, "`"+flag[1]+"`") {
 			t.Errorf("docs/service.md does not have the flag %s", flag[1])
+		}
+	}
+	faults, _, _ := strings.Cut(read(t, "docs/faults.md"), "<!-- matrix -->")
+	var recorded struct{ Hazards []string }
+	if err := json.Unmarshal([]byte(read(t, "docs/matrix.json")), &recorded); err != nil || len(recorded.Hazards) == 0 {
+		t.Fatalf("docs/matrix.json: hazards %q, %v", recorded.Hazards, err)
+	}
+	for _, hazard := range recorded.Hazards {
+		if !strings.Contains(faults, "`"+hazard+"`") {
+			t.Errorf("docs/faults.md does not say what %s does", hazard)
 		}
 	}
 	routes := 0

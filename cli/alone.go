@@ -47,7 +47,7 @@ func aloneCommand() *cobra.Command {
 
 // runThrough runs a command to its end. Ctrl-C reaches it from the terminal.
 func runThrough(cmd *cobra.Command, args []string) error {
-	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...)
+	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	err := child.Run()
 	var ended *exec.ExitError

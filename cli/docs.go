@@ -46,7 +46,7 @@ func docsCommand() *cobra.Command {
 		Short:  "write the generated parts of the documents in this folder anew",
 		Args:   cobra.NoArgs,
 		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			for _, part := range generatedParts() {
 				if err := part.put(); err != nil {
 					return fmt.Errorf("docs: %w", err)
@@ -60,13 +60,13 @@ func docsCommand() *cobra.Command {
 // put writes the part into its file.
 func (g generated) put() error {
 	file := filepath.FromSlash(g.file)
-	text, err := os.ReadFile(file)
+	before, err := os.ReadFile(file) //nolint:gosec // of the list above
 	if err != nil {
 		return err
 	}
 	begin, end := "<!-- "+g.name+" -->\n", "<!-- /"+g.name+" -->\n"
-	before, rest, begins := strings.Cut(string(text), begin)
-	_, after, ends := strings.Cut(rest, end)
+	head, rest, begins := strings.Cut(string(before), begin)
+	_, tail, ends := strings.Cut(rest, end)
 	if !begins || !ends {
 		return fmt.Errorf("%s has no part between %q and %q", g.file, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
@@ -74,8 +74,8 @@ func (g generated) put() error {
 	if err := g.write(&part); err != nil {
 		return fmt.Errorf("%s: %w", g.file, err)
 	}
-	now := before + begin + "\n" + strings.TrimSpace(part.String()) + "\n\n" + end + after
-	if now == string(text) {
+	now := head + begin + "\n" + strings.TrimSpace(part.String()) + "\n\n" + end + tail
+	if now == string(before) {
 		return nil
 	}
 	return os.WriteFile(file, []byte(now), 0o644) //nolint:gosec // a document, which everybody may read
@@ -103,7 +103,7 @@ func writeMatrix(w io.Writer) error {
 }
 
 // writeBlock writes what is chosen of a file as a block of text.
-func writeBlock(w io.Writer, file string, choose func(text string) string) error {
+func writeBlock(w io.Writer, file string, choose func(whole string) string) error {
 	recorded, err := os.ReadFile(file) //nolint:gosec // two constant paths
 	if err != nil {
 		return err
@@ -130,9 +130,9 @@ func wrapped(whole string) string {
 }
 
 // tableOf chooses the table that has a column.
-func tableOf(column string) func(text string) string {
-	return func(text string) string {
-		for _, table := range strings.SplitAfter(text, "┘\n") {
+func tableOf(column string) func(whole string) string {
+	return func(whole string) string {
+		for _, table := range strings.SplitAfter(whole, "┘\n") {
 			if _, inside, ok := strings.Cut(table, "┌"); ok && strings.Contains(inside, column) {
 				return "┌" + inside
 			}

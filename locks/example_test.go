@@ -14,7 +14,7 @@ import (
 // A lock around a critical section: a hundred tasks read a count and write it back.
 func ExampleLocker() {
 	ctx := context.Background()
-	var locker locks.Locker = local.Mutex()
+	locker := local.Mutex() // or redislock.Redis, zklock.ZK: any locks.Locker
 	count := 100
 
 	var tasks sync.WaitGroup
