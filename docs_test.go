@@ -39,6 +39,17 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// The documents are for readers elsewhere.
+func TestDocsNameNothingInternal(t *testing.T) {
+	t.Parallel()
+	internal := regexp.MustCompile(`(?i)\bissue \d|/work/|/root/|/home/|our proxy|/shared/`)
+	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md") {
+		for _, found := range internal.FindAllString(read(t, file), -1) {
+			t.Errorf("%s names %q, which its readers can't see", file, found)
+		}
+	}
+}
+
 // TestDocsAreCurrent writes the generated parts anew, in a copy, and compares.
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()

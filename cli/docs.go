@@ -29,7 +29,8 @@ type generated struct {
 func generatedParts() []generated {
 	const comparison, scenarios = "docs/recorded/comparison.txt", "docs/recorded/scenarios.txt"
 	return []generated{
-		{"docs/strategies.md", "strategies", writeStrategies},
+		{"docs/strategies.md", "strategies", func(w io.Writer) error { return writeStrategies(w, false) }},
+		{"docs/strategies.zh-CN.md", "strategies", func(w io.Writer) error { return writeStrategies(w, true) }},
 		{"docs/faults.md", "matrix", writeMatrix},
 		{"docs/lab.md", "comparison", func(w io.Writer) error { return writeBlock(w, comparison, wrapped) }},
 		{"docs/scenarios.md", "scenarios", func(w io.Writer) error { return writeBlock(w, scenarios, wrapped) }},
@@ -81,12 +82,12 @@ func (g generated) put() error {
 	return os.WriteFile(file, []byte(now), 0o644) //nolint:gosec // a document, which everybody may read
 }
 
-func writeStrategies(w io.Writer) error {
+func writeStrategies(w io.Writer, inChinese bool) error {
 	var cards []locks.Card
 	for _, s := range catalog.Strategies(catalog.Backends{}) {
 		cards = append(cards, s.Card())
 	}
-	return printMarkdown(w, cards)
+	return printMarkdown(w, cards, inChinese)
 }
 
 func writeMatrix(w io.Writer) error {

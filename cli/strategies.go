@@ -28,7 +28,7 @@ func strategiesCommand() *cobra.Command {
 			}
 			switch {
 			case markdown && len(args) == 0:
-				return printMarkdown(c.OutOrStdout(), cards)
+				return printMarkdown(c.OutOrStdout(), cards, chinese())
 			case len(args) == 0:
 				printLadder(c.OutOrStdout(), cards)
 				return nil
@@ -48,16 +48,28 @@ func strategiesCommand() *cobra.Command {
 
 // printMarkdown writes what the cards claim as a table, then each strategy in a line, with
 // links from the folder docs.
-func printMarkdown(w io.Writer, cards []locks.Card) error {
+func printMarkdown(w io.Writer, cards []locks.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |")
+	if inChinese {
+		fmt.Fprintln(out, "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |")
+	} else {
+		fmt.Fprintln(out, "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |")
+	}
 	fmt.Fprintln(out, "|---|:-:|:-:|:-:|:-:|:-:|:-:|")
 	for _, c := range cards {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", linked(c), yes(c.Safe), mark(c.Lease), mark(c.Renews), mark(c.Reentrant), mark(c.Fenced), mark(c.Fair))
+		fmt.Fprintf(out, "| %s |", linked(c))
+		for _, claim := range []bool{c.Safe, c.Lease, c.Renews, c.Reentrant, c.Fenced, c.Fair} {
+			fmt.Fprintf(out, " %s |", mark(claim, inChinese))
+		}
+		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
-		fmt.Fprintf(out, "- %s (%s): %s%s\n", linked(c), c.Source, c.Summary.EN, breaks(c))
+		if inChinese {
+			fmt.Fprintf(out, "- %s（%s）：%s%s\n", linked(c), c.Source, c.Summary.ZH, breaks(c, "*会被 %s 打破。*"))
+		} else {
+			fmt.Fprintf(out, "- %s (%s): %s%s\n", linked(c), c.Source, c.Summary.EN, breaks(c, " *Broken by %s.*"))
+		}
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
@@ -77,14 +89,19 @@ func linked(c locks.Card) string {
 	return "[`" + c.ID + "`]"
 }
 
-func mark(claim bool) string {
-	if claim {
+func mark(claim, inChinese bool) string {
+	switch {
+	case !claim:
+		return ""
+	case inChinese:
+		return "是"
+	default:
 		return "yes"
 	}
-	return ""
 }
 
-func breaks(c locks.Card) string {
+// breaks puts what breaks a strategy into a sentence.
+func breaks(c locks.Card, sentence string) string {
 	if len(c.Breaks) == 0 {
 		return ""
 	}
@@ -92,7 +109,7 @@ func breaks(c locks.Card) string {
 	for i, b := range c.Breaks {
 		hazards[i] = string(b.Hazard)
 	}
-	return " *Broken by " + strings.Join(hazards, ", ") + ".*"
+	return fmt.Sprintf(sentence, strings.Join(hazards, ", "))
 }
 
 func printLadder(w io.Writer, cards []locks.Card) {
