@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/experiment"
+	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 )
@@ -24,7 +25,7 @@ type breakFlags struct {
 	plan  experiment.Plan
 	all   bool
 	quiet bool
-	keep  string
+	store string
 	files [3]string // of --json, --markdown, --html
 }
 
@@ -32,12 +33,12 @@ func breakCommand() *cobra.Command {
 	var flags breakFlags
 	cmd := &cobra.Command{
 		Use:   "break [hazard] [strategy...]",
-		Short: "Break the locks on purpose, and compare with what their cards claim",
-		Long: `Brings up a lab of its own, from the servers of this machine (the Docker image has none).
-It brings one hazard about, for one strategy or for all of them at once, and judges what
-happened: safe, stalled (nobody got the lock any more) or broken (more was sold than left
-the stock row). Behind a verdict stands = where the
-strategy's card says the same, and ! where it does not.
+		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
+		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
+It injects one hazard, for one strategy or for all of them at once, and gives a verdict on
+each: safe, stalled (no request acquires the lock any more) or broken (an invariant does not
+hold, for example a lost update: more was sold than taken from the stock). After a verdict, =
+marks that the strategy's card claims the same, ! that it claims otherwise.
 
 The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 
@@ -54,9 +55,9 @@ Exit status:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case flags.all && len(args) > 0:
-				return &exit{2, errors.New("break: --all breaks everything; name nothing beside it")}
+				return &exit{2, errors.New("break: --all runs every hazard; name neither a hazard nor a strategy with it")}
 			case !flags.all && len(args) == 0:
-				return &exit{2, errors.New("break: name a hazard, or say --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
+				return &exit{2, errors.New("break: name a hazard, or use --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
 			case len(args) > 0:
 				flags.plan.Hazards, flags.plan.Strategies = args[:1], args[1:]
 			}
@@ -67,14 +68,14 @@ Exit status:
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it can strike")
-	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fence")
-	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws which replicas play which part, and in which order")
-	f.IntVar(&flags.plan.Seeds, "seeds", 1, "rounds, with one seed more each")
-	f.StringVar(&flags.keep, "keep", "", "keep the recording of each run in `FOLDER`; what is there already is not run again")
+	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it applies to")
+	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fencing token")
+	f.Int64Var(&flags.plan.Seed, "seed", 1, "random draw of the replicas and the order of the strategies")
+	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")
+	f.StringVar(&flags.store, "keep", "", "store results and recordings in `FOLDER`; runs that it already has are skipped")
 	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
 	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as docs/faults.md has it")
-	f.StringVar(&flags.files[2], "html", "", "write the matrix with a picture of each run to `FILE`, complete in itself")
+	f.StringVar(&flags.files[2], "html", "", "write the matrix with timelines of the runs to `FILE`, a page without other files")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
 	return cmd
 }
@@ -82,7 +83,7 @@ Exit status:
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	ctx, restore := signal.NotifyContext(ctx, labSignals()...)
 	defer restore()
-	context.AfterFunc(ctx, restore) // so the second Ctrl-C ends us on the spot
+	context.AfterFunc(ctx, restore) // the second Ctrl-C ends the program at once
 
 	binary, err := os.Executable()
 	if err != nil {
@@ -101,7 +102,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 			}
 		}
 	}
-	kept, err := experiment.Keep(f.keep)
+	store, err := experiment.OpenStore(f.store)
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
@@ -110,57 +111,57 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.quiet {
 		errOut = io.Discard
 	}
-	_, _ = fmt.Fprintln(errOut, "bringing up a lab")
+	_, _ = fmt.Fprintln(errOut, "starting a lab")
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return ended(ctx, fmt.Errorf("break: %w", err))
 	}
 	versions := map[string]string{}
 	serverVersions(ctx, lab.Addresses(), versions)
-	err = f.experiment(ctx, lab, kept, errOut)
+	err = f.experiment(ctx, lab, store, errOut)
 	if closed := lab.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
 	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
-	if len(kept.Cells()) > 0 {
-		err = errors.Join(f.tell(ctx, out, kept, versions), err)
+	if len(store.Results()) > 0 {
+		err = errors.Join(f.tell(ctx, out, store, versions), err)
 	}
 	return ended(ctx, err)
 }
 
-func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, kept *experiment.Evidence, told io.Writer) error {
-	class, err := experiment.Open(ctx, lab)
+func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, told io.Writer) error {
+	bed, err := experiment.Open(ctx, lab)
 	if err != nil {
 		return fmt.Errorf("break: %w", err)
 	}
-	defer class.Close()
+	defer bed.Close()
 	progress := newBreakWatcher(told)
 	defer progress.close()
-	return experiment.Run(ctx, class, f.plan, kept, progress) //nolint:wrapcheck // says all
+	return experiment.Run(ctx, bed, f.plan, store, progress)
 }
 
 // tell prints the matrix and writes the files.
-func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.Evidence, versions map[string]string) error {
-	cells, err := kept.Recorded()
+func (f *breakFlags) tell(ctx context.Context, out io.Writer, store *experiment.ResultStore, versions map[string]string) error {
+	results, err := store.WithRecordings()
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	m := experiment.Summarise(cells)
-	// A hazard may have run on another server than this lab's: some need MariaDB, and kept
+	m := matrix.Summarise(results)
+	// A hazard may have run on another server than this lab's: some need MariaDB, and stored
 	// runs may be of another day.
-	if mysql := experiment.MySQLVersions(cells); mysql != "" {
+	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}
 	machine := report.ThisMachine(ctx)
-	about := experiment.About{
+	about := matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: listed(versions), Command: "oversell break --all",
 	}
 	writers := [3]func(io.Writer) error{
 		func(w io.Writer) error { return m.WriteJSON(w, about) },
 		func(w io.Writer) error { return m.WriteMarkdown(w, about) },
-		func(w io.Writer) error { return experiment.WritePage(w, m, cells, about) },
+		func(w io.Writer) error { return matrix.WritePage(w, m, results, about) },
 	}
 	var failed error
 	for i, path := range f.files {
@@ -168,15 +169,15 @@ func (f *breakFlags) tell(ctx context.Context, out io.Writer, kept *experiment.E
 			failed = errors.Join(failed, report.WriteFile(path, writers[i]))
 		}
 	}
-	return errors.Join(tellMatrix(out, m, cells), failed)
+	return errors.Join(tellMatrix(out, m, results), failed)
 }
 
-// tellMatrix prints what was found, and makes the exit status of it.
-func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) error {
-	const few = 4 // more than that, nobody reads
-	if len(cells) <= few {
-		for _, c := range cells {
-			c.Story(out)
+// tellMatrix prints the matrix, and returns the exit status.
+func tellMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
+	const few = 4 // more would be too long to read
+	if len(results) <= few {
+		for _, c := range results {
+			matrix.WriteEventLog(out, c)
 		}
 	}
 	m.Print(out)
@@ -193,7 +194,7 @@ func tellMatrix(out io.Writer, m experiment.Matrix, cells []experiment.Cell) err
 	return nil
 }
 
-// listed is what the servers are, in one line.
+// listed returns the versions of the servers in one line.
 func listed(versions map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

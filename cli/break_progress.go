@@ -11,7 +11,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// breakWatcher shows how far the experiments are until it is closed.
+// breakWatcher shows the progress of the experiments until it is closed.
 type breakWatcher interface {
 	experiment.Watcher
 	close()
@@ -24,10 +24,10 @@ func newBreakWatcher(w io.Writer) breakWatcher {
 	return &breakLines{out: w, estimate: estimate{began: time.Now()}}
 }
 
-// estimate is how long the rest may take, if it goes on as it went.
+// estimate estimates the remaining time.
 type estimate struct {
 	began   time.Time
-	first   int // the experiments before it were kept from an earlier program
+	first   int // the experiments before it were stored by an earlier program
 	nth, of int
 }
 
@@ -38,7 +38,8 @@ func (e *estimate) begin(nth, of int) {
 	e.nth, e.of = nth, of
 }
 
-// rest is said when so many of them are over; before the first is, nothing is known.
+// rest returns the remaining time after a number of experiments. Before the end of the first
+// it is empty.
 func (e *estimate) rest(over int) string {
 	mine, left := over-e.first+1, e.of-over
 	if mine == 0 || left == 0 {
@@ -47,18 +48,18 @@ func (e *estimate) rest(over int) string {
 	return fmt.Sprintf(", about %v to go", (time.Since(e.began) / time.Duration(mine) * time.Duration(left)).Round(time.Second))
 }
 
-// shown is an experiment that is over, in one line.
-func shown(hazard string, cells []experiment.Cell, took time.Duration) string {
-	broke := 0
-	for _, c := range cells {
-		if c.Verdict.Broke() {
-			broke++
+// shown returns the result of an experiment in one line.
+func shown(hazard string, results []experiment.Result, took time.Duration) string {
+	failed := 0
+	for _, c := range results {
+		if c.Verdict.Failed() {
+			failed++
 		}
 	}
-	return fmt.Sprintf("%s: broke %d of %d, %.0f s", hazard, broke, len(cells), took.Seconds())
+	return fmt.Sprintf("%s: %d of %d failed, %.0f s", hazard, failed, len(results), took.Seconds())
 }
 
-// breakLines are for who reads the progress later, in a file.
+// breakLines writes the progress line by line, for a file.
 type breakLines struct {
 	estimate
 	out io.Writer
@@ -69,8 +70,8 @@ func (b *breakLines) Begin(e experiment.Experiment, subjects, nth, of int) {
 	_, _ = fmt.Fprintf(b.out, "%d/%d  %s, %d strategies\n", nth, of, e.Title, subjects)
 }
 
-func (b *breakLines) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, cells, took), b.rest(b.nth))
+func (b *breakLines) End(e experiment.Experiment, results []experiment.Result, took time.Duration) {
+	_, _ = fmt.Fprintf(b.out, "      %s%s\n", shown(e.Hazard, results, took), b.rest(b.nth))
 }
 
 func (b *breakLines) LeftOut(_ experiment.Experiment, why error) {
@@ -79,7 +80,7 @@ func (b *breakLines) LeftOut(_ experiment.Experiment, why error) {
 
 func (*breakLines) close() {}
 
-// breakBar is one bar for all, and above it what was shown so far.
+// breakBar shows one bar for all experiments, and above it the results so far.
 type breakBar struct {
 	estimate
 	writer progress.Writer
@@ -113,8 +114,8 @@ func (b *breakBar) Begin(e experiment.Experiment, subjects, nth, of int) {
 	b.bar.UpdateMessage(fmt.Sprintf("%d/%d %s on %d%s", nth, of, e.Hazard, subjects, b.rest(nth-1)))
 }
 
-func (b *breakBar) End(e experiment.Experiment, cells []experiment.Cell, took time.Duration) {
-	b.over(shown(e.Hazard, cells, took))
+func (b *breakBar) End(e experiment.Experiment, results []experiment.Result, took time.Duration) {
+	b.over(shown(e.Hazard, results, took))
 }
 
 func (b *breakBar) LeftOut(e experiment.Experiment, why error) {

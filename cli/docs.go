@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"oversell/lab/experiment"
+	"oversell/lab/matrix"
 	"oversell/locks"
 	"oversell/locks/catalog"
 )
@@ -96,11 +96,11 @@ func writeMatrix(w io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	matrix, about, err := experiment.ReadMatrix(file)
+	m, about, err := matrix.ReadMatrix(file)
 	if err != nil {
 		return err
 	}
-	return matrix.WriteMarkdown(w, about)
+	return m.WriteMarkdown(w, about)
 }
 
 // writeBlock writes what is chosen of a file as a block of text.

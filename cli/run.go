@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab"
 	"oversell/lab/check"
+	"oversell/lab/comparison"
 	"oversell/lab/history"
 	"oversell/lab/report"
 	"oversell/locks/catalog"
@@ -27,7 +27,7 @@ const statusInterrupted = 130
 
 // runFlags are the flags of `oversell run`.
 type runFlags struct {
-	plan     lab.Plan
+	plan     comparison.Plan
 	token    string
 	replicas int
 	files    reportFiles
@@ -117,7 +117,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	trials, ran := f.load(ctx, errOut)
 	told := f.tell(trials, out, errOut)
 	err = verdict(trials, ran)
-	if errors.Is(ran, lab.ErrPlan) {
+	if errors.Is(ran, comparison.ErrPlan) {
 		err = &exit{2, fmt.Errorf("run: %w", ran)}
 	}
 	if failed := errors.Join(told, closeLab()); failed != nil {
@@ -168,20 +168,20 @@ func known(wanted []string) error {
 	}
 	for _, id := range wanted {
 		if !ladder[id] {
-			return fmt.Errorf("unknown strategy %q: there are %s", id, strings.Join(ids, ", "))
+			return fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))
 		}
 	}
 	return nil
 }
 
-func (f *runFlags) load(ctx context.Context, errOut io.Writer) ([]lab.Trial, error) {
+func (f *runFlags) load(ctx context.Context, errOut io.Writer) ([]comparison.Trial, error) {
 	watcher := newWatcher(errOut, f.quiet)
 	defer watcher.close()
-	return lab.Run(ctx, f.plan, watcher)
+	return comparison.Run(ctx, f.plan, watcher)
 }
 
 // tell shows the results and writes the report files.
-func (f *runFlags) tell(trials []lab.Trial, out, errOut io.Writer) error {
+func (f *runFlags) tell(trials []comparison.Trial, out, errOut io.Writer) error {
 	if len(trials) == 0 {
 		return nil
 	}
@@ -220,14 +220,14 @@ func chinese() bool {
 
 func line(w io.Writer) error {
 	_, err := fmt.Fprintln(w)
-	return err //nolint:wrapcheck // as its neighbours'
+	return err
 }
 
 // verdict is the exit status: see the command's help.
-func verdict(trials []lab.Trial, ran error) error {
+func verdict(trials []comparison.Trial, ran error) error {
 	var broken, failed []string
 	for _, t := range trials {
-		if t.Result.Safe && t.Result.Verdict == check.Violated {
+		if t.Result.Safe && t.Result.Verdict == check.Broken {
 			broken = append(broken, t.Result.Strategy)
 		}
 		if t.Result.Errors > 0 {

@@ -33,7 +33,7 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (func() error,
 	if f.quiet {
 		cfg.Log = nil
 	} else {
-		_, _ = fmt.Fprintln(errOut, "bringing up a lab")
+		_, _ = fmt.Fprintln(errOut, "starting a lab")
 	}
 	started, err := rig.Start(ctx, cfg)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"oversell/lab"
+	"oversell/lab/comparison"
 	"oversell/lab/load"
 )
 
@@ -24,7 +24,7 @@ type rateFlag struct{ rate *load.Rate }
 
 func (f rateFlag) Set(text string) (err error) {
 	*f.rate, err = load.ParseRate(text)
-	return err //nolint:wrapcheck // pflag names the flag
+	return err
 }
 
 func (f rateFlag) String() string {
@@ -47,7 +47,7 @@ func (f sweepFlag) Set(text string) error {
 	if !ok || !cut || err != nil || err2 != nil || from < 1 || to < from || to > load.MaxClients {
 		return fmt.Errorf("sweep %q: want one such as clients=1..500, from 1 to %d", text, load.MaxClients)
 	}
-	*f.clients = lab.Steps(from, to)
+	*f.clients = comparison.Steps(from, to)
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/progress"
 	"golang.org/x/term"
 
-	"oversell/lab"
+	"oversell/lab/comparison"
 	"oversell/lab/load"
 	"oversell/lab/report"
 )
@@ -39,7 +39,7 @@ func terminal(w io.Writer) (*os.File, bool) {
 
 // watcher shows a run's progress until it is closed.
 type watcher interface {
-	lab.Watcher
+	comparison.Watcher
 	close()
 }
 

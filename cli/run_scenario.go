@@ -158,7 +158,7 @@ func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut
 	if f.quiet {
 		cfg.Log = nil
 	} else {
-		_, _ = fmt.Fprintln(errOut, "bringing up a lab")
+		_, _ = fmt.Fprintln(errOut, "starting a lab")
 	}
 	started, err := rig.Start(ctx, cfg)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestRunScenario(t *testing.T) {
 		{[]string{"coupon", "--runs", "0"}, "runs 0"},
 		{[]string{"coupon", "redis"}, "redis"},
 		{[]string{"coupon", "--strategy", "redis"}, "strategy"},
-		{[]string{"redis", "coupon"}, `unknown strategy "coupon"`},
+		{[]string{"redis", "coupon"}, `strategy "coupon" does not exist`},
 	} {
 		if got := runProgram(t, binary, c.args...); got.status != 2 || !strings.Contains(got.err, c.want) || got.out != "" {
 			t.Errorf("%q: want 2 and %q, got %+v", c.args, c.want, got)

@@ -107,7 +107,7 @@ func runCompares(t *testing.T, binary string) {
 	if len(all) != 2 || all[0].Strategy != "none" || all[1].Strategy != "redis" {
 		t.Fatalf("%+v", all)
 	}
-	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "violated" {
+	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "broken" {
 		t.Errorf("%+v", none)
 	}
 	want := row{Strategy: "redis", Samples: 400, Sold: 400, Verdict: "holds"}
@@ -168,8 +168,8 @@ func runRefused(t *testing.T, binary string) {
 		want   string
 	}{
 		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
-		{[]string{"redlok", "--target", target}, 2, `unknown strategy "redlok": there are none, mutex, `},
-		{[]string{"--target", "http://127.0.0.1:1"}, 1, "no lab answers"},
+		{[]string{"redlok", "--target", target}, 2, `strategy "redlok" does not exist: there are none, mutex, `},
+		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab"},
 	} {
 		r := runProgram(t, binary, test.args...)
 		if r.status != test.status || !strings.Contains(r.err, test.want) || r.out != "" {
@@ -190,7 +190,7 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		"ramp-up -1ns: must":                     "--ramp-up -1ns",
 		"invalid duration":                       "--wait soon",
 		"unknown flag: --client":                 "--client 5",
-		`unknown strategy "redlok": there are`:   "redis redlok",
+		`strategy "redlok" does not exist: there are`:   "redis redlok",
 		"replicas 0: must be":                    "--replicas 0",
 		"has its replicas already":               "--replicas 2 --target http://127.0.0.1:1",
 		`target "ftp://x": want a URL`:           "--target ftp://x",

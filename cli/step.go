@@ -96,7 +96,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	cfg.OnExit = tellExit(cmd.ErrOrStderr())
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
 	cfg.ReplicaArgs = []string{"--lease", f.lease.String()}
-	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "bringing up a lab")
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "starting a lab")
 	started, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return ended(ctx, fmt.Errorf("step: %w", err))
@@ -112,7 +112,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 func (f *stepFlags) teach(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
 	lab, err := stepper.Open(started.Addresses(), strategy)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	lesson := &lesson{lab: lab, out: out, pace: f.pace}
 	if f.solution {
@@ -165,7 +165,7 @@ type rawTerminal struct{ out io.Writer }
 
 func (r rawTerminal) Write(text []byte) (int, error) {
 	if _, err := io.WriteString(r.out, strings.ReplaceAll(string(text), "\n", "\r\n")); err != nil {
-		return 0, err //nolint:wrapcheck // a writer's
+		return 0, err
 	}
 	return len(text), nil
 }
@@ -247,7 +247,7 @@ func (l *lesson) step(ctx context.Context, who stepper.Who) error {
 		return l.say(who.String() + " has its answer; r starts anew")
 	}
 	if err := l.round.Go(ctx, who); err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	return l.draw()
 }
@@ -255,7 +255,7 @@ func (l *lesson) step(ctx context.Context, who stepper.Who) error {
 func (l *lesson) begin(ctx context.Context) error {
 	round, err := l.lab.Begin(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	l.round = round
 	return nil
@@ -268,7 +268,7 @@ func (l *lesson) draw() error {
 		_, _ = io.WriteString(l.out, "\n")
 	}
 	if err := l.round.Draw(l.out); err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	return l.say("\na, b: A or B goes on   s: the solution   r: start anew   q: quit")
 }
@@ -286,9 +286,9 @@ func (l *lesson) solve(ctx context.Context) error {
 	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })
 	_, _ = io.WriteString(l.out, "\n")
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
-	return found.Print(l.out, l.lab.Strategy, func() { //nolint:wrapcheck // says all
+	return found.Print(l.out, l.lab.Strategy, func() {
 		select {
 		case <-time.After(l.pace):
 		case <-ctx.Done():

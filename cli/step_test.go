@@ -27,9 +27,9 @@ func TestStepCommand(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		3:  "> read        has read 10               > read        has read 10\n",
-		6:  "    is told: sold, 9 left\n\n  the row: 9\n",
+		6:  "    answer: sold, 9 left\n\n  the row: 9\n",
 		9:  "  2 sold, 9 left of 10: an update was lost.\n",
-		10: "> has not asked yet                     > has not asked yet\n\n  the row: 10\n",
+		10: "> has sent no request yet                     > has sent no request yet\n\n  the row: 10\n",
 	} {
 		if !strings.Contains(screens[i], want) {
 			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])
@@ -89,11 +89,11 @@ func TestStepWaitsForTheLock(t *testing.T) {
 	until(t, round, stepper.B, "asked")
 	goOn(t, round, stepper.B)
 	if round.State(stepper.B) != stepper.Waiting || screen(t, round, "waits for the lock") == 0 {
-		t.Fatalf("B does not wait: %+v", round.Lines)
+		t.Fatalf("B does not wait: %+v", round.Log)
 	}
 	until(t, round, stepper.A, "written")
 	if round.State(stepper.B) != stepper.Waiting {
-		t.Fatalf("B does not wait any more while A has the lock: %+v", round.Lines)
+		t.Fatalf("B does not wait any more while A has the lock: %+v", round.Log)
 	}
 	until(t, round, stepper.A, "released")
 	eventually(t, "B has the lock", func() (bool, string) {
@@ -108,7 +108,7 @@ func TestStepWaitsForTheLock(t *testing.T) {
 		t.Errorf("%+v", stock)
 	}
 	if screen(t, round, "has read 9") != 1 || screen(t, round, "2 sold, 8 left of 10: no update was lost.") != 1 {
-		t.Errorf("the end is not told: %+v", round.Lines)
+		t.Errorf("the end is not told: %+v", round.Log)
 	}
 }
 
@@ -164,13 +164,13 @@ func until(t *testing.T, round *stepper.Round, who stepper.Who, step string) {
 	t.Helper()
 	for {
 		goOn(t, round, who)
-		for _, l := range round.Lines {
+		for _, l := range round.Log {
 			if l.Who == who && l.Step == step {
 				return
 			}
 		}
 		if round.State(who) == stepper.Ended {
-			t.Fatalf("%v ended, and never came to %s: %+v", who, step, round.Lines)
+			t.Fatalf("%v ended, and never came to %s: %+v", who, step, round.Log)
 		}
 	}
 }

@@ -12,29 +12,29 @@ import (
 	"oversell/dash"
 )
 
-// inSightNow is asked of the line that marks the violation.
+// inSightNow reports whether the line that marks the violation is visible.
 const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
 
-// A class predicts, breaks a square, opens its timeline, jumps to where it went wrong,
-// and runs it again.
+// A visitor predicts, runs an experiment, opens its timeline, goes to the violation, and runs
+// it again.
 func TestBreakInABrowser(t *testing.T) {
 	tab := browser(t)
 	var claim, words, width string
 	var inSight bool
 	do(t, tab,
 		chromedp.Navigate(address("/dash/break")),
-		reads(`#part-now`, "Nothing was broken yet"),
+		reads(`#part-now`, "No experiment was run yet"),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
 		press(`#claims`),
 		chromedp.WaitVisible(`.matrix .claim`, chromedp.ByQuery),
 	)
 	if claim != "none" {
-		t.Error("the claims are told before the class has predicted")
+		t.Error("the claims are visible before the visitor has predicted")
 	}
 	pictures(t, tab, "break-before")
 	do(t, tab,
 		press(button("pause.redis")),
-		reads(`#part-now`, "a lab of its own"),
+		reads(`#part-now`, "a separate lab"),
 		reads(`#part-now`, "1 of 1, pause"),
 		reads(`#part-matrix`, "running"),
 		reads(link("pause.redis"), "✗ broken ="),
@@ -43,8 +43,8 @@ func TestBreakInABrowser(t *testing.T) {
 	pictures(t, tab, "break")
 	do(t, tab,
 		press(link("pause.redis")),
-		reads(`.verdict`, "redis broke"),
-		reads(`#square`, "oversell break pause redis"),
+		reads(`.verdict`, "redis is broken"),
+		reads(`#result`, "oversell break pause redis"),
 		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
 		chromedp.Focus(`#film .request`, chromedp.ByQuery),
 		reads(`#operation`, "Replica: replica-"),
@@ -66,29 +66,29 @@ func TestBreakInABrowser(t *testing.T) {
 	if !inSight {
 		t.Error("in a smaller window the violation is out of sight")
 	}
-	pictures(t, tab, "cell")
+	pictures(t, tab, "result")
 	var run string
-	do(t, tab, chromedp.Evaluate(`document.querySelector('#square').dataset.run`, &run))
+	do(t, tab, chromedp.Evaluate(`document.querySelector('#result').dataset.run`, &run))
 	do(t, tab,
-		press(`#square .go`),
-		reads(`#part-now`, "a lab of its own"),
-		chromedp.WaitVisible(`#square:not([data-run="`+run+`"])`, chromedp.ByQuery), // by itself
-		reads(`.verdict`, "redis broke"),
+		press(`#result .go`),
+		reads(`#part-now`, "a separate lab"),
+		chromedp.WaitVisible(`#result:not([data-run="`+run+`"])`, chromedp.ByQuery), // by itself
+		reads(`.verdict`, "redis is broken"),
 		chromedp.Evaluate(`document.querySelector('.verdict').textContent`, &words),
 	)
-	if !strings.Contains(words, "So its card claims") {
+	if !strings.Contains(words, "The card claims the same") {
 		t.Errorf("the verdict does not name the card: %s", words)
 	}
 	do(t, tab,
 		reads(`#part-now`, "Done"),
-		press(`#square .go`),
-		reads(`#part-now`, "a lab of its own"),
+		press(`#result .go`),
+		reads(`#part-now`, "a separate lab"),
 		press(`#part-now button`),
 		reads(`#part-now`, "Stopped"),
 	)
 }
 
-// In Chinese, a strategy's page leads to the square that breaks it.
+// In Chinese, the page of a strategy leads to the result of a hazard that breaks it.
 func TestLearnInABrowser(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
@@ -111,7 +111,7 @@ func TestLearnInABrowser(t *testing.T) {
 		reads(`.verdict`, "none 被破坏"),
 		chromedp.WaitVisible(`#film .missing`, chromedp.ByQuery),
 	)
-	pictures(t, tab, "cell-zh")
+	pictures(t, tab, "result-zh")
 	do(t, tab, reads(`#part-now`, "完成")) // the next test needs the desk
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
@@ -122,7 +122,7 @@ func TestLearnInABrowser(t *testing.T) {
 func button(id string) string { return `button[id="` + id + `"]` }
 func link(id string) string   { return `a[id="` + id + `"]` }
 
-// What can't be broken is refused, with the reason.
+// A plan that cannot be run is rejected, with the reason.
 func TestBreakRefuses(t *testing.T) {
 	able := dash.New(dash.Config{Shop: shop.Addresses(), Binary: "oversell"})
 	defer able.Close()
@@ -136,11 +136,11 @@ func TestBreakRefuses(t *testing.T) {
 	}{
 		{"no token", "hazard=race", "", "", able, 403, "token"},
 		{"another site's form", "hazard=race", token, "cross-site", able, 403, "cross-origin"},
-		{"unknown hazard", "hazard=flood", token, "", able, 400, `no hazard \"flood\"`},
-		{"unknown strategy", "hazard=race&strategy=hope", token, "", able, 400, `no strategy \"hope\"`},
-		{"a hazard that can't strike it", "hazard=failover&strategy=none", token, "", able, 400, "can't strike"},
-		{"a fence that it has not", "hazard=race&strategy=none&fenced=true", token, "", able, 400, "can't strike"},
-		{"no servers", "hazard=race", token, "", unable, 409, "can't break"},
+		{"unknown hazard", "hazard=flood", token, "", able, 400, `\"flood\" does not exist`},
+		{"unknown strategy", "hazard=race&strategy=hope", token, "", able, 400, `\"hope\" does not exist`},
+		{"a hazard that does not apply", "hazard=failover&strategy=none", token, "", able, 400, "does not apply"},
+		{"a strategy without a fence", "hazard=race&strategy=none&fenced=true", token, "", able, 400, "does not apply"},
+		{"no servers", "hazard=race", token, "", unable, 409, "cannot run experiments"},
 	}
 	for _, test := range tests {
 		r := httptest.NewRequest(http.MethodPost, "/dash/break/start", strings.NewReader(test.body))
@@ -165,12 +165,12 @@ func TestBreakPages(t *testing.T) {
 		status int
 		says   string
 	}{
-		"/dash/break":                         {200, "can&#39;t break anything"},
-		"/dash/break/pause/redis":             {200, "oversell lab can"},
+		"/dash/break":                         {200, "cannot run experiments"},
+		"/dash/break/pause/redis":             {200, "Start a lab with: oversell lab"},
 		"/dash/break/pause/redis?fenced=true": {200, "redis --fenced"},
-		"/dash/break/failover/none":           {200, "can&#39;t strike"},
-		"/dash/break/flood/redis":             {404, "no hazard"},
-		"/dash/break/pause/hope":              {404, "no strategy"},
+		"/dash/break/failover/none":           {200, "does not apply"},
+		"/dash/break/flood/redis":             {404, "does not exist"},
+		"/dash/break/pause/hope":              {404, "does not exist"},
 		"/dash/learn/hope":                    {404, "no strategy"},
 		"/dash/learn/redis":                   {200, "redis.go"},
 		"/dash/timeline.css":                  {200, ".timeline"},

@@ -9,33 +9,33 @@ import (
 	"oversell/lab/history"
 )
 
-// The newest run of a square stands. When there are too many recordings the oldest go, and
-// their verdicts stay.
+// The newest result of a key replaces the older one. When there are too many recordings, the
+// oldest are dropped, and their verdicts stay.
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
 	before := b.count
 	run := func(strategy string, v experiment.Verdict, steps int) {
-		b.keep(experiment.Cell{
+		b.keep(experiment.Result{
 			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: experiment.Breaks,
 			Recording: history.Recording{Events: make([]history.Event, steps)},
 		})
 		b.makeRoom()
 	}
-	run("old", experiment.Violated, mostSteps/2)
+	run("old", experiment.Broken, mostSteps/2)
 	run("new", experiment.Safe, mostSteps/2)
-	of := func(strategy string) *broken { return b.runs[square{Hazard: "pause", Strategy: strategy}] }
+	of := func(strategy string) *storedResult { return b.runs[resultKey{Hazard: "pause", Strategy: strategy}] }
 	if of("old").Forgotten || of("new").Forgotten {
 		t.Error("there was room for both")
 	}
-	run("new", experiment.Violated, mostSteps/2)
-	if got := of("new"); got.Against() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
-		t.Errorf("of two runs the older one stands: %s, number %d, of %d squares", got.Verdict, got.ID, len(b.runs))
+	run("new", experiment.Broken, mostSteps/2)
+	if got := of("new"); got.Agreement() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
+		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
 	run("third", experiment.Unknown, 1)
-	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Violated {
+	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Broken {
 		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
 	}
-	if of("third").Against() != "" {
+	if of("third").Agreement() != "" {
 		t.Error("a run that says nothing can't agree or contradict")
 	}
 }
@@ -43,10 +43,10 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 // Every verdict has its word and its sentence in both languages.
 func TestVerdictsInWords(t *testing.T) {
 	for _, v := range []experiment.Verdict{
-		experiment.Safe, experiment.Stalled, experiment.Violated, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
+		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
 	} {
 		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
-			b := broken{Cell: experiment.Cell{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim}}
+			b := storedResult{Result: experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim}}
 			if b.Word().EN == "" || b.Word().ZH == "" || !strings.Contains(b.Sentence().EN, "redis") || !strings.Contains(b.Sentence().ZH, "redis") {
 				t.Errorf("%s, %s: %v %v", v, claim, b.Word(), b.Sentence())
 			}
@@ -54,16 +54,16 @@ func TestVerdictsInWords(t *testing.T) {
 	}
 }
 
-// A square's page that outlives the lab finds that the next lab's run is another one.
+// The page of a result that outlives the lab recognises the next lab's run as another one.
 func TestRunsOfTheNextLab(t *testing.T) {
 	first := New(Config{}).breaks
-	first.keep(experiment.Cell{Hazard: "pause", Strategy: "redis"})
+	first.keep(experiment.Result{Hazard: "pause", Strategy: "redis"})
 	for begun := time.Now().UnixMilli(); time.Now().UnixMilli() < begun+2; {
 		time.Sleep(time.Millisecond)
 	}
 	next := New(Config{}).breaks
-	next.keep(experiment.Cell{Hazard: "pause", Strategy: "redis"})
-	of := func(b *breaks) int { return b.runs[square{Hazard: "pause", Strategy: "redis"}].ID }
+	next.keep(experiment.Result{Hazard: "pause", Strategy: "redis"})
+	of := func(b *breaks) int { return b.runs[resultKey{Hazard: "pause", Strategy: "redis"}].ID }
 	if of(first) == of(next) {
 		t.Errorf("both have number %d", of(next))
 	}

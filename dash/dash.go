@@ -70,7 +70,7 @@ func New(c Config) *Server {
 	s.steps = newSteps(s)
 	s.trials = newTrials(s)
 	s.stories = newStories(s)
-	for _, name := range []string{"run", "break", "cell", "step", "learn", "lesson", "try", "shop", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "learn", "lesson", "try", "shop", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // it is there: it was embedded

@@ -2,13 +2,13 @@ package dash
 
 import "oversell/lab/experiment"
 
-// hazard is an experiment in the words of the class.
+// hazard describes an experiment in both languages.
 type hazard struct {
 	ID           string
 	Title, Shows Text
 }
 
-// hazards are all that can be brought about, in their order.
+// hazards returns all hazards, in the order of the experiments.
 func hazards() (all []hazard) {
 	chinese := inChinese()
 	for _, e := range experiment.All() {
@@ -18,7 +18,7 @@ func hazards() (all []hazard) {
 	return all
 }
 
-// hazardOf finds one; where there is none of that name, it has the name only.
+// hazardOf returns the hazard of that name. If it does not exist, it has the name only.
 func hazardOf(id string) (h hazard, ok bool) {
 	for _, h := range hazards() {
 		if h.ID == id {
@@ -28,7 +28,7 @@ func hazardOf(id string) (h hazard, ok bool) {
 	return hazard{ID: id}, false
 }
 
-// inChinese is what the experiments do and show. They themselves speak English.
+// inChinese returns the titles of the experiments and what they show, in Chinese.
 func inChinese() map[string][2]string {
 	return map[string][2]string{
 		"race":           {"同一进程里的两个请求", "两次销售，库存里只留下一次"},

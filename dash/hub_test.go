@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab"
+	"oversell/lab/comparison"
 	"oversell/lab/rig"
 )
 
@@ -174,7 +174,7 @@ func TestDeskIsFreeWhenThePageSaysSo(t *testing.T) {
 	page := s.hub.join(s.hub.topics["run"])
 	for range 200 {
 		err := s.desk.take(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
-			s.runs.work(ctx, lab.Plan{Target: s.Shop.Target, Clients: 1, Loops: 1}, "a test", free)
+			s.runs.work(ctx, comparison.Plan{Target: s.Shop.Target, Clients: 1, Loops: 1}, "a test", free)
 		})
 		if err != nil {
 			t.Fatalf("the page said that the last run had ended: %v", err)

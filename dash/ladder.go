@@ -68,7 +68,7 @@ func (l *ladder) ask(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	shop := replica.Replica{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
-	return shop.Call(ctx, http.MethodGet, path, nil, answer) //nolint:wrapcheck // names the path
+	return shop.Call(ctx, http.MethodGet, path, nil, answer)
 }
 
 // all asks the shop outside the lock: while the shop does not answer, each page would wait

@@ -45,11 +45,11 @@ type lesson struct {
 
 // claim is what the card says about one hazard.
 type claim struct {
-	square
+	resultKey
 	hazard
 	Breaks bool
 	Why    Text
-	Run    *broken // what our experiment showed; nil: not run yet
+	Run    *storedResult // what our experiment showed; nil: not run yet
 }
 
 // listing is a file, line by line.
@@ -91,14 +91,14 @@ func (l *lessons) of(ctx context.Context, id string) (x lesson, err error) {
 	}
 	x.Able = l.s.breaks.able()
 	for _, b := range x.Breaks {
-		x.add(claim{Breaks: true, Why: b.Why, square: square{Hazard: b.Hazard, Strategy: id}})
+		x.add(claim{Breaks: true, Why: b.Why, resultKey: resultKey{Hazard: b.Hazard, Strategy: id}})
 	}
 	for _, h := range x.Protects {
-		x.add(claim{square: square{Hazard: h, Strategy: id}})
+		x.add(claim{resultKey: resultKey{Hazard: h, Strategy: id}})
 	}
 	l.s.hub.send("break", func() []message {
 		for i, c := range x.Claims {
-			x.Claims[i].Run = l.s.breaks.runs[c.square]
+			x.Claims[i].Run = l.s.breaks.runs[c.resultKey]
 		}
 		return nil
 	})

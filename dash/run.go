@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"oversell/lab"
+	"oversell/lab/comparison"
 )
 
 // runs is the page that loads strategies: what runs, and the results that are kept.
@@ -48,8 +48,8 @@ func unreachable(err error) Text {
 }
 
 // plan reads the form.
-func (r *runs) plan(req request) (lab.Plan, error) {
-	p := lab.Plan{
+func (r *runs) plan(req request) (comparison.Plan, error) {
+	p := comparison.Plan{
 		Target: r.s.Shop.Target, Token: r.s.Shop.Token, Strategies: req.Form["strategy"],
 		Seed: time.Now().UnixMilli(), Machine: r.s.Machine, Versions: r.s.Versions,
 	}
@@ -95,7 +95,7 @@ func (r *runs) start(ctx context.Context, req request) error {
 }
 
 // work loads the strategies one after the other.
-func (r *runs) work(ctx context.Context, p lab.Plan, who string, free func()) {
+func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free func()) {
 	var item struct {
 		Product string `json:"product_code"`
 	}
@@ -103,7 +103,7 @@ func (r *runs) work(ctx context.Context, p lab.Plan, who string, free func()) {
 	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), every: often}
 	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, plan: p}
-	trials, err := lab.Run(ctx, p, watch)
+	trials, err := comparison.Run(ctx, p, watch)
 	watch.close()
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // its results say so

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oversell/lab"
+	"oversell/lab/comparison"
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/replica"
@@ -88,7 +88,7 @@ const (
 // watch is told by the lab how it goes, and tells the pages.
 type watch struct {
 	runs     *runs
-	plan     lab.Plan
+	plan     comparison.Plan
 	sampling sync.WaitGroup
 	begin    func() // to sample: not before the load, for until then the stock is the last run's
 }

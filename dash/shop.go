@@ -46,7 +46,7 @@ func (t tale) Class() string {
 	if t.Holds() {
 		return "holds"
 	}
-	return "violated"
+	return "broken"
 }
 
 // mostTold results are kept.
@@ -124,13 +124,13 @@ func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []sc
 	addrs := p.s.Shop
 	if len(addrs.Replicas) < story.Replicas {
 		p.change(func() {
-			p.now.What = Text{"bringing up a lab with more replicas", "正在启动一个副本更多的实验室"}
+			p.now.What = Text{"starting a lab with more replicas", "正在启动一个副本更多的实验室"}
 		})
 		cfg := rig.Classroom(p.s.Binary, p.s.Shop.Token)
 		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, story.Replicas, p.s.OnExit
 		lab, err := rig.Start(ctx, cfg)
 		if err != nil {
-			return err //nolint:wrapcheck // says all
+			return err
 		}
 		defer func() { err = errors.Join(err, lab.Close()) }()
 		addrs = lab.Addresses()
@@ -146,7 +146,7 @@ func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []sc
 		})
 		result, err := story.Run(ctx, shop, guard)
 		if err != nil {
-			return err //nolint:wrapcheck // says all
+			return err
 		}
 		p.change(func() {
 			p.told = append([]tale{inWords(result)}, p.told...)

@@ -181,7 +181,7 @@ var errTired = errors.New("nobody has pressed anything for ten minutes")
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Who) error {
 	round, err := lab.Begin(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	idle, look := time.NewTimer(tired), time.NewTicker(glance)
 	defer idle.Stop()
@@ -210,7 +210,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	found, err := lab.Solve(ctx, func() { p.change(func(now *scene) { now.Tried++ }) })
 	if err != nil {
-		return err //nolint:wrapcheck // says all
+		return err
 	}
 	if !found.Lost {
 		p.change(func(now *scene) {
@@ -227,7 +227,7 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 			fmt.Sprintf("丢失更新的最短途径：打断 %d 次（试了 %d 种交错）。", found.Interruptions, found.Tried),
 		}
 	})
-	for i, l := range found.Lines {
+	for i, l := range found.Log {
 		if i > 0 {
 			select {
 			case <-ctx.Done():
@@ -236,8 +236,8 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 			}
 		}
 		p.change(func(now *scene) {
-			now.Lines, now.Row, now.States[l.Who] = found.Lines[:i+1], l.Row, l.State()
-			if i == len(found.Lines)-1 {
+			now.Log, now.Row, now.States[l.Who] = found.Log[:i+1], l.Row, l.State()
+			if i == len(found.Log)-1 {
 				now.Over, now.Wrong, now.Sentence = true, true, Text(found.Sentence)
 			}
 		})

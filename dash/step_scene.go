@@ -17,7 +17,7 @@ type scene struct {
 	Open     bool
 	Solving  bool // the program steps, nobody else
 	Tried    int  // schedules so far
-	Lines    []stepper.Line
+	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int
 	Sentence Text // how it ended
@@ -37,8 +37,8 @@ type codeFile struct {
 
 // see takes over what a round has come to.
 func (now *scene) see(r *stepper.Round) {
-	now.Lines, now.Row, now.Over, now.Sentence = slices.Clone(r.Lines), r.Row, r.Over(), Text(r.Sentence())
-	now.Wrong = now.Over && r.Stock().Verdict == check.Violated
+	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), Text(r.Sentence())
+	now.Wrong = now.Over && r.Stock().Verdict == check.Broken
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
 }
 
@@ -99,7 +99,7 @@ func (now scene) column(who stepper.Who) column {
 // Told are the lines of both clients; nobody sees an answer before it is asked for.
 func (now scene) Told() []stepLine {
 	var told []stepLine
-	for i, l := range now.Lines {
+	for i, l := range now.Log {
 		text := Text(l.Words)
 		if l.State() == stepper.Ended && !now.Shown {
 			text = Text{"has its answer", "得到了答复"}

@@ -24,7 +24,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.Navigate(address("/dash/step?strategy=none")),
 		reads(`#part-round`, "No round is open"),
 		press(`form button.go`),
-		reads(`#part-A`, "has not asked yet"),
+		reads(`#part-A`, "has sent no request yet"),
 		press(`#guess-8`),
 		reads(`#guess-8[aria-pressed=true]`, "8"),
 		chromedp.KeyEvent("a"),
@@ -48,7 +48,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
 		reads(`#part-ending .row`, "9"),
 		reads(`#part-ending .row`, "✗ you said 8"),
-		reads(`#part-A`, "is told: sold"),
+		reads(`#part-A`, "answer: sold"),
 		chromedp.Evaluate(`location.hash`, &link),
 	)
 	if strings.Contains(hidden, "is told") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
@@ -73,7 +73,7 @@ func TestPressOutlastsTheNews(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
 		press(`form button.go`),
-		reads(`#part-A`, "has not asked yet"),
+		reads(`#part-A`, "has sent no request yet"),
 		chromedp.Evaluate(`(b => { b.scrollIntoView(); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(document.querySelector('#guess-9'))`, &at),
 		mouse(input.MousePressed),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
@@ -113,7 +113,7 @@ func TestStepSolution(t *testing.T) {
 		press(`button[name=solve]`),
 		reads(`#part-round`, "The shortest way to lose an update"),
 		reads(`#part-ending .sentence`, "an update was lost."),
-		reads(`#order tbody tr:last-child`, "is told: sold, 9 left"),
+		reads(`#order tbody tr:last-child`, "answer: sold, 9 left"),
 		reads(`#part-round`, "the solution."),
 	)
 }
@@ -138,8 +138,8 @@ func TestStepEveryStrategy(t *testing.T) {
 		if err := errors.Join(err, round.Close()); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		if len(round.Lines) < 3 || !page.Marks(t, id, round.Lines[0].Step) {
-			t.Errorf("%s: no line tells of the first step: %+v", id, round.Lines)
+		if len(round.Log) < 3 || !page.Marks(t, id, round.Log[0].Step) {
+			t.Errorf("%s: no line tells of the first step: %+v", id, round.Log)
 		}
 	}
 }

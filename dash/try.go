@@ -265,7 +265,7 @@ func (t *trials) ask(a action, query url.Values) (answer told, err error) {
 	}
 	response, err := t.client.Do(r)
 	if err != nil {
-		return answer, err //nolint:wrapcheck // names the URL
+		return answer, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	err = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer)

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,9 +19,10 @@ type step struct {
 	locks.Event
 }
 
-// hub hands every step to every listener. It never waits for one: who reads
-// too slowly misses steps and is told how many.
+// hub sends every step to every listener. It never waits: a listener that reads too
+// slowly loses steps, and receives their number before the next one.
 type hub struct {
+	process   string // names this process, so that a listener can recognise it
 	mu        sync.Mutex
 	listeners map[*listener]bool
 	count     atomic.Int64
@@ -31,7 +34,12 @@ type listener struct {
 	missed atomic.Int64
 }
 
-func newHub() *hub { return &hub{listeners: map[*listener]bool{}, closed: make(chan struct{})} }
+func newHub() *hub {
+	return &hub{
+		process:   strconv.FormatInt(time.Now().UnixNano(), 36),
+		listeners: map[*listener]bool{}, closed: make(chan struct{}),
+	}
+}
 
 // watched says whether anybody listens; if not, steps cost nothing.
 func (h *hub) watched() bool { return h.count.Load() > 0 }
@@ -68,7 +76,9 @@ func (h *hub) leave(l *listener) {
 
 func (h *hub) close() { close(h.closed) }
 
-// streamEvents sends the steps of this replica.
+// streamEvents sends the steps of this replica. It begins with "hello" and the name of the
+// process: a listener that comes back to the same process has lost the steps in between.
+// "missed" has the number of steps that the listener lost because it read too slowly.
 func (s *Service) streamEvents(c *gin.Context) {
 	leave, ok := s.mayStream(c)
 	if !ok {
@@ -79,8 +89,8 @@ func (s *Service) streamEvents(c *gin.Context) {
 	defer s.events.leave(l)
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no")
-	c.SSEvent("hello", gin.H{"replica": s.Replica})
-	c.Writer.Flush() // now, not with the first step: who waits for it knows that nothing is missed
+	c.SSEvent("hello", gin.H{"replica": s.Replica, "process": s.events.process})
+	c.Writer.Flush() // now, not with the first step: from here on the listener misses none
 	stream(c.Request.Context(), s, c, l.steps, func(e step) {
 		if missed := l.missed.Swap(0); missed > 0 {
 			c.SSEvent("missed", gin.H{"steps": missed})

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +129,84 @@ func TestDeafListeners(t *testing.T) {
 		_ = conn.Close()
 		return code == http.StatusOK
 	})
+}
+
+// A listener that reads too slowly receives the number of steps that it lost, and nothing
+// is missing besides. It can tell whether the next stream is from the same process.
+func TestLostStepsAreCounted(t *testing.T) {
+	t.Parallel()
+	server := streamServer(t)
+	slow := bufio.NewScanner(stream(t, server))
+	const sales = 800 // three steps each, which is more than the stream holds
+	for range sales {
+		server.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=steps", nil))
+	}
+	kind, process, received, lost := "", "", 0, 0
+	for received+lost < 3*sales && slow.Scan() {
+		name, value, _ := strings.Cut(slow.Text(), ":")
+		var data struct {
+			Process string
+			Steps   int
+		}
+		switch {
+		case name == "event":
+			kind = value
+		case name != "data":
+		case json.Unmarshal([]byte(value), &data) != nil:
+			t.Fatalf("%s: %s", kind, value)
+		case kind == "hello":
+			process = data.Process
+		case kind == "step":
+			received++
+		case kind == "missed":
+			lost += data.Steps
+		}
+	}
+	if lost == 0 || received+lost != 3*sales {
+		t.Errorf("%d steps received and %d lost, of %d", received, lost, 3*sales)
+	}
+	if again := processOf(t, server); process == "" || again != process {
+		t.Errorf("two streams of one process: %q and %q", process, again)
+	}
+	if other := processOf(t, streamServer(t)); other == process {
+		t.Errorf("two processes have the name %q", process)
+	}
+}
+
+// stream opens a stream that keeps little of what nobody reads.
+func stream(t *testing.T, server *httptest.Server) io.Reader {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err == nil {
+			_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return conn, err
+	}}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response.Body
+}
+
+// processOf returns the name of the process that a new stream begins with.
+func processOf(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	for lines := bufio.NewScanner(stream(t, server)); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
+			var hello struct{ Process string }
+			if err := json.Unmarshal([]byte(text), &hello); err != nil {
+				t.Fatal(err)
+			}
+			return hello.Process
+		}
+	}
+	t.Fatal("the stream ended before its first event")
+	return ""
 }

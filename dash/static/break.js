@@ -1,10 +1,10 @@
-// The matrix needs next to nothing; a square's page has a picture to zoom.
+// The page of one result: it zooms the timeline.
 import { $, $$, on } from './dash.js';
 
-// A square that has a newer run than this page shows is shown anew.
+// Reload when there is a newer run than the one that this page shows.
 on('kept', runs => {
-  const square = $('#square'), newest = runs[square?.dataset.square];
-  if (newest && newest !== +square.dataset.run) location.reload();
+  const result = $('#result'), newest = runs[result?.dataset.result];
+  if (newest && newest !== +result.dataset.run) location.reload();
 });
 
 document.addEventListener('click', e => {
@@ -73,7 +73,7 @@ if (film) {
 
   // A request is told by its row of the tables.
   const told = {};
-  for (const table of $$('#square table')) {
+  for (const table of $$('#result table')) {
     const heads = $$('thead th', table).map(th => th.textContent);
     for (const row of table.tBodies[0].rows) {
       told[row.cells[0].textContent] = [...row.cells].map((c, i) => c.textContent && `${heads[i]}: ${c.textContent}`).filter(Boolean).join(' · ');

@@ -76,7 +76,7 @@ func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
 	if found == nil {
 		return 0, fmt.Errorf("%s says %s", addr, text)
 	}
-	return strconv.ParseInt(string(found[1]), 10, 64) //nolint:wrapcheck // digits
+	return strconv.ParseInt(string(found[1]), 10, 64)
 }
 
 // ZooKeeperLeads reports whether the ZooKeeper at addr is the leader of its ensemble.
@@ -89,7 +89,7 @@ func ZooKeeperLeads(ctx context.Context, addr string) (bool, error) {
 func mntr(ctx context.Context, addr string) ([]byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the address
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "mntr"); err != nil {
@@ -140,11 +140,11 @@ func EtcdLeads(ctx context.Context, addr string) (bool, error) {
 func askEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader("{}"))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the URL
+		return nil, err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the URL
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)

@@ -2,7 +2,7 @@ package experiment
 
 import "slices"
 
-// Card is what a strategy claims, as the service tells it.
+// Card describes a strategy and its claims, as the service publishes them.
 type Card struct {
 	ID              string   `json:"id"`
 	Scope           string   `json:"scope"`
@@ -23,17 +23,17 @@ type Card struct {
 	} `json:"breaks"`
 }
 
-// Claim is what a card says about a hazard.
+// Claim is what a card claims about a hazard.
 type Claim string
 
-// The claims. About many a hazard a card is silent: then the cell is only shown.
+// The claims. Without a claim, a result is shown and not compared.
 const (
 	Protects Claim = "protects"
 	Breaks   Claim = "breaks"
 	Silent   Claim = ""
 )
 
-// Claim is what the card says about the hazard.
+// Claim returns the claim about the hazard.
 func (c Card) Claim(hazard string) Claim {
 	switch {
 	case slices.Contains(c.Protects, hazard):
@@ -44,8 +44,8 @@ func (c Card) Claim(hazard string) Claim {
 	return Silent
 }
 
-// breaksAt is the step at which the hazard breaks the strategy, or where the card
-// names none, an empty one; nil when it claims no such thing.
+// breaksAt returns the step at which the hazard breaks the strategy. It is empty if the card
+// names no step, and nil if the card does not claim that it breaks.
 func (c Card) breaksAt(hazard string) *string {
 	for i := range c.Breaks {
 		if c.Breaks[i].Hazard == hazard {
@@ -55,7 +55,7 @@ func (c Card) breaksAt(hazard string) *string {
 	return nil
 }
 
-// stepFor is where the hazard strikes this strategy: where its card says, or otherwise.
+// stepFor returns the step at which the hazard is injected: that of the card, or otherwise.
 func (c Card) stepFor(hazard, otherwise string) string {
 	if at := c.breaksAt(hazard); at != nil && *at != "" {
 		return *at
@@ -66,12 +66,12 @@ func (c Card) stepFor(hazard, otherwise string) string {
 	return otherwise
 }
 
-// uses says whether the strategy needs a backend. Redlock's masters are Redis too.
+// uses reports whether the strategy needs a backend. Redlock's masters are Redis, too.
 func (c Card) uses(backend string) bool {
 	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
 }
 
-// lockService is the backend that keeps the lock; MySQL keeps the stock of them all.
+// lockService returns the backend that stores the lock. MySQL stores the stock of all.
 func (c Card) lockService() string {
 	for _, b := range []string{"redis", "zookeeper", "etcd"} {
 		if c.uses(b) {

@@ -1,8 +1,8 @@
-// Package experiment breaks locks on purpose. An experiment brings about one hazard
-// on a running lab, for every strategy at once, each on a product of its own; the
-// recorded history of each is judged, and becomes a cell of the verdict matrix. A cell
-// that contradicts what the strategy's card claims is a defect of one of the two.
+// Package experiment breaks locks on purpose. An experiment injects one hazard into a
+// running lab, for every strategy at the same time, each with its own product. It records the
+// history of each and gives a verdict on it. A result that contradicts the claim of the
+// strategy's card is a defect of the strategy or of the card.
 //
-// Like the rest of the lab it sees the service from outside: over HTTP, and by the
-// process ids and the wires of the servers.
+// Like the rest of the lab, the package sees the service from outside: over HTTP, and by the
+// process ids of the servers and the links between them.
 package experiment

@@ -18,53 +18,53 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, Config("", "token"), func(r *rig.Rig) { servers = r })
 }
 
-func open(t *testing.T) *Class {
+func open(t *testing.T) *Testbed {
 	t.Helper()
-	c, err := Open(t.Context(), servers)
+	bed, err := Open(t.Context(), servers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	return c
+	t.Cleanup(bed.Close)
+	return bed
 }
 
 // silent tells nobody.
 type silent struct{}
 
-func (silent) Begin(Experiment, int, int, int)       {}
-func (silent) End(Experiment, []Cell, time.Duration) {}
-func (silent) LeftOut(Experiment, error)             {}
+func (silent) Begin(Experiment, int, int, int)         {}
+func (silent) End(Experiment, []Result, time.Duration) {}
+func (silent) LeftOut(Experiment, error)               {}
 
 // TestDecisiveCells runs those that decide most: each flaw beside the lock that mends it.
 func TestDecisiveCells(t *testing.T) {
-	c := open(t)
+	bed := open(t)
 	for _, test := range []struct {
 		hazard string
 		want   map[string]Verdict
 	}{
-		{"race", map[string]Verdict{"none": Violated, "mutex": Safe}},
-		{"replica-race", map[string]Verdict{"mutex": Violated, "for-update": Safe, "version": Safe, "redis": Safe}},
-		{"early-release", map[string]Verdict{"mutex-in-tx": Violated, "for-update": Safe}},
+		{"race", map[string]Verdict{"none": Broken, "mutex": Safe}},
+		{"replica-race", map[string]Verdict{"mutex": Broken, "for-update": Safe, "version": Safe, "redis": Safe}},
+		{"early-release", map[string]Verdict{"mutex-in-tx": Broken, "for-update": Safe}},
 		{"crash", map[string]Verdict{"redis-setnx": Stalled, "redis-setnx-expire": Stalled, "redis": Safe, "zk": Safe, "for-update": Safe}},
 		{"overrun", map[string]Verdict{"redis-lua": Aborted, "redis-watchdog": Safe}},
-		{"foreign-unlock", map[string]Verdict{"redis-expire": Violated, "redis-uuid": Violated, "redis-lua": Safe}},
+		{"foreign-unlock", map[string]Verdict{"redis-expire": Broken, "redis-uuid": Broken, "redis-lua": Safe}},
 		{"pause", map[string]Verdict{
-			"redis": Violated, "redis --fenced": Safe, "redlock": Violated, "redlock --fenced": Safe,
-			"zk": Violated, "zk --fenced": Safe, "version": Safe,
+			"redis": Broken, "redis --fenced": Safe, "redlock": Broken, "redlock --fenced": Safe,
+			"zk": Broken, "zk --fenced": Safe, "version": Safe,
 		}},
 		{"pause-at-read", map[string]Verdict{
-			"redis": Violated, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
+			"redis": Broken, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
 			"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
 		}},
-		{"failover", map[string]Verdict{"redis": Violated, "redis --fenced": Safe, "redis-watch": Violated, "redis-stock": Violated}},
+		{"failover", map[string]Verdict{"redis": Broken, "redis --fenced": Safe, "redis-watch": Broken, "redis-stock": Broken}},
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
-		{"dead-waiter", map[string]Verdict{"zk-watch-naive": Violated, "zk": Safe}},
+		{"dead-waiter", map[string]Verdict{"zk-watch-naive": Broken, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},
-		{"write-behind", map[string]Verdict{"redis-watch": Violated, "redis-stock": Safe}},
+		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
 	} {
 		t.Run(test.hazard, func(t *testing.T) {
-			kept, err := Keep(t.TempDir())
+			store, err := OpenStore(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,20 +80,20 @@ func TestDecisiveCells(t *testing.T) {
 				if len(plan.Strategies) == 0 {
 					continue
 				}
-				if err := Run(t.Context(), c, plan, kept, silent{}); err != nil {
+				if err := Run(t.Context(), bed, plan, store, silent{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			seen := map[string]Cell{}
-			for _, cell := range kept.Cells() {
-				seen[Subject{Card: Card{ID: cell.Strategy}, Fenced: cell.Fenced}.Name()] = cell
-				if !cell.Agrees() {
-					t.Errorf("%s: the card says %q, the run %q: %s", cell.Strategy, cell.Claim, cell.Verdict, cell.Why)
+			seen := map[string]Result{}
+			for _, result := range store.Results() {
+				seen[Subject{Card: Card{ID: result.Strategy}, Fenced: result.Fenced}.Name()] = result
+				if !result.Agrees() {
+					t.Errorf("%s: the card says %q, the run %q: %s", result.Strategy, result.Claim, result.Verdict, result.Why)
 				}
 			}
 			for name, want := range test.want {
-				if cell, ok := seen[name]; !ok || cell.Verdict != want {
-					t.Errorf("%s: %q, want %q: %s", name, cell.Verdict, want, cell.Why)
+				if result, ok := seen[name]; !ok || result.Verdict != want {
+					t.Errorf("%s: %q, want %q: %s", name, result.Verdict, want, result.Why)
 				}
 			}
 		})
@@ -123,16 +123,16 @@ func TestEveryClaimHasACell(t *testing.T) {
 // TestInterrupted: who stops an experiment in the middle of its fault leaves a healthy
 // lab behind, and the next one is as good as any.
 func TestInterrupted(t *testing.T) {
-	c := open(t)
+	bed := open(t)
 	for _, hazard := range []string{"pause", "cutoff", "dead-waiter", "failover"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- Run(ctx, c, Plan{Hazards: []string{hazard}, Strategies: []string{"redis"}}, &Evidence{}, silent{})
+			done <- Run(ctx, bed, Plan{Hazards: []string{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
 		}()
 		seen := func() bool {
-			for _, key := range c.rec.keys() {
-				for _, e := range c.rec.of(key) {
+			for _, key := range bed.rec.keys() {
+				for _, e := range bed.rec.eventsOf(key) {
 					if e.At > 0 && (e.Step == "read" || e.Step == "writing") && e.Strategy == "redis" {
 						return true
 					}
@@ -147,30 +147,30 @@ func TestInterrupted(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want %v", hazard, err, context.Canceled)
 		}
-		c.rec.forget()
+		bed.rec.forget()
 	}
-	kept := &Evidence{}
-	if err := Run(t.Context(), c, Plan{Hazards: []string{"replica-race"}, Strategies: []string{"redis", "mutex"}}, kept, silent{}); err != nil {
+	store := &ResultStore{}
+	if err := Run(t.Context(), bed, Plan{Hazards: []string{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, cell := range kept.Cells() {
-		if !cell.Agrees() {
-			t.Errorf("after the interruptions: %s is %s: %s", cell.Strategy, cell.Verdict, cell.Why)
+	for _, result := range store.Results() {
+		if !result.Agrees() {
+			t.Errorf("after the interruptions: %s is %s: %s", result.Strategy, result.Verdict, result.Why)
 		}
 	}
 }
 
 // TestPlans: what can't be run is refused before anything is broken.
 func TestPlans(t *testing.T) {
-	c := open(t)
+	bed := open(t)
 	for _, p := range []Plan{
 		{Hazards: []string{"earthquake"}},
 		{Hazards: []string{"race"}, Strategies: []string{"nonsense"}},
 		{Hazards: []string{"pause"}, Strategies: []string{"none"}, Fenced: true},
 		{Hazards: []string{"nesting"}, Strategies: []string{"version"}},
 	} {
-		kept := &Evidence{}
-		if err := Run(t.Context(), c, p, kept, silent{}); !errors.Is(err, ErrPlan) || len(kept.Cells()) > 0 {
+		store := &ResultStore{}
+		if err := Run(t.Context(), bed, p, store, silent{}); !errors.Is(err, ErrPlan) || len(store.Results()) > 0 {
 			t.Errorf("%+v: %v, want %v", p, err, ErrPlan)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"oversell/lab/history"
 )
 
-// All are the experiments, by their number.
+// All returns the experiments in the order of the matrix.
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
@@ -22,155 +22,155 @@ func All() []Experiment {
 func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
 
-// claimed are those whose cards speak of the hazard.
+// claimed selects the strategies whose cards make a claim about the hazard.
 func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
 
-// patient gives a request so long to wait for the lock.
-func patient(d time.Duration) func(Card) url.Values {
+// withWait returns the parameters of a request that waits that long for the lock.
+func withWait(d time.Duration) func(Card) url.Values {
 	return func(Card) url.Values { return url.Values{"wait": {d.String()}} }
 }
 
-// race is two requests inside one process: the second reads what the first has read,
-// before the first writes.
+// race runs two requests in one process: the second reads the stock before the first writes
+// it.
 func race() Experiment {
-	d := duel{number: 1, hazard: "race", step: "read", sameReplica: true, rival: patient(500 * time.Millisecond)}
-	return d.experiment(always, "two requests in one process", "one of two sales leaves no trace in the stock")
+	sched := schedule{hazard: "race", step: "read", sameReplica: true, contenderParams: withWait(500 * time.Millisecond)}
+	return sched.experiment(always, "two requests in one process", "a lost update: 2 sold, 1 taken from stock")
 }
 
-// replicaRace is the same on two replicas: what one process knows, the other doesn't.
+// replicaRace runs the same on two replicas, which share no memory.
 func replicaRace() Experiment {
-	d := duel{number: 2, hazard: "replica-race", step: "read", rival: patient(500 * time.Millisecond)}
-	return d.experiment(always, "two requests on two replicas", "right on one replica, wrong on two")
+	sched := schedule{hazard: "replica-race", step: "read", contenderParams: withWait(500 * time.Millisecond)}
+	return sched.experiment(always, "two requests on two replicas", "correct on one replica, broken on two")
 }
 
-// earlyRelease holds the victim up between its unlock and its commit, until the rival
-// has read.
+// earlyRelease stops the holder between its release and its commit, until the contender has
+// read.
 func earlyRelease() Experiment {
-	d := duel{number: 3, hazard: "early-release", step: "released", sameReplica: true, rivalAt: "writing", rival: patient(5 * time.Second)}
-	return d.experiment(always, "unlock before commit", "locked, and oversold all the same")
+	sched := schedule{hazard: "early-release", step: "released", sameReplica: true, contenderAt: "writing", contenderParams: withWait(5 * time.Second)}
+	return sched.experiment(always, "unlock before commit", "a lost update in spite of the lock")
 }
 
-// deadlock lets two readers both want to write.
+// deadlock lets two requests read before both write.
 func deadlock() Experiment {
-	d := duel{
-		number: 5, hazard: "deadlock", step: "read", rivalAt: "writing", rival: patient(time.Second),
-		judge: func(p *player) *finding {
-			if n := p.ops[victim].Retries + p.ops[rival].Retries; n > 0 {
-				return &finding{Wasteful, "", fmt.Sprintf("each waited for the other, and %d began anew; ", n)}
+	sched := schedule{
+		hazard: "deadlock", step: "read", contenderAt: "writing", contenderParams: withWait(time.Second),
+		judge: func(p *participant) *finding {
+			if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
+				return &finding{Wasteful, "", fmt.Sprintf("each request waited for the other, with %d retries; ", n)}
 			}
 			return nil
 		},
 	}
-	e := d.experiment(claimed("deadlock"), "two have read, and both want to write", "error 1213: one of two is the victim")
+	e := sched.experiment(claimed("deadlock"), "two requests have read, and both write", "error 1213: MySQL rolls one of them back")
 	return e
 }
 
-// crash kills the victim's replica while it holds the lock.
+// crash kills the holder's replica while it holds the lock.
 func crash() Experiment {
-	d := duel{
-		number: 7, hazard: "crash", step: "granted", rival: patient(bound), strike: killVictim,
-		judge: func(p *player) *finding {
-			if p.ops[rival].Outcome == history.OK {
+	sched := schedule{
+		hazard: "crash", step: "granted", contenderParams: withWait(grantBound), inject: killHolders,
+		judge: func(p *participant) *finding {
+			if p.ops[contender].Outcome == history.OK {
 				return nil
 			}
-			return &finding{Stalled, "I4", fmt.Sprintf("nobody got the lock within %v after its holder had died; ", bound)}
+			return &finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
 		},
 	}
-	return d.experiment(always, "the holder's process is killed", "how long the others wait for a dead holder")
+	return sched.experiment(always, "the holder's process is killed", "how long the others wait for the lock of a dead holder")
 }
 
-// overrun lets the victim work for longer than its lease.
+// overrun lets the holder work for longer than its lease.
 func overrun() Experiment {
-	d := duel{
-		number: 8, hazard: "overrun", step: "read", rival: patient(bound), strike: wake,
-		victim: func(Card) url.Values { return url.Values{"hold": {(2 * Lease).String()}} },
-		judge: func(p *player) *finding {
-			if p.ops[victim].Outcome == history.OK {
+	sched := schedule{
+		hazard: "overrun", step: "read", contenderParams: withWait(grantBound), inject: resumeHolders,
+		holderParams: func(Card) url.Values { return url.Values{"hold": {(2 * Lease).String()}} },
+		judge: func(p *participant) *finding {
+			if p.ops[holder].Outcome == history.OK {
 				return nil
 			}
-			return &finding{Aborted, "", "the lock ran out under the work, which was for nothing; "}
+			return &finding{Aborted, "", "the lease expired before the work finished, and the request was rejected; "}
 		},
 	}
-	return d.experiment(lockers, "work longer than the lease", "the lease ends while the holder works")
+	return sched.experiment(lockers, "work longer than the lease", "the lease expires while the holder works")
 }
 
-// foreignUnlock has the victim release a lock that is its rival's by now.
+// foreignUnlock makes the holder release a lock that the contender holds by then.
 func foreignUnlock() Experiment {
-	d := duel{
-		number: 8, hazard: "foreign-unlock", step: "written", rivalStops: "read", intruder: true, fresh: true, rival: patient(bound), strike: freeze,
-		judge: func(p *player) *finding {
-			if p.ops[third].Outcome == history.OK && p.ops[rival].Reason == "lost" {
-				return &finding{Violated, "I2", "a third one got in beside the rival; "}
+	sched := schedule{
+		hazard: "foreign-unlock", step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: withWait(grantBound), inject: freezeHolders,
+		judge: func(p *participant) *finding {
+			if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
+				return &finding{Broken, MutualExclusion, "a third request acquired the lock while the contender held it; "}
 			}
 			return nil
 		},
 	}
-	return d.experiment(func(c Card) bool { return c.Lease }, "a late release", "the release of a lock that another one holds by now")
+	return sched.experiment(func(c Card) bool { return c.Lease }, "a late release", "the release of a lock that another request holds by then")
 }
 
-// pause stops the victim's process past its lease, after its last look at the clock.
+// pause pauses the holder's process past the end of its lease, after its last check.
 func pause() Experiment {
-	d := duel{number: 9, hazard: "pause", step: "writing", rival: patient(bound), strike: freeze, fenced: Protects, meanwhile: leasesEnd}
-	e := d.experiment(always, "the holder sleeps past its lease, then writes", "two holders, and the late write wins")
+	sched := schedule{hazard: "pause", step: "writing", contenderParams: withWait(grantBound), inject: freezeHolders, fenced: Protects, meanwhile: leasesEnd}
+	e := sched.experiment(always, "the holder pauses past the end of its lease, then writes", "two holders, and the late write wins")
 	e.Fenced = true
 	return e
 }
 
-// pauseAtRead is the same pause with the rival elsewhere: it has read, and not yet written,
-// when the victim's late write comes. A fence that only the writes carry passes both. What a
-// card says about a pause holds for this order as well.
+// pauseAtRead is the same pause, but the late write comes when the contender has read and not
+// yet written. A fencing token that only the writes carry accepts both. The card's claim about
+// a pause covers this order as well.
 func pauseAtRead() Experiment {
-	d := duel{
-		number: 24, hazard: "pause-at-read", claimedAs: "pause", step: "writing", rivalStops: "read",
-		rival: patient(bound), strike: freeze, fenced: Protects, meanwhile: leasesEnd,
+	sched := schedule{
+		hazard: "pause-at-read", claimedAs: "pause", step: "writing", contenderStops: "read",
+		contenderParams: withWait(grantBound), inject: freezeHolders, fenced: Protects, meanwhile: leasesEnd,
 	}
-	e := d.experiment(always, "the holder sleeps past its lease, and writes between its rival's read and write", "the rival overwrites the late write, and both have sold the same piece")
+	e := sched.experiment(always, "the holder pauses past the end of its lease, and writes between the contender's read and write", "the contender overwrites the late write, and both have sold the same piece")
 	e.Fenced = true
 	return e
 }
 
-// leasesEnd waits until those have run out for which no rival waits: of a lock, a rival's
-// grant shows that its lease is over.
-func leasesEnd(ctx context.Context, f *fight) error {
-	if !slices.ContainsFunc(f.players, func(p *player) bool { return p.Card.Lease && !p.Card.Locker }) {
+// leasesEnd waits until the leases have expired that no contender waits for. For a lock, the
+// grant to the contender shows it.
+func leasesEnd(ctx context.Context, r *run) error {
+	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(f.struck + Lease - f.class.since()):
+	case <-time.After(r.injectedAt + Lease - r.bed.since()):
 	}
-	return ctx.Err() //nolint:wrapcheck // says all
+	return ctx.Err()
 }
 
-// deadWaiter kills one who waits between the holder and the rival.
+// deadWaiter kills a waiter between the holder and the contender.
 func deadWaiter() Experiment {
-	d := duel{
-		number: 15, hazard: "dead-waiter", step: "read", rival: patient(ZKSession + 3*time.Second),
-		strike: func(ctx context.Context, f *fight) (func(context.Context) error, error) {
-			f.send(ctx, third, patient(30*time.Second))
-			for _, p := range f.players {
-				if err := f.reached(ctx, p, third, queued(p.Card)); err != nil {
+	sched := schedule{
+		hazard: "dead-waiter", step: "read", contenderParams: withWait(ZKSession + 3*time.Second),
+		inject: func(ctx context.Context, r *run) (func(context.Context) error, error) {
+			r.send(ctx, observer, withWait(30*time.Second))
+			for _, p := range r.participants {
+				if err := r.awaitStep(ctx, p, observer, queued(p.Card)); err != nil {
 					return nil, err
 				}
 			}
-			return func(ctx context.Context) error { return f.class.restart(ctx, f.on[third]) }, nil
+			return func(ctx context.Context) error { return r.bed.restart(ctx, r.on[observer]) }, nil
 		},
-		meanwhile: func(ctx context.Context, f *fight) error {
-			for _, p := range f.players {
-				if err := f.reached(ctx, p, rival, queued(p.Card)); err != nil {
+		meanwhile: func(ctx context.Context, r *run) error {
+			for _, p := range r.participants {
+				if err := r.awaitStep(ctx, p, contender, queued(p.Card)); err != nil {
 					return err
 				}
 			}
-			f.span.What, f.span.Who = "killed", name(f.on[third])
-			return f.class.kill(f.on[third])
+			r.span.What, r.span.Who = "killed", name(r.on[observer])
+			return r.bed.kill(r.on[observer])
 		},
 	}
-	return d.experiment(lockers, "a waiter in the middle dies", "the one behind it enters beside the holder")
+	return sched.experiment(lockers, "a waiter in the middle of the queue is killed", "the waiter behind it enters beside the holder")
 }
 
-// queued is the step that shows a waiter's place in the line, where there is one.
+// queued returns the step that shows that a request waits: in a queue, where there is one.
 func queued(c Card) string {
 	if c.Fair {
 		return "queued"
@@ -178,21 +178,21 @@ func queued(c Card) string {
 	return "asked"
 }
 
-// nesting has the holder ask for its own lock again.
+// nesting makes the holder acquire its own lock again.
 func nesting() Experiment {
-	d := duel{
-		number: 18, hazard: "nesting", step: "asked", rival: patient(bound), strike: wake,
-		victim: func(Card) url.Values { return url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}} },
-		judge: func(p *player) *finding {
-			if p.ops[victim].Outcome == history.OK {
+	sched := schedule{
+		hazard: "nesting", step: "asked", contenderParams: withWait(grantBound), inject: resumeHolders,
+		holderParams: func(Card) url.Values { return url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}} },
+		judge: func(p *participant) *finding {
+			if p.ops[holder].Outcome == history.OK {
 				return nil
 			}
-			return &finding{Stalled, "I4", "the owner waited for itself; "}
+			return &finding{Stalled, Progress, "the holder waited for itself; "}
 		},
 	}
-	return d.experiment(lockers, "the owner acquires again", "a holder that waits for itself")
+	return sched.experiment(lockers, "the holder acquires its lock again", "a holder that waits for itself")
 }
 
-func (d duel) experiment(applies func(Card) bool, title, shows string) Experiment {
-	return Experiment{Number: d.number, Hazard: d.hazard, Title: title, Shows: shows, Applies: applies, Fence: d.fenced, ClaimedAs: d.claimedAs, run: d.run}
+func (sched schedule) experiment(applies func(Card) bool, title, shows string) Experiment {
+	return Experiment{Hazard: sched.hazard, Title: title, Shows: shows, Applies: applies, Fence: sched.fenced, ClaimedAs: sched.claimedAs, run: sched.run}
 }

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/lab/check"
 	"oversell/lab/fault"
@@ -19,72 +15,59 @@ import (
 	"oversell/lab/rig"
 )
 
-// Both loops offer the same: far below what the shop can sell, over a few connections,
-// and for so long that the frozen time is 3% of the customers', but a few requests only
-// stand in the shop when it freezes: 0.3 or 0.6%. The 99th percentile is between the two.
+// Both loops send at the same rate, far below what the service can sell. The freeze takes 3%
+// of the time, so it delays 3% of the requests of the open loop. In the closed loop, only the
+// requests that are in progress are delayed: 0.3 or 0.6%. The 99th percentile lies between.
 const (
-	offered  = 100 // requests in a second
-	requests = 720 // of each loop: 7 s
-	clients  = 2   // of the closed loop
+	offered       = 100 // requests in a second
+	requests      = 720 // of each loop: 7 s
+	closedClients = 2   // of the closed loop
 	// connections of the open one: with as few, a slow machine could not keep up.
-	connections = 4
-	frozen      = 200 * time.Millisecond
-	// frozenAfter answers MySQL freezes.
+	openConnections = 4
+	frozen          = 200 * time.Millisecond
+	// frozenAfter is the number of answers after which MySQL freezes.
 	frozenAfter = requests / 3
-	// lying is how many times a percentile must be wrong to be called a lie.
-	lying = 3
-	// A machine that is busy with other things hides the freeze among its own. So both
-	// loops are measured again, frozen for twice as long, until the freeze is standsOut
-	// times what 99% of the other answers take, and for longest at most.
+	// minRatio is how many times higher the p99 of the open loop must be.
+	minRatio = 3
+	// Other load on the machine hides the freeze. Then both loops are measured again with a
+	// freeze of twice the length, until it is standsOut times what 99% of the other answers
+	// take; longest is the limit.
 	standsOut = 5
 	longest   = 8 * frozen
 )
 
-// percentiles freezes MySQL for a moment while a closed loop sells, and again while an
-// open one does. What they say of it is the lesson, which is about measuring: the lock
-// does not matter, so three stand for all.
+// percentiles freezes MySQL for a moment during a closed loop, and again during an open one,
+// and compares their response times. This is about measuring, and the lock does not matter:
+// three strategies are enough.
 func percentiles() Experiment {
-	run := func(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+	run := func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 		for _, s := range subjects {
-			cell, err := c.measureTwice(ctx, s, seed)
+			result, err := bed.measureTwice(ctx, s, seed)
 			if err != nil {
-				return cells, fmt.Errorf("%s: %w", s.Name(), err)
+				return results, fmt.Errorf("%s: %w", s.Name(), err)
 			}
-			cells = append(cells, cell)
+			results = append(results, result)
 		}
-		return cells, nil
+		return results, nil
 	}
 	return Experiment{
-		Number: 21, Hazard: "percentiles", run: run,
+		Hazard: "percentiles", run: run,
 		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
-		Title:   "MySQL stands still for 200 ms (longer where the machine is busy), measured twice", Shows: "a closed loop's p99 does not notice; the customers did",
+		Title:   "MySQL freezes for 200 ms (longer on a busy machine), measured twice", Shows: "the p99 of a closed loop hides what clients waited for",
 	}
 }
 
-// Figure is what one measurement says of the response times, in ms.
+// Figure holds the response times of one measurement, in ms.
 type Figure struct {
-	Loop     string  `json:"loop"` // how it asked, and from when it counts
+	Loop     string  `json:"loop"` // kind of load, and from when the time counts
 	Samples  int     `json:"samples"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Max      float64 `json:"max_ms"`
-	FrozenMS float64 `json:"frozen_ms"` // how long MySQL really stood still
+	FrozenMS float64 `json:"frozen_ms"` // measured length of the freeze
 }
 
-// figures prints what both reports say.
-func (c Cell) figures(w io.Writer) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"ms", "requests", "median", "99%", "maximum", "frozen for"})
-	for _, f := range c.Figures {
-		t.AppendRow(table.Row{f.Loop, f.Samples, fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), f.FrozenMS})
-	}
-	t.Render()
-}
-
-// measured is one loop's run, and what happened in it.
+// measured is the run of one loop.
 type measured struct {
 	history history.History
 	began   time.Duration // on the recording's clock
@@ -97,92 +80,92 @@ func (m measured) figure(loop string, p50, p99, most float64) Figure {
 	return Figure{loop, len(m.history.Ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
-// measureTwice sells one product in a closed loop, then in an open one.
-func (c *Class) measureTwice(ctx context.Context, s Subject, seed int64) (cell Cell, err error) {
+// measureTwice sells one product in a closed loop, and then in an open one.
+func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (result Result, err error) {
 	const pieces = 10 * requests // more than all attempts buy
-	if s.product, err = c.stocked(ctx, 0, pieces); err != nil {
-		return cell, err
+	if s.product, err = bed.addProduct(ctx, 0, pieces); err != nil {
+		return result, err
 	}
 	plan := load.Plan{
-		Target: c.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
+		Target: bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
 		Wait: 5 * time.Second, Seed: seed,
 	}
-	every := clients * time.Second / offered
+	every := closedClients * time.Second / offered
 	slow, open := plan, plan
-	slow.Clients, slow.Loops = clients, requests/clients
+	slow.Clients, slow.Loops = closedClients, requests/closedClients
 	slow.Every, slow.RampUp = every, every // one after the other, not all at once
-	open.Clients, open.Loops, open.Rate = connections, requests/connections, offered
+	open.Clients, open.Loops, open.Rate = openConnections, requests/openConnections, offered
 	var both [2]measured
 	var all []history.Op
 	for lasts := frozen; lasts <= longest; lasts *= 2 {
 		for i, p := range []load.Plan{slow, open} {
-			if both[i], err = c.frozenIn(ctx, p, lasts); err != nil {
-				return cell, err
+			if both[i], err = bed.frozenIn(ctx, p, lasts); err != nil {
+				return result, err
 			}
 			all = append(all, both[i].history.Ops...)
 		}
-		if both[0].calm() && both[1].calm() {
+		if both[0].undisturbed() && both[1].undisturbed() {
 			break
 		}
 	}
-	cell = Cell{
-		Number: 21, Hazard: "percentiles", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("percentiles"),
+	result = Result{
+		Hazard: "percentiles", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("percentiles"),
 		Recording: history.Recording{
-			Start: c.rec.start, Ops: slices.Concat(both[0].met(), both[1].met()),
+			Start: bed.rec.start, Ops: slices.Concat(both[0].duringFreeze(), both[1].duringFreeze()),
 			Spans: []history.Span{both[0].frozen, both[1].frozen},
 		},
 	}
-	left, err := c.replica(0).Count(ctx, s.Card.ID, s.product)
+	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
-		return cell, err
+		return result, err
 	}
 	stock := check.Stock(all, pieces, left)
-	cell.Sold, cell.Taken = stock.Sold, pieces-left
-	cell.compare(both[0], both[1], stock)
-	return cell, nil
+	result.Sold, result.Taken = stock.Sold, pieces-left
+	result.compare(both[0], both[1], stock)
+	return result, nil
 }
 
-// compare says whether the closed loop hid what the open one shows.
-func (c *Cell) compare(closed, open measured, stock check.I1) {
+// compare sets the verdict: does the closed loop hide what the open one shows?
+func (c *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	c.Figures = []Figure{
 		closed.figure("closed loop", a.P50MS, a.P99MS, a.MaxMS),
 		open.figure("open loop, from when it was due", b.P50MS, b.P99MS, b.MaxMS),
 		open.figure("open loop, from when it was sent", b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
-	c.Why = fmt.Sprintf("MySQL stood still for %.0f ms: p99 %.1f ms in a closed loop; for %.0f ms: p99 %.1f ms in an open one",
+	c.Why = fmt.Sprintf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
 		c.Figures[0].FrozenMS, a.P99MS, c.Figures[1].FrozenMS, b.P99MS)
-	if !closed.calm() || !open.calm() {
-		c.Why += "; the machine was busy with other things, which have a share in this"
+	if !closed.undisturbed() || !open.undisturbed() {
+		c.Why += "; other load on the machine, which was busy, has a share in this"
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
 		c.Why += fmt.Sprintf("; %d requests failed", failed)
 	}
 	switch {
-	case stock.Verdict == check.Violated:
-		c.Verdict, c.Invariant = Violated, "I1"
-		c.Why += fmt.Sprintf("; %d sold, %d left the row", c.Sold, c.Taken)
+	case stock.Verdict == check.Broken:
+		c.Verdict, c.Invariant = Broken, Conservation
+		c.Why += fmt.Sprintf("; %d sold, %d taken from stock", c.Sold, c.Taken)
 	case stock.Verdict != check.Holds:
 		c.Verdict = Unknown
-		c.Why += fmt.Sprintf("; %d answers never came", stock.Unknown)
-	case b.P99MS < lying*a.P99MS:
+		c.Why += fmt.Sprintf("; %d requests had no answer", stock.Unknown)
+	case b.P99MS < minRatio*a.P99MS:
 		c.Verdict = NotShown
 	default:
 		c.Verdict = Safe
 	}
 }
 
-// frozenIn runs the load, and freezes MySQL when so many requests are answered.
-func (c *Class) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) (m measured, err error) {
-	mysql, err := c.Rig.Server("mysql")
+// frozenIn runs the load and freezes MySQL after frozenAfter answers.
+func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) (m measured, err error) {
+	mysql, err := bed.Rig.Server("mysql")
 	if err != nil {
-		return m, err //nolint:wrapcheck // names the server
+		return m, err
 	}
 	struck, failed := false, error(nil)
 	m.history, err = load.Run(ctx, p, func(g load.Progress) {
 		if !struck && g.Done >= frozenAfter && g.Done < g.Total {
 			struck = true
-			m.frozen, failed = c.freeze(ctx, mysql, lasts)
+			m.frozen, failed = bed.freezeServer(ctx, mysql, lasts)
 		}
 	})
 	switch {
@@ -191,30 +174,30 @@ func (c *Class) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) 
 	case !struck:
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
-	m.began = m.history.Start.Sub(c.rec.start)
+	m.began = m.history.Start.Sub(bed.rec.start)
 	m.result = report.Summarise(m.history, report.Setup{})
 	return m, nil
 }
 
-// freeze stops the server for a moment, and says how long it really was.
-func (c *Class) freeze(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
+// freezeServer pauses the server for a moment, and returns when that was.
+func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
 	heal, err := fault.Stop{Server: server}.Inject(ctx)
 	if err != nil {
-		return history.Span{}, err //nolint:wrapcheck // names the server
+		return history.Span{}, err
 	}
-	span := history.Span{What: "stopped", Who: server.Name(), From: c.since()}
+	span := history.Span{What: "stopped", Who: server.Name(), From: bed.since()}
 	select {
 	case <-ctx.Done():
 	case <-time.After(lasts):
 	}
 	err = heal(context.WithoutCancel(ctx))
-	span.To = c.since()
+	span.To = bed.since()
 	return span, err
 }
 
-// met are the operations that met the freeze, on the recording's clock. The others are
-// a thousand of one kind, which the figures stand for.
-func (m measured) met() (ops []history.Op) {
+// duringFreeze returns the requests that the freeze delayed, on the recording's clock. The
+// others are all alike, and the figures stand for them.
+func (m measured) duringFreeze() (ops []history.Op) {
 	for _, op := range m.history.Ops {
 		op.Call += m.began
 		op.Return += m.began
@@ -228,9 +211,9 @@ func (m measured) met() (ops []history.Op) {
 	return ops
 }
 
-// calm says whether the answers that the freeze did not hold up came soon, and whether
-// the shop could keep up.
-func (m measured) calm() bool {
+// undisturbed reports whether the requests outside the freeze were answered soon, and whether
+// the service could keep up.
+func (m measured) undisturbed() bool {
 	soon := (m.frozen.To - m.frozen.From) / standsOut
 	slow, rest := 0, 0
 	for _, op := range m.history.Ops {
@@ -242,7 +225,7 @@ func (m measured) calm() bool {
 			rest++
 		}
 	}
-	// An open loop whose customers always wait is not held up by the freeze.
+	// An open loop whose requests always wait does not show the freeze.
 	return slow*100 <= slow+rest && m.result.P50MS <= float64(soon.Milliseconds())
 }
 

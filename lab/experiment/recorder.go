@@ -14,8 +14,8 @@ import (
 	"oversell/lab/replica"
 )
 
-// recorder listens to the steps of all replicas. A replica that dies is listened to
-// again when it is back. Replicas and lab are one machine here, so one clock.
+// recorder records the steps of all replicas. When a stream ends, it opens a new one.
+// Replicas and lab run on one machine, so they have one clock.
 type recorder struct {
 	start time.Time
 	stop  context.CancelFunc
@@ -24,12 +24,13 @@ type recorder struct {
 	mu        sync.Mutex
 	events    map[string][]history.Event // by key
 	connected map[string]bool            // by replica's address
-	missed    int                        // steps that a replica could not tell us
+	process   map[string]string          // by replica's address: the one that sent the last hello
+	lost      int                        // steps that are missing in events, at least
 }
 
-func record(client *http.Client, replicas []string) *recorder {
+func record(client *http.Client, replicas []string, token string) *recorder {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &recorder{start: time.Now(), stop: stop, events: map[string][]history.Event{}, connected: map[string]bool{}}
+	r := &recorder{start: time.Now(), stop: stop, events: map[string][]history.Event{}, connected: map[string]bool{}, process: map[string]string{}}
 	endless := &http.Client{Transport: client.Transport}
 	for _, base := range replicas {
 		r.connected[base] = false
@@ -37,7 +38,7 @@ func record(client *http.Client, replicas []string) *recorder {
 	for _, base := range replicas {
 		r.done.Go(func() {
 			for ctx.Err() == nil {
-				_ = replica.Replica{Base: base, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
+				_ = replica.Replica{Base: base, Token: token, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
 				r.connect(base, false)
 				select {
 				case <-ctx.Done():
@@ -54,9 +55,9 @@ func (r *recorder) close() {
 	r.done.Wait()
 }
 
-// listening waits until every replica is heard.
-func (r *recorder) listening(ctx context.Context) error {
-	return eventually(ctx, "the replicas' steps are heard", func() bool {
+// awaitConnected waits until there is a stream from every replica.
+func (r *recorder) awaitConnected(ctx context.Context) error {
+	return eventually(ctx, "a stream of events from every replica", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, yes := range r.connected {
@@ -77,28 +78,47 @@ func (r *recorder) connect(base string, yes bool) {
 func (r *recorder) take(base, kind string, data []byte) {
 	switch kind {
 	case "hello":
-		r.connect(base, true)
-	case "missed":
+		var hello struct{ Process string }
+		err := json.Unmarshal(data, &hello)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.missed++
+		// A new process has lost nothing. The same process went on without a listener.
+		if err != nil || r.process[base] == hello.Process {
+			r.lost++
+		}
+		r.process[base], r.connected[base] = hello.Process, true
+	case "missed":
+		var missed struct{ Steps int }
+		_ = json.Unmarshal(data, &missed)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lost += max(1, missed.Steps)
 	case "step":
 		var e struct {
 			history.Event
 			At time.Time `json:"at"`
 		}
-		if json.Unmarshal(data, &e) != nil {
+		err := json.Unmarshal(data, &e)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			r.lost++
 			return
 		}
 		e.Event.At = e.At.Sub(r.start)
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.events[e.Key] = append(r.events[e.Key], e.Event)
 	}
 }
 
-// of is what was heard of a key so far, in order.
-func (r *recorder) of(key string) []history.Event {
+// lostEvents returns how many steps are missing so far, at least.
+func (r *recorder) lostEvents() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
+}
+
+// eventsOf returns the steps of a key so far, in the order of time.
+func (r *recorder) eventsOf(key string) []history.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events := slices.Clone(r.events[key])
@@ -106,14 +126,14 @@ func (r *recorder) of(key string) []history.Event {
 	return events
 }
 
-// keys are all that anything was heard of.
+// keys returns the keys of all steps.
 func (r *recorder) keys() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.events))
 }
 
-// forget makes room: what was recorded so far is judged.
+// forget drops the steps so far, to free memory once they are judged.
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,27 +13,27 @@ import (
 	"oversell/lab/replica"
 )
 
-// restart begins every backend anew while the shop is open: first MySQL, then the
-// Redis, then the ZooKeepers, then etcd. What each customer was told is left in the stock must fit
-// into one order of all sales, whatever became of the requests that had no answer.
+// restart restarts every backend while clients buy: first MySQL, then the Redis servers, the
+// ZooKeepers and etcd. The answers of all clients must fit into one order of all sales,
+// whatever became of the requests without an answer.
 func restart() Experiment {
 	return Experiment{
-		Number: 22, Hazard: "restart", Applies: always, run: openAllHours,
-		Title: "MySQL, Redis, ZooKeeper and etcd are restarted in the middle of business", Shows: "errors, then recovery",
+		Hazard: "restart", Applies: always, run: restartUnderLoad,
+		Title: "MySQL, Redis, ZooKeeper and etcd are restarted while clients buy", Shows: "errors, then recovery",
 	}
 }
 
-// plenty is a stock that lasts for as long as anybody sells.
+// plenty is a stock that no run sells out.
 const plenty = 100_000
 
-// customers buy a strategy's product again and again, one on each replica.
-type customers struct {
+// clients buy the product of one strategy repeatedly, one client on each replica.
+type clients struct {
 	Subject
 	mu  sync.Mutex
 	ops []history.Op
 }
 
-func (s *customers) bought(after time.Duration) bool {
+func (s *clients) boughtAfter(after time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.ops {
@@ -44,83 +44,82 @@ func (s *customers) bought(after time.Duration) bool {
 	return false
 }
 
-func openAllHours(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error) {
-	const plenty = 100_000
-	crowds := make([]*customers, len(subjects))
+func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
+	groups := make([]*clients, len(subjects))
 	for i, s := range subjects {
-		product, err := c.stocked(ctx, 0, plenty)
+		product, err := bed.addProduct(ctx, 0, plenty)
 		if err != nil {
 			return nil, err
 		}
 		s.product = product
-		crowds[i] = &customers{Subject: s}
+		groups[i] = &clients{Subject: s}
 	}
 	open, closing := context.WithCancel(ctx)
 	defer closing()
 	var all sync.WaitGroup
-	for _, s := range crowds {
-		for n := range c.Rig.Addresses().Replicas {
-			all.Go(func() { c.shop(open, n, s) })
+	for _, s := range groups {
+		for n := range bed.Rig.Addresses().Replicas {
+			all.Go(func() { bed.buyUntilClosed(open, n, s) })
 		}
 	}
-	everybody := func(after time.Duration) func() bool {
+	allBought := func(after time.Duration) func() bool {
 		return func() bool {
-			for _, s := range crowds {
-				if !s.bought(after) {
+			for _, s := range groups {
+				if !s.boughtAfter(after) {
 					return false
 				}
 			}
 			return true
 		}
 	}
-	span := history.Span{What: "restarted", Who: "mysql", From: c.since()}
-	err := eventually(ctx, "everybody has bought something", everybody(0))
+	span := history.Span{What: "restarted", Who: "mysql", From: bed.since()}
+	err := eventually(ctx, "every client has bought something", allBought(0))
 	if err == nil {
-		err = c.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
+		err = bed.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
-	span.To = c.since()
-	// Who can't recover is seen below: this only waits for it.
-	recovering, cancel := context.WithTimeout(ctx, bound)
-	_ = eventually(recovering, "everybody buys again", everybody(span.To))
+	span.To = bed.since()
+	// This only waits: a strategy that does not recover is judged below.
+	recovering, cancel := context.WithTimeout(ctx, grantBound)
+	_ = eventually(recovering, "every client buys again", allBought(span.To))
 	cancel()
 	closing()
 	all.Wait()
 	if err != nil {
 		return nil, err
 	}
-	cells := make([]Cell, len(crowds))
-	for i, s := range crowds {
-		cells[i] = s.cell(ctx, c, seed, plenty, span)
+	results := make([]Result, len(groups))
+	for i, s := range groups {
+		results[i] = s.result(ctx, bed, seed, plenty, span)
 	}
-	return cells, ctx.Err() //nolint:wrapcheck // says all
+	return results, ctx.Err()
 }
 
-// shop buys until the shop closes. A request that is under way then is finished, for
-// whether it sold must be known.
-func (c *Class) shop(open context.Context, n int, s *customers) {
+// buyUntilClosed buys until open ends. It lets the last request finish: its outcome must be
+// known.
+func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
-		op := c.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
+		op := bed.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
 		op.Client = n + 1
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
-		select { // there are thirty strategies on these few cores
+		select { // a pause: all strategies share a few cores
 		case <-open.Done():
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// restartAll stops the servers one after the other, each until it serves again.
-func (c *Class) restartAll(ctx context.Context, servers ...string) error {
+// restartAll restarts the servers one after the other. It waits until each serves again.
+func (bed *Testbed) restartAll(ctx context.Context, servers ...string) error {
 	for _, name := range servers {
-		server, err := c.Rig.Server(name)
+		server, err := bed.Rig.Server(name)
 		if err != nil {
-			return err //nolint:wrapcheck // says all
+			return err
 		}
 		heal, err := fault.Restart{Server: server}.Inject(ctx)
 		if err != nil {
-			return err //nolint:wrapcheck // says all
+			return err
 		}
 		if err := heal(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -129,37 +128,37 @@ func (c *Class) restartAll(ctx context.Context, servers ...string) error {
 	return nil
 }
 
-func (s *customers) cell(ctx context.Context, c *Class, seed int64, initial int, span history.Span) Cell {
-	cell := Cell{
-		Number: 22, Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
+func (s *clients) result(ctx context.Context, bed *Testbed, seed int64, initial int, span history.Span) Result {
+	result := Result{
+		Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
 		Recording: history.Recording{
-			Start: c.rec.start, Stock: initial, Ops: s.ops, Events: c.rec.of(replica.Key(s.product)), Spans: []history.Span{span},
+			Start: bed.rec.start, Stock: initial, Ops: s.ops, Events: bed.rec.eventsOf(replica.Key(s.product)), Spans: []history.Span{span},
 		},
 	}
-	left, err := c.replica(0).Count(ctx, s.Card.ID, s.product)
+	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
-		cell.Verdict, cell.Why = Unknown, err.Error()
-		return cell
+		result.Verdict, result.Why = Unknown, err.Error()
+		return result
 	}
 	stock := check.Stock(s.ops, initial, left)
-	cell.Sold, cell.Taken = stock.Sold, initial-left
+	result.Sold, result.Taken = stock.Sold, initial-left
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	told := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d left the row", len(s.ops), stock.Sold, failed, stock.Unknown, cell.Taken)
-	if stock.Verdict == check.Violated {
-		cell.Verdict, cell.Invariant, cell.Why = Violated, "I1", told
+	counts := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
+	if stock.Verdict == check.Broken {
+		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
 		if !s.Card.Safe {
-			cell.Why += " (as without a restart)"
+			result.Why += " (the strategy loses updates without a restart, too)"
 		}
-		return cell // an order of such sales need not be searched for
+		return result
 	}
 	linear := check.Linear(s.ops, initial)
 	switch {
-	case linear.Verdict == check.Violated && s.Card.Safe:
-		cell.Verdict, cell.Invariant, cell.Why = Violated, "linearizability", linear.Why+"; "+told
-	case !s.bought(span.To):
-		cell.Verdict, cell.Invariant, cell.Why = Stalled, "I4", fmt.Sprintf("nothing was sold within %v after it; %s", bound, told)
+	case linear.Verdict == check.Broken && s.Card.Safe:
+		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+counts
+	case !s.boughtAfter(span.To):
+		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after the restart; %s", grantBound, counts)
 	default:
-		cell.Why = told + "; " + linear.Why
+		result.Why = counts + "; " + linear.Why
 	}
-	return cell
+	return result
 }

@@ -12,86 +12,84 @@ import (
 	"oversell/lab/rig"
 )
 
-// ErrPlan marks a plan that can't be run as it was asked for.
+// ErrPlan marks a plan that cannot be run.
 var ErrPlan = errors.New("invalid experiment")
 
-// ErrLeftOut marks a plan that was carried out but for experiments whose servers are not
-// installed.
-var ErrLeftOut = errors.New("not everything was tried")
+// ErrLeftOut marks a plan that ran without the experiments whose servers are not installed.
+var ErrLeftOut = errors.New("some experiments were left out")
 
-// Plan says which cells of the matrix to fill.
+// Plan selects the experiments to run.
 type Plan struct {
 	Hazards    []string // none: all
-	Strategies []string // none: all that the hazard can strike
-	// Fenced: only strategies that have a fence, with it. Where no strategy is named,
-	// those that have one go both ways through experiments that ask for it.
+	Strategies []string // none: all that the hazard applies to
+	// Fenced runs only strategies that have a fence, with it. If it is false and no strategy
+	// is named, some experiments run those strategies both ways: see Experiment.Fenced.
 	Fenced bool
 	Seed   int64 // of the first round
 	Seeds  int   // rounds, each with a seed of its own
 }
 
-// Watcher is told how it goes, from one goroutine at a time.
+// Watcher receives the progress, from one goroutine at a time.
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
-	End(e Experiment, cells []Cell, took time.Duration)
-	// LeftOut comes instead of End, once for an experiment.
+	End(e Experiment, results []Result, took time.Duration)
+	// LeftOut is called instead of End, once for an experiment.
 	LeftOut(e Experiment, why error)
 }
 
-// Validate finds out, before a lab is started, whether the hazards are known. The error
-// wraps ErrPlan.
+// Validate checks that the hazards exist, before a lab is started. The error wraps ErrPlan.
 func (p Plan) Validate() error {
 	_, err := choose(p.Hazards)
 	return err
 }
 
-// Run fills the cells of the plan that are not kept yet. After each experiment, failed
-// or not, the class is healthy again. One of several whose servers are not installed is
-// left out: the others are tried, and then the error wraps ErrLeftOut.
-func Run(ctx context.Context, c *Class, p Plan, keep *Evidence, w Watcher) error {
+// Run runs the experiments of the plan that have no result in the store. After each, failed or
+// not, the testbed is healed. Of several experiments, Run leaves out those whose servers are
+// not installed; then the error wraps ErrLeftOut.
+func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
 		return err
 	}
-	if err := known(c.cards, p.Strategies); err != nil {
+	if err := known(bed.cards, p.Strategies); err != nil {
 		return err
 	}
-	return p.run(ctx, c, chosen, keep, w)
+	return p.run(ctx, bed, chosen, store, w)
 }
 
-func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evidence, w Watcher) error {
+func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds, met := max(1, p.Seeds), false
 	leftOut := map[string]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)
-			subjects := p.subjects(e, c.cards)
+			subjects := p.subjects(e, bed.cards)
 			met = met || len(subjects) > 0
-			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return keep.has(e.Hazard, s, seed) })
+			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return store.has(e.Hazard, s, seed) })
 			if len(subjects) == 0 || leftOut[e.Hazard] != nil {
 				continue
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
-			cells, err := e.carryOut(ctx, c, subjects, seed)
+			results, err := e.carryOut(ctx, bed, subjects, seed)
 			if errors.Is(err, rig.ErrMissing) && len(chosen) > 1 {
-				leftOut[e.Hazard] = fmt.Errorf("%s was left out: %w", e.Hazard, err)
+				leftOut[e.Hazard] = fmt.Errorf("experiment %s was left out: %w", e.Hazard, err)
 				w.LeftOut(e, err)
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("experiment %d, %s: %w", e.Number, e.Hazard, err)
+				return fmt.Errorf("experiment %s: %w", e.Hazard, err)
 			}
-			slices.SortStableFunc(cells, func(a, b Cell) int { return place(c.cards, a) - place(c.cards, b) })
-			if err := keep.add(cells); err != nil {
+			slices.SortStableFunc(results, func(a, b Result) int { return position(bed.cards, a) - position(bed.cards, b) })
+			if err := store.add(results); err != nil {
 				return err
 			}
-			c.rec.forget()
-			w.End(e, cells, time.Since(began))
+			bed.rec.forget()
+			w.End(e, results, time.Since(began))
 		}
 	}
 	if !met {
-		return fmt.Errorf("%w: this hazard can't strike what you named (with --fenced, it needs a fence)", ErrPlan)
+		return fmt.Errorf("%w: the hazard does not apply to the strategies that you named (with --fenced, a strategy needs a fencing token)", ErrPlan)
 	}
 	if len(leftOut) > 0 {
 		return fmt.Errorf("%w: %w", ErrLeftOut, errors.Join(slices.Collect(maps.Values(leftOut))...))
@@ -99,39 +97,49 @@ func (p Plan) run(ctx context.Context, c *Class, chosen []Experiment, keep *Evid
 	return nil
 }
 
-// carryOut runs the experiment, and leaves the class healthy. One that needs a lab of its
-// own has it beside the class, for as long as it takes.
-func (e Experiment) carryOut(ctx context.Context, c *Class, subjects []Subject, seed int64) (cells []Cell, err error) {
+// carryOut runs the experiment on the testbed, or on a lab of its own if it needs one.
+func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
-		cells, err = e.run(ctx, c, subjects, seed)
-		return onMySQL(c.mysql, cells), errors.Join(err, c.heal(context.WithoutCancel(ctx)))
+		return e.runOn(ctx, bed, subjects, seed)
 	}
-	own, err := rig.Start(ctx, e.Lab(c.Rig.Config()))
-	if err != nil {
-		return nil, err //nolint:wrapcheck // says all
-	}
-	defer func() { err = errors.Join(err, own.Close()) }()
-	class, err := Open(ctx, own)
+	own, err := rig.Start(ctx, e.Lab(bed.Rig.Config()))
 	if err != nil {
 		return nil, err
 	}
-	defer class.Close()
-	cells, err = e.run(ctx, class, subjects, seed)
-	return onMySQL(class.mysql, cells), err
-}
-
-// onMySQL notes in each cell which version it ran on.
-func onMySQL(version string, cells []Cell) []Cell {
-	for i := range cells {
-		cells[i].MySQL = version
+	defer func() { err = errors.Join(err, own.Close()) }()
+	ownBed, err := Open(ctx, own)
+	if err != nil {
+		return nil, err
 	}
-	return cells
+	defer ownBed.Close()
+	return e.runOn(ctx, ownBed, subjects, seed)
 }
 
-// place is where a cell stands on the ladder, fenced after plain.
-func place(cards []Card, cell Cell) int {
-	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == cell.Strategy })
-	if cell.Fenced {
+// runOn runs the experiment on a testbed, and heals that.
+func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
+	before := bed.rec.lostEvents()
+	results, err := e.run(ctx, bed, subjects, seed)
+	// When the testbed is healed, every stream is open again: only now is every loss known.
+	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
+	lost := bed.rec.lostEvents() - before
+	for i := range results {
+		results[i] = results[i].withLostEvents(lost)
+	}
+	return onMySQL(bed.mysql, results), err
+}
+
+// onMySQL sets the version of MySQL that the results ran on.
+func onMySQL(version string, results []Result) []Result {
+	for i := range results {
+		results[i].MySQL = version
+	}
+	return results
+}
+
+// position returns the place of a result in the catalogue, fenced after plain.
+func position(cards []Card, result Result) int {
+	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
+	if result.Fenced {
 		at++
 	}
 	return at
@@ -143,16 +151,16 @@ func choose(hazards []string) ([]Experiment, error) {
 	}
 	var chosen []Experiment
 	for _, hazard := range hazards {
-		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard || fmt.Sprint(e.Number) == hazard })
+		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: no hazard %q; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
+			return nil, fmt.Errorf("%w: hazard %q does not exist; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
 		}
 		chosen = append(chosen, All()[i])
 	}
 	return chosen, nil
 }
 
-// Hazards are those that there is an experiment for.
+// Hazards returns the names of all hazards.
 func Hazards() (names []string) {
 	for _, e := range All() {
 		names = append(names, e.Hazard)
@@ -163,16 +171,16 @@ func Hazards() (names []string) {
 func known(cards []Card, ids []string) error {
 	for _, id := range ids {
 		if !slices.ContainsFunc(cards, func(c Card) bool { return c.ID == id }) {
-			return fmt.Errorf("%w: unknown strategy %q", ErrPlan, id)
+			return fmt.Errorf("%w: strategy %q does not exist; list them: oversell strategies", ErrPlan, id)
 		}
 	}
 	return nil
 }
 
-// subjects are the strategies that go through the experiment.
+// subjects returns the strategies that the plan runs in the experiment.
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
-		if !e.Strikes(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
+		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue
 		}
 		if !p.Fenced {

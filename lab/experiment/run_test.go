@@ -19,17 +19,17 @@ func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 // once, and not in silence; alone, it fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
-	c := &Class{Rig: &rig.Rig{}, cards: []Card{{ID: "none"}}}
+	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{ID: "none"}}}
 	missing := func(hazard string) Experiment {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}
 	w := &leftOut{}
-	err := Plan{Seeds: 3}.run(t.Context(), c, []Experiment{missing("flood"), missing("fire")}, &Evidence{}, w)
+	err := Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
 	if !errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 2 {
 		t.Errorf("two of two: %v, said %d times", err, w.n)
 	}
 	w = &leftOut{}
-	err = Plan{Seeds: 3}.run(t.Context(), c, []Experiment{missing("flood")}, &Evidence{}, w)
+	err = Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)
 	if errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 0 {
 		t.Errorf("the only one: %v, left out %d", err, w.n)
 	}

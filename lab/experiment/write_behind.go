@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"oversell/lab/check"
@@ -13,79 +12,79 @@ import (
 	"oversell/lab/history"
 )
 
-// writeBehind kills the victim's replica when its sale has left the stock that is kept
-// elsewhere, and nobody has carried it to the row.
+// writeBehind kills the holder's replica after it has sold from the stock in Redis and before
+// the sale reaches the row in MySQL.
 func writeBehind() Experiment {
 	return Experiment{
-		Number: 20, Hazard: "write-behind", run: soldBehindTheRow,
+		Hazard: "write-behind", run: soldBehindTheRow,
 		Applies: func(c Card) bool { return c.Stock != "" },
-		Title:   "who sold dies before the row has heard of it", Shows: "sold and not in the row; does the row learn of it?",
+		Title:   "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
 	}
 }
 
-func soldBehindTheRow(ctx context.Context, c *Class, subjects []Subject, seed int64) ([]Cell, error) {
-	draw := rand.New(rand.NewPCG(uint64(seed), 20)) //nolint:gosec // not a secret
-	f := &fight{duel: duel{number: 20, hazard: "write-behind"}, class: c}
-	copy(f.on[:], draw.Perm(len(c.Rig.Addresses().Replicas)))
-	if err := f.offer(ctx, subjects, "written"); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
+	random := draw(seed, "write-behind")
+	r := &run{schedule: schedule{hazard: "write-behind"}, bed: bed}
+	copy(r.on[:], random.Perm(len(bed.Rig.Addresses().Replicas)))
+	if err := r.addProducts(ctx, subjects, "written"); err != nil {
+		return nil, fmt.Errorf("add the products: %w", err)
 	}
-	f.send(ctx, third, nil) // the first sale brings the stock over
-	f.wait(third)
-	// Whoever could carry the sale is cut off from MySQL. Business goes on: these sales
-	// need none.
-	mend, err := f.inject(ctx, c.linesTo("mysql")...)
+	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
+	r.await(observer)
+	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
+	// without it.
+	mend, err := r.injectAll(ctx, bed.cutsTo("mysql")...)
 	if err != nil {
 		return nil, err
 	}
-	f.send(ctx, victim, nil)
-	if err := f.arrive(ctx, victim, func(p *player, owner string) { p.owner = owner }); err != nil {
+	r.send(ctx, holder, nil)
+	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
 		return nil, err
 	}
-	server, err := f.server(victim)
+	server, err := r.server(holder)
 	if err != nil {
 		return nil, err
 	}
-	f.span = history.Span{What: "killed", Who: server.Name(), From: c.since()}
+	r.span = history.Span{What: "killed", Who: server.Name(), From: bed.since()}
 	revive, err := fault.Kill{Server: server}.Inject(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says all
+		return nil, err
 	}
-	f.wait(victim)
-	f.send(ctx, rival, nil) // is told what is left
-	f.wait(rival)
-	before, err := f.rows(ctx)
+	r.await(holder)
+	r.send(ctx, contender, nil) // its answer has the remaining stock
+	r.await(contender)
+	before, err := r.rows(ctx)
 	if err != nil {
 		return nil, err
 	}
-	calm := context.WithoutCancel(ctx)
-	if err := mend(calm); err != nil {
+	uncancelled := context.WithoutCancel(ctx)
+	if err := mend(uncancelled); err != nil {
 		return nil, err
 	}
-	f.struck = c.since()
-	took := f.reconciled(ctx) // while the victim is dead: others must do it
-	f.span.To = c.since()
-	after, err := f.rows(ctx)
-	if err := errors.Join(err, revive(calm)); err != nil {
+	r.injectedAt = bed.since()
+	took := r.awaitReconciled(ctx) // while the holder is dead: the others must write the row
+	r.span.To = bed.since()
+	after, err := r.rows(ctx)
+	if err := errors.Join(err, revive(uncancelled)); err != nil {
 		return nil, err
 	}
-	cells := make([]Cell, len(f.players))
-	for i, p := range f.players {
-		cells[i] = f.reconciliation(ctx, p, before[i], after[i], took[i])
-		cells[i].Seed = seed
+	results := make([]Result, len(r.participants))
+	for i, p := range r.participants {
+		results[i] = r.reconciliation(ctx, p, before[i], after[i], took[i])
+		results[i].Seed = seed
 	}
-	return cells, ctx.Err() //nolint:wrapcheck // says all
+	return results, ctx.Err()
 }
 
-// rows are the players' counts in MySQL, asked past all lines.
-func (f *fight) rows(ctx context.Context) ([]int, error) {
-	db, err := sql.Open("mysql", f.class.Rig.Addresses().MySQL)
+// rows returns the counts of the participants in MySQL, read past all links.
+func (r *run) rows(ctx context.Context) ([]int, error) {
+	db, err := sql.Open("mysql", r.bed.Rig.Addresses().MySQL)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
 	defer func() { _ = db.Close() }()
-	counts := make([]int, len(f.players))
-	for i, p := range f.players {
+	counts := make([]int, len(r.participants))
+	for i, p := range r.participants {
 		if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.product).Scan(&counts[i]); err != nil {
 			return nil, fmt.Errorf("the row of %s: %w", p.Name(), err)
 		}
@@ -93,23 +92,23 @@ func (f *fight) rows(ctx context.Context) ([]int, error) {
 	return counts, nil
 }
 
-// reconciled waits until each player's row says what its stock elsewhere says, and returns
-// how long that took. Who never gets there is seen by its counts.
-func (f *fight) reconciled(ctx context.Context) []time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, bound)
+// awaitReconciled waits until each participant's row agrees with its stock elsewhere, and
+// returns how long that took. It is 0 for a row that never agreed.
+func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
-	took := make([]time.Duration, len(f.players))
-	_ = eventually(ctx, "the row has heard of all sales", func() bool {
-		rows, err := f.rows(ctx)
+	took := make([]time.Duration, len(r.participants))
+	_ = eventually(ctx, "the rows have all sales", func() bool {
+		rows, err := r.rows(ctx)
 		if err != nil {
 			return false
 		}
 		all := true
-		for i, p := range f.players {
+		for i, p := range r.participants {
 			switch {
 			case took[i] > 0:
-			case rows[i] == p.ops[rival].Remaining:
-				took[i] = f.class.since() - f.struck
+			case rows[i] == p.ops[contender].Remaining:
+				took[i] = r.bed.since() - r.injectedAt
 			default:
 				all = false
 			}
@@ -119,31 +118,31 @@ func (f *fight) reconciled(ctx context.Context) []time.Duration {
 	return took
 }
 
-// reconciliation judges a player by its row before and after.
-func (f *fight) reconciliation(ctx context.Context, p *player, before, after int, took time.Duration) Cell {
+// reconciliation judges a participant by its row before and after.
+func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
 	ops := p.ops[:]
-	left := p.ops[rival].Remaining
-	cell := Cell{
-		Number: f.number, Hazard: f.hazard, Strategy: p.Card.ID, Claim: p.Card.Claim(f.hazard),
+	left := p.ops[contender].Remaining
+	result := Result{
+		Hazard: r.hazard, Strategy: p.Card.ID, Claim: p.Card.Claim(r.hazard),
 		Sold: history.Taken(ops, history.OK), Taken: pieces - after,
-		Recording: history.Recording{Start: f.class.rec.start, Ops: ops, Events: f.class.rec.of(p.key), Spans: []history.Span{f.span}},
+		Recording: history.Recording{Start: r.bed.rec.start, Ops: ops, Events: r.bed.rec.eventsOf(p.key), Spans: []history.Span{r.span}},
 	}
-	count, err := f.class.replica(f.on[rival]).Count(ctx, p.Card.ID, p.product)
+	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
 	i5 := check.StockElsewhere(ops, pieces, after, 0)
-	seen := fmt.Sprintf("with the victim dead, %s said %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
+	seen := fmt.Sprintf("with the holder dead, %s had %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
 	switch {
 	case err != nil:
-		cell.Verdict, cell.Why = Unknown, err.Error()
-	case p.owner == "" || p.ops[rival].Outcome != history.OK:
-		cell.Verdict, cell.Why = Unknown, "victim: "+answer(p.ops[victim])+"; rival: "+answer(p.ops[rival])
+		result.Verdict, result.Why = Unknown, err.Error()
+	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
+		result.Verdict, result.Why = Unknown, "holder: "+Answer(p.ops[holder])+"; contender: "+Answer(p.ops[contender])
 	case i5.Verdict != check.Holds:
-		cell.Verdict, cell.Invariant, cell.Why = Violated, "I5", seen+fmt.Sprintf("%v later the row said %d: %s", bound, after, i5.Why)
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row had %d: %s", grantBound, after, i5.Why)
 	case after != count:
-		cell.Verdict, cell.Invariant, cell.Why = Violated, "I5", seen+fmt.Sprintf("later the row said %d, and %s %d", after, p.Card.Stock, count)
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("later the row had %d, and %s %d", after, p.Card.Stock, count)
 	case before <= left:
-		cell.Verdict, cell.Why = NotShown, seen+i5.Why
+		result.Verdict, result.Why = NotShown, seen+i5.Why
 	default:
-		cell.Verdict, cell.Why = Safe, seen+fmt.Sprintf("%v later the row said %d: %s", took.Round(time.Millisecond), after, i5.Why)
+		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row had %d: %s", took.Round(time.Millisecond), after, i5.Why)
 	}
-	return cell
+	return result
 }

@@ -6,34 +6,21 @@ import (
 	"oversell/lab/rig"
 )
 
-// Cut cuts the line from a replica to a backend: what either says is swallowed, and
-// neither is told. The replica may reach its other backends, and everybody else this one.
-type Cut struct{ Line *rig.Line }
+// Cut drops all messages on the link from a replica to a backend, without a notice to either.
+// The replica still reaches its other backends, and other replicas still reach this one.
+type Cut struct{ Link *rig.Link }
 
 // Name implements [Fault].
-func (c Cut) Name() string { return "cut from " + c.Line.To() }
+func (c Cut) Name() string { return "cut from " + c.Link.To() }
 
-// Who implements [Fault].
-func (c Cut) Who() string { return c.Line.From() }
+// Target implements [Fault].
+func (c Cut) Target() string { return c.Link.From() }
 
-// Inject implements [Fault]. When it is healed, the connections of before end.
-func (c Cut) Inject(context.Context) (Heal, error) { return inject(c.Line, c.Line.Cut) }
+// Inject implements [Fault]. Heal ends the connections that were cut.
+func (c Cut) Inject(context.Context) (Heal, error) { return inject(c.Link, c.Link.Cut) }
 
-// Reset ends the connections from a replica to a backend and refuses new ones: unlike
-// with [Cut], both know at once.
-type Reset struct{ Line *rig.Line }
-
-// Name implements [Fault].
-func (r Reset) Name() string { return "reset from " + r.Line.To() }
-
-// Who implements [Fault].
-func (r Reset) Who() string { return r.Line.From() }
-
-// Inject implements [Fault].
-func (r Reset) Inject(context.Context) (Heal, error) { return inject(r.Line, r.Line.Reset) }
-
-// inject does harm to a line, which is healed by restoring it.
-func inject(l *rig.Line, harm func() error) (Heal, error) {
+// inject does harm to a link. Heal restores it.
+func inject(l *rig.Link, harm func() error) (Heal, error) {
 	if err := harm(); err != nil {
 		_ = l.Restore()
 		return nil, err

@@ -18,7 +18,7 @@ func TestCut(t *testing.T) {
 	if !answers(t, old) || !answers(t, direct) {
 		t.Fatal("no answer before the fault")
 	}
-	heal := inject(t, fault.Cut{Line: l})
+	heal := inject(t, fault.Cut{Link: l})
 	young := client(t, l.Addr())
 	if !silent(t, old) || !silent(t, young) {
 		t.Error("the line is not cut, or says so")
@@ -66,7 +66,7 @@ func TestCutKeepsRowLocked(t *testing.T) {
 	must(t, err)
 	var id int
 	must(t, tx.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id))
-	heal := inject(t, fault.Cut{Line: l})
+	heal := inject(t, fault.Cut{Link: l})
 	ctx, cancel := context.WithTimeout(t.Context(), moment)
 	defer cancel()
 	if tx.QueryRowContext(ctx, "SELECT 1").Scan(&id) == nil { // the driver hangs up
@@ -77,27 +77,4 @@ func TestCutKeepsRowLocked(t *testing.T) {
 	}
 	heal()
 	eventually(t, "the row is still locked after the heal", free)
-}
-
-func TestReset(t *testing.T) {
-	l := line(t, "replica-2", "redis-2")
-	old := client(t, l.Addr())
-	if !answers(t, old) {
-		t.Fatal("no answer before the fault")
-	}
-	heal := inject(t, fault.Reset{Line: l})
-	if answers(t, old) || silent(t, old) {
-		t.Error("an old connection does not end")
-	}
-	if young := client(t, l.Addr()); answers(t, young) || silent(t, young) {
-		t.Error("a new connection is not refused")
-	}
-	if !answers(t, client(t, server(t, "redis-2").Addr())) {
-		t.Error("the backend itself does not answer")
-	}
-	heal()
-	heal()
-	if !answers(t, client(t, l.Addr())) {
-		t.Error("no answer after the heal")
-	}
 }

@@ -13,19 +13,19 @@ import (
 	"oversell/lab/rig"
 )
 
-// syncTimeout bounds how long a Redis may take to copy another's data. It is far longer
-// than a few keys need.
+// syncTimeout limits the time in which a Redis copies the data of another. A few keys need
+// far less.
 const syncTimeout = 30 * time.Second
 
-// Failover replaces redis-1 by its replica as an operator or a Sentinel does: the master
-// dies, the replica is promoted and the clients' address leads to it. What the replica had
-// not heard is lost, a lock among it. The rig needs Config.RedisReplica and Proxied.
+// Failover replaces redis-1 by its replica, as an operator or Sentinel does: the master dies,
+// the replica is promoted, and the clients' address leads to it. Writes that the replica has
+// not received are lost, such as a lock. The rig needs Config.RedisReplica and Proxied.
 //
-// Replication takes less than a millisecond here. To have something to lose, cut it
-// first, let somebody take the lock, then fail over:
+// Replication takes less than a millisecond here. To lose a lock, cut the link first, let a
+// client acquire the lock, then fail over:
 //
-//	line, err := lab.Line("redis-1-replica", "redis-1")
-//	_, err = fault.Cut{Line: line}.Inject(ctx)
+//	link, err := lab.Link("redis-1-replica", "redis-1")
+//	_, err = fault.Cut{Link: link}.Inject(ctx)
 //	…
 //	heal, err := fault.Failover{Rig: lab}.Inject(ctx)
 type Failover struct{ Rig *rig.Rig }
@@ -35,11 +35,11 @@ const masterName, replicaName = "redis-1", "redis-1-replica"
 // Name implements [Fault].
 func (Failover) Name() string { return "failover" }
 
-// Who implements [Fault].
-func (Failover) Who() string { return masterName }
+// Target implements [Fault].
+func (Failover) Target() string { return masterName }
 
-// Inject implements [Fault]. Healing makes redis-1 the master again, with the data of the
-// promoted one; what is written while the clients move back may be lost.
+// Inject implements [Fault]. Heal makes redis-1 the master again, with the data of the promoted
+// one. Writes during the change may be lost.
 func (f Failover) Inject(ctx context.Context) (Heal, error) {
 	p, err := f.pair()
 	if err != nil {
@@ -53,26 +53,26 @@ func (f Failover) Inject(ctx context.Context) (Heal, error) {
 	return heal, nil
 }
 
-// pair is a master, its replica, and the lines that lead to the master.
+// pair is a master, its replica, and the links that lead to the master.
 type pair struct {
 	master, replica *rig.Server
-	replication     *rig.Line
-	clients         []*rig.Line
+	replication     *rig.Link
+	clients         []*rig.Link
 }
 
 func (f Failover) pair() (p pair, err error) {
 	var errs [3]error
 	p.master, errs[0] = f.Rig.Server(masterName)
 	p.replica, errs[1] = f.Rig.Server(replicaName)
-	p.replication, errs[2] = f.Rig.Line(replicaName, masterName)
-	for _, l := range f.Rig.Lines() {
+	p.replication, errs[2] = f.Rig.Link(replicaName, masterName)
+	for _, l := range f.Rig.Links() {
 		if l.To() == masterName && l != p.replication {
 			p.clients = append(p.clients, l)
 		}
 	}
 	err = errors.Join(errs[:]...)
 	if err == nil && len(p.clients) == 0 {
-		err = errors.New("no replica has a line to redis-1: see Config.Proxied")
+		err = errors.New("no replica has a link to redis-1: start the rig with Config.Proxied")
 	}
 	if err != nil {
 		return pair{}, fmt.Errorf("failover: %w", err)
@@ -81,9 +81,9 @@ func (f Failover) pair() (p pair, err error) {
 }
 
 func (p pair) failOver(ctx context.Context) error {
-	// Before the death, or the master would send its last words.
+	// Before the kill, or the master would send its last writes.
 	if err := p.replication.Cut(); err != nil {
-		return err //nolint:wrapcheck // says all already
+		return err
 	}
 	p.master.Kill()
 	if err := promote(ctx, p.replica); err != nil {
@@ -92,19 +92,19 @@ func (p pair) failOver(ctx context.Context) error {
 	return p.lead(p.replica)
 }
 
-// failBack also works after half a failover.
+// failBack also works after an incomplete failover.
 func (p pair) failBack(ctx context.Context) error {
 	if err := bringUp(ctx, p.master); err != nil {
 		return err
 	}
 	if err := p.replication.Restore(); err != nil {
-		return err //nolint:wrapcheck // says all already
+		return err
 	}
 	promoted, err := says(ctx, p.replica, "role:master")
 	if err != nil {
 		return err
 	}
-	if promoted { // and has what the master, which began anew, has not
+	if promoted { // it has data that the restarted master has not
 		if err := follow(ctx, p.master, p.replica.Addr()); err != nil {
 			return err
 		}
@@ -118,17 +118,17 @@ func (p pair) failBack(ctx context.Context) error {
 	return follow(ctx, p.replica, p.replication.Addr())
 }
 
-// lead has the clients' lines lead to a server.
+// lead makes the clients' links lead to a server.
 func (p pair) lead(to *rig.Server) error {
 	for _, l := range p.clients {
 		if err := l.SetUpstream(to.Addr()); err != nil {
-			return err //nolint:wrapcheck // says all already
+			return err
 		}
 	}
 	return nil
 }
 
-// promote makes a master of a server.
+// promote makes a server a master.
 func promote(ctx context.Context, s *rig.Server) error {
 	c, err := connect(s)
 	if err != nil {
@@ -147,7 +147,7 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	defer cancel()
 	host, port, err := net.SplitHostPort(master)
 	if err != nil {
-		return err //nolint:wrapcheck // names the address
+		return err
 	}
 	c, err := connect(s)
 	if err != nil {
@@ -169,7 +169,7 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	}
 }
 
-// says tells whether a server's state of replication has that line.
+// says reports whether the server's replication state has that line.
 func says(ctx context.Context, s *rig.Server, line string) (bool, error) {
 	c, err := connect(s)
 	if err != nil {
@@ -178,12 +178,12 @@ func says(ctx context.Context, s *rig.Server, line string) (bool, error) {
 	defer func() { _ = c.Close() }()
 	info, err := c.Info(ctx, "replication").Result()
 	if err != nil {
-		return false, fmt.Errorf("ask %s: %w", s.Name(), err)
+		return false, fmt.Errorf("INFO of %s: %w", s.Name(), err)
 	}
 	return strings.Contains(info, line), nil
 }
 
-// connect speaks to the server itself, over no line.
+// connect opens a direct connection to the server, past all links.
 func connect(s *rig.Server) (*redis.Client, error) {
 	options, err := redis.ParseURL(s.RedisURL())
 	if err != nil {

@@ -1,14 +1,12 @@
-// Package fault breaks the servers of a rig, one way in one file.
-//
-// A fault is injected and healed:
+// Package fault injects faults into the servers of a rig, and heals them:
 //
 //	heal, err := fault.Stop{Server: replica}.Inject(ctx)
 //	…
 //	err = heal(context.WithoutCancel(ctx))
 //
-// Inject returns when the fault bites and heal when the server is of use again, so an
-// experiment never sleeps and hopes. A fault that nobody heals ends with its rig. One
-// server, or one line, has one fault at a time.
+// Inject returns when the fault has its effect, and heal when the server serves again, so an
+// experiment needs no fixed sleeps. A fault that is not healed ends with its rig. A server or
+// link has one fault at a time.
 package fault
 
 import (
@@ -16,20 +14,20 @@ import (
 	"sync"
 )
 
-// Fault is one thing that goes wrong on one server.
+// Fault is a fault of one server or link.
 type Fault interface {
-	// Name says what goes wrong, such as "stop" or "cut from redis-1".
+	// Name returns the kind of fault, such as "stop" or "cut from redis-1".
 	Name() string
-	// Who is the server that it strikes, such as "replica-1".
-	Who() string
-	// Inject returns when the fault bites. With an error it has undone what it did, as
-	// far as it could. That ctx ends later does not heal.
+	// Target returns the server that is affected, such as "replica-1".
+	Target() string
+	// Inject returns when the fault has its effect. With an error it has undone what it did,
+	// as far as possible. The end of ctx does not heal.
 	Inject(ctx context.Context) (Heal, error)
 }
 
-// Heal ends a fault and returns when the server is of use again. It may be called again:
-// after a success that does nothing, after an error it tries once more. It needs a ctx
-// that has not ended, such as context.WithoutCancel of the experiment's.
+// Heal ends a fault and returns when the server serves again. It may be called again: after a
+// success it does nothing, after an error it retries. It needs a ctx that has not ended, such
+// as context.WithoutCancel of the experiment's.
 type Heal func(ctx context.Context) error
 
 // once makes heal do nothing after its first success.

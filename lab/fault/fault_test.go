@@ -37,11 +37,11 @@ func inject(t *testing.T, f fault.Fault) (heal func()) {
 	healing, err := f.Inject(ctx)
 	cancel()
 	if err != nil {
-		t.Fatalf("%s of %s: %v", f.Name(), f.Who(), err)
+		t.Fatalf("%s of %s: %v", f.Name(), f.Target(), err)
 	}
 	heal = func() {
 		if err := healing(context.WithoutCancel(ctx)); err != nil {
-			t.Errorf("heal %s of %s: %v", f.Name(), f.Who(), err)
+			t.Errorf("heal %s of %s: %v", f.Name(), f.Target(), err)
 		}
 	}
 	t.Cleanup(heal) // more than once does no harm
@@ -57,9 +57,9 @@ func server(t *testing.T, name string) *rig.Server {
 	return s
 }
 
-func line(t *testing.T, from, to string) *rig.Line {
+func line(t *testing.T, from, to string) *rig.Link {
 	t.Helper()
-	l, err := lab.Line(from, to)
+	l, err := lab.Link(from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +161,13 @@ func TestNamesTellWhatAndWho(t *testing.T) {
 		{fault.Stop{Server: replica}, "stop", "replica-1"},
 		{fault.Kill{Server: replica}, "kill", "replica-1"},
 		{fault.Restart{Server: replica}, "restart", "replica-1"},
-		{fault.Cut{Line: l}, "cut from redis-1", "replica-1"},
-		{fault.Reset{Line: l}, "reset from redis-1", "replica-1"},
-		{fault.LostReply{Line: l}, "lost reply of redis-1", "replica-1"},
+		{fault.Cut{Link: l}, "cut from redis-1", "replica-1"},
+		{fault.LostReply{Link: l}, "lost reply of redis-1", "replica-1"},
 		{fault.ClockJump{Server: redis1, By: 2 * time.Minute}, "clock jumps by 2m0s", "redis-1"},
 		{fault.Failover{Rig: lab}, "failover", "redis-1"},
 	} {
-		if test.fault.Name() != test.name || test.fault.Who() != test.who {
-			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name(), test.fault.Who(), test.name, test.who)
+		if test.fault.Name() != test.name || test.fault.Target() != test.who {
+			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name(), test.fault.Target(), test.name, test.who)
 		}
 	}
 }
@@ -181,13 +180,13 @@ func TestCloseWithoutHeal(t *testing.T) {
 		must(t, err)
 		return s
 	}
-	cut, err := r.Line("replica-2", "mysql")
+	cut, err := r.Link("replica-2", "mysql")
 	must(t, err)
 	for _, f := range []fault.Fault{
 		fault.Stop{Server: of("replica-1")},
 		fault.Stop{Server: of("zookeeper")},
 		fault.Kill{Server: of("redis-2")},
-		fault.Cut{Line: cut},
+		fault.Cut{Link: cut},
 	} {
 		_, err := f.Inject(t.Context())
 		must(t, err)

@@ -6,27 +6,27 @@ import (
 	"oversell/lab/rig"
 )
 
-// LostReply has one reply of a backend lost: the backend has done what it was asked, the
-// connection ends, and the replica can't know which. It strikes when the next reply comes
-// that contains Text, whose request was perhaps sent before; [LostReply.Inject] only arms
-// it. An empty Text stands for any reply, also to a heartbeat.
+// LostReply loses one reply of a backend: the backend has executed the request, the connection
+// ends, and the replica does not know the outcome. [LostReply.Inject] only arms it: the next
+// reply that contains Text is lost, also to a request that was sent before. An empty Text means
+// any reply, also to a heartbeat.
 type LostReply struct {
-	Line *rig.Line
+	Link *rig.Link
 	Text string
-	Lost func() // told when the reply is lost; may be nil
+	Lost func() // is called when the reply is lost; may be nil
 }
 
 // Name implements [Fault].
-func (r LostReply) Name() string { return "lost reply of " + r.Line.To() }
+func (r LostReply) Name() string { return "lost reply of " + r.Link.To() }
 
-// Who implements [Fault].
-func (r LostReply) Who() string { return r.Line.From() }
+// Target implements [Fault].
+func (r LostReply) Target() string { return r.Link.From() }
 
 // Inject implements [Fault].
 func (r LostReply) Inject(context.Context) (Heal, error) {
-	lost, err := r.Line.LoseReply(r.Text)
+	lost, err := r.Link.LoseReply(r.Text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says all already
+		return nil, err
 	}
 	healed := make(chan struct{})
 	go func() {
@@ -39,8 +39,8 @@ func (r LostReply) Inject(context.Context) (Heal, error) {
 		}
 	}()
 	return once(func(context.Context) error {
-		if err := r.Line.Restore(); err != nil {
-			return err //nolint:wrapcheck // says all already
+		if err := r.Link.Restore(); err != nil {
+			return err
 		}
 		close(healed)
 		return nil

@@ -15,7 +15,7 @@ func TestLostReply(t *testing.T) {
 		t.Fatal("no answer before the fault")
 	}
 	lost := make(chan struct{})
-	heal := inject(t, fault.LostReply{Line: l, Text: ":42\r\n", Lost: func() { close(lost) }})
+	heal := inject(t, fault.LostReply{Link: l, Text: ":42\r\n", Lost: func() { close(lost) }})
 	if !answers(t, bystander) || !answers(t, c) {
 		t.Error("another reply is lost")
 	}

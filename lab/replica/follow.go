@@ -32,5 +32,5 @@ func (r Replica) Follow(ctx context.Context, heard func(kind string, data []byte
 			heard(kind, []byte(value))
 		}
 	}
-	return lines.Err() //nolint:wrapcheck // of the stream
+	return lines.Err()
 }

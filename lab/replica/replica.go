@@ -121,7 +121,7 @@ func (r Replica) Call(ctx context.Context, method, path string, body, answer any
 	}
 	response, err := r.HTTP.Do(request)
 	if err != nil {
-		return err //nolint:wrapcheck // names the URL
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	const enough = 4 << 20

@@ -60,7 +60,7 @@ func lostChart(results []Result) chart {
 	}
 	bars := make([]bar, len(results))
 	for i, r := range results {
-		bars[i] = bar{Label: label(r), Value: lostUpdates(r), Y: i * barStep, Alarm: r.Verdict == check.Violated}
+		bars[i] = bar{Label: label(r), Value: lostUpdates(r), Y: i * barStep, Alarm: r.Verdict == check.Broken}
 		bars[i].Width = width(float64(r.LostUpdates), float64(longest))
 	}
 	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, "Sold", "Remaining", "Lost updates"), results)}

@@ -102,7 +102,7 @@ func (c Curve) grid(caption string) grid {
 			{Text: sampled(p.Result, "%.1f", p.P50MS)},
 			{Text: sampled(p.Result, "%.1f", p.P99MS)},
 			{Text: sampled(p.Result, "%.2f", p.RetriesPerSale)},
-			{Text: lostUpdates(p.Result), Alarm: p.Verdict == check.Violated},
+			{Text: lostUpdates(p.Result), Alarm: p.Verdict == check.Broken},
 			{Text: sampled(p.Result, "%.2f%%", p.ErrorPct)},
 			{Text: mark},
 		})
@@ -174,10 +174,10 @@ func bends(curves []Curve) []bend {
 	return all
 }
 
-// broken is how many runs violated an invariant.
+// broken is how many runs broke an invariant.
 func (c Curve) broken() (n int) {
 	for _, p := range c.Points {
-		if p.Verdict == check.Violated {
+		if p.Verdict == check.Broken {
 			n++
 		}
 	}

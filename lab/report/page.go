@@ -173,8 +173,8 @@ func failuresGrid(results []Result) grid {
 // Class marks a sentence for the eye.
 func (r Result) Class() string {
 	switch r.Verdict {
-	case check.Violated:
-		return "violated"
+	case check.Broken:
+		return "broken"
 	case check.Holds:
 		return "holds"
 	default:
@@ -185,7 +185,7 @@ func (r Result) Class() string {
 // Mark is the verdict as a sign and a word, for who sees no colours.
 func (r Result) Mark() string {
 	switch r.Verdict {
-	case check.Violated:
+	case check.Broken:
 		return "✗ broken"
 	case check.Holds:
 		return "✓ holds"

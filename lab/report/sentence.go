@@ -31,7 +31,7 @@ func sentence(r Result) Sentence {
 			"the result says nothing about %s. Run it again on a Redis that nobody else uses.", count(r.Flushes, "time", "times"), r.Strategy))
 		zh = append(zh, fmt.Sprintf("但测试期间 Redis 执行了 %d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：这个结果说明不了 %s 的任何问题。请换一个没有别人使用的 Redis 再测一次。",
 			r.Flushes, r.Strategy))
-	case r.Verdict == check.Violated && r.Safe:
+	case r.Verdict == check.Broken && r.Safe:
 		en = append(en, "Its card claims that this cannot happen: the claim is broken.")
 		zh = append(zh, "它的卡片声称这不会发生：这个承诺被打破了。")
 	case r.Verdict == check.Holds && !r.Safe && r.Sold > 1:

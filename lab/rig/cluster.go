@@ -192,7 +192,7 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 		var at [2]string
 		for i, node := range nodes {
 			if err := node.QueryRowContext(ctx, query).Scan(&at[i]); err != nil {
-				return err //nolint:wrapcheck // by awaitTrue
+				return err
 			}
 			parts := strings.Split(at[i], ",") // in no order
 			slices.Sort(parts)

@@ -121,9 +121,9 @@ func (a Addresses) serveEnv() (env []string) {
 }
 
 // over are the addresses for a server that has these lines.
-func (a Addresses) over(lines []*Line) Addresses {
+func (a Addresses) over(links []*Link) Addresses {
 	var pairs []string
-	for _, l := range lines {
+	for _, l := range links {
 		pairs = append(pairs, l.upstream, l.addr)
 	}
 	replacer := strings.NewReplacer(pairs...)

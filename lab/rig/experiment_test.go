@@ -48,10 +48,10 @@ func TestPlainLab(t *testing.T) {
 	if want := []string{"redis-1", "redis-2", "zookeeper", "etcd", "nginx", "replica-1"}; !slices.Equal(names, want) {
 		t.Errorf("servers %v, want %v", names, want)
 	}
-	if n := len(r.Lines()); n != 0 {
+	if n := len(r.Links()); n != 0 {
 		t.Errorf("%d lines", n)
 	}
-	if _, err := r.Line("replica-1", "redis-1"); err == nil || !strings.Contains(err.Error(), "without proxies") {
+	if _, err := r.Link("replica-1", "redis-1"); err == nil || !strings.Contains(err.Error(), "without proxies") {
 		t.Errorf("a line: %v", err)
 	}
 	if err := named(t, r, "redis-1").SetClock(time.Minute); err == nil {
@@ -75,7 +75,7 @@ func TestProxied(t *testing.T) {
 		from := fmt.Sprintf("replica-%d", i+1)
 		env := body(t, replica+"/env")
 		for _, to := range []string{"redis-1", "redis-2", "zookeeper"} {
-			l, err := r.Line(from, to)
+			l, err := r.Link(from, to)
 			must(t, err)
 			if l.From() != from || l.To() != to || listens(l.Addr()) != nil {
 				t.Errorf("%s: from %s to %s on %s", l, l.From(), l.To(), l.Addr())
@@ -85,7 +85,7 @@ func TestProxied(t *testing.T) {
 				t.Errorf("%s is to use %s, not %s: %s", from, l.Addr(), direct, env)
 			}
 		}
-		if _, err := r.Line(from, "redis-1-replica"); err == nil || !strings.Contains(err.Error(), from+" to redis-2") {
+		if _, err := r.Link(from, "redis-1-replica"); err == nil || !strings.Contains(err.Error(), from+" to redis-2") {
 			t.Errorf("a line to the replica of Redis: %v", err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestProxied(t *testing.T) {
 		t.Errorf("the lab has %v, want two, the first %s", addrs.Redis, want)
 	}
 	must(t, r.Close())
-	for _, l := range r.Lines() {
+	for _, l := range r.Links() {
 		if listens(l.Addr()) == nil {
 			t.Errorf("%s still listens", l)
 		}
@@ -104,7 +104,7 @@ func TestProxied(t *testing.T) {
 // A line leads where it is told to, and back.
 func TestSetUpstream(t *testing.T) {
 	r := rigtest.Start(t, experiments())
-	l, err := r.Line("replica-1", "redis-1")
+	l, err := r.Link("replica-1", "redis-1")
 	must(t, err)
 	port := func() (port string) {
 		withRedis(t, r.RedisURL(l.Addr()), func(c *redis.Client) error {
@@ -241,7 +241,7 @@ func harm(r *rig.Rig) error {
 		errs = append(errs, err)
 	}
 	for _, to := range []string{"redis-1", "zookeeper-1"} {
-		l, err := r.Line("replica-2", to)
+		l, err := r.Link("replica-2", to)
 		if err == nil {
 			err = l.Cut()
 		}

@@ -23,14 +23,14 @@ func createGroups(dir string) (*os.File, error) {
 	path := filepath.Join(dir, groupsFile)
 	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in our folder
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the path
+		return nil, err
 	}
 	if err = share(file); err == nil {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, err //nolint:wrapcheck // names the path
+		return nil, err
 	}
 	return file, nil
 }
@@ -39,7 +39,7 @@ func createGroups(dir string) (*os.File, error) {
 func openGroups(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, groupsFile), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // in our folder
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the path
+		return nil, err
 	}
 	if err := share(file); err != nil {
 		_ = file.Close()

@@ -137,7 +137,7 @@ func (p *process) kill() {
 // freeze stops the group and returns when it stands still.
 func (p *process) freeze() error {
 	if err := syscall.Kill(-p.pid(), syscall.SIGSTOP); err != nil {
-		return err //nolint:wrapcheck // by Pause
+		return err
 	}
 	for end := time.Now().Add(groupPatience); !groupFrozen(p.pid()); time.Sleep(time.Millisecond) {
 		switch {
@@ -153,7 +153,7 @@ func (p *process) freeze() error {
 // thaw lets the group go on. One that is gone is fine.
 func (p *process) thaw() error {
 	if err := syscall.Kill(-p.pid(), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return err //nolint:wrapcheck // by Resume
+		return err
 	}
 	return nil
 }

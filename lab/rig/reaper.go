@@ -138,19 +138,19 @@ func startReaper(dir string) (*reaper, error) {
 func startWithPipes(cmd *exec.Cmd) (*reaper, *os.File, error) {
 	in, pipe, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // by startReaper
+		return nil, nil, err
 	}
 	defer func() { _ = in.Close() }()
 	answers, out, err := os.Pipe()
 	if err != nil {
 		_ = pipe.Close()
-		return nil, nil, err //nolint:wrapcheck // by startReaper
+		return nil, nil, err
 	}
 	defer func() { _ = out.Close() }()
 	cmd.Stdin, cmd.Stdout = in, out
 	if err := cmd.Start(); err != nil {
 		_, _ = pipe.Close(), answers.Close()
-		return nil, nil, err //nolint:wrapcheck // by startReaper
+		return nil, nil, err
 	}
 	return &reaper{cmd: cmd, pipe: pipe}, answers, nil
 }

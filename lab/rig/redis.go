@@ -42,11 +42,11 @@ func (r *Rig) addRedisReplica(found programs) error {
 	if err != nil {
 		return err
 	}
-	line, err := r.addLine(redisReplica, master)
+	link, err := r.addLink(redisReplica, master)
 	if err != nil {
 		return err
 	}
-	_, port, _ := strings.Cut(line.addr, ":")
+	_, port, _ := strings.Cut(link.addr, ":")
 	s, err := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port, "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		return err
@@ -103,14 +103,14 @@ func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, er
 func ask(ctx context.Context, addr, question, answer string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return err //nolint:wrapcheck // names the address
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	// Cancelled as well as timed out: a close would otherwise wait for the probe.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 
 	if _, err := io.WriteString(conn, question); err != nil {
-		return err //nolint:wrapcheck // names the address
+		return err
 	}
 	var first string
 	for lines := bufio.NewScanner(conn); lines.Scan(); {

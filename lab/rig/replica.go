@@ -54,30 +54,30 @@ func (r *Rig) addrsFor(name, mysql string) (Addresses, error) {
 	if !r.cfg.Proxied {
 		return addrs, nil
 	}
-	var lines []*Line
+	var links []*Link
 	for _, backend := range r.backends {
 		if backend.name == redisReplica {
 			continue // replicas use masters only
 		}
-		l, err := r.addLine(name, backend)
+		l, err := r.addLink(name, backend)
 		if err != nil {
 			return Addresses{}, err
 		}
-		lines = append(lines, l)
+		links = append(links, l)
 	}
-	return addrs.over(lines), nil
+	return addrs.over(links), nil
 }
 
 // get wants a 200 from url.
 func get(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err //nolint:wrapcheck // names the URL
+		return err
 	}
 	req.Close = true // a kept connection would make a later stop wait for its end
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err //nolint:wrapcheck // names the URL
+		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {

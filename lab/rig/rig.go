@@ -30,7 +30,7 @@ type Rig struct {
 	backends []*Server // MySQL, Redis, ZooKeeper, etcd
 	replicas []*Server
 	nginx    *Server // or nil
-	lines    []*Line // from the replicas to the backends, and among these
+	links    []*Link // from the replicas to the backends, and among these
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
@@ -249,7 +249,7 @@ func startServers(ctx context.Context, servers []*Server) error {
 	for _, s := range servers {
 		group.Go(func() error { return s.Start(ctx) })
 	}
-	return group.Wait() //nolint:wrapcheck // says all already
+	return group.Wait()
 }
 
 // Config is what the rig was started with, for another one like it.
@@ -300,7 +300,7 @@ func (r *Rig) shutDown() error {
 		killing.Go(s.Kill)
 	}
 	killing.Wait()
-	for _, l := range r.lines {
+	for _, l := range r.links {
 		l.close()
 	}
 	err = errors.Join(err, r.reaper.close())
@@ -317,7 +317,7 @@ func (r *Rig) shutDown() error {
 // answers that never come, or not hear that it is to end.
 func (r *Rig) healAll() error {
 	var errs []error
-	for _, l := range r.lines {
+	for _, l := range r.links {
 		errs = append(errs, l.Restore())
 	}
 	for _, s := range r.Servers() {

@@ -12,26 +12,25 @@ import (
 	"oversell/lab/rig"
 )
 
-// Pieces are on the shelf when a round begins.
+// Pieces is the stock at the start of a round.
 const Pieces = 10
 
-// patience is how long a request may wait for the lock: as long as the service allows,
-// for a class takes its time.
-const patience = "60s"
+// maxWait is how long a request may wait for the lock: the longest that the service allows.
+const maxWait = "60s"
 
-// Lab is a running lab in which one strategy is stepped through.
+// Lab is a running lab with the strategy to lead the clients through.
 type Lab struct {
 	Strategy string
-	// Lease is asked for with each request; 0: the replica's own. It is for strategies
-	// that let a request choose, and at most a minute.
+	// Lease is the lease of each request, a minute at most; 0: the replica's own. It is for
+	// strategies that let a request choose.
 	Lease time.Duration
 
 	replicas [2]replica.Replica // of A and of B
 	start    time.Time
-	products int64 // numbered on: no round finds what an earlier one left
+	products int64 // the id of the newest one: each round has a new product
 }
 
-// Open takes the first two replicas of a lab for the clients A and B.
+// Open uses the first two replicas of a lab for the clients A and B.
 func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	if len(addrs.Replicas) < 2 {
 		return nil, errors.New("stepper: two clients need two replicas")
@@ -44,24 +43,24 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	return l, nil
 }
 
-// stocked puts the pieces of a new product on the shelf.
-func (l *Lab) stocked(ctx context.Context) (product int64, err error) {
+// addProduct adds a new product.
+func (l *Lab) addProduct(ctx context.Context) (product int64, err error) {
 	l.products++
 	return l.products, l.replicas[A].Stock(ctx, l.products, Pieces)
 }
 
-// count is what is left of the product, as the strategy counts it.
+// count returns the remaining stock, as the strategy counts it.
 func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 	return l.replicas[A].Count(ctx, l.Strategy, product)
 }
 
-// arm has the replica stop whoever takes any step on the product.
+// arm makes the replica stop every request for the product at every step.
 func (l *Lab) arm(ctx context.Context, who Who, product int64) error {
 	const each = 10_000 // steps: more than any request takes
 	return l.replicas[who].Stop(ctx, l.Strategy, product, "", each)
 }
 
-// stopped says where the client is stopped; ok is false where it is not.
+// stopped returns the step at which the client is stopped; ok is false if it is not.
 func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at replica.Stopped, ok bool, err error) {
 	all, err := l.replicas[who].Stopped(ctx)
 	for _, s := range all {
@@ -72,9 +71,9 @@ func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at replica.S
 	return replica.Stopped{}, false, err
 }
 
-// buy is the whole request of a client.
+// buy sends the request of a client.
 func (l *Lab) buy(ctx context.Context, who Who, product int64) history.Op {
-	more := url.Values{"wait": {patience}}
+	more := url.Values{"wait": {maxWait}}
 	if l.Lease > 0 {
 		more.Set("lease", l.Lease.String())
 	}

@@ -20,7 +20,7 @@ const (
 	B
 )
 
-// String gives the client's letter.
+// String returns the client's letter.
 func (w Who) String() string { return [...]string{A: "A", B: "B"}[w] }
 
 func (w Who) other() Who { return 1 - w }
@@ -30,36 +30,36 @@ type State int
 
 // The states of a client.
 const (
-	Idle    State = iota // has not asked yet
-	Stopped              // is stopped at a step, until it is told to go on
+	Idle    State = iota // has sent no request yet
+	Stopped              // is stopped at a step, until Go
 	Waiting              // neither stopped nor ended: waits for the lock
 	Ended                // has its answer
 )
 
 const (
-	// soon is how long a client that goes on has for its next step before it is said
-	// to wait for its rival. A step takes milliseconds; on a busy machine, more.
-	soon = 500 * time.Millisecond
-	// alone is the same where there is no rival to wait for.
-	alone = 10 * time.Second
-	// farewell bounds the end of a round. Who is slower than that is cut off.
-	farewell = 10 * time.Second
+	// stepTime is the time for a step, after which the client counts as waiting for the
+	// lock. A step takes milliseconds; on a busy machine, more.
+	stepTime = 500 * time.Millisecond
+	// aloneTime is the same where no other client can hold the lock.
+	aloneTime = 10 * time.Second
+	// closeTime limits the end of a round. Requests that take longer are cancelled.
+	closeTime = 10 * time.Second
 )
 
-// Line is something that was seen of a client.
-type Line struct {
+// Entry is one observation of a client.
+type Entry struct {
 	Who   Who
-	Step  string // empty: not a step, but a wait, or the answer
+	Step  string // empty for a wait or the answer
 	Words Words
 	Row   int // the row's count just afterwards
 }
 
-// State is what its client was doing then.
-func (l Line) State() State {
+// State returns the state of the client at that time.
+func (e Entry) State() State {
 	switch {
-	case l.Step != "":
+	case e.Step != "":
 		return Stopped
-	case l.Words == waits():
+	case e.Words == waits():
 		return Waiting
 	default:
 		return Ended
@@ -68,17 +68,17 @@ func (l Line) State() State {
 
 type client struct {
 	state State
-	at    replica.Stopped // the last one
+	at    replica.Stopped // its last step
 	read  int
-	waits bool // and that was said
+	waits bool // and there is an entry of it
 	op    history.Op
 	ended chan struct{}
 }
 
-// Round is one piece bought by A and one by B, from a shelf of ten. Close ends it.
+// Round is one purchase by A and one by B, from a stock of ten. Close ends it.
 type Round struct {
-	// Lines are all that was seen, in order; Row is the count now.
-	Lines []Line
+	// Log has all observations, in order; Row is the present count.
+	Log []Entry
 	Row   int
 
 	lab     *Lab
@@ -88,9 +88,9 @@ type Round struct {
 	ctx     context.Context // of the clients' requests
 }
 
-// Begin puts ten pieces on the shelf. Nobody has asked for one yet.
+// Begin adds a product with ten pieces. Neither client has sent its request yet.
 func (l *Lab) Begin(ctx context.Context) (*Round, error) {
-	product, err := l.stocked(ctx)
+	product, err := l.addProduct(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +105,12 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	return r, nil
 }
 
-// Close lets both clients run to their ends, as nobody steps them any more.
+// Close lets both clients run to their ends.
 func (r *Round) Close() error {
 	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
 	defer r.cancel()
-	// Also when the round was interrupted: a replica would hold them for minutes.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), farewell)
+	// Also when the round was interrupted: the replica would stop them for minutes.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
 	defer cancel()
 	err := errors.Join(r.lab.replicas[A].GoOn(ctx), r.lab.replicas[B].GoOn(ctx))
 	for _, c := range r.clients {
@@ -125,17 +125,17 @@ func (r *Round) Close() error {
 	return err
 }
 
-// State says what the client was doing when it was last looked at.
+// State returns the state of the client at the last observation.
 func (r *Round) State(who Who) State { return r.clients[who].state }
 
-// free says whether the client can be told to go on.
+// free reports whether the client can continue.
 func (r *Round) free(who Who) bool { return r.State(who) == Idle || r.State(who) == Stopped }
 
-// Go lets a client go on, from the start or from its step, and returns when it is at the
-// next one, or has its answer, or seems to wait for the lock. In the last case it goes
-// on by itself as soon as it can: Look sees it.
+// Go lets a client continue. It returns when the client is at its next step, has its answer,
+// or seems to wait for the lock. A waiting client continues by itself as soon as it can, and
+// Look observes it.
 func (r *Round) Go(ctx context.Context, who Who) error {
-	c, rival := r.clients[who], r.clients[who.other()]
+	c, other := r.clients[who], r.clients[who.other()]
 	switch c.state {
 	case Idle:
 		go func() {
@@ -148,26 +148,26 @@ func (r *Round) Go(ctx context.Context, who Who) error {
 			return err
 		}
 		c.state = Waiting
-	case Waiting: // is looked at once more
+	case Waiting:
 	case Ended:
 		return nil
 	}
-	long := soon
-	if rival.state == Idle || rival.state == Ended {
-		long = alone
+	limit := stepTime
+	if other.state == Idle || other.state == Ended {
+		limit = aloneTime
 	}
-	if err := r.await(ctx, who, long); err != nil {
+	if err := r.await(ctx, who, limit); err != nil {
 		return err
 	}
-	if rival.state == Waiting && (c.state == Ended || frees(c.at.Step)) {
-		return r.await(ctx, who.other(), soon)
+	if other.state == Waiting && (c.state == Ended || frees(c.at.Step)) {
+		return r.await(ctx, who.other(), stepTime)
 	}
 	return nil
 }
 
-// await looks until the client does not wait any more, or has for long enough.
-func (r *Round) await(ctx context.Context, who Who, long time.Duration) error {
-	c, enough := r.clients[who], time.After(long)
+// await observes until the client no longer waits, or the limit is over.
+func (r *Round) await(ctx context.Context, who Who, limit time.Duration) error {
+	c, enough := r.clients[who], time.After(limit)
 	for {
 		if _, err := r.Look(ctx); err != nil || c.state != Waiting {
 			return err
@@ -186,9 +186,9 @@ func (r *Round) await(ctx context.Context, who Who, long time.Duration) error {
 	}
 }
 
-// Look asks the replicas where the clients are, and reports whether there is news.
+// Look asks the replicas where the clients are, and reports whether anything changed.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
-	before := len(r.Lines)
+	before := len(r.Log)
 	for i, c := range r.clients {
 		if c.state == Idle || c.state == Ended {
 			continue
@@ -197,7 +197,7 @@ func (r *Round) Look(ctx context.Context) (news bool, err error) {
 			return false, err
 		}
 	}
-	return len(r.Lines) > before, nil
+	return len(r.Log) > before, nil
 }
 
 func (r *Round) look(ctx context.Context, who Who, c *client) error {
@@ -215,17 +215,17 @@ func (r *Round) look(ctx context.Context, who Who, c *client) error {
 		c.state = Ended
 		return r.note(ctx, who, "", told(c.op))
 	default:
-		// Also one that was stopped: a replica holds nobody for longer than half an hour.
+		// Also one that was stopped: a replica stops no request for longer than half an hour.
 		c.state = Waiting
 		return nil
 	}
 }
 
-// arrived notes that the client is at its next step.
+// arrived logs that the client is at its next step.
 func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error {
 	c := r.clients[who]
 	c.state, c.at, c.waits = Stopped, at, false
-	if at.Step == "read" { // just now; and the rival does not move meanwhile
+	if at.Step == "read" { // just now, and the other client does not move meanwhile
 		count, err := r.lab.count(ctx, r.product)
 		if err != nil {
 			return err
@@ -237,19 +237,19 @@ func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error 
 
 func (r *Round) note(ctx context.Context, who Who, step string, words Words) (err error) {
 	r.Row, err = r.lab.count(ctx, r.product)
-	r.Lines = append(r.Lines, Line{who, step, words, r.Row})
+	r.Log = append(r.Log, Entry{who, step, words, r.Row})
 	return err
 }
 
-// Over says whether both have their answers.
+// Over reports whether both clients have their answers.
 func (r *Round) Over() bool { return r.State(A) == Ended && r.State(B) == Ended }
 
-// Stock compares what was sold with what has left the row, once the round is over.
-func (r *Round) Stock() check.I1 {
+// Stock compares the pieces sold with the pieces taken from the row, once the round is over.
+func (r *Round) Stock() check.Conservation {
 	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
 }
 
-// Sentence says how the round ended; it is empty before it has.
+// Sentence says how the round ended. It is empty before the end.
 func (r *Round) Sentence() Words {
 	if !r.Over() {
 		return Words{}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// width of a client's column, in letters.
+// width is the width of a client's column, in letters.
 const width = 38
 
-// Draw prints where the round is: a column for each client with the steps that it has
-// done, what it waits for or has been told, and the row's count.
+// Draw prints the state of the round: a column for each client, with its steps, its wait or
+// its answer, and the row's count.
 func (r *Round) Draw(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: A and B buy one piece each of %d\n\n", r.lab.Strategy, Pieces)
@@ -36,11 +36,11 @@ func cell(column []string, i int) string {
 	return ""
 }
 
-// column is a client's part of the screen; > marks the step at which it is stopped.
+// column returns the column of a client; > marks the step at which it is stopped.
 func (r *Round) column(who Who) []string {
 	column := []string{fmt.Sprintf("%s, on replica-%d", who, who+1), strings.Repeat("-", width-4)}
 	last := 0
-	for _, l := range r.Lines {
+	for _, l := range r.Log {
 		if l.Who == who {
 			last = len(column)
 			column = append(column, wrapped("  "+l.String())...)
@@ -48,7 +48,7 @@ func (r *Round) column(who Who) []string {
 	}
 	switch r.State(who) {
 	case Idle:
-		column = append(column, "> has not asked yet")
+		column = append(column, "> has sent no request yet")
 	case Stopped:
 		column[last] = ">" + column[last][1:]
 	case Waiting, Ended:
@@ -56,15 +56,15 @@ func (r *Round) column(who Who) []string {
 	return column
 }
 
-// String is the line as the columns show it.
-func (l Line) String() string {
-	if l.Step == "" {
-		return l.Words.EN
+// String returns the entry as the columns show it.
+func (e Entry) String() string {
+	if e.Step == "" {
+		return e.Words.EN
 	}
-	return fmt.Sprintf("%-12s%s", l.Step, l.Words.EN)
+	return fmt.Sprintf("%-12s%s", e.Step, e.Words.EN)
 }
 
-// wrapped breaks what does not fit into a column.
+// wrapped breaks a line that does not fit into a column.
 func wrapped(line string) []string {
 	letters := []rune(line)
 	if len(letters) <= width {
@@ -81,8 +81,8 @@ func wrapped(line string) []string {
 	return append([]string{string(letters[:at])}, wrapped("    "+rest)...)
 }
 
-// Print writes the run that loses an update, one line for each step, and calls
-// shown after each.
+// Print writes the run that loses an update, one line for each step. It calls shown after
+// each line.
 func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
 	tell := func(format string, args ...any) error {
 		if _, err := fmt.Fprintf(w, format, args...); err != nil {
@@ -98,7 +98,7 @@ func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
 		strategy, interruptions(s.Interruptions), s.Tried); err != nil {
 		return err
 	}
-	for i, l := range s.Lines {
+	for i, l := range s.Log {
 		if err := tell("%3d  %s  %-*s  the row: %d\n", i+1, l.Who, width, l, l.Row); err != nil {
 			return err
 		}

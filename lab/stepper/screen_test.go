@@ -13,7 +13,7 @@ func TestDraw(t *testing.T) {
 	r := &Round{
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},
-		Lines: []Line{
+		Log: []Entry{
 			{A, "granted", Words{EN: "has the lock, fence 1"}, 10},
 			{B, "asked", Words{EN: "wants the lock"}, 10},
 			{B, "", waits(), 10},
@@ -26,7 +26,7 @@ func TestDraw(t *testing.T) {
   A, on replica-1                         B, on replica-2
   ----------------------------------      ----------------------------------
     granted     has the lock, fence 1       asked       wants the lock
-    is told: sold, 9 left                   waits for the lock
+    answer: sold, 9 left                    waits for the lock
                                           > compared    has seen that the key is
                                               its own, deletes it next
 
@@ -64,8 +64,8 @@ func TestSentence(t *testing.T) {
 		{sold, sold, 9, "2 sold, 9 left of 10: an update was lost."},
 		{sold, sold, 10, "2 sold, 10 left of 10: 2 updates were lost."},
 		{sold, refused, 9, "1 sold, 9 left of 10: no update was lost."},
-		{refused, refused, 9, "0 sold, 9 left of 10: pieces have left the row that nobody bought."},
-		{sold, unknown, 9, "1 sold, 9 left of 10: whether an update was lost, nobody can say."},
+		{refused, refused, 9, "0 sold, 9 left of 10: pieces are gone from the row that no client bought."},
+		{sold, unknown, 9, "1 sold, 9 left of 10: it is unknown whether an update was lost."},
 	} {
 		r := &Round{Row: c.row, clients: [2]*client{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
 		if got := r.Sentence(); got.EN != c.want || got.ZH == "" {

@@ -6,53 +6,51 @@ import (
 	"slices"
 )
 
-// The search ends here. Few races need more than two interruptions, and a class has
-// not got all day.
+// The limits of the search. Few races need more than two interruptions.
 const (
 	maxInterruptions = 2
 	maxSchedules     = 100
 )
 
-// schedule is who goes on, step by step. After its end nobody is interrupted any more:
-// who has the turn keeps it, up to its answer, or until it has to wait.
+// schedule says which client continues, step by step. After its end there are no more
+// interruptions: a client continues up to its answer, or until it has to wait.
 type schedule []Who
 
-// move is one step of a played schedule.
+// move is one step of a run.
 type move struct {
 	who Who
-	// free: the other one could have gone on instead.
+	// free is true if the other client could have continued instead.
 	free bool
 }
 
-// played is a schedule's real run, to its end.
+// played is the run of a schedule.
 type played struct {
 	moves []move
-	lines []Line
+	log   []Entry
 	lost  bool
 	end   Words // the round's sentence
 }
 
-// Solution is what the search found.
+// Solution is the result of the search.
 type Solution struct {
-	// Lost: it found a way to lose an update, with so many interruptions.
+	// Lost is true if the search found a way to lose an update.
 	Lost          bool
-	Interruptions int // with which it did it; or up to which it did not
-	Tried         int // schedules, each by a run of its own
-	// Lines and Sentence are of the run that lost the update.
-	Lines    []Line
+	Interruptions int // of the way that it found; or the most that it tried
+	Tried         int // number of schedules, each in a run of its own
+	// Log and Sentence are of the run that lost the update.
+	Log      []Entry
 	Sentence Words
 }
 
-// Solve looks for the shortest interleaving that loses an update: the one with the
-// fewest interruptions, where a client could have gone on and the other one did instead.
-// It is a search in breadth over real runs; tried is called after each. It needs the
-// replicas for itself: close other rounds first.
+// Solve searches for the shortest interleaving that loses an update: the one with the fewest
+// interruptions, where a client could have continued and the other one did instead. It is a
+// breadth-first search over real runs, and calls tried after each. No other round may be open.
 func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
 
-// search tries all schedules without interruption, which is one, then all with one, and
-// so on. Both clients do the same, so it does not matter who begins: A does.
+// search tries the schedule without interruption, then all with one, and so on. A always
+// begins: both clients do the same.
 func search(play func(schedule) (played, error), tried func()) (Solution, error) {
 	var s Solution
 	level := []schedule{nil}
@@ -69,7 +67,7 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 			s.Tried++
 			tried()
 			if run.lost {
-				s.Lost, s.Lines, s.Sentence = true, run.lines, run.end
+				s.Lost, s.Log, s.Sentence = true, run.log, run.end
 				return s, nil
 			}
 			next = append(next, interrupted(run.moves, len(first))...)
@@ -81,8 +79,8 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 	}
 }
 
-// interrupted are the schedules that follow the run up to a point, at or after from, at
-// which its client could have gone on, and then let the other one.
+// interrupted returns the schedules that follow the run up to a point, at or after from,
+// where its client could have continued, and then let the other one continue.
 func interrupted(moves []move, from int) []schedule {
 	var all []schedule
 	for i := max(1, from); i < len(moves); i++ {
@@ -117,12 +115,12 @@ func (l *Lab) play(ctx context.Context, first schedule) (p played, err error) {
 			return p, err
 		}
 	}
-	p.lines, p.end, p.lost = slices.Clone(r.Lines), r.Sentence(), r.Stock().Lost() > 0
+	p.log, p.end, p.lost = slices.Clone(r.Log), r.Sentence(), r.Stock().Lost() > 0
 	return p, nil
 }
 
-// next is who goes on: the one whose turn it is, if it can. If neither can, one waits
-// and is waited for.
+// next returns the client that continues: the one whose turn it is, if it can. If neither
+// can, it is the one that waits for the lock.
 func next(turn Who, freeA, freeB, ended bool) Who {
 	free := [...]bool{A: freeA, B: freeB}
 	if !free[turn] && (free[turn.other()] || ended) {

@@ -9,17 +9,17 @@ import (
 	"oversell/lab/replica"
 )
 
-// Words are said in both languages of the class.
+// Words is a sentence in both languages.
 type Words struct{ EN, ZH string }
 
-// explain says in a few words what a client has done when it is at the step. read is the
-// count that it has read.
+// explain says what a client has done when it is at the step. read is the count that it has
+// read.
 func explain(at replica.Stopped, read int) Words {
 	switch at.Step {
 	case "asked":
 		return Words{"wants the lock", "想要锁"}
 	case "queued":
-		return Words{"has a place in the queue", "已在队列中"}
+		return Words{"is in the queue", "已在队列中"}
 	case "granted":
 		if at.Fence > 0 {
 			return Words{fmt.Sprintf("has the lock, fence %d", at.Fence), fmt.Sprintf("拿到了锁，栅栏号 %d", at.Fence)}
@@ -32,15 +32,15 @@ func explain(at replica.Stopped, read int) Words {
 	case "written":
 		return Words{fmt.Sprintf("has written %d", read-1), fmt.Sprintf("写好了 %d", read-1)}
 	case "released":
-		return Words{"has given the lock back", "还回了锁"}
+		return Words{"has released the lock", "还回了锁"}
 	case "after-setnx":
 		return Words{"has the key, which has no expiry yet", "拿到了键，但键还没有过期时间"}
 	case "reserved":
-		return Words{"has put a piece by, which nobody else gets now", "预留了一件，别人拿不到了"}
+		return Words{"has reserved a piece", "预留了一件"}
 	case "taken":
-		return Words{"has sold it, and the row does not know yet", "已卖出，而数据行还不知道"}
+		return Words{"has sold it, and the row is not updated yet", "已卖出，数据行还没有更新"}
 	case "compared":
-		return Words{"has seen that the key is its own, deletes it next", "确认键是自己的，接下来删除它"}
+		return Words{"has found its own value in the key, deletes it next", "确认键是自己的，接下来删除它"}
 	case "unlocked":
 		return Words{"has not committed yet", "还没有提交"}
 	default:
@@ -48,27 +48,27 @@ func explain(at replica.Stopped, read int) Words {
 	}
 }
 
-// frees says whether somebody who waits for the lock may have it once a rival has come
-// to the step.
+// frees reports whether a waiting client may acquire the lock when the other one is at the
+// step.
 func frees(step string) bool { return step == "released" || step == "unlocked" }
 
-// waits is said of a client that neither comes to a step nor gets an answer.
+// waits describes a client that is neither stopped nor answered.
 func waits() Words { return Words{"waits for the lock", "在等锁"} }
 
-// told is what the service has answered a client.
+// told returns the answer of the service.
 func told(op history.Op) Words {
 	if op.Outcome == history.OK && !op.HasRemaining {
-		return Words{"is told: sold", "得到答复：已售出"}
+		return Words{"answer: sold", "得到答复：已售出"}
 	}
 	if op.Outcome == history.OK {
-		return Words{fmt.Sprintf("is told: sold, %d left", op.Remaining), fmt.Sprintf("得到答复：已售出，剩 %d", op.Remaining)}
+		return Words{fmt.Sprintf("answer: sold, %d left", op.Remaining), fmt.Sprintf("得到答复：已售出，剩 %d", op.Remaining)}
 	}
 	why := strings.TrimSuffix(op.Reason+": "+op.Detail, ": ")
-	return Words{"is told: " + why, "得到答复：" + why}
+	return Words{"answer: " + why, "得到答复：" + why}
 }
 
 // sentence says how a round ended.
-func sentence(stock check.I1) Words {
+func sentence(stock check.Conservation) Words {
 	end := Words{
 		fmt.Sprintf("%d sold, %d left of %d: ", stock.Sold, stock.Remaining, stock.Initial),
 		fmt.Sprintf("原有 %d，售出 %d，剩 %d：", stock.Initial, stock.Sold, stock.Remaining),
@@ -81,9 +81,9 @@ func sentence(stock check.I1) Words {
 		return say(fmt.Sprintf("%d updates were lost.", lost), fmt.Sprintf("丢失了 %d 次更新。", lost))
 	case stock.Verdict == check.Holds:
 		return say("no update was lost.", "没有丢失更新。")
-	case stock.Verdict == check.Violated:
-		return say("pieces have left the row that nobody bought.", "数据行里少了没人买走的货。")
+	case stock.Verdict == check.Broken:
+		return say("pieces are gone from the row that no client bought.", "数据行里少了没人买走的货。")
 	default:
-		return say("whether an update was lost, nobody can say.", "是否丢失了更新，没人能说清。")
+		return say("it is unknown whether an update was lost.", "是否丢失了更新，没人能说清。")
 	}
 }

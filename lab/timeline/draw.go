@@ -14,12 +14,11 @@ import (
 //go:embed timeline.svg.tmpl timeline.css
 var files embed.FS
 
-// Pictures are drawn in per cent of the width and in pixels of height, so that bars grow
-// with the window while the letters keep their size. In the narrowest picture, which
-// timeline.css sets, there is just room for the words.
+// Widths are in per cent and heights in pixels, so that bars grow with the window and letters
+// keep their size. In the narrowest picture, which timeline.css sets, the words just fit.
 const (
 	narrowest = 760.0
-	before    = 12.0 // per cent, for the lane's and the rows' names
+	before    = 12.0 // per cent, for the names of lanes and rows
 	plot      = 69.0 // per cent, for the time; the rest is for the answers
 	letter    = 100 * 6.6 / narrowest
 )
@@ -34,11 +33,11 @@ const (
 	legend      = 30
 )
 
-// drawing is what the template shows. All x and widths are per cent.
+// drawing has the data of the template. All x and widths are in per cent.
 type drawing struct {
 	ID, Title, Desc string
 	timeline        Timeline
-	Style           template.CSS // of a picture that stands alone
+	Style           template.CSS // of a complete picture
 	Height          int
 	Lanes           []lane
 	Ticks           []tick
@@ -49,7 +48,7 @@ type drawing struct {
 	Left            string
 }
 
-// lane is a replica, or another server that something happened to.
+// lane is a replica, or another server with a fault.
 type lane struct {
 	Name   string
 	Y      int
@@ -71,7 +70,7 @@ type row struct {
 	Y            int
 	X, End       string // where it begins and ends
 	AnswerX      string
-	Answered     string // where its answer came; empty without
+	Answered     string // where its answer came; empty without an answer
 	Outcome      string // ok, refused, unknown
 	Waits, Holds []box
 	Both         []box
@@ -91,7 +90,7 @@ type mark struct{ X, Kind string }
 
 type tick struct{ X, Text string }
 
-// T is a word in the picture's language.
+// T returns a word in the picture's language.
 func (d drawing) T(word string) string { return d.timeline.word(word) }
 
 func (d drawing) write(w io.Writer) error {
@@ -105,7 +104,7 @@ func (d drawing) write(w io.Writer) error {
 	return nil
 }
 
-// Style is the style sheet of the pictures, for the head of a page.
+// Style returns the style sheet of the pictures, for the head of a page.
 func Style() template.CSS {
 	css, err := files.ReadFile("timeline.css")
 	if err != nil {
@@ -137,7 +136,7 @@ func (t Timeline) draw(id string) drawing {
 	return d
 }
 
-// x is a moment's place, in per cent of the width.
+// x returns the position of a time, in per cent of the width.
 func (t Timeline) x(at time.Duration) float64 {
 	return before + plot*float64(at-t.from)/float64(t.to-t.from)
 }
@@ -146,7 +145,7 @@ func percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + "%"
 
 func (t Timeline) at(at time.Duration) string { return percent(t.x(at)) }
 
-// laneNames are the servers: those with requests first.
+// laneNames returns the servers: those with requests first.
 func (t Timeline) laneNames() []string {
 	var busy, others []string
 	for _, task := range t.tasks {
@@ -164,7 +163,7 @@ func (t Timeline) laneNames() []string {
 	return append(busy, others...)
 }
 
-// byNumber puts replica-2 before replica-10, and what no replica answered last.
+// byNumber sorts replica-2 before replica-10, and requests without a replica last.
 func byNumber(a, b string) int {
 	if a == "" || b == "" {
 		return cmp.Compare(b, a)
@@ -227,7 +226,7 @@ func (t Timeline) box(s stretch) box {
 	return box{X: t.at(s.from), W: percent(t.x(s.to) - t.x(s.from)), End: t.at(s.to), Ragged: s.ragged}
 }
 
-// ticks are at most eight, at round times.
+// ticks returns at most eight ticks, at round times.
 func (t Timeline) ticks() []tick {
 	total := t.to - t.from
 	step := time.Microsecond

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// label is one or more steps in words: as many as come too close for a label each.
+// label names one step, or several steps that are too close for separate labels.
 type label struct {
 	X     string
-	AtEnd bool   // X is its end, for lack of room
-	Begin string // then where it would begin, if there were room
+	AtEnd bool   // X is its right end, because there is no room to the right
+	Begin string // then where it would begin otherwise
 	Words []word
 	at    float64
 }
@@ -22,17 +22,17 @@ type word struct {
 	Alarm bool
 }
 
-// saying is a word and its moment.
+// saying is a word and its time.
 type saying struct {
 	at time.Duration
 	word
 }
 
-// labels puts the steps into words above the bar. Those that would stand in each other's
-// way share a label, which begins at the first of them.
+// labels returns the labels above the bar. Steps that are too close share a label, which begins
+// at the first of them.
 func (t Timeline) labels(task *task) []label {
 	var labels []label
-	room := 0.0 // where the next one may begin
+	room := 0.0 // where the next label may begin
 	for _, s := range t.sayings(task) {
 		x := t.x(s.at)
 		if n := len(labels); n > 0 && x < room {
@@ -45,14 +45,14 @@ func (t Timeline) labels(task *task) []label {
 	}
 	for i, l := range labels {
 		labels[i].X = percent(l.at)
-		if l.at+width(l.text()) > 100 { // the last one must not leave the picture
+		if l.at+width(l.text()) > 100 { // the last label must stay inside the picture
 			labels[i].X, labels[i].AtEnd, labels[i].Begin = "100%", true, percent(l.at)
 		}
 	}
 	return labels
 }
 
-// width is how much room the words take: a Chinese character that of two letters.
+// width returns the width of the words: a Chinese character has that of two letters.
 func width(words string) float64 {
 	letters := 0
 	for _, r := range words {
@@ -71,7 +71,7 @@ func (l label) text() string {
 	return strings.Join(words, " · ")
 }
 
-// sayings are the steps that are no bar's end, new fences, and who else held the lock.
+// sayings returns the steps that are not the end of a bar, new fencing tokens, and overlaps.
 func (t Timeline) sayings(task *task) []saying {
 	var all []saying
 	fence := int64(0)

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// sales is what was sold so far, what was gone from the shelf by then, and what is between
-// them: sold, and still on the shelf.
+// sales has the pieces sold so far, the pieces taken from the stock, and the difference.
 type sales struct {
 	Y           int
 	Base        int
 	Sold, Taken []level
 	Gaps        []gap
 	Total       string
-	Gone        string // from the row; empty where nobody said
+	Gone        string // from the row; empty if it is not known
 }
 
-// level goes on from one sale, or write, to the next one.
+// level lasts from one sale, or write, to the next one.
 type level struct {
 	X, End string
 	Y      int // of the level
-	From   int // of the one before
+	From   int // of the level before
 }
 
 type gap struct {
@@ -43,7 +42,7 @@ func (t Timeline) drawSales(y int) *sales {
 		for _, m := range t.missing() {
 			s.Gaps = append(s.Gaps, gap{t.at(m.from), percent(t.x(m.to) - t.x(m.from)), at(m.sold), at(m.taken) - at(m.sold)})
 		}
-		s.Gone = t.say("%d gone from the shelf", "货架减少 %d", t.taken[len(t.taken)-1].pieces)
+		s.Gone = t.say("%d taken from stock", "库存减少 %d", t.taken[len(t.taken)-1].pieces)
 	}
 	return s
 }
@@ -61,14 +60,14 @@ func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
 	return levels
 }
 
-// missing is a time in which more was sold than was gone from the shelf.
+// missing is a time in which more was sold than taken from the stock.
 type missing struct {
 	from, to    time.Duration
 	sold, taken int
 }
 
 func (t Timeline) missing() (all []missing) {
-	if len(t.taken) == 0 { // nobody said
+	if len(t.taken) == 0 { // it is not known
 		return nil
 	}
 	steps := slices.Concat(t.sales, t.taken)
@@ -78,7 +77,7 @@ func (t Timeline) missing() (all []missing) {
 		if i+1 < len(steps) {
 			end = steps[i+1].at
 		}
-		// What the lab heard and what a replica did are told by two clocks.
+		// The clocks of the lab and of a replica differ.
 		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
 		if sold > taken && end > step.at {
 			all = append(all, missing{step.at, end, sold, taken})
@@ -87,7 +86,7 @@ func (t Timeline) missing() (all []missing) {
 	return all
 }
 
-// piecesAt is the last figure until then.
+// piecesAt returns the last number until then.
 func piecesAt(steps []sale, at time.Duration) (pieces int) {
 	for _, s := range steps {
 		if s.at <= at {

@@ -9,10 +9,10 @@ import (
 	"oversell/lab/history"
 )
 
-// task is one request: what its client knows of it, what its replica told, or both.
+// task is one request, as its client recorded it, as its replica did, or both.
 type task struct {
 	name    string
-	owner   string // empty where no step was seen
+	owner   string // empty if no step was recorded
 	replica string
 	events  []history.Event
 	op      *history.Op
@@ -20,13 +20,13 @@ type task struct {
 	holds   []stretch
 }
 
-// stretch is a time with an end that was seen, or not.
+// stretch is a wait or a hold.
 type stretch struct {
 	from, to time.Duration
-	ragged   bool // nobody told of the end
+	ragged   bool // its end was not recorded
 }
 
-// began is the first step, or the call where there is none.
+// began returns the time of the first step, or of the call if there is none.
 func (t *task) began() time.Duration {
 	if len(t.events) > 0 {
 		return t.events[0].At
@@ -34,7 +34,7 @@ func (t *task) began() time.Duration {
 	return t.op.Call
 }
 
-// ended is the last that was seen of it.
+// ended returns the last time in its records.
 func (t *task) ended() time.Duration {
 	var last time.Duration
 	if n := len(t.events); n > 0 {
@@ -49,7 +49,7 @@ func (t *task) ended() time.Duration {
 	return last
 }
 
-// tasksOf finds all requests of a recording, in the order of their first steps.
+// tasksOf returns all requests of a recording, in the order of their first steps.
 func tasksOf(rec history.Recording, end time.Duration) []*task {
 	var tasks []*task
 	byOwner := map[[2]string]*task{}
@@ -72,12 +72,12 @@ func tasksOf(rec history.Recording, end time.Duration) []*task {
 	return tasks
 }
 
-// sameMoment is how far the clocks of a replica and of the lab may be apart.
+// sameMoment is the tolerated difference between the clocks of a replica and of the lab.
 const sameMoment = 5 * time.Millisecond
 
-// pair gives each task the request behind it. A request bears no owner's name: it is the
-// one to the same replica that was open at the first step, and sent closest to it. The
-// requests that took no step are tasks of their own.
+// pair gives each task its request. A request does not have the owner's name: it is the one to
+// the same replica that was open at the first step, and sent closest to it. Requests without a
+// step become tasks of their own.
 func pair(tasks []*task, ops []history.Op) (stepless []*task) {
 	taken := make([]bool, len(ops))
 	for _, t := range tasks {
@@ -106,12 +106,12 @@ func (t *task) mayBe(op history.Op) bool {
 	if op.Replica != t.replica || op.Call > t.began()+sameMoment || op.Return < t.began() {
 		return false
 	}
-	// Only one whose client went away may take steps after its end.
+	// Only a request whose client disconnected may take steps after its end.
 	last := t.events[len(t.events)-1].At
 	return op.Outcome == history.Unknown || op.Return >= last-sameMoment
 }
 
-// live finds the waits and holds. Nested grants of one owner are one hold.
+// live sets the waits and holds. Nested grants of one owner are one hold.
 func (t *task) live(silenced func(since time.Duration) time.Duration) {
 	waiting, held := -1, 0
 	for _, e := range t.events {
@@ -120,7 +120,7 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 			waiting = len(t.waits)
 			t.waits = append(t.waits, stretch{from: e.At, ragged: true})
 		case "read", "writing", "written":
-			if waiting >= 0 { // it works without a lock: there was nothing to wait for
+			if waiting >= 0 { // without a lock there is nothing to wait for
 				t.waits, waiting = t.waits[:waiting], -1
 			}
 		case "granted":
@@ -149,7 +149,7 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 	}
 }
 
-// giveUp ends a wait that no grant ended: with the answer, if there was one.
+// giveUp ends a wait without a grant: at the answer, if there was one.
 func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Duration) {
 	wait.to = silenced(wait.from)
 	if t.op != nil && t.op.Return <= wait.to {
@@ -157,7 +157,7 @@ func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Dur
 	}
 }
 
-// silenced is when the replica was killed, or the recording's end.
+// silenced returns when the replica was killed, or the end of the recording.
 func silenced(spans []history.Span, replica string, since, end time.Duration) time.Duration {
 	for _, s := range spans {
 		if s.Who == replica && strings.HasPrefix(s.What, "killed") && s.From >= since {
@@ -167,7 +167,7 @@ func silenced(spans []history.Span, replica string, since, end time.Duration) ti
 	return end
 }
 
-// mostTelling leaves out those that only waited, as far as there is no room for them.
+// mostTelling drops tasks that only waited, if there are too many tasks.
 func mostTelling(tasks []*task) []*task {
 	if len(tasks) <= mostTasks {
 		return tasks
@@ -179,7 +179,7 @@ func mostTelling(tasks []*task) []*task {
 	return chosen
 }
 
-// letters counts A, B, ... Z, AA, AB, as spreadsheets do.
+// letters returns A, B, ... Z, AA, AB, as in spreadsheets.
 func letters(i int) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if i < len(alphabet) {
@@ -200,8 +200,8 @@ func salesOf(ops []history.Op) []sale {
 	return sales
 }
 
-// takenBy is what was gone from the shelf after each write: as the writer said, whatever
-// others had written before.
+// takenBy returns the pieces taken from the stock after each write, as the writer reported
+// them, whatever other requests had written before.
 func takenBy(tasks []*task, stock int) (taken []sale) {
 	for _, t := range tasks {
 		if t.op == nil || !t.op.HasRemaining {

@@ -1,6 +1,6 @@
-// Package timeline draws what a recording shows: a lane for each replica, in it a row
-// for each request, and on the row who waited, who held the lock, and when it wrote.
-// It decides nothing. What it marks as two holders is what package check found.
+// Package timeline draws a recording: a lane for each replica, with a row for each request that
+// shows when it waited, held the lock and wrote. It gives no verdict: package check finds the
+// overlaps that it marks.
 package timeline
 
 import (
@@ -16,38 +16,38 @@ import (
 	"oversell/lab/history"
 )
 
-// mostTasks bounds the rows of a picture. A crowd of waiters looks the same from the
-// twelfth on.
+// mostTasks limits the rows of a picture.
 const mostTasks = 12
 
-// Timeline is a recording, made ready to be drawn.
+// Timeline is a recording that is ready to be drawn.
 type Timeline struct {
 	strategy string
 	lang     string
-	from, to time.Duration // what the picture shows of the recording
+	from, to time.Duration // the part of the recording that the picture shows
 	tasks    []*task
-	left     int // tasks that there is no room for
+	left     int // number of tasks without a row
 	spans    []history.Span
 	overlaps []overlap
 	sales    []sale
 	taken    []sale // from the row
 }
 
-// overlap is when two held the same key.
+// overlap is a time in which two tasks held the same key.
 type overlap struct {
 	first, second *task
 	from, to      time.Duration
-	acted         bool // first wrote although second held: the overlap that does harm
+	acted         bool // first wrote although second held the key, which does harm
 }
 
-// sale is how many pieces were sold once that answer had come, or were gone from the shelf
-// once that was written.
+// sale is the number of pieces that were sold at the time of an answer, or taken from the
+// stock at the time of a write.
 type sale struct {
 	at     time.Duration
 	pieces int
 }
 
-// Of reads a recording of one key. Requests are named A, B, C by their first steps.
+// Of returns the timeline of a recording of one key. It names the requests A, B, C in the order
+// of their first steps.
 func Of(rec history.Recording) Timeline {
 	t := Timeline{spans: rec.Spans, strategy: strategyOf(rec)}
 	t.from, t.to = extent(rec)
@@ -56,30 +56,30 @@ func Of(rec history.Recording) Timeline {
 	t.left = len(all) - len(t.tasks)
 	t.overlaps = t.overlapsOf(rec)
 	t.sales = salesOf(rec.Ops)
-	// In a crowd, whose answer it was that a writer got is a guess: it would show sales
-	// that seem to leave no trace.
+	// With very many requests, it is uncertain which answer belongs to which write, and the
+	// picture would show lost updates that did not happen.
 	if rec.Stock > 0 && t.left == 0 {
 		t.taken = takenBy(all, rec.Stock)
-		t.to += (t.to - t.from) / 20 // room for what the last answer made of it
+		t.to += (t.to - t.from) / 20 // room for the change by the last answer
 	}
 	return t
 }
 
-// In is the same with its words in a language: en or zh.
+// In returns the timeline with its words in a language: en or zh.
 func (t Timeline) In(lang string) Timeline {
 	t.lang = lang
 	return t
 }
 
-// SVG writes the recording as a picture that stands alone.
+// SVG writes the recording as a complete picture.
 func SVG(rec history.Recording, w io.Writer) error {
 	d := Of(rec).draw("timeline")
 	d.Style = Style()
 	return d.write(w)
 }
 
-// Inline is the picture for a page that has Style in its head. The id must be the only
-// one of its name on the page.
+// Inline returns the picture for a page that has Style in its head. The id must be unique on the
+// page.
 func (t Timeline) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
 	if err := t.draw(id).write(&svg); err != nil {
@@ -88,7 +88,7 @@ func (t Timeline) Inline(id string) (template.HTML, error) {
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
 }
 
-// Empty says that there is nothing to draw.
+// Empty reports whether there is nothing to draw.
 func (t Timeline) Empty() bool { return len(t.tasks) == 0 && len(t.spans) == 0 }
 
 func strategyOf(rec history.Recording) string {
@@ -101,7 +101,7 @@ func strategyOf(rec history.Recording) string {
 	return "nothing"
 }
 
-// extent is when the first thing in the recording began and the last one ended.
+// extent returns the first and the last time in the recording.
 func extent(rec history.Recording) (from, to time.Duration) {
 	first := true
 	see := func(begin, end time.Duration) {
@@ -125,7 +125,7 @@ func extent(rec history.Recording) (from, to time.Duration) {
 func (t Timeline) overlapsOf(rec history.Recording) []overlap {
 	var all []overlap
 	for _, o := range check.Exclusion(rec).Overlaps {
-		// The news of a release comes a moment after the release.
+		// A release is reported shortly after it happened.
 		if !o.Acted && o.To == o.First.To && o.To-o.From < (t.to-t.from)/200 {
 			continue
 		}
@@ -146,9 +146,8 @@ func (t Timeline) task(h check.Hold) *task {
 	return nil
 }
 
-// Violation is the first moment at which two held the lock and did harm, or more was sold
-// than was gone from the shelf: its place from the left of the picture, such as 43.2%, its
-// second, and its words. None: all three are empty.
+// Violation returns the first harmful overlap or lost update: its position from the left of the
+// picture, such as 43.2%, its second, and a sentence. Without one, all three are empty.
 func (t Timeline) Violation() (place, second, words string) {
 	at := t.to + 1
 	for _, o := range t.overlaps {
@@ -158,7 +157,7 @@ func (t Timeline) Violation() (place, second, words string) {
 	}
 	for _, m := range t.missing() {
 		if m.from < at {
-			at, words = m.from, t.say("%d sold, and %d gone from the shelf", "卖出 %d，货架上减少 %d", m.sold, m.taken)
+			at, words = m.from, t.say("lost update: %d sold, %d taken from stock", "丢失更新：卖出 %d，库存减少 %d", m.sold, m.taken)
 		}
 	}
 	if words == "" {
@@ -167,7 +166,7 @@ func (t Timeline) Violation() (place, second, words string) {
 	return t.at(at), t.since(at), words
 }
 
-// Fault is the first moment at which something was done to a server, told like a Violation.
+// Fault returns the first fault of a server, in the form of Violation.
 func (t Timeline) Fault() (place, second, words string) {
 	if len(t.spans) == 0 {
 		return "", "", ""
@@ -176,7 +175,7 @@ func (t Timeline) Fault() (place, second, words string) {
 	return t.at(s.From), t.since(s.From), s.Who + ": " + t.word(s.What)
 }
 
-// since is a moment on the picture's clock, in seconds.
+// since returns a time on the picture's clock, in seconds.
 func (t Timeline) since(at time.Duration) string {
 	return fmt.Sprintf("%.3f", (at - t.from).Seconds())
 }

@@ -175,7 +175,7 @@ func TestInChinese(t *testing.T) {
 				words = append(words, string(text))
 			}
 		}
-		for _, table := range []timeline.Table{line.Requests(), line.Moments()} {
+		for _, table := range []timeline.Table{line.Requests(), line.Events()} {
 			words = append(append(words, table.Caption), slices.Concat(table.Head, slices.Concat(table.Rows...))...)
 		}
 		_, _, violation := line.Violation()
@@ -192,7 +192,7 @@ func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 	svg := inline(t, paused(t))
 	for _, want := range []string{
 		`<tspan class="alarm">beside A</tspan>`, `<tspan class="alarm">beside B</tspan>`,
-		"A and B both held the lock, and A went on to write", ">fence 7 · ", ">two hold it<",
+		"A and B both held the lock, and A wrote after that", ">fence 7 · ", ">two hold it<",
 	} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %s", want)
@@ -233,11 +233,11 @@ func TestWithoutALockNobodyWaits(t *testing.T) {
 	}
 }
 
-func TestHarmlessOverlapIsToldApart(t *testing.T) {
+func TestHarmlessOverlapIsMarkedDifferently(t *testing.T) {
 	rec := told(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
 	svg := inline(t, rec)
-	if !strings.Contains(svg, "but A wrote no more") || strings.Count(svg, "both acted") != 1 { // the legend's
-		t.Error("an overlap without a write is not told apart")
+	if !strings.Contains(svg, "but A did not write after that") || strings.Count(svg, "both acted") != 1 { // the legend's
+		t.Error("an overlap without a write is marked as a harmful one")
 	}
 }
 
@@ -275,13 +275,13 @@ func TestAnswersGoToTheirRequests(t *testing.T) {
 	}
 }
 
-func TestMoments(t *testing.T) {
+func TestEvents(t *testing.T) {
 	var got []string
-	for _, row := range timeline.Of(killed(t)).Moments().Rows {
+	for _, row := range timeline.Of(killed(t)).Events().Rows {
 		got = append(got, strings.Join(row, " | "))
 	}
 	want := []string{
-		"killed | replica-1 | 0.300 | 9.200", `slow <disk> & "more" | mysql | 0.500 | 0.900`, "A was not seen to release | replica-1 | 0.002 | ",
+		"killed | replica-1 | 0.300 | 9.200", `slow <disk> & "more" | mysql | 0.500 | 0.900`, "no release by A was recorded | replica-1 | 0.002 | ",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -333,7 +333,7 @@ func TestCrowdHasNoShelf(t *testing.T) {
 	if err := timeline.SVG(rec, &out); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(out.String(), "gone from the shelf") || !strings.Contains(out.String(), "60 sold") {
+	if strings.Contains(out.String(), "taken from stock") || !strings.Contains(out.String(), "60 sold") {
 		t.Error("what the crowd took from the shelf is a guess, and the picture has it")
 	}
 	if _, _, words := timeline.Of(rec).Violation(); words != "" {

@@ -8,21 +8,21 @@ import (
 	"oversell/lab/history"
 )
 
-// Table is a picture's facts as figures. The first column is its rows' heading.
+// Table has the data of a picture. The first column is the heading of the row.
 type Table struct {
 	Caption string
 	Head    []string
 	Rows    [][]string
 }
 
-// chinese are the words that stand by themselves. What is not here is a name, such as a
-// strategy's own step, and the same in both languages.
+// chinese translates single words. A name, such as a strategy's own step, is the same in both
+// languages.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
 	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
 	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏令牌", "Answered": "应答时间", "Answer": "应答",
 	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
 
-	"waits": "等待", "holds the lock": "持锁", "two hold it": "两人同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
+	"waits": "等待", "holds the lock": "持锁", "two hold it": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
 	"asked": "想要锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
 	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点",
 
@@ -31,7 +31,7 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
 }
 
-// word is a word in the timeline's language.
+// word returns a word in the timeline's language.
 func (t Timeline) word(english string) string {
 	if word, ok := chinese[english]; ok && t.lang == "zh" {
 		return word
@@ -39,7 +39,7 @@ func (t Timeline) word(english string) string {
 	return english
 }
 
-// say is a sentence in the timeline's language; both have the same verbs.
+// say returns a sentence in the timeline's language; both formats have the same verbs.
 func (t Timeline) say(en, zh string, values ...any) string {
 	if t.lang == "zh" {
 		return fmt.Sprintf(zh, values...)
@@ -47,7 +47,7 @@ func (t Timeline) say(en, zh string, values ...any) string {
 	return fmt.Sprintf(en, values...)
 }
 
-// table begins one, in the timeline's language.
+// table returns an empty table, in the timeline's language.
 func (t Timeline) table(caption string, heads ...string) Table {
 	for i, head := range heads {
 		heads[i] = t.word(head)
@@ -55,7 +55,7 @@ func (t Timeline) table(caption string, heads ...string) Table {
 	return Table{Caption: t.word(caption), Head: heads}
 }
 
-// Requests are the rows of the picture. Times are in seconds since it begins.
+// Requests returns the rows of the picture. Times are in seconds since its begin.
 func (t Timeline) Requests() Table {
 	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
 	for _, task := range t.tasks {
@@ -70,8 +70,8 @@ func (t Timeline) Requests() Table {
 	return table
 }
 
-// Moments are all that the picture shows besides the requests.
-func (t Timeline) Moments() Table {
+// Events returns what the picture shows besides the requests.
+func (t Timeline) Events() Table {
 	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
 	for _, s := range t.spans {
@@ -83,7 +83,7 @@ func (t Timeline) Moments() Table {
 	for _, task := range t.tasks {
 		for _, h := range task.holds {
 			if h.ragged {
-				add(t.say("%s was not seen to release", "没有看到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
+				add(t.say("no release by %s was recorded", "没有记录到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
 			}
 		}
 	}
@@ -91,12 +91,12 @@ func (t Timeline) Moments() Table {
 		add(t.say("%d sold so far", "至此卖出 %d", s.pieces), "", t.since(s.at), "")
 	}
 	for _, s := range t.taken {
-		add(t.say("%d gone from the shelf", "货架上减少 %d", s.pieces), "", t.since(s.at), "")
+		add(t.say("%d taken from stock", "库存减少 %d", s.pieces), "", t.since(s.at), "")
 	}
 	return table
 }
 
-// Left says how many requests there was no room for.
+// Left says how many requests the picture leaves out.
 func (t Timeline) Left() string {
 	if t.left == 0 {
 		return ""
@@ -104,11 +104,11 @@ func (t Timeline) Left() string {
 	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
 }
 
-// both says what came of an overlap.
+// both describes an overlap.
 func (t Timeline) both(o overlap) string {
-	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s wrote no more", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
+	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s did not write after that", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
 	if o.acted {
-		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s went on to write", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
+		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s wrote after that", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
 	}
 	return t.say(en, zh, o.first.name, o.second.name)
 }
@@ -121,7 +121,7 @@ func (t Timeline) steps(task *task) string {
 	return strings.Join(words, ", ")
 }
 
-// fences are the task's, usually one.
+// fences returns the fencing tokens of the task, usually one.
 func (t *task) fences() string {
 	var seen []string
 	last := int64(0)
@@ -134,7 +134,7 @@ func (t *task) fences() string {
 	return strings.Join(seen, ", ")
 }
 
-// fenceOf is the fence that a holder bears, or 0. In a queue the number is a place.
+// fenceOf returns the fencing token of a holder, or 0. In a queue the number is a position.
 func fenceOf(e history.Event) int64 {
 	switch e.Step {
 	case "granted", "read", "writing", "written", "released":
@@ -143,7 +143,7 @@ func fenceOf(e history.Event) int64 {
 	return 0
 }
 
-// answer is what the client was told, in few words.
+// answer returns the answer in a few words.
 func (t Timeline) answer(task *task) string {
 	if task.op == nil {
 		return t.word("no answer seen")
@@ -165,7 +165,7 @@ func (t Timeline) title() string {
 	return t.say(en, "%s 的时间线：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
 }
 
-// describe tells the picture to those who don't see it.
+// describe returns the picture as text, for screen readers.
 func (t Timeline) describe() string {
 	var all []string
 	for _, s := range t.spans {
@@ -182,7 +182,7 @@ func (t Timeline) describe() string {
 		all = append(all, t.say("%s, from %s to %s s.", "%s，从 %s 到 %s 秒。", t.both(o), t.since(o.from), t.since(o.to)))
 	}
 	if n := len(t.taken); n > 0 && len(t.sales) > 0 {
-		all = append(all, t.say("%d sold, %d gone from the shelf.", "卖出 %d，货架上减少 %d。", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
+		all = append(all, t.say("%d sold, %d taken from stock.", "卖出 %d，库存减少 %d。", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
 	}
 	if left := t.Left(); left != "" {
 		all = append(all, left)

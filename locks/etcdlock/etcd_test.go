@@ -228,7 +228,7 @@ func TestDeletedUnderHolder(t *testing.T) {
 // is back, not when the lease is over, which is an hour.
 func TestReleaseOutage(t *testing.T) {
 	t.Parallel()
-	line, err := lockstest.NewLine(t.Context(), servers.Addresses().Etcd[0])
+	line, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 type crowd struct {
 	t       *testing.T
 	db      *gorm.DB // not over the line
-	line    *lockstest.Line
+	line    *lockstest.Link
 	s       *combining
 	product int64
 }
@@ -30,7 +30,7 @@ func newCrowd(t *testing.T, count int) *crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLine(t.Context(), server.Addr())
+	line, err := lockstest.NewLink(t.Context(), server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func TestLateStatement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLine(t.Context(), server.Addr())
+	line, err := lockstest.NewLink(t.Context(), server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,13 @@ func released(db *gorm.DB) map[string]locks.Locker {
 }
 
 // viaLine is a pool whose connections run over a line.
-func viaLine(t *testing.T) (*lockstest.Line, *gorm.DB) {
+func viaLine(t *testing.T) (*lockstest.Link, *gorm.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLine(t.Context(), cfg.Addr)
+	line, err := lockstest.NewLink(t.Context(), cfg.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -383,7 +383,7 @@ func stockLife(t *testing.T, s *shop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLine(t.Context(), dsn.Addr)
+	line, err := lockstest.NewLink(t.Context(), dsn.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func TestLateAcquire(t *testing.T) {
 
 // late has an acquisition whose message, which contains text, is held up until
 // after its context has ended.
-func late(ctx context.Context, t *testing.T, line *lockstest.Line, text string, l locks.Locker, r locks.Request) {
+func late(ctx context.Context, t *testing.T, line *lockstest.Link, text string, l locks.Locker, r locks.Request) {
 	t.Helper()
 	_, free := line.HoldNext(text)
 	done := make(chan error, 1)
@@ -213,13 +213,13 @@ func late(ctx context.Context, t *testing.T, line *lockstest.Line, text string, 
 	}
 }
 
-func lineTo(t *testing.T, url string) *lockstest.Line {
+func lineTo(t *testing.T, url string) *lockstest.Link {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLine(t.Context(), o.Addr)
+	line, err := lockstest.NewLink(t.Context(), o.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

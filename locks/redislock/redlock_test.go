@@ -304,10 +304,10 @@ func TestLateUndoing(t *testing.T) {
 }
 
 // lined are the masters, the first n of them behind lines.
-func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Line) {
+func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Link) {
 	t.Helper()
 	nodes := masters(t, servers)
-	var lines []*lockstest.Line
+	var lines []*lockstest.Link
 	for i := range n {
 		line := lineTo(t, servers.Addresses().Redis[i])
 		nodes[i] = client(t, servers.RedisURL(line.Addr()))

@@ -23,7 +23,7 @@ func released(clients []redis.UniversalClient) map[string]locks.Locker {
 }
 
 // viaLines are clients for all servers, each over a line of its own.
-func viaLines(t *testing.T) (lines []*lockstest.Line, clients []redis.UniversalClient) {
+func viaLines(t *testing.T) (lines []*lockstest.Link, clients []redis.UniversalClient) {
 	t.Helper()
 	for _, url := range servers.Addresses().Redis {
 		line := lineTo(t, url)

@@ -36,9 +36,9 @@ func session(t *testing.T, addr string, timeout time.Duration) *Session {
 }
 
 // wire is a line to the server that can be cut.
-func wire(t *testing.T) *lockstest.Line {
+func wire(t *testing.T) *lockstest.Link {
 	t.Helper()
-	line, err := lockstest.NewLine(t.Context(), server())
+	line, err := lockstest.NewLink(t.Context(), server())
 	if err != nil {
 		t.Fatal(err)
 	}

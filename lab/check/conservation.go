@@ -1,0 +1,75 @@
+// Package check judges a run from its history. The same history always gets the same
+// verdict, and no server is needed.
+package check
+
+import "oversell/lab/history"
+
+// Verdict is the verdict of a check.
+type Verdict string
+
+// The verdicts. Undecided means that the requests with an unknown outcome allow both others.
+const (
+	Holds     Verdict = "holds"
+	Broken    Verdict = "broken"
+	Undecided Verdict = "undecided"
+)
+
+// Conservation is the first invariant (I1): sold = initial - remaining, and sold <= initial.
+// Counts are pieces, not requests.
+type Conservation struct {
+	Initial   int
+	Remaining int
+	Sold      int // surely sold
+	Unknown   int // perhaps sold
+	LostMin   int // lost updates if no unknown request sold anything
+	LostMax   int // lost updates if all of them did
+	Verdict   Verdict
+}
+
+// Stock checks conservation. The remaining stock alone proves nothing: with 5001 sold of 5000
+// and 0 left the row looks right, and one buyer gets nothing.
+func Stock(ops []history.Op, initial, remaining int) Conservation {
+	taken := initial - remaining
+	sold, unknown := history.Taken(ops, history.OK), history.Taken(ops, history.Unknown)
+	c := Conservation{
+		Initial: initial, Remaining: remaining, Sold: sold, Unknown: unknown,
+		LostMin: sold - taken, LostMax: sold + unknown - taken,
+	}
+	switch {
+	case c.LostMin > 0, c.LostMax < 0, taken > initial:
+		// More was sold than taken, or more taken than all requests can have bought, or
+		// the count fell below zero: the unknown outcomes cannot explain it.
+		c.Verdict = Broken
+	case c.LostMax == 0:
+		// Every unknown request sold: that many pieces are gone.
+		c.Verdict = Holds
+	default:
+		c.Verdict = Undecided
+	}
+	return c
+}
+
+// Undecidable returns the check of a run whose remaining stock could not be read.
+func Undecidable(ops []history.Op, initial int) Conservation {
+	return Conservation{
+		Initial: initial, Remaining: initial,
+		Sold: history.Taken(ops, history.OK), Unknown: history.Taken(ops, history.Unknown),
+		Verdict: Undecided,
+	}
+}
+
+// Lost returns the number of updates that are surely lost: sold - (initial - remaining) when
+// all outcomes are known. It is negative when pieces are gone that no request bought.
+func (c Conservation) Lost() int {
+	switch {
+	case c.LostMin > 0:
+		return c.LostMin
+	case c.LostMax < 0:
+		return c.LostMax
+	default:
+		return 0
+	}
+}
+
+// Oversold returns the number of pieces that were surely sold and never existed.
+func (c Conservation) Oversold() int { return max(0, c.Sold-c.Initial) }

@@ -1,0 +1,226 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"oversell/lab/history"
+)
+
+// Linearizability says whether there is an order of the requests, one at a time, in which a
+// single counter would give every answer. The order must agree with the clock: a request that
+// ended before another began comes first (Herlihy and Wing, 1990).
+type Linearizability struct {
+	Ops     int // number of answers that were judged; without any, the verdict proves nothing
+	Op      int // index of the first answer that fits no order, or -1
+	Verdict Verdict
+	Why     string
+}
+
+// Linear checks the requests for one product that began with initial pieces. It judges
+// sales, reads (a sale of Qty 0) and "sold out". Any other rejected request took nothing and
+// saw nothing. A request with an unknown outcome may have taken effect at any time after its
+// call, or never.
+//
+// The problem is NP-complete. The search ends with Undecided after a fixed effort, not after a
+// fixed time: the verdict must not depend on the speed of the machine.
+func Linear(ops []history.Op, initial int) Linearizability {
+	ends := answers(ops)
+	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: "there was no answer to judge"}
+	if len(ends) == 0 {
+		return c
+	}
+	until := func(i int) Verdict { return search(shopAt(ops, ops[ends[i]].Return), initial) }
+	c.Verdict = until(len(ends) - 1)
+	switch c.Verdict {
+	case Holds:
+		c.Why = fmt.Sprintf("there is an order for all %d answers", c.Ops)
+	case Undecided:
+		c.Why = fmt.Sprintf("the search for an order of %d answers took too long", c.Ops)
+	case Broken:
+		// Answers that fit no order at one time fit none later, so bisect.
+		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
+		c.Why = whyNot(c.Op, ops[c.Op])
+	}
+	return c
+}
+
+func whyNot(i int, op history.Op) string {
+	said := fmt.Sprintf("sold %d", op.Qty)
+	switch {
+	case op.Outcome == history.Refused:
+		said = fmt.Sprintf("was sold out for %d", op.Qty)
+	case op.Qty == 0:
+		said = fmt.Sprintf("read %d", op.Remaining)
+	case op.HasRemaining:
+		said += fmt.Sprintf(" and left %d", op.Remaining)
+	}
+	return fmt.Sprintf("request %d of client %d %s, answered at %v: no order of the answers until then explains it",
+		i, op.Client, said, brief(op.Return))
+}
+
+// answers returns the indices of the judged requests, in the order of Return.
+func answers(ops []history.Op) []int {
+	var judged []int
+	for i := range ops {
+		if answered(&ops[i]) {
+			judged = append(judged, i)
+		}
+	}
+	slices.SortStableFunc(judged, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
+	return judged
+}
+
+func answered(op *history.Op) bool {
+	return op.Outcome == history.OK || op.Outcome == history.Refused && op.Reason == history.SoldOut
+}
+
+// request is a request as the model sees it.
+type request struct {
+	qty       int
+	outcome   history.Outcome
+	remaining int
+	told      bool // remaining is known
+	turn      int  // of an unknown request, or anyTurn
+}
+
+// shopAt returns what was known at a time: a request without an answer may get any.
+func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
+	var known, open []porcupine.Operation
+	for i := range ops {
+		op := &ops[i]
+		o := porcupine.Operation{ClientId: max(0, op.Client-1), Call: int64(op.Call), Return: int64(op.Return)}
+		in := request{qty: op.Qty, outcome: op.Outcome, remaining: op.Remaining, told: op.HasRemaining}
+		switch {
+		case op.Call > at, op.Outcome == history.Refused && !answered(op):
+			continue // nothing was taken, or not yet
+		case op.Return > at, !answered(op):
+			if op.Qty == 0 {
+				continue // an unknown read
+			}
+			in.outcome, o.Return = history.Unknown, math.MaxInt64
+			o.Input = in
+			open = append(open, o)
+			continue
+		case op.Outcome == history.Refused:
+			// The stock never grows: if it is sold out during the request, it is at its
+			// end. Moving the call there leaves less to search.
+			o.Call = o.Return
+		}
+		o.Input = in
+		known = append(known, o)
+	}
+	takeTurns(open)
+	return append(known, open...)
+}
+
+// anyTurn is for an unknown request that may take effect before and after any other.
+const anyTurn = -1
+
+// takeTurns lets unknown requests of the same size take effect in the order of their calls.
+// They are interchangeable, and without turns the search would try all their subsets. A run
+// has requests of one size only, so other sizes get no turns.
+func takeTurns(open []porcupine.Operation) {
+	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	turn, size := 0, 0
+	for i := range open {
+		in, _ := open[i].Input.(request)
+		if i == 0 {
+			size = in.qty
+		}
+		if in.turn = anyTurn; in.qty == size {
+			in.turn = turn
+			turn++
+		}
+		open[i].Input = in
+	}
+}
+
+// shelf is the state of the model: the stock, the number of answers that saw this count, and
+// the turn.
+type shelf struct{ count, seen, turn int }
+
+// model is a single counter. It holds the number of requests whose answer saw each count.
+// The stock never grows, so all of them must be served before the count changes: later they
+// would never fit. This saves most of the search.
+type model map[int]int
+
+func modelOf(requests []porcupine.Operation) model {
+	m := model{}
+	for _, o := range requests {
+		if r, _ := o.Input.(request); r.outcome == history.OK && r.told {
+			m[r.remaining+r.qty]++
+		}
+	}
+	return m
+}
+
+// after returns the state after the request, and false if its answer contradicts the state.
+func (m model) after(s shelf, r request) (shelf, bool) {
+	switch {
+	case r.outcome == history.Refused:
+		return s, s.count < r.qty
+	case r.outcome == history.OK && r.told:
+		if s.count != r.remaining+r.qty {
+			return s, false
+		}
+		s.seen++
+		return m.take(s, r.qty)
+	case r.outcome == history.OK:
+		return m.take(s, r.qty)
+	case r.turn != anyTurn && r.turn != s.turn:
+		return s, false
+	}
+	// Unknown. A request that never took effect needs no case of its own: it may come last,
+	// where no answer sees it.
+	if r.turn != anyTurn {
+		s.turn++
+	}
+	if s.count < r.qty {
+		return s, true
+	}
+	return m.take(s, r.qty)
+}
+
+// take takes qty pieces, if there are enough and no other answer saw this count.
+func (m model) take(s shelf, qty int) (shelf, bool) {
+	if qty == 0 {
+		return s, true
+	}
+	return shelf{count: s.count - qty, turn: s.turn}, s.count >= qty && s.seen == m[s.count]
+}
+
+// effort limits a search, in words of memory: for every step it remembers which requests
+// were done by then. This is 128 MB, and some seconds at most.
+const effort = 1 << 24
+
+// search looks for an order of the requests.
+func search(requests []porcupine.Operation, initial int) Verdict {
+	left, price, shop := effort, len(requests)/64+8, modelOf(requests)
+	found := porcupine.CheckOperations(porcupine.Model{
+		Init: func() any { return shelf{count: initial} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, _ := state.(shelf)
+			r, _ := input.(request)
+			next, fits := shop.after(s, r)
+			if fits {
+				left -= price
+			}
+			return fits && left >= 0, next // with nothing left, nothing fits: the search ends
+		},
+	}, requests)
+	switch {
+	case found:
+		return Holds
+	case left < 0:
+		return Undecided
+	default:
+		return Broken
+	}
+}

@@ -1,0 +1,283 @@
+package check_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"oversell/lab/check"
+	"oversell/lab/history"
+)
+
+// sale, read, soldOut and unknown make the requests of a history. Times are milliseconds.
+func sale(from, to, left int) history.Op {
+	return history.Op{Client: 1, Qty: 1, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms, Outcome: history.OK, Remaining: left, HasRemaining: true}
+}
+
+func read(from, to, left int) history.Op {
+	op := sale(from, to, left)
+	op.Qty = 0
+	return op
+}
+
+func soldOut(from, to int) history.Op {
+	op := sale(from, to, 0)
+	op.Outcome, op.Reason, op.HasRemaining = history.Refused, history.SoldOut, false
+	return op
+}
+
+func unknown(from, to int) history.Op {
+	op := sale(from, to, 0)
+	op.Outcome, op.Reason, op.HasRemaining = history.Unknown, history.TimedOut, false
+	return op
+}
+
+// pieces sets the quantity; hushed hides the remaining stock.
+func pieces(n int, op history.Op) history.Op { op.Qty = n; return op }
+
+func hushed(op history.Op) history.Op { op.HasRemaining = false; return op }
+
+func TestLinear(t *testing.T) {
+	refused := unknown(3, 4)
+	refused.Outcome, refused.Reason = history.Refused, history.NotAcquired
+	tests := []struct {
+		name    string
+		initial int
+		ops     []history.Op
+		op      int // the first that fits no order, or -1
+	}{
+		// Good histories.
+		{"nothing happened", 3, nil, -1},
+		{"one after the other", 3, []history.Op{sale(1, 2, 2), sale(3, 4, 1), sale(5, 6, 0), soldOut(7, 8)}, -1},
+		{"at once, answered the other way round", 3, []history.Op{sale(1, 9, 0), sale(2, 8, 1), sale(3, 7, 2)}, -1},
+		{"touching is at once", 3, []history.Op{sale(1, 5, 1), sale(5, 9, 2)}, -1},
+		{"reads see either side of a sale", 3, []history.Op{sale(1, 9, 2), read(2, 3, 3), read(4, 5, 2)}, -1},
+		{"sold out before the seller knows", 1, []history.Op{sale(1, 9, 0), soldOut(2, 3)}, -1},
+		{"of two sizes", 5, []history.Op{pieces(2, sale(1, 2, 3)), pieces(4, soldOut(3, 4)), pieces(3, sale(5, 6, 0))}, -1},
+		{"nobody said what was left", 2, []history.Op{hushed(sale(1, 2, 0)), hushed(sale(3, 4, 0)), soldOut(5, 6)}, -1},
+		{"a lock not acquired says nothing", 2, []history.Op{sale(1, 2, 1), refused, sale(5, 6, 0)}, -1},
+		{"unknown, and it happened", 3, []history.Op{unknown(1, 2), sale(3, 4, 1)}, -1},
+		{"unknown, and it never happened", 3, []history.Op{unknown(1, 2), sale(3, 4, 2)}, -1},
+		{"unknown, and it happened long after its client was gone", 3, []history.Op{unknown(1, 2), sale(3, 4, 2), sale(5, 6, 0)}, -1},
+		{"one of two unknowns happened", 3, []history.Op{unknown(1, 2), unknown(1, 2), sale(3, 4, 1), read(5, 6, 1)}, -1},
+		{"unknowns of two sizes, the second happened", 5, []history.Op{unknown(1, 2), pieces(3, unknown(1, 2)), read(3, 4, 2)}, -1},
+		{"an unknown read", 5, []history.Op{pieces(0, unknown(1, 2)), unknown(1, 2), sale(3, 4, 3)}, -1},
+		{"an unknown too large to have happened", 2, []history.Op{pieces(3, unknown(1, 2)), sale(3, 4, 1)}, -1},
+
+		// Bad histories.
+		{"two left the same", 3, []history.Op{sale(1, 9, 2), sale(2, 8, 2)}, 0},
+		{"two left the same, a long time apart", 3, []history.Op{sale(1, 2, 2), sale(3, 4, 1), sale(5, 6, 1), sale(7, 8, 0)}, 2},
+		{"against the clock", 3, []history.Op{sale(1, 2, 1), sale(3, 4, 2)}, 0},
+		{"a stale read", 3, []history.Op{sale(1, 2, 2), read(3, 4, 3)}, 1},
+		{"two reads that go back", 3, []history.Op{sale(1, 9, 2), read(2, 3, 2), read(4, 5, 3)}, 2},
+		{"a piece vanished", 3, []history.Op{sale(1, 2, 2), read(3, 4, 1)}, 1},
+		{"sold out with stock left", 3, []history.Op{sale(1, 2, 2), soldOut(3, 4)}, 1},
+		{"sold out, and sold again", 1, []history.Op{soldOut(1, 2), sale(3, 4, 0)}, 0},
+		{"more than there was", 2, []history.Op{hushed(sale(1, 2, 0)), hushed(sale(3, 4, 0)), hushed(sale(5, 6, 0))}, 2},
+		{"below zero, and says so", 1, []history.Op{sale(1, 2, 0), sale(3, 4, -1)}, 1},
+		{"more than one unknown can explain", 3, []history.Op{unknown(1, 2), sale(3, 4, 0)}, 1},
+		{"an unknown that came later explains nothing", 3, []history.Op{sale(3, 4, 1), unknown(5, 6)}, 0},
+		{"an unknown happens once", 4, []history.Op{unknown(1, 2), sale(3, 4, 2), sale(5, 6, 0)}, 2},
+		{"the wrong size", 5, []history.Op{pieces(3, unknown(1, 2)), read(3, 4, 3)}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := check.Linear(tt.ops, tt.initial)
+			want := check.Holds
+			if tt.op >= 0 {
+				want = check.Broken
+			}
+			if got.Verdict != want || got.Op != tt.op || got.Why == "" {
+				t.Errorf("%s at request %d, want %s at %d: %s", got.Verdict, got.Op, want, tt.op, got.Why)
+			}
+		})
+	}
+}
+
+func TestLinearSaysWhy(t *testing.T) {
+	tests := []struct {
+		ops  []history.Op
+		want string
+	}{
+		{[]history.Op{sale(1, 2, 1)}, "request 0 of client 1 sold 1 and left 1, answered at 2ms: no order of the answers until then explains it"},
+		{[]history.Op{read(1, 2, 1)}, "request 0 of client 1 read 1, answered at 2ms: no order of the answers until then explains it"},
+		{[]history.Op{soldOut(1, 2)}, "request 0 of client 1 was sold out for 1, answered at 2ms: no order of the answers until then explains it"},
+		{[]history.Op{hushed(pieces(4, sale(1, 2, 0)))}, "request 0 of client 1 sold 4, answered at 2ms: no order of the answers until then explains it"},
+		{[]history.Op{sale(1, 2, 2)}, "there is an order for all 1 answers"},
+		{[]history.Op{unknown(1, 2)}, "there was no answer to judge"},
+	}
+	for _, tt := range tests {
+		if got := check.Linear(tt.ops, 3); got.Why != tt.want {
+			t.Errorf("%q, want %q", got.Why, tt.want)
+		}
+	}
+}
+
+// shop makes correct requests at random times: each takes effect at one moment between its
+// call and its answer. A sixth of the answers is lost, and half of those requests never take
+// effect. Size 0 is a read.
+func shop(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
+	count := initial
+	var all []history.Op
+	for i := range requests {
+		moment := 1000 + 10*i // the order in which they take effect
+		op := sale(moment-r.IntN(10*overlap), moment+1+r.IntN(10*overlap), 0)
+		op.Qty = sizes[r.IntN(len(sizes))]
+		lost := r.IntN(6) == 0
+		switch {
+		case lost && r.IntN(2) == 0: // never carried out
+		case count >= op.Qty:
+			count -= op.Qty
+			op.Remaining = count
+		default:
+			op.Outcome, op.Reason, op.HasRemaining = history.Refused, history.SoldOut, false
+		}
+		if lost {
+			op.Outcome, op.HasRemaining = history.Unknown, false
+		}
+		all = append(all, op)
+	}
+	return history.Merge([][]history.Op{all})
+}
+
+func TestLinearTrustsAnHonestShop(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		if got := check.Linear(shop(r, 40, 30, 5, 0, 1, 2), 30); got.Verdict != check.Holds {
+			t.Fatalf("seed %d: %+v", seed, got)
+		}
+	}
+}
+
+// TestLinearAgainstAllOrders compares the verdict with a trial of every order, on small
+// histories that are correct or have one answer changed.
+func TestLinearAgainstAllOrders(t *testing.T) {
+	verdicts := map[check.Verdict]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		h := shop(r, 1+r.IntN(6), 5, 3, 0, 1, 2)
+		if liar := &h[r.IntN(len(h))]; r.IntN(2) == 0 {
+			liar.Remaining += 1 - 2*r.IntN(2)
+		}
+		want := check.Broken
+		if anyOrder(h, make([]bool, len(h)), 5) {
+			want = check.Holds
+		}
+		if got := check.Linear(h, 5); got.Verdict != want {
+			t.Fatalf("seed %d: %+v, want %s of %+v", seed, got, want, h)
+		}
+		verdicts[want]++
+	}
+	if verdicts[check.Holds] < 500 || verdicts[check.Broken] < 500 {
+		t.Errorf("seen too little of either: %v", verdicts)
+	}
+}
+
+// anyOrder reports whether the remaining requests have an order that begins with count pieces.
+func anyOrder(h []history.Op, done []bool, count int) bool {
+	open := false
+	for i, op := range h {
+		if done[i] {
+			continue
+		}
+		answered := op.Outcome != history.Unknown
+		open = open || answered
+		if mustWait(h, done, i) {
+			continue
+		}
+		left, fits := count-op.Qty, count >= op.Qty
+		if op.Outcome == history.Refused {
+			left, fits = count, !fits
+		} else if op.HasRemaining {
+			fits = fits && left == op.Remaining
+		}
+		if !fits {
+			continue
+		}
+		done[i] = true
+		ok := anyOrder(h, done, left)
+		done[i] = false
+		if ok {
+			return true
+		}
+	}
+	return !open // what is left is unknown, and need not have happened
+}
+
+// mustWait reports whether a request that is not in the order yet ended before h[i] began.
+func mustWait(h []history.Op, done []bool, i int) bool {
+	for j, other := range h {
+		if !done[j] && other.Outcome != history.Unknown && other.Return < h[i].Call {
+			return true
+		}
+	}
+	return false
+}
+
+// crowd makes a run of n concurrent clients with rounds requests each.
+func crowd(n, rounds int) []history.Op {
+	var all []history.Op
+	for round := range rounds {
+		for c := range n {
+			all = append(all, sale(1000*round, 1000*round+999-c, n*rounds-1-n*round-c))
+		}
+	}
+	return all
+}
+
+// Runs are large, and a fault leaves many requests without an answer. There must be a verdict
+// nevertheless.
+func TestLinearDecidesLargeRuns(t *testing.T) {
+	h := crowd(100, 30)
+	for i := range 60 { // unknown, and never happened
+		h = append(h, unknown(10*i, 10*i+5))
+	}
+	if got := check.Linear(h, 3000); got.Verdict != check.Holds || got.Ops != 3000 {
+		t.Errorf("%+v", got)
+	}
+	h[2500].Remaining++
+	if got := check.Linear(h, 3000); got.Verdict != check.Broken || got.Op < 2500 || got.Op >= 2600 {
+		t.Errorf("%+v", got)
+	}
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		h := shop(r, 2000, 1500, 50, 1, 1, 1, 0)
+		if got := check.Linear(h, 1500); got.Verdict != check.Holds {
+			t.Fatalf("seed %d: %+v", seed, got)
+		}
+		last := h[len(h)-1].Return + time.Hour
+		h = append(h, sale(int(last/ms), int(last/ms)+1, 1400))
+		if got := check.Linear(h, 1500); got.Verdict != check.Broken || got.Op != len(h)-1 {
+			t.Fatalf("seed %d: 1400 left when all was sold: %+v", seed, got)
+		}
+	}
+}
+
+// A hundred concurrent answers "sold out" do not affect each other.
+func TestLinearIsNotConfusedByACrowdOfRefusals(t *testing.T) {
+	h := []history.Op{sale(1, 2, 0)}
+	for i := range 100 {
+		h = append(h, soldOut(3+i, 200+i))
+	}
+	h = append(h, read(400, 401, 5))
+	if got := check.Linear(h, 1); got.Verdict != check.Broken || got.Op != len(h)-1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Forty sales without a remaining stock have 40! orders, and none of them explains the read
+// after them.
+func TestLinearGivesUp(t *testing.T) {
+	var h []history.Op
+	for i := range 40 {
+		h = append(h, hushed(pieces(1+i%7, sale(1, 2, 0))))
+	}
+	h = append(h, read(3, 4, 1))
+	first := check.Linear(h, 1000)
+	if first.Verdict != check.Undecided || first.Op != -1 {
+		t.Errorf("%+v", first)
+	}
+	if again := check.Linear(h, 1000); again != first {
+		t.Errorf("first %+v, then %+v", first, again)
+	}
+}

@@ -1,0 +1,416 @@
+package comparison_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oversell/lab/check"
+	"oversell/lab/comparison"
+	"oversell/lab/load"
+	"oversell/lab/report"
+)
+
+// fakeShop answers like a replica, as well or as badly as a test wants. The subject
+// here is the lab's own judgement; the real shop is run by the tests of package cli.
+type fakeShop struct {
+	mu       sync.Mutex
+	token    string
+	count    int
+	version  int
+	asked    int
+	warnings []string
+	flushes  int
+	deduct   func(s *fakeShop, w http.ResponseWriter, strategy string)
+	onReset  func(s *fakeShop)
+	onRead   func(s *fakeShop, w http.ResponseWriter) (handled bool)
+}
+
+func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.URL.Path == "/strategies":
+		reply(w, 200, []map[string]any{{"id": "none", "safe": false, "core": true}, {"id": "redis", "safe": true, "core": true}, {"id": "zk", "safe": true, "core": true}, {"id": "redis-setnx", "safe": true, "slow": true}})
+	case r.URL.Path == "/stock/1" && r.Method == http.MethodPut:
+		s.put(w, r)
+	case r.URL.Path == "/stock/1":
+		if s.onRead == nil || !s.onRead(s, w) {
+			reply(w, 200, map[string]any{"id": 1, "count": s.count, "version": s.version, "fence": 0, "flushes": s.flushes})
+		}
+	case r.URL.Path == "/check/lock":
+		s.asked++
+		s.deduct(s, w, r.URL.Query().Get("strategy"))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *fakeShop) put(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Lab-Token") != s.token {
+		reply(w, 403, map[string]any{"outcome": "forbidden", "detail": "wrong token"})
+		return
+	}
+	var body struct{ Count int }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		reply(w, 400, map[string]any{"outcome": "bad_request"})
+		return
+	}
+	s.count, s.version, s.asked = body.Count, 0, 0
+	if s.onReset != nil {
+		s.onReset(s)
+	}
+	reply(w, 200, map[string]any{"id": 1, "count": body.Count, "version": 0, "fence": 0, "warnings": s.warnings})
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func sell(s *fakeShop, w http.ResponseWriter, _ string) {
+	if s.count == 0 {
+		reply(w, 409, map[string]any{"outcome": "sold_out", "replica": "replica-1"})
+		return
+	}
+	s.count--
+	s.version++
+	reply(w, 200, map[string]any{"outcome": "sold", "replica": "replica-1", "remaining": s.count})
+}
+
+// sellBadly loses every second update of `none`.
+func sellBadly(s *fakeShop, w http.ResponseWriter, strategy string) {
+	if strategy == "none" && s.asked%2 == 0 {
+		s.count++
+	}
+	sell(s, w, strategy)
+}
+
+func start(t *testing.T, s *fakeShop) (*fakeShop, comparison.Plan) {
+	t.Helper()
+	if s.deduct == nil {
+		s.deduct = sellBadly
+	}
+	s.token = "classroom"
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return s, comparison.Plan{
+		Target: server.URL, Token: "classroom", Clients: 4, Loops: 5, Stock: 20, Wait: time.Second, Seed: 3,
+		Machine: report.Machine{OS: "test"}, Versions: map[string]string{"go": "test"},
+	}
+}
+
+// watched writes down what the watcher hears.
+type watched struct {
+	mu     sync.Mutex
+	heard  []string
+	during func(load.Progress)
+}
+
+func (w *watched) Begin(strategy string, nth, of int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, "begin "+strategy+" "+string(rune('0'+nth))+"/"+string(rune('0'+of)))
+}
+
+func (w *watched) Progress(p load.Progress) {
+	if w.during != nil {
+		w.during(p)
+	}
+}
+
+func (w *watched) End(r report.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, "end "+r.Strategy)
+}
+
+func TestRunComparesAll(t *testing.T) {
+	_, plan := start(t, &fakeShop{})
+	var w watched
+	trials, err := comparison.Run(t.Context(), plan, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(w.heard, ", "); got != "begin none 1/3, end none, begin redis 2/3, end redis, begin zk 3/3, end zk" {
+		t.Errorf("heard %s", got)
+	}
+	none, redis := trials[0].Result, trials[1].Result
+	if none.Sold != 20 || *none.Remaining != 10 || none.LostUpdates != 10 || none.Verdict != check.Broken || none.Safe {
+		t.Errorf("none: %+v", none)
+	}
+	if redis.Sold != 20 || *redis.Remaining != 0 || redis.LostUpdates != 0 || redis.Verdict != check.Holds || !redis.Safe || redis.Errors != 0 {
+		t.Errorf("redis: %+v", redis)
+	}
+	if redis.Machine.OS != "test" || redis.Seed != 3 || redis.Stock != 20 || redis.WaitMS != 1000 || redis.Partial || redis.Target != plan.Target {
+		t.Errorf("the conditions are missing: %+v", redis)
+	}
+	if len(trials[1].History.Ops) != 20 {
+		t.Errorf("%d operations kept", len(trials[1].History.Ops))
+	}
+}
+
+// TestRunAll: the slow ones get a fifth of the requests and of the stock.
+func TestRunAll(t *testing.T) {
+	_, plan := start(t, &fakeShop{})
+	plan.All = true
+	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	if err != nil || len(trials) != 4 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	if zk := trials[2].Result; zk.Samples != 20 || zk.Stock != 20 || zk.WaitMS != 1000 {
+		t.Errorf("zk: %+v", zk)
+	}
+	if slow := trials[3].Result; slow.Samples != 4 || slow.Stock != 4 || slow.Sold != 4 || slow.WaitMS != 60_000 {
+		t.Errorf("redis-setnx: %+v", slow)
+	}
+}
+
+func TestRunKeepsTheWantedOrder(t *testing.T) {
+	_, plan := start(t, &fakeShop{warnings: []string{"zk: gone", "disk: nearly full"}})
+	plan.Strategies = []string{"zk", "none"}
+	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	if err != nil || len(trials) != 2 || trials[0].Result.Strategy != "zk" || trials[1].Result.Strategy != "none" {
+		t.Fatalf("%v, %v", trials, err)
+	}
+	if w := trials[0].Result.Warnings; strings.Join(w, ", ") != "zk: gone, disk: nearly full" {
+		t.Errorf("zk is warned: %q", w)
+	}
+	if w := trials[1].Result.Warnings; strings.Join(w, ", ") != "disk: nearly full" {
+		t.Errorf("none is warned: %q", w)
+	}
+}
+
+func TestUnknownStrategyListsTheValid(t *testing.T) {
+	shop, plan := start(t, &fakeShop{})
+	plan.Strategies = []string{"redis", "redlok"}
+	_, err := comparison.Run(t.Context(), plan, &watched{})
+	if !errors.Is(err, comparison.ErrPlan) || !strings.Contains(err.Error(), `"redlok"`) || !strings.Contains(err.Error(), "none, redis, zk") {
+		t.Errorf("error %v", err)
+	}
+	if shop.asked != 0 {
+		t.Errorf("%d requests sent", shop.asked)
+	}
+}
+
+func TestRunRefusesStockThatWasNotReset(t *testing.T) {
+	tests := map[string]struct {
+		shop *fakeShop
+		want string
+	}{
+		"somebody buys at once": {&fakeShop{onReset: func(s *fakeShop) { s.count-- }}, "count 19, version 0"},
+		"version kept":          {&fakeShop{onReset: func(s *fakeShop) { s.version = 7 }}, "version 7"},
+		"mysql down": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
+			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "connection refused"})
+			return true
+		}}, "mysql is unavailable: connection refused"},
+		"not a lab": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
+			_, _ = w.Write([]byte("<html>It works!</html>"))
+			return true
+		}}, "does not answer like a replica of oversell"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			shop, plan := start(t, tt.shop)
+			trials, err := comparison.Run(t.Context(), plan, &watched{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || len(trials) != 0 || shop.asked != 0 {
+				t.Errorf("%d trials, %d requests, error %v", len(trials), shop.asked, err)
+			}
+		})
+	}
+}
+
+func TestRefusedTokenNamesTheFlag(t *testing.T) {
+	shop, plan := start(t, &fakeShop{})
+	plan.Token = "wrong"
+	_, err := comparison.Run(t.Context(), plan, &watched{})
+	if !errors.Is(err, comparison.ErrToken) || !strings.Contains(err.Error(), "--token") || !strings.Contains(err.Error(), "LAB_TOKEN") {
+		t.Errorf("error %v", err)
+	}
+	if shop.asked != 0 {
+		t.Errorf("%d requests sent", shop.asked)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	_, plan := start(t, &fakeShop{})
+	plan.Target = "http://127.0.0.1:1"
+	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBackendDownShowsInTheTrial(t *testing.T) {
+	_, plan := start(t, &fakeShop{deduct: func(s *fakeShop, w http.ResponseWriter, strategy string) {
+		if strategy == "redis" {
+			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "redis", "detail": "dial tcp: connection refused"})
+			return
+		}
+		sell(s, w, strategy)
+	}})
+	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	if err != nil || len(trials) != 3 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	r := trials[1].Result
+	if r.Errors != 20 || r.Sold != 0 || r.Verdict != check.Holds || !strings.Contains(r.Sentence.EN, "found redis unavailable (dial tcp: connection refused)") {
+		t.Errorf("redis: %+v", r)
+	}
+	if trials[2].Result.Errors != 0 {
+		t.Error("the next strategy was not run as usual")
+	}
+}
+
+// TestDatabaseComesBack: the stock can't be read at first, and then it can.
+func TestDatabaseComesBack(t *testing.T) {
+	refusals := 0
+	_, plan := start(t, &fakeShop{onRead: func(s *fakeShop, w http.ResponseWriter) bool {
+		if s.asked == 0 || refusals == 2 {
+			return false
+		}
+		refusals++
+		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "starting"})
+		return true
+	}})
+	plan.Strategies = []string{"redis"}
+	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	if err != nil || refusals != 2 || trials[0].Result.Verdict != check.Holds {
+		t.Errorf("refused %d times, %v, %+v", refusals, err, trials)
+	}
+}
+
+// TestWaitsForStragglers: a replica still sells to a client that is gone. The remaining
+// stock counts only once it stands still.
+func TestWaitsForStragglers(t *testing.T) {
+	reads := 0
+	_, plan := start(t, &fakeShop{
+		deduct: func(s *fakeShop, w http.ResponseWriter, strategy string) {
+			if s.asked == 3 {
+				reply(w, 500, map[string]any{"outcome": "unknown", "detail": "connection lost during commit"})
+				return
+			}
+			sell(s, w, strategy)
+		},
+		onRead: func(s *fakeShop, _ http.ResponseWriter) bool {
+			if s.asked > 0 {
+				if reads++; reads == 2 {
+					s.count--
+				}
+			}
+			return false
+		},
+	})
+	plan.Strategies = []string{"redis"}
+	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := trials[0].Result; reads < 3 || *r.Remaining != 0 || r.Unknown != 1 || r.Verdict != check.Holds {
+		t.Errorf("%d reads, %+v", reads, r)
+	}
+}
+
+func TestStoppedRunTellsWhatItHas(t *testing.T) {
+	_, plan := start(t, &fakeShop{})
+	plan.Loops, plan.Stock = 100_000, 1_000_000
+	ctx, cancel := context.WithCancel(t.Context())
+	trials, err := comparison.Run(ctx, plan, &watched{during: func(p load.Progress) {
+		if p.Done > 0 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(trials) != 1 {
+		t.Fatalf("%d trials, error %v", len(trials), err)
+	}
+	r := trials[0].Result
+	if !r.Partial || r.Samples == 0 || r.Samples >= 400_000 || r.Remaining == nil || !strings.Contains(r.Sentence.EN, "stopped early") {
+		t.Errorf("%+v", r.Sentence)
+	}
+}
+
+// TestFlushIsNotTheLocksFault: somebody executes FLUSHALL while customers buy, and updates are
+// lost. The verdict names that, and does not call the card's claim broken.
+func TestFlushIsNotTheLocksFault(t *testing.T) {
+	for _, flushed := range []int{0, 1} {
+		_, plan := start(t, &fakeShop{flushes: 7, deduct: func(s *fakeShop, w http.ResponseWriter, _ string) {
+			if s.asked == 10 {
+				s.count++
+				s.flushes += flushed
+			}
+			sell(s, w, "")
+		}})
+		plan.Strategies = []string{"redis"}
+		trials, err := comparison.Run(t.Context(), plan, &watched{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := trials[0].Result
+		want := check.Broken
+		if flushed > 0 {
+			want = check.Undecided
+		}
+		if r.LostUpdates != 1 || r.Flushes != flushed || r.Verdict != want {
+			t.Errorf("%d flushes: %s, %d lost, %d flushes", flushed, r.Verdict, r.LostUpdates, r.Flushes)
+		}
+		for _, text := range []string{r.Sentence.EN, r.Sentence.ZH} {
+			blamed := strings.Contains(text, "claim is broken") || strings.Contains(text, "承诺被打破")
+			if named := strings.Contains(text, "FLUSHALL"); named != (flushed > 0) || blamed == named {
+				t.Errorf("%d flushes: %s", flushed, text)
+			}
+		}
+	}
+}
+
+func TestStockThatCannotBeReadAfterwards(t *testing.T) {
+	_, plan := start(t, &fakeShop{onRead: func(s *fakeShop, w http.ResponseWriter) bool {
+		if s.asked == 0 {
+			return false
+		}
+		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "gone"})
+		return true
+	}})
+	plan.Loops, plan.Stock = 100_000, 1_000_000
+	ctx, cancel := context.WithCancel(t.Context()) // stopped: its patience is short then
+	trials, _ := comparison.Run(ctx, plan, &watched{during: func(p load.Progress) {
+		if p.Done > 0 {
+			cancel()
+		}
+	}})
+	if len(trials) != 1 {
+		t.Fatalf("%d trials", len(trials))
+	}
+	r := trials[0].Result
+	if r.Remaining != nil || r.Verdict != check.Undecided || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	_, good := start(t, &fakeShop{})
+	tests := []struct {
+		change func(*comparison.Plan)
+		want   string
+	}{
+		{func(p *comparison.Plan) { p.Clients = 0 }, "clients 0: must be 1 to 10000"},
+		{func(p *comparison.Plan) { p.Loops = -1 }, "loops -1: must be 1 or more"},
+		{func(p *comparison.Plan) { p.Stock = -5 }, "stock -5: must be 0 to 1000000"},
+		{func(p *comparison.Plan) { p.Stock = comparison.MaxStock + 1 }, "stock 1000001: must be 0 to 1000000"},
+		{func(p *comparison.Plan) { p.Wait = -1 }, "wait -1ns: must be 0s to 1m0s"},
+		{func(p *comparison.Plan) { p.Target = "ftp://x" }, `target "ftp://x": want a URL`},
+	}
+	for _, tt := range tests {
+		p := good
+		tt.change(&p)
+		_, err := comparison.Run(t.Context(), p, &watched{})
+		if !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package comparison
+
+import (
+	"slices"
+	"time"
+
+	"oversell/lab/load"
+)
+
+// sweepLength limits each point of a sweep: a strategy that polls may be very slow.
+// sweepRequests limits the memory and the stock.
+const (
+	sweepLength   = 5 * time.Second
+	sweepRequests = 20_000
+)
+
+// Steps returns the numbers of clients of a sweep: 1, 2, 5, 10 and so on between the bounds,
+// and the bounds.
+func Steps(from, to int) []int {
+	all := []int{from, to}
+	for decade := 1; decade <= load.MaxClients; decade *= 10 {
+		for _, step := range []int{1, 2, 5} {
+			if n := decade * step; n > from && n < to {
+				all = append(all, n)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// at returns the plan of one point of its sweep.
+func (p Plan) at(clients int) Plan {
+	p.Clients, p.length = clients, sweepLength
+	p.Loops = (sweepRequests + max(clients, 1) - 1) / max(clients, 1)
+	p.Stock = min(MaxStock, p.Clients*p.Loops*max(p.Qty, 1))
+	return p
+}

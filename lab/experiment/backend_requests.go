@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"oversell/lab/backend"
+)
+
+// backendRequests returns the number of requests that the backends have counted so far,
+// without those for reading the counters.
+func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
+	sum, err := bed.countRequests(ctx)
+	bed.samples++
+	return sum - bed.samples*bed.ownCost, err
+}
+
+// measureOwnCost measures what one reading adds to the counters, while there is no other load.
+func (bed *Testbed) measureOwnCost(ctx context.Context) error {
+	first, err := bed.countRequests(ctx)
+	for range 5 {
+		var next int64
+		if next, err = bed.countRequests(ctx); err != nil {
+			return err
+		}
+		// A heartbeat may come in between: the smallest difference is right.
+		if cost := next - first; bed.ownCost == 0 || cost < bed.ownCost {
+			bed.ownCost = cost
+		}
+		first = next
+	}
+	return err
+}
+
+func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
+	at := bed.Rig.Addresses()
+	for _, kind := range []struct {
+		count   func(context.Context, string) (int64, error)
+		servers []string
+	}{
+		{backend.RedisCommands, at.Redis},
+		{backend.ZooKeeperPackets, at.Zookeeper},
+		{backend.EtcdMessages, at.Etcd},
+		{backend.MySQLQuestions, []string{at.MySQL}},
+	} {
+		for _, server := range kind.servers {
+			n, err := kind.count(ctx, server)
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// leaders returns the names of the leaders of ZooKeeper and of etcd.
+func (bed *Testbed) leaders(ctx context.Context) ([]string, error) {
+	zookeeper, err := bed.zookeeperLeader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := leader(ctx, "etcd", bed.Rig.Addresses().Etcd, backend.EtcdLeads)
+	return []string{zookeeper, etcd}, err
+}
+
+func (bed *Testbed) zookeeperLeader(ctx context.Context) (string, error) {
+	return leader(ctx, "zookeeper", bed.Rig.Addresses().Zookeeper, backend.ZooKeeperLeads)
+}
+
+// leader returns the name of the leader of that kind of server.
+func leader(ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error)) (string, error) {
+	for i, addr := range servers {
+		yes, err := leads(ctx, addr)
+		if err != nil {
+			return "", err
+		}
+		if yes {
+			return fmt.Sprintf("%s-%d", kind, i+1), nil
+		}
+	}
+	return "", errors.New("no " + kind + " is the leader")
+}

@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oversell/lab/check"
+	"oversell/lab/fault"
+)
+
+// TestFencedUnderChaos sells with every lock that has a fence, fenced, while replicas are
+// stopped past their leases or killed, and the servers behind them are killed or restarted,
+// at random. After each round, what was sold must be what the row lost. OVERSELL_CHAOS is
+// how long it goes on; OVERSELL_SEED repeats the draw of another run, which prints its own.
+func TestFencedUnderChaos(t *testing.T) {
+	long, round := 15*time.Second, 20*time.Second
+	if text := os.Getenv("OVERSELL_CHAOS"); text != "" {
+		var err error
+		if long, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := time.Now().UnixNano()
+	if text := os.Getenv("OVERSELL_SEED"); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("seed %d", seed)
+	draw := rand.New(rand.NewPCG(uint64(seed), 0))
+	bed := open(t)
+	var total check.Conservation
+	faults := map[string]int{}
+	for began, rounds := time.Now(), 1; rounds == 1 || time.Since(began) < long; rounds++ {
+		groups := bed.fencedSales(t, draw, min(round, long), faults)
+		for _, s := range groups {
+			left, err := bed.replica(0).Count(t.Context(), s.Card.ID, s.product)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stock := check.Stock(s.ops, plenty, left)
+			total.Sold, total.Unknown, total.LostMin = total.Sold+stock.Sold, total.Unknown+stock.Unknown, total.LostMin+max(0, stock.LostMin)
+			if stock.Verdict == check.Broken {
+				t.Errorf("round %d, %s: %d sold, %d perhaps, %d taken from stock", rounds, s.Name(), stock.Sold, stock.Unknown, plenty-left)
+			}
+			if stock.Sold == 0 {
+				t.Errorf("round %d, %s: nothing was sold", rounds, s.Name())
+			}
+		}
+		t.Logf("%v: %d rounds, %d sold, %d perhaps, %d updates lost; %v", time.Since(began).Round(time.Second), rounds, total.Sold, total.Unknown, total.LostMin, faults)
+	}
+}
+
+// fencedSales lets one client of each replica buy with each lock that has a fence, for as
+// long as a round lasts, while one fault after the other strikes. In the end all is healed.
+func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Duration, faults map[string]int) (groups []*clients) {
+	t.Helper()
+	for _, card := range bed.Cards() {
+		if !card.Fenced {
+			continue
+		}
+		product, err := bed.addProduct(t.Context(), 0, plenty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, &clients{Subject: Subject{Card: card, Fenced: true, product: product}})
+	}
+	open, closing := context.WithTimeout(t.Context(), round)
+	defer closing()
+	var all sync.WaitGroup
+	for _, s := range groups {
+		for n := range bed.Rig.Addresses().Replicas {
+			all.Go(func() { bed.buyUntilClosed(open, n, s) })
+		}
+	}
+	for open.Err() == nil {
+		if err := bed.randomFault(open, draw, faults); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	if err := bed.heal(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	// A sale for each after the faults: recovery is part of it.
+	after := bed.since()
+	for _, s := range groups {
+		if err := eventually(t.Context(), s.Name()+" sells again", func() bool {
+			op := bed.buy(t.Context(), 0, s.Subject, url.Values{"wait": {"5s"}})
+			s.mu.Lock()
+			s.ops = append(s.ops, op)
+			s.mu.Unlock()
+			return s.boughtAfter(after)
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Wait()
+	return groups
+}
+
+// misfortune is one fault on one server, and its end.
+func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map[string]int) error {
+	replicas, servers := bed.Rig.Addresses().Replicas, []string{"mysql"}
+	for _, s := range bed.Rig.Servers() {
+		if kind := service(s.Name()); (kind == "redis" || kind == "zookeeper" || kind == "etcd") && !strings.HasSuffix(s.Name(), "replica") {
+			servers = append(servers, s.Name())
+		}
+	}
+	target := servers[draw.IntN(len(servers))]
+	strikesReplica := draw.IntN(2) == 0
+	if strikesReplica {
+		target = name(draw.IntN(len(replicas)))
+	}
+	server, err := bed.Rig.Server(target)
+	if err != nil {
+		return err
+	}
+	var f fault.Fault
+	rest := time.Duration(0)
+	switch {
+	case strikesReplica && draw.IntN(4) > 0:
+		f, rest = fault.Stop{Server: server}, Lease+time.Duration(draw.IntN(1500))*time.Millisecond
+	case draw.IntN(2) == 0:
+		f, rest = fault.Kill{Server: server}, time.Duration(draw.IntN(1500))*time.Millisecond
+	default:
+		f = fault.Restart{Server: server}
+	}
+	faults[f.Name()+" "+service(target)]++
+	heal, err := f.Inject(context.WithoutCancel(ctx)) // a stop that is cut off kills
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", f.Name(), target, err)
+	}
+	time.Sleep(rest)
+	if err := heal(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("after %s %s: %w", f.Name(), target, err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// Verdict says what an experiment showed of one strategy.
+type Verdict string
+
+// The verdicts.
+const (
+	Safe     Verdict = "safe"     // every invariant held
+	Stalled  Verdict = "stalled"  // no request acquired the lock within the time limit
+	Broken   Verdict = "broken"   // an invariant does not hold
+	Aborted  Verdict = "aborted"  // the lease expired before the work finished; no update was lost
+	Wasteful Verdict = "wasteful" // correct, at a cost that grows with the number of waiters
+	NotShown Verdict = "not shown"
+	Unknown  Verdict = "unknown" // unknown outcomes, lost events, or the experiment itself failed
+)
+
+// Failed reports whether the hazard did harm.
+func (v Verdict) Failed() bool { return v == Broken || v == Stalled || v == Aborted || v == Wasteful }
+
+// The invariants, as a Result names the one that does not hold.
+const (
+	Conservation      = "conservation"       // I1: sold = initial - remaining
+	MutualExclusion   = "mutual exclusion"   // I2: no two holders at a time
+	FenceMonotonicity = "fence monotonicity" // I3: fencing tokens of writes never fall
+	Progress          = "progress"           // I4: somebody acquires the lock within a bound
+	Reconciliation    = "reconciliation"     // I5: the stock elsewhere agrees with the row
+	Linearizability   = "linearizability"
+)
+
+// Subject is a strategy in an experiment, with or without its fence.
+type Subject struct {
+	Card    Card
+	Fenced  bool
+	product int64
+}
+
+// Name returns the strategy's id, and whether it is fenced.
+func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fenced}.Name() }
+
+// Result is one run of one hazard on one strategy.
+type Result struct {
+	Hazard   string  `json:"hazard"`
+	Strategy string  `json:"strategy"`
+	Fenced   bool    `json:"fenced,omitempty"`
+	Seed     int64   `json:"seed"`
+	Claim    Claim   `json:"claim,omitempty"`
+	Verdict  Verdict `json:"verdict"`
+	// Invariant is the one that does not hold, and Why says how.
+	Invariant string `json:"invariant,omitempty"`
+	Why       string `json:"why"`
+	// Sold counts the pieces that clients bought, Taken those that left the row.
+	Sold  int `json:"sold"`
+	Taken int `json:"taken"`
+	// NextGrantMS is the time from the fault until another request acquired the lock.
+	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
+	// MySQL is the version of the MySQL or MariaDB that the run was on. Some hazards need
+	// MariaDB, also where all others run on MySQL.
+	MySQL string `json:"mysql,omitempty"`
+	// Figures are the response times of a hazard that is about measuring them.
+	Figures   []Figure          `json:"figures,omitempty"`
+	Recording history.Recording `json:"-"`
+}
+
+// Name returns the strategy's id, and whether it is fenced.
+func (r Result) Name() string {
+	if r.Fenced {
+		return r.Strategy + " --fenced"
+	}
+	return r.Strategy
+}
+
+// Agrees reports whether the result agrees with the strategy's card.
+func (r Result) Agrees() bool {
+	switch r.Claim {
+	case Protects:
+		return r.Verdict == Safe
+	case Breaks:
+		return r.Verdict.Failed()
+	default:
+		return true
+	}
+}
+
+// withLostEvents returns the verdict that remains when events are missing in the recording.
+// Harm that was counted stays proven. That all went well does not, nor that two requests
+// held the lock: a hold without its release seems to last for ever.
+func (r Result) withLostEvents(lost int) Result {
+	if lost == 0 {
+		return r
+	}
+	if r.Verdict == Safe || r.Verdict == NotShown || r.Invariant == MutualExclusion {
+		r.Verdict, r.Invariant = Unknown, ""
+	}
+	r.Why = fmt.Sprintf("%d or more events are missing in the recording, run it again; ", lost) + r.Why
+	return r
+}
+
+// Command returns the command that repeats the run.
+func (r Result) Command() string {
+	return "oversell break " + r.Hazard + " " + r.Name()
+}
+
+// Experiment injects one hazard, for all its subjects at the same time.
+type Experiment struct {
+	Hazard string
+	// Title says what the experiment does, Shows what there is to see.
+	Title, Shows string
+	// Applies reports whether the hazard can affect a strategy at all.
+	Applies func(Card) bool
+	// Fenced runs the strategies that have a fence twice: without it and with it.
+	Fenced bool
+	// ClaimedAs is the hazard whose claim applies, if that is another one.
+	ClaimedAs string
+	// Fence is the claim of the fence about the hazard.
+	Fence Claim
+	// Lab configures a lab for this experiment alone. If nil, the testbed's lab serves.
+	Lab func(rig.Config) rig.Config
+	run func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error)
+}
+
+// AppliesTo reports whether a strategy goes through the experiment. Every claim of a card
+// is tested, even where the hazard cannot do harm.
+func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
+
+// Claim returns the card's claim, or for a fenced run the claim of the fence.
+func (e Experiment) Claim(c Card, fenced bool) Claim {
+	if fenced {
+		return e.Fence
+	}
+	return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
+}
+
+// grantBound limits the time from a fault until another request holds the lock. It covers
+// a lease or a session, the time to notice its end, and the delays of a busy machine.
+const grantBound = 3*Lease + 2*time.Second

@@ -1,0 +1,124 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"oversell/lab/history"
+)
+
+// ResultStore keeps every result and its recording in a folder, as soon as it is known:
+// results.jsonl, and a file for each run. An interrupted plan continues where it stopped.
+type ResultStore struct {
+	dir     string
+	results []Result
+}
+
+// OpenStore opens the folder, and creates it if it is missing. Without a folder the results
+// are kept in memory.
+func OpenStore(dir string) (*ResultStore, error) {
+	if dir == "" {
+		return &ResultStore{}, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
+		return nil, fmt.Errorf("store the results: %w", err)
+	}
+	s := &ResultStore{dir: dir}
+	text, err := os.ReadFile(s.indexFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the stored results: %w", err)
+	}
+	for line := range bytes.Lines(text) {
+		var experiment []Result
+		// A line that is cut off, by a full disk or a kill, is an experiment that is not done.
+		if json.Unmarshal(line, &experiment) == nil {
+			s.results = append(s.results, experiment...)
+		}
+	}
+	return s, nil
+}
+
+func (s *ResultStore) indexFile() string { return filepath.Join(s.dir, "results.jsonl") }
+
+// Results returns all results so far.
+func (s *ResultStore) Results() []Result { return s.results }
+
+// has reports whether there is a result of the subject, the hazard and the seed.
+func (s *ResultStore) has(hazard string, subject Subject, seed int64) bool {
+	return slices.ContainsFunc(s.results, func(r Result) bool {
+		return r.Hazard == hazard && r.Seed == seed && r.Strategy == subject.Card.ID && r.Fenced == subject.Fenced
+	})
+}
+
+// add stores the results of one experiment in one line: all of them or none.
+func (s *ResultStore) add(results []Result) error {
+	defer func() { s.results = append(s.results, results...) }()
+	if s.dir == "" {
+		return nil
+	}
+	for _, r := range results {
+		if err := s.write(r); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(results)
+	if err != nil {
+		return fmt.Errorf("store the results: %w", err)
+	}
+	file, err := os.OpenFile(s.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // for everybody to read
+	if err != nil {
+		return fmt.Errorf("store the results: %w", err)
+	}
+	// The newline first ends a line that was cut off.
+	_, err = file.Write(append([]byte("\n"), append(text, '\n')...))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("store the results: %w", err)
+	}
+	return nil
+}
+
+func (s *ResultStore) recordingFile(r Result) string {
+	name := r.Hazard + "-" + r.Strategy
+	if r.Fenced {
+		name += "-fenced"
+	}
+	return filepath.Join(s.dir, fmt.Sprintf("%s-%d.jsonl", name, r.Seed))
+}
+
+func (s *ResultStore) write(r Result) error {
+	file, err := os.Create(s.recordingFile(r))
+	if err != nil {
+		return fmt.Errorf("store the recording: %w", err)
+	}
+	out := bufio.NewWriter(file)
+	err = errors.Join(r.Recording.Write(out), out.Flush(), file.Close())
+	if err != nil {
+		return fmt.Errorf("store the recording: %w", err)
+	}
+	return nil
+}
+
+// WithRecordings returns all results with their recordings, also those of an earlier program.
+func (s *ResultStore) WithRecordings() ([]Result, error) {
+	for i, r := range s.results {
+		if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
+			continue
+		}
+		file, err := os.Open(s.recordingFile(r))
+		if err != nil {
+			return nil, fmt.Errorf("read the recording: %w", err)
+		}
+		s.results[i].Recording, err = history.ReadRecording(file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("read the recording %s: %w", file.Name(), err)
+		}
+	}
+	return s.results, nil
+}

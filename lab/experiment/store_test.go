@@ -1,0 +1,64 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oversell/lab/history"
+)
+
+func results(claim Claim, verdicts ...Verdict) (results []Result) {
+	for i, v := range verdicts {
+		results = append(results, Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: string(v)})
+	}
+	return results
+}
+
+// TestEvidence: what was kept is there for the next program, but for a line that was cut off.
+func TestEvidence(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	store, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := results(Protects, Safe, Broken)
+	first[0].Recording.Ops = []history.Op{{Strategy: "redis", Qty: 1, Outcome: history.OK}}
+	first[1].Recording.Events = []history.Event{{Step: "read"}}
+	if err := store.add(first); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(store.indexFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := append(list, []byte(strings.TrimSpace(string(list)))[:40]...)
+	if err := os.WriteFile(store.indexFile(), cut, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenStore(dir)
+	if err != nil || len(again.Results()) != 2 {
+		t.Fatalf("%d cells: %v", len(again.Results()), err)
+	}
+	if err := again.add(results(Protects, Safe, Safe, Safe)[2:]); err != nil {
+		t.Fatal(err)
+	}
+	last, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Subject{Card: Card{ID: "redis"}}
+	for seed := int64(1); seed <= 4; seed++ {
+		if last.has("pause", s, seed) != (seed <= 3) {
+			t.Errorf("seed %d is kept: %v", seed, seed > 3)
+		}
+	}
+	if last.has("crash", s, 1) || last.has("pause", Subject{Card: s.Card, Fenced: true}, 1) {
+		t.Error("kept, though it never ran")
+	}
+	recorded, err := last.WithRecordings()
+	if err != nil || len(recorded[0].Recording.Ops) != 1 || len(recorded[1].Recording.Events) != 1 {
+		t.Errorf("the recordings: %+v, %v", recorded, err)
+	}
+}

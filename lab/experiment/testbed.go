@@ -1,0 +1,196 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/lab/replica"
+	"oversell/lab/rig"
+)
+
+// Leases of a testbed: long enough for a slow machine to renew in time, short enough to wait
+// for their end.
+const (
+	Lease     = 3 * time.Second
+	ZKSession = 3 * time.Second
+)
+
+// Config returns the lab that experiments need: short leases, and the servers and links that
+// the faults need.
+func Config(binary, token string) rig.Config {
+	cfg := rig.Classroom(binary, token)
+	cfg.Ports = rig.Ports{}
+	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Ensemble = true, true, true, 3
+	// Every strategy may hold a connection for each product and replica.
+	cfg.ReplicaArgs = []string{"--lease", Lease.String(), "--zk-session", ZKSession.String(), "--conns", "96"}
+	return cfg
+}
+
+// Testbed is a running lab, with a recorder of its steps.
+type Testbed struct {
+	Rig   *rig.Rig
+	http  *http.Client
+	rec   *recorder
+	cards []Card
+	mysql string // the version of its MySQL or MariaDB
+	// products is the id of the newest product. Each run has a new one.
+	products atomic.Int64
+	// samples counts the readings of the backends' counters so far, ownCost what each adds.
+	samples, ownCost int64
+}
+
+// Open begins to record the steps of a lab that was started with Config.
+func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
+	bed := &Testbed{
+		Rig:  r,
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * time.Minute},
+	}
+	bed.products.Store(1000)
+	var err error
+	if bed.mysql, err = r.MySQLVersion(ctx); err != nil {
+		return nil, err
+	}
+	if err := bed.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &bed.cards); err != nil {
+		return nil, err
+	}
+	bed.rec = record(bed.http, r.Addresses().Replicas, r.Addresses().Token)
+	if err := bed.rec.awaitConnected(ctx); err != nil {
+		bed.Close()
+		return nil, err
+	}
+	return bed, nil
+}
+
+// Close ends the recording, not the lab.
+func (bed *Testbed) Close() {
+	bed.rec.close()
+	bed.http.CloseIdleConnections()
+}
+
+// Cards returns the cards of the strategies, in the order of the catalogue.
+func (bed *Testbed) Cards() []Card { return bed.cards }
+
+// replica returns the nth replica, from 0.
+func (bed *Testbed) replica(n int) replica.Replica {
+	addresses := bed.Rig.Addresses()
+	return replica.Replica{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
+}
+
+func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
+
+// since returns the time on the recording's clock.
+func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
+
+// addProduct adds a new product with that stock.
+func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
+	product = bed.products.Add(1)
+	return product, bed.replica(through).Stock(ctx, product, pieces)
+}
+
+// buy sends one request through a replica.
+func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
+	if s.Fenced {
+		fenced := url.Values{"fenced": {"true"}}
+		maps.Copy(fenced, params)
+		params = fenced
+	}
+	op := bed.replica(through).Buy(ctx, s.Card.ID, s.product, params, bed.rec.start)
+	if op.Replica == "" {
+		op.Replica = name(through)
+	}
+	return op
+}
+
+// stop arms a failpoint: the next request that takes the step on that replica waits there.
+func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step string) error {
+	return bed.replica(on).Stop(ctx, s.Card.ID, s.product, step, 1)
+}
+
+// stopped returns the owners that wait at failpoints of the replica, by key.
+func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, error) {
+	all, err := bed.replica(on).Stopped(ctx)
+	owners := map[string]string{}
+	for _, s := range all {
+		owners[s.Key] = s.Owner
+	}
+	return owners, err
+}
+
+// heal ends every fault, also after a failed or interrupted experiment.
+func (bed *Testbed) heal(ctx context.Context) error {
+	var errs []error
+	for _, link := range bed.Rig.Links() {
+		errs = append(errs, link.Restore())
+	}
+	for _, server := range bed.Rig.Servers() {
+		if server.PID() == 0 {
+			errs = append(errs, server.Start(ctx))
+		}
+	}
+	for i := range bed.Rig.Addresses().Replicas {
+		errs = append(errs, bed.ready(ctx, i), bed.replica(i).GoOn(ctx))
+	}
+	return errors.Join(append(errs, bed.rec.awaitConnected(ctx))...)
+}
+
+// ready waits until the replica reaches all its backends.
+func (bed *Testbed) ready(ctx context.Context, on int) error {
+	return eventually(ctx, name(on)+" is ready", func() bool {
+		return bed.replica(on).Ready(ctx) == nil
+	})
+}
+
+// kill ends a replica as a power cut does.
+func (bed *Testbed) kill(n int) error {
+	server, err := bed.Rig.Server(name(n))
+	if err != nil {
+		return err
+	}
+	server.Kill()
+	return nil
+}
+
+// restart restarts the replica, whatever state it is in.
+func (bed *Testbed) restart(ctx context.Context, n int) error {
+	server, err := bed.Rig.Server(name(n))
+	if err != nil {
+		return err
+	}
+	if err := server.Stop(ctx); err != nil {
+		return err
+	}
+	if err := server.Start(ctx); err != nil {
+		return err
+	}
+	if err := bed.ready(ctx, n); err != nil {
+		return err
+	}
+	return bed.rec.awaitConnected(ctx)
+}
+
+// maxWait limits the wait for a condition. It is far more than a slow machine needs.
+const maxWait = 60 * time.Second
+
+var errTimeout = fmt.Errorf("not within %v", maxWait)
+
+// eventually waits until the condition holds.
+func eventually(ctx context.Context, what string, so func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w (%w)", what, errTimeout, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}

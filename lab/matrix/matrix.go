@@ -1,0 +1,183 @@
+// Package matrix presents the results of experiments: a table of all strategies and
+// hazards for a terminal, a README or a program, and a page with a timeline of each run.
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"oversell/lab/experiment"
+)
+
+// Matrix holds the summaries of all results: a row for each strategy, a column for each
+// hazard.
+type Matrix struct {
+	Hazards []string `json:"hazards"`
+	Rows    []Row    `json:"rows"`
+}
+
+// Row holds the summaries of one strategy, with or without its fence.
+type Row struct {
+	Strategy  string             `json:"strategy"`
+	Fenced    bool               `json:"fenced,omitempty"`
+	Summaries map[string]Summary `json:"summaries"` // by hazard
+}
+
+// Summary holds the runs of one hazard on one strategy, over all seeds.
+type Summary struct {
+	Claim   experiment.Claim   `json:"claim,omitempty"`
+	Runs    int                `json:"runs"`
+	Verdict experiment.Verdict `json:"verdict"` // the worst of all runs
+	Failed  int                `json:"failed"`  // runs in which the hazard did harm
+	Unknown int                `json:"unknown,omitempty"`
+	Agrees  bool               `json:"agrees"`
+	Why     string             `json:"why"` // of the first run with the verdict
+	Command string             `json:"command"`
+	Seeds   []int64            `json:"seeds"`
+}
+
+// Summarise makes the matrix of the results.
+func Summarise(results []experiment.Result) Matrix {
+	var m Matrix
+	for _, result := range results {
+		if !slices.Contains(m.Hazards, result.Hazard) {
+			m.Hazards = append(m.Hazards, result.Hazard)
+		}
+		i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == result.Strategy && r.Fenced == result.Fenced })
+		if i < 0 {
+			i = len(m.Rows)
+			m.Rows = append(m.Rows, Row{result.Strategy, result.Fenced, map[string]Summary{}})
+		}
+		m.Rows[i].Summaries[result.Hazard] = m.Rows[i].Summaries[result.Hazard].with(result)
+	}
+	return m
+}
+
+// with adds one run.
+func (s Summary) with(result experiment.Result) Summary {
+	first := s.Runs == 0
+	s.Claim, s.Command = result.Claim, result.Command()
+	s.Runs++
+	s.Seeds = append(s.Seeds, result.Seed)
+	if result.Verdict.Failed() {
+		s.Failed++
+	}
+	if result.Verdict == experiment.Unknown {
+		s.Unknown++
+	}
+	if first || worse(result.Verdict, s.Verdict) {
+		s.Verdict, s.Why = result.Verdict, result.Why
+	}
+	// A claim of protection holds only if no run failed. A claimed flaw is a matter of
+	// timing: one run in twenty may fail to show it.
+	s.Agrees = s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
+	if s.Claim == experiment.Breaks && s.Failed == 0 {
+		s.Verdict = experiment.NotShown
+	}
+	return s
+}
+
+func worse(a, b experiment.Verdict) bool {
+	order := []experiment.Verdict{
+		experiment.Safe, experiment.NotShown, experiment.Unknown, experiment.Wasteful, experiment.Aborted, experiment.Stalled, experiment.Broken,
+	}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// MySQLVersions returns the versions of MySQL and MariaDB that the results ran on, in one line:
+// that of most hazards, and in brackets the others with their hazards. Without any it is empty.
+func MySQLVersions(results []experiment.Result) string {
+	hazards := map[string][]string{} // by version
+	var versions []string
+	for _, result := range results {
+		if result.MySQL == "" || slices.Contains(hazards[result.MySQL], result.Hazard) {
+			continue
+		}
+		if hazards[result.MySQL] == nil {
+			versions = append(versions, result.MySQL)
+		}
+		hazards[result.MySQL] = append(hazards[result.MySQL], result.Hazard)
+	}
+	slices.SortStableFunc(versions, func(a, b string) int { return len(hazards[b]) - len(hazards[a]) })
+	if len(versions) < 2 {
+		return strings.Join(versions, "")
+	}
+	others := make([]string, 0, len(versions))
+	for _, version := range versions[1:] {
+		others = append(others, strings.Join(hazards[version], ", ")+": "+version)
+	}
+	return versions[0] + " (" + strings.Join(others, "; ") + ")"
+}
+
+// Contradictions lists the summaries that disagree with the strategy's card.
+func (m Matrix) Contradictions() (lines []string) {
+	m.each(func(r Row, hazard string, s Summary) {
+		if !s.Agrees {
+			lines = append(lines, fmt.Sprintf("%s, %s: the card claims %q, but %d of %d runs failed: %s", r.name(), hazard, s.Claim, s.Failed, s.Runs, s.Why))
+		}
+	})
+	return lines
+}
+
+// Unknowns lists the summaries with a claim that some run neither showed nor refuted.
+func (m Matrix) Unknowns() (lines []string) {
+	m.each(func(r Row, hazard string, s Summary) {
+		if s.Unknown > 0 && s.Claim != experiment.Silent {
+			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Unknown, s.Runs, s.Why))
+		}
+	})
+	return lines
+}
+
+func (m Matrix) each(do func(r Row, hazard string, s Summary)) {
+	for _, r := range m.Rows {
+		for _, hazard := range m.Hazards {
+			if s, ok := r.Summaries[hazard]; ok {
+				do(r, hazard, s)
+			}
+		}
+	}
+}
+
+func (r Row) name() string {
+	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
+}
+
+// Print writes the matrix as a table. After a verdict, = marks that the card claims the
+// same, ! that it claims otherwise.
+func (m Matrix) Print(w io.Writer) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	head := table.Row{"strategy"}
+	for _, hazard := range m.Hazards {
+		head = append(head, strings.ReplaceAll(hazard, "-", "-\n"))
+	}
+	t.AppendHeader(head)
+	for _, r := range m.Rows {
+		row := table.Row{r.name()}
+		for _, hazard := range m.Hazards {
+			s, ok := r.Summaries[hazard]
+			row = append(row, s.text(ok))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+}
+
+func (s Summary) text(ok bool) string {
+	switch {
+	case !ok:
+		return ""
+	case s.Claim == experiment.Silent:
+		return string(s.Verdict)
+	case s.Agrees:
+		return string(s.Verdict) + " ="
+	default:
+		return string(s.Verdict) + " !"
+	}
+}

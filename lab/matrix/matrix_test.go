@@ -1,0 +1,118 @@
+package matrix
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"oversell/lab/experiment"
+)
+
+func results(claim experiment.Claim, verdicts ...experiment.Verdict) (results []experiment.Result) {
+	for i, v := range verdicts {
+		results = append(results, experiment.Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: string(v)})
+	}
+	return results
+}
+
+func times(v experiment.Verdict, n int) []experiment.Verdict {
+	return slices.Repeat([]experiment.Verdict{v}, n)
+}
+
+// TestSummaries: what is protected must survive every run, what breaks may fail to break
+// once in twenty.
+func TestSummaries(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		results []experiment.Result
+		verdict experiment.Verdict
+		agrees  bool
+		unknown int
+	}{
+		{"protected, and held", results(experiment.Protects, experiment.Safe, experiment.Safe), experiment.Safe, true, 0},
+		{"protected, and broke once in twenty", results(experiment.Protects, append(times(experiment.Safe, 19), experiment.Broken)...), experiment.Broken, false, 0},
+		{"protected, and stalled", results(experiment.Protects, experiment.Safe, experiment.Stalled), experiment.Stalled, false, 0},
+		{"breaks, always", results(experiment.Breaks, experiment.Broken, experiment.Broken), experiment.Broken, true, 0},
+		{"breaks, nineteen of twenty", results(experiment.Breaks, append(times(experiment.Broken, 19), experiment.Safe)...), experiment.Broken, true, 0},
+		{"breaks, eighteen of twenty", results(experiment.Breaks, append(times(experiment.Broken, 18), experiment.Safe, experiment.Safe)...), experiment.Broken, false, 0},
+		{"breaks, never seen", results(experiment.Breaks, experiment.Safe, experiment.Safe), experiment.NotShown, false, 0},
+		{"breaks by waste", results(experiment.Breaks, experiment.Wasteful), experiment.Wasteful, true, 0},
+		{"protected, one run said nothing", results(experiment.Protects, experiment.Safe, experiment.Unknown), experiment.Unknown, true, 1},
+		{"no claim", results(experiment.Silent, experiment.Broken, experiment.Safe), experiment.Broken, true, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := Summarise(test.results)
+			s := m.Rows[0].Summaries["pause"]
+			if s.Verdict != test.verdict || s.Agrees != test.agrees || s.Unknown != test.unknown || s.Runs != len(test.results) {
+				t.Errorf("%+v", s)
+			}
+			if s.Why != string(s.Verdict) && s.Verdict != experiment.NotShown {
+				t.Errorf("%s is explained by %q", s.Verdict, s.Why)
+			}
+			if (len(m.Contradictions()) > 0) == test.agrees {
+				t.Errorf("contradictions: %q", m.Contradictions())
+			}
+			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Unknowns()) > 0) != (test.unknown > 0 && claimed) {
+				t.Errorf("unknowns: %q", m.Unknowns())
+			}
+		})
+	}
+}
+
+// TestMySQLVersions: the version of a hazard is the one that it ran on, not that of the rest.
+func TestMySQLVersions(t *testing.T) {
+	on := func(mysql string, hazards ...string) (results []experiment.Result) {
+		for _, hazard := range hazards {
+			results = append(results, experiment.Result{Hazard: hazard, MySQL: mysql})
+		}
+		return results
+	}
+	const mysql, mariadb = "9.7.4-2", "10.11.19-MariaDB"
+	for want, results := range map[string][]experiment.Result{
+		"":      on("", "race"),
+		mysql:   on(mysql, "race", "race", "crash"),
+		mariadb: on(mariadb, "galera"),
+		mysql + " (galera, stale-read: " + mariadb + ")": slices.Concat(
+			on(mariadb, "galera", "stale-read"), on(mysql, "race", "crash", "pause"), on(mariadb, "galera")),
+	} {
+		if got := MySQLVersions(results); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Every hazard has its place in the documents, and the matrix is read back as it was written.
+func TestMarkdown(t *testing.T) {
+	var titles []string
+	for _, p := range parts() {
+		titles = append(titles, p.hazards...)
+	}
+	for _, hazard := range experiment.Hazards() {
+		if !slices.Contains(titles, hazard) {
+			t.Errorf("%s is in none of the tables", hazard)
+		}
+	}
+
+	pauses := results(experiment.Breaks, times(experiment.Broken, 3)...)
+	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: experiment.Protects, Verdict: experiment.Safe}
+	before := Summarise(append(pauses, crash, experiment.Result{Hazard: "made-up", Strategy: "zk", Verdict: experiment.Stalled}))
+	var file strings.Builder
+	about := About{Date: "2026-01-02", Machine: "two cores", Versions: "redis 7"}
+	if err := before.WriteJSON(&file, about); err != nil {
+		t.Fatal(err)
+	}
+	m, read, err := ReadMatrix(strings.NewReader(file.String()))
+	if err != nil || read != about {
+		t.Fatalf("ReadMatrix = %+v, %v, want %+v", read, err, about)
+	}
+	var text strings.Builder
+	if err := m.WriteMarkdown(&text, read); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Seeds: 3. 2026-01-02; two cores; redis 7.\n" +
+		"\n### The holder's process fails\n\n| | crash | pause |\n|---|:-:|:-:|\n| `redis` | **safe** | **broken** |\n" +
+		"\n### Other hazards\n\n| | made-up |\n|---|:-:|\n| `zk` | stalled |\n"
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
+	}
+}

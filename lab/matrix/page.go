@@ -1,0 +1,229 @@
+package matrix
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oversell/lab/experiment"
+	"oversell/lab/timeline"
+)
+
+//go:embed page.html.tmpl
+var pageFiles embed.FS
+
+// About says what the verdicts depend on. The page shows it at its foot.
+type About struct {
+	Date, Machine, Versions, Command string
+}
+
+// page holds the data of the template.
+type page struct {
+	Style          template.CSS
+	Summary        string
+	Contradictions []string
+	Hazards        []chapter
+	Rows           []tableRow
+	Legend         []meaning
+	About          []meaning
+}
+
+// chapter is one hazard with its runs.
+type chapter struct {
+	ID, Hazard, Title, Shows string
+	Sections                 []section
+}
+
+// tableRow is a row of the matrix, with a link for each hazard.
+type tableRow struct {
+	Name  string
+	Links []link
+}
+
+// link leads from the matrix to a run that shows the verdict. Without a run it has no
+// text.
+type link struct {
+	ID, Text, Sign, Class, Says string
+}
+
+// section is one recorded run.
+type section struct {
+	ID, Title, Class, Sentence, Why, Claim string
+	Mark, Command, Next, Difference        string
+	Picture                                template.HTML
+	Tables                                 []timeline.Table
+	Left                                   string
+}
+
+// meaning is a term and what it means.
+type meaning struct{ Term, Means string }
+
+// WritePage writes one self-contained page: no script, no other file, nothing from a
+// network. Each verdict of the matrix leads to the timeline of the first run that had it.
+// The page shows every run that contradicts its card.
+func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
+	p := page{
+		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(), Legend: meanings(),
+		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}},
+	}
+	for _, r := range m.Rows {
+		row := tableRow{Name: r.name()}
+		for _, hazard := range m.Hazards {
+			row.Links = append(row.Links, r.link(hazard, results))
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	for _, hazard := range m.Hazards {
+		c, err := m.chapter(hazard, results)
+		if err != nil {
+			return err
+		}
+		p.Hazards = append(p.Hazards, c)
+	}
+	t, err := template.ParseFS(pageFiles, "page.html.tmpl")
+	if err != nil {
+		return fmt.Errorf("write html: %w", err)
+	}
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("write html: %w", err)
+	}
+	return nil
+}
+
+// summary counts the summaries by their agreement with the cards.
+func (m Matrix) summary() string {
+	agree, contradict, silent := 0, 0, 0
+	m.each(func(_ Row, _ string, s Summary) {
+		switch {
+		case !s.Agrees:
+			contradict++
+		case s.Claim == experiment.Silent:
+			silent++
+		default:
+			agree++
+		}
+	})
+	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d concern hazards about which the cards claim nothing.", agree, contradict, silent)
+}
+
+// chapter collects the runs of one hazard that the page shows.
+func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, error) {
+	c := chapter{ID: anchor(hazard), Hazard: hazard}
+	if i := slices.IndexFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Hazard == hazard }); i >= 0 {
+		c.Title, c.Shows = experiment.All()[i].Title, experiment.All()[i].Shows
+	}
+	for _, r := range m.Rows {
+		for _, result := range r.shown(hazard, results) {
+			s, err := sectionOf(result)
+			if err != nil {
+				return c, err
+			}
+			c.Sections = append(c.Sections, s)
+		}
+	}
+	return c, nil
+}
+
+// runs returns the results of one hazard on the strategy.
+func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result) {
+	for _, result := range results {
+		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {
+			runs = append(runs, result)
+		}
+	}
+	return runs
+}
+
+// typicalRun returns the index of the first run with the summary's verdict. No run has
+// "not shown": then it is the first of all. Without runs it is -1.
+func (r Row) typicalRun(hazard string, runs []experiment.Result) int {
+	same := func(c experiment.Result) bool { return c.Verdict == r.Summaries[hazard].Verdict }
+	return max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
+}
+
+// shown returns the runs that the page shows with a timeline.
+func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
+	runs := r.runs(hazard, results)
+	typical := r.typicalRun(hazard, runs)
+	for i, result := range runs {
+		if i == typical || !result.Agrees() {
+			shown = append(shown, result)
+		}
+	}
+	return shown
+}
+
+func (r Row) link(hazard string, results []experiment.Result) link {
+	runs := r.runs(hazard, results)
+	i := r.typicalRun(hazard, runs)
+	if i < 0 {
+		return link{}
+	}
+	s := r.Summaries[hazard]
+	l := link{ID: anchorOf(runs[i]), Text: string(s.Verdict), Class: Class(s.Verdict)}
+	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict)
+	switch {
+	case s.Claim == experiment.Silent:
+	case s.Agrees:
+		l.Sign = "="
+		l.Says += ", as the card claims"
+	default:
+		l.Sign = "!"
+		l.Class += " contradicts"
+		l.Says += ", but the card claims otherwise"
+	}
+	if s.Runs > 1 {
+		l.Says += fmt.Sprintf(", %d of %d runs failed", s.Failed, s.Runs)
+	}
+	return l
+}
+
+// anchorOf returns the id of the run's section.
+func anchorOf(r experiment.Result) string {
+	name := r.Strategy
+	if r.Fenced {
+		name += "-fenced"
+	}
+	return anchor(r.Hazard + "." + name + "." + strconv.FormatInt(r.Seed, 10))
+}
+
+// anchor makes an id of the page from a name.
+func anchor(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+func sectionOf(r experiment.Result) (section, error) {
+	s := section{
+		ID: anchorOf(r), Title: fmt.Sprintf("%s, %s, seed %d", r.Name(), r.Hazard, r.Seed), Class: Class(r.Verdict),
+		Mark: Sign(r.Verdict) + " " + string(r.Verdict), Sentence: Sentence(r).EN, Why: r.Why,
+		Claim:   map[experiment.Claim]string{experiment.Protects: "protects", experiment.Breaks: "breaks", experiment.Silent: "nothing"}[r.Claim],
+		Command: r.Command() + " --seed " + strconv.FormatInt(r.Seed, 10), Difference: difference(r),
+	}
+	if r.NextGrantMS > 0 {
+		s.Next = fmt.Sprintf("%.3f s after the fault", r.NextGrantMS/1000)
+	}
+	t := timeline.Of(r.Recording)
+	if t.Empty() {
+		return s, nil
+	}
+	picture, err := t.Inline(s.ID + ".picture")
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", s.Title, err)
+	}
+	s.Picture, s.Left = picture, t.Left()
+	for _, table := range []timeline.Table{t.Requests(), t.Events()} {
+		if len(table.Rows) > 0 {
+			s.Tables = append(s.Tables, table)
+		}
+	}
+	return s, nil
+}
