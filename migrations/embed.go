@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"embed"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -15,9 +14,6 @@ import (
 
 //go:embed *.sql
 var files embed.FS
-
-// FS holds the migrations: 0001_*.sql and so on.
-func FS() fs.FS { return files }
 
 // Up brings the database up to date. Replicas that start at once take turns:
 // DDL commits by itself in MySQL, so two at once could each see half a schema.

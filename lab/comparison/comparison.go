@@ -22,7 +22,7 @@ const MaxStock = 1_000_000
 // The time to read the stock after a run, and the pause between two attempts.
 const (
 	readTimeout = 15 * time.Second
-	readPause    = 200 * time.Millisecond
+	readPause   = 200 * time.Millisecond
 )
 
 // ErrPlan marks a plan that cannot be run.
@@ -102,7 +102,7 @@ func (p Plan) load(strategy string) load.Plan {
 // A slow strategy sleeps between two attempts. When all strategies run, it gets a fifth of the
 // requests and of the stock, and its requests wait longer.
 const (
-	slower       = 5
+	slower   = 5
 	slowWait = 60 * time.Second
 )
 

@@ -19,8 +19,8 @@ func times(v experiment.Verdict, n int) []experiment.Verdict {
 	return slices.Repeat([]experiment.Verdict{v}, n)
 }
 
-// TestSummaries: what is protected must survive every run, what breaks may fail to break
-// once in twenty.
+// TestSummaries: a claim of protection allows no failed run, a claimed flaw may not show in one run
+// of twenty.
 func TestSummaries(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -25,7 +25,7 @@ func Build(path string) error {
 	return nil
 }
 
-// build is Build under the eyes of the reaper: a test that is killed leaves no compiler.
+// build is Build as a process that the reaper knows: a test that is killed leaves no compiler.
 func (r *Rig) build(ctx context.Context, path string) error {
 	return r.run(ctx, "build oversell", filepath.Join(r.dir, "build.log"), buildCommand(path))
 }

@@ -29,12 +29,12 @@ func findLibrary(name string) (string, error) {
 	return found[0], nil
 }
 
-// env has a program read its clock's offset from file, at each look at the clock.
+// env makes a program read the offset of its clock from file, each time it reads the clock.
 func (c fakeClock) env(file string) []string {
 	return []string{
-		// Debian's Redis has jemalloc, which asks for the time while libfaketime is still
-		// looking for the real clock, and so needs memory from jemalloc: neither gets on.
-		// Another allocator before it ends that.
+		// Debian's Redis uses jemalloc, which reads the time while libfaketime is still
+		// initialising, and that needs memory from jemalloc: a deadlock. Another allocator
+		// avoids it.
 		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
@@ -47,9 +47,9 @@ func (c fakeClock) env(file string) []string {
 // offset from now on, or behind if that is negative. A restart leaves it so.
 func (s *Server) SetClock(offset time.Duration) error {
 	if s.clock == "" {
-		return fmt.Errorf("rig: set the clock of %s: it has none of its own, see Config.Clocks", s.name)
+		return fmt.Errorf("rig: set the clock of %s: it has no clock of its own: start the rig with Config.Clocks", s.name)
 	}
-	// Renamed into place: the server may look at any moment.
+	// Renamed into place: the server may read it at any time.
 	next := s.clock + ".next"
 	err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", offset.Seconds()), 0o600)
 	if err == nil {

@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// Database says how many servers keep the stock, and how one hears of the other's writes.
+// Database says how many servers store the stock, and how they replicate.
 type Database string
 
 // The databases. A pair is node A, the server mysql, and node B, mysql-2. In a cluster, odd
 // replicas write to A and even ones to B. No node can be started again after its end.
 const (
-	// OneServer is what every lock of the tutorial takes for granted.
+	// OneServer is the setup that every lock of the tutorial assumes.
 	OneServer Database = ""
-	// Galera is two nodes of MariaDB that agree on every transaction, at its commit: of
-	// two that wrote the same row, one is undone. Row locks stay within their node.
+	// Galera is two nodes of MariaDB that certify every transaction at its commit: of two that
+	// wrote the same row, one is rolled back. Row locks are local to their node.
 	Galera Database = "galera"
-	// TwoMasters is two MariaDB that send each other their writes after the commit, and
-	// apply what they get, whatever has become of the row: the last one wins.
+	// TwoMasters is two MariaDB servers that replicate to each other after the commit, without
+	// conflict detection: the last write wins.
 	TwoMasters Database = "two-masters"
-	// DelayedReads is a read-write split: all replicas write to A, and read the stock at B,
-	// which applies A's writes after the commit.
+	// DelayedReads is a read-write split: all replicas write to A and read the stock at B, which
+	// replicates A asynchronously.
 	DelayedReads Database = "delayed-reads"
 )
 
-// isPair is whether there is a node B.
+// isPair reports whether there is a node B.
 func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == DelayedReads }
 
 // nodeB is the name of the second server of a pair.
@@ -64,21 +64,21 @@ func (r *Rig) addPair(found programs) error {
 	return nil
 }
 
-// replicate has a database log its writes, as the n-th of two that may both write.
+// replicate makes a database log its writes, as the n-th of two that may both write.
 func (d *database) replicate(n int) {
 	d.args = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
-		// A number from one never meets that of the other.
+		// The generated ids of both never collide.
 		"--auto-increment-increment=2", fmt.Sprintf("--auto-increment-offset=%d", n),
-		// Made for rings: on a row that is there already, or no more, replication goes on
-		// instead of ending. Otherwise the first two who lock the same key would end it.
+		// Replication must not end at a row that exists already, or no longer. Otherwise the
+		// first two requests that lock the same key would end it.
 		"--slave-exec-mode=IDEMPOTENT",
 	}
-	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // nobody else's business
+	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // not replicated
 }
 
-// follow has a database apply what another one logs.
+// follow makes a database replicate another one.
 func (d *database) follow(from *database) {
 	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_PASSWORD='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port, adminUser, d.server.rig.secrets.admin) +
 		"START SLAVE;\n"
@@ -115,7 +115,7 @@ func (r *Rig) joinGalera(a, b *database) error {
 			return err
 		}
 		addr := hostPort(group)
-		// Else any user's node could join, and every statement of one is carried out on all:
+		// Otherwise any user's node could join, and its statements are executed on all nodes:
 		// it could create a user that may write files.
 		d.conf, d.env = conf, env
 		d.args = []string{
@@ -136,8 +136,8 @@ func (r *Rig) joinGalera(a, b *database) error {
 	return nil
 }
 
-// startReplicas starts them side by side. Those of a pair take turns: two that bring the
-// schema up to date on two nodes at once would undo each other's work.
+// startReplicas starts them concurrently. Those of a pair start one after the other: concurrent
+// schema migrations on two nodes would conflict.
 func (r *Rig) startReplicas(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return startServers(ctx, r.replicas)
@@ -168,13 +168,13 @@ func (r *Rig) mysqlOf(i int) string {
 const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
-	// Not what is in the binary log: a change that came too late to change anything is not.
+	// Not the position in the binary log: a change without effect is not in it.
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
 // AwaitEven returns when both nodes of a pair have applied each other's writes; without a
-// pair, at once. It gives up after a minute: somebody still writes, or replication has
-// ended, and the servers' logs say why.
+// pair, at once. It gives up after a minute: then a client still writes, or replication has
+// ended, and the logs of the servers say why.
 func (r *Rig) AwaitEven(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return nil
@@ -205,9 +205,8 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 	})
 }
 
-// HoldReplication keeps two masters from applying each other's writes, or the follower
-// from applying the primary's, as a long lag does, until release is called. Galera knows
-// no such lag.
+// HoldReplication stops two masters, or the follower, from applying writes until release is
+// called, as a long lag does. Galera has no such lag.
 func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context) error, err error) {
 	if r.cfg.Database != TwoMasters && r.cfg.Database != DelayedReads {
 		return nil, errors.New("rig: only two masters, or a follower, have a replication to hold")
@@ -235,7 +234,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	return release, nil
 }
 
-// nodes are connections of root's to both nodes of a pair.
+// nodes opens connections of root to both nodes of a pair.
 func (r *Rig) nodes() (nodes []*sql.DB, closeAll func(), err error) {
 	closeAll = func() {
 		for _, node := range nodes {

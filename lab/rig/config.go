@@ -7,51 +7,51 @@ import (
 	"strings"
 )
 
-// Config says which servers a rig has. The zero value has none: a test asks for
-// what it needs, such as Config{Redis: 1}.
+// Config says which servers a rig has. The zero value has none: a test names those that it
+// needs, such as Config{Redis: 1}.
 type Config struct {
 	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
 	Zookeeper bool // one standalone ZooKeeper
 	Etcd      bool // one etcd
 
-	// What only experiments need.
-	Ensemble     int      // more than 1: so many ZooKeeper and etcd instead of the one, zookeeper-1 to -n, etcd-1 to -n
-	RedisReplica bool     // redis-1-replica follows redis-1, over a line; needs Redis
+	// For experiments only.
+	Ensemble     int      // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
+	RedisReplica bool     // redis-1-replica follows redis-1, over a link; needs Redis
 	Clocks       bool     // each Redis has a clock of its own: see Server.SetClock; on Linux only
-	Proxied      bool     // each replica has a line of its own to each backend: see Rig.Line
-	Database     Database // a pair instead of the one MySQL, of MariaDB's; needs MySQL
+	Proxied      bool     // each replica has a link of its own to each backend: see Rig.Link
+	Database     Database // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if empty, it is built, as tests want it
-	Token    string // the lab's token, which the replicas ask for; needed with Replicas
+	Token    string // the lab's token, which the replicas require; needed with Replicas
 	Nginx    bool   // a balancer before the replicas; needs Replicas
 
 	Page string // host:port of the lab's page, which nginx has at /; empty: none
 
 	ReplicaArgs []string // more flags for `oversell serve`
-	Ports       Ports    // wishes
+	Ports       Ports    // preferred ports
 	Log         io.Writer
-	OnExit      func(Exit) // told when a server dies unasked; must not block or call the rig
+	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
 }
 
-// Ports are the ports that nginx and the replicas get when they are free. A zero,
-// or a port in use, makes it any free one.
+// Ports are the ports of nginx and the replicas, if they are free. For a zero or a port in use,
+// the rig takes any free one.
 type Ports struct {
 	Nginx    int
 	Replicas []int
 }
 
-// Exit describes a server that died though nobody stopped it.
+// Exit describes a server that died unexpectedly.
 type Exit struct {
 	Name   string // such as redis-3
 	Status string // such as `signal: killed` or `exit status 1`
 	Tail   string // the last lines of its log
 }
 
-// Classroom is the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
+// FullLab returns the configuration of the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
 // replicas of the program at path binary, on the ports of the tutorial if free.
-func Classroom(binary, token string) Config {
+func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,
@@ -66,15 +66,15 @@ func (c Config) validate() error {
 	case c.Database.isPair() && !c.MySQL:
 		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
 	case c.Redis < 0 || c.Redis > 50:
-		return fmt.Errorf("rig: redis: %d servers asked, 0 to 50 allowed", c.Redis)
+		return fmt.Errorf("rig: redis: %d servers: must be 0 to 50", c.Redis)
 	case c.Ensemble < 0 || c.Ensemble > 9:
-		return fmt.Errorf("rig: zookeeper: an ensemble of %d asked, 0 to 9 allowed", c.Ensemble)
+		return fmt.Errorf("rig: zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)
 	case c.Ensemble > 0 && !c.Zookeeper && !c.Etcd:
 		return errors.New("rig: an ensemble needs Config.Zookeeper or Config.Etcd")
 	case c.RedisReplica && c.Redis == 0:
 		return errors.New("rig: a replica of Redis needs Redis")
 	case c.Replicas < 0 || c.Replicas > 50:
-		return fmt.Errorf("rig: replicas: %d asked, 0 to 50 allowed", c.Replicas)
+		return fmt.Errorf("rig: replicas: %d: must be 0 to 50", c.Replicas)
 	case c.Replicas > 0 && c.Token == "":
 		return errors.New("rig: replicas need Config.Token")
 	case c.Nginx && c.Replicas == 0:
@@ -83,13 +83,13 @@ func (c Config) validate() error {
 	return nil
 }
 
-// complete is whether the replicas have all the backends that they know, and get ready.
+// complete reports whether the replicas have all their backends, and become ready.
 func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper && c.Etcd }
 
 // Addresses says where everything listens. Its JSON is what `oversell lab --json`
 // writes. A server that the rig does not have is empty. The passwords in it are those of
-// users that can't write files. The addresses are those of the
-// servers themselves, whatever lines lead there: the lab sees what no replica can.
+// users that cannot write files. The addresses are those of the servers themselves, past all
+// links.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each
@@ -103,8 +103,8 @@ type Addresses struct {
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
-// serveEnv are the variables of `oversell serve` for this lab. The first Redis is also the
-// single one: with a second deployment of five, a laptop would run ten for no lesson more.
+// serveEnv returns the variables of `oversell serve` for this lab. The first of the five Redis
+// servers is also the single one, to save memory.
 func (a Addresses) serveEnv() (env []string) {
 	set := func(name string, values ...string) {
 		if len(values) > 0 && values[0] != "" {
@@ -120,7 +120,7 @@ func (a Addresses) serveEnv() (env []string) {
 	return env
 }
 
-// over are the addresses for a server that has these lines.
+// over returns the addresses for a server that has these links.
 func (a Addresses) over(links []*Link) Addresses {
 	var pairs []string
 	for _, l := range links {

@@ -10,14 +10,12 @@
 // Close stops everything. A rig whose program ends in any other way (a panic, a
 // signal, kill -9) is cleaned up by a second process, the reaper: this program,
 // started again as `reap DIR` in a session of its own. It creates the folder
-// itself and answers, it hears of every process group on a pipe, and it takes
-// the pipe's end, which the kernel closes with the program, as its order to kill
-// the groups and to remove the folder. So there is no moment at which a folder
-// exists that nobody watches over.
+// itself, and receives every process group over a pipe. When the pipe ends, which the
+// kernel closes with the program, it kills the groups and removes the folder. So there
+// is no moment at which a folder exists without a reaper.
 //
 // A process dies as a group: nginx's workers, or the server that a start script
-// began, go with their parent. And no program runs before the reaper knows its group:
-// see gate.
+// began, end with their parent. No program runs before the reaper has its group: see gate.
 //
 // # Ports
 //
@@ -25,11 +23,11 @@
 // of outgoing connections: a server that is stopped finds its port free when it
 // starts again. See ports.go for how two rigs avoid each other.
 //
-// # Lines
+// # Links
 //
-// For experiments, each replica can have a line of its own to each backend: a proxy
-// (Toxiproxy, within this program) that can be cut, reset, made to lose a reply, or led to
-// another server. The plain lab has none, so nothing stands between what it measures.
+// For experiments, each replica can have a link of its own to each backend: a proxy
+// (Toxiproxy, within this program) that can be cut, lose a reply, or lead to another
+// server. The plain lab has none, so that they do not affect what it measures.
 //
 // # Durability
 //
@@ -44,6 +42,6 @@
 // The servers listen on loopback only, where every user of the machine can reach them, and
 // run as the lab's owner. So MySQL and Redis, which can be told to write a file, have
 // passwords, and the users that they belong to cannot do that: see secrets.go. The folder
-// is the owner's alone. ZooKeeper, etcd and the shop itself have no password: a rig is for a
-// machine whose users do not spoil each other's lessons.
+// is readable by the owner only. ZooKeeper, etcd and the service have no password: a rig is for a
+// machine whose users trust each other.
 package rig

@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Line is the line from one server to another, such as replica-1's to redis-1: a proxy on
-// a port of its own, which the first takes for the second. Its methods may be called from
-// several goroutines.
+// Link is the network link from one server to another, such as replica-1's to redis-1: a proxy
+// with a port of its own, which the first uses as the address of the second. Its methods may
+// be called from several goroutines.
 type Link struct {
 	from, to string
 	addr     string // where the proxy listens, as host:port
@@ -23,17 +23,17 @@ type Link struct {
 	upstream string
 }
 
-// From is the name of the server that calls, To of the one that answers.
+// From returns the name of the server that opens the connections.
 func (l *Link) From() string { return l.from }
 
-// To is the name of the server that the line was made for. See SetUpstream.
+// To returns the name of the server at the other end. See SetUpstream.
 func (l *Link) To() string { return l.to }
 
-// Addr is where the line begins, as host:port: what From takes for To's address.
+// Addr returns the host:port of the proxy: From uses it as To's address.
 func (l *Link) Addr() string { return l.addr }
 
-// Cut swallows all that is said, both ways, by old connections and by new ones. Nobody is
-// told: connections stay open, and even their end does not arrive.
+// Cut drops all data, in both directions, of old and new connections. Connections stay open, and
+// even their end does not arrive.
 func (l *Link) Cut() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -45,22 +45,14 @@ func (l *Link) Cut() error {
 	return nil
 }
 
-// Reset ends all connections and refuses new ones, as if To had died.
-func (l *Link) Reset() error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	return l.set(l.upstream, false)
-}
-
-// LoseReply has the next reply that contains text lost: it never arrives, and its
-// connection ends, though the request was done. An empty text stands for any reply, be it
-// to the heartbeat of a client that waits for nothing else. The channel is closed when a
-// reply is lost; until then the line listens.
+// LoseReply drops the next reply that contains text, and ends its connection, although the
+// request was executed. An empty text means any reply, also to a heartbeat. The channel is
+// closed when a reply is lost.
 func (l *Link) LoseReply(text string) (lost <-chan struct{}, err error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if l.proxy.Toxics.GetToxic(lossType) != nil {
-		return nil, fmt.Errorf("rig: %s: it waits for a reply to lose already", l)
+		return nil, fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
 	}
 	if err := l.add(toxic{Name: lossType, Type: lossType, Stream: "downstream", Attributes: map[string]string{"text": text}}); err != nil {
 		return nil, err
@@ -68,36 +60,35 @@ func (l *Link) LoseReply(text string) (lost <-chan struct{}, err error) {
 	return l.proxy.Toxics.GetToxic(lossType).Toxic.(*loss).lost(), nil //nolint:forcetypeassert,errcheck // added just now
 }
 
-// Restore takes Cut, Reset and LoseReply back. Connections that were cut end now: what
-// was swallowed is missing in them. A line that nothing happened to is fine.
+// Restore ends Cut and LoseReply. Connections that were cut end now, because data are missing
+// in them. It does nothing to a link without a fault.
 func (l *Link) Restore() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.proxy.Toxics.ResetToxics(context.Background())
-	return l.set(l.upstream, true)
+	return l.set(l.upstream)
 }
 
-// SetUpstream has the line lead to the server at addr, a host:port. All connections end.
+// SetUpstream makes the link lead to the server at addr, a host:port. All connections end.
 func (l *Link) SetUpstream(addr string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.upstream = addr
-	return l.set(addr, l.proxy.Enabled)
+	return l.set(addr)
 }
 
-// String is such as `replica-1 to redis-1`.
+// String returns, for example, "replica-1 to redis-1".
 func (l *Link) String() string { return l.from + " to " + l.to }
 
-// set changes where the line leads and whether it takes connections. Nothing happens if
-// that is so already.
-func (l *Link) set(upstream string, enabled bool) error {
-	if err := l.proxy.Update(&toxiproxy.Proxy{Listen: l.addr, Upstream: upstream, Enabled: enabled}); err != nil {
+// set changes where the link leads. It does nothing if the link leads there already.
+func (l *Link) set(upstream string) error {
+	if err := l.proxy.Update(&toxiproxy.Proxy{Listen: l.addr, Upstream: upstream, Enabled: true}); err != nil {
 		return fmt.Errorf("rig: %s: %w", l, err)
 	}
 	return nil
 }
 
-// toxic is what toxiproxy wants to hear to add one.
+// toxic is the JSON that adds a toxic to toxiproxy.
 type toxic struct {
 	Name       string `json:"name"`
 	Type       string `json:"type"`
@@ -120,36 +111,35 @@ func (l *Link) add(t toxic) error {
 	return nil
 }
 
-// close ends the line, which must be restored: see hole.
+// close ends the link. It must be restored before: see hole.
 func (l *Link) close() {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.proxy.Stop()
 }
 
-// addLine makes the line from a server to another and opens it.
+// addLink makes the link from a server to another, and opens it.
 func (r *Rig) addLink(from string, to *Server) (*Link, error) {
 	port, err := r.ports.take(0)
 	if err != nil {
 		return nil, err
 	}
 	registerToxics()
-	// The server is only there to hold the logger and the metrics, which we do without: it
-	// never listens.
+	// The server only holds the logger and the metrics, and never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	l := &Link{from: from, to: to.name, addr: hostPort(port), upstream: to.addr}
 	l.proxy = toxiproxy.NewProxy(server, l.String(), l.addr, l.upstream)
-	if err := l.set(l.upstream, true); err != nil {
+	if err := l.set(l.upstream); err != nil {
 		return nil, err
 	}
 	r.links = append(r.links, l)
 	return l, nil
 }
 
-// Lines are all lines; there are none without Config.Proxied and Config.RedisReplica.
+// Links returns all links; there are none without Config.Proxied and Config.RedisReplica.
 func (r *Rig) Links() []*Link { return append([]*Link{}, r.links...) }
 
-// Line returns the line from a server to another: Line("replica-1", "mysql").
+// Link returns the link from a server to another: Link("replica-1", "mysql").
 func (r *Rig) Link(from, to string) (*Link, error) {
 	var names []string
 	for _, l := range r.links {
@@ -159,7 +149,7 @@ func (r *Rig) Link(from, to string) (*Link, error) {
 		names = append(names, l.String())
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("rig: no line from %s to %s: the lab was started without proxies", from, to)
+		return nil, fmt.Errorf("rig: no link from %s to %s: the lab was started without proxies", from, to)
 	}
-	return nil, fmt.Errorf("rig: no line from %s to %s: there are %s", from, to, strings.Join(names, ", "))
+	return nil, fmt.Errorf("rig: no link from %s to %s: there are %s", from, to, strings.Join(names, ", "))
 }

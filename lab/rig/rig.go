@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errClosed is why a server of a closed rig can't be started.
+// errClosed means that a server of a closed rig cannot be started.
 var errClosed = errors.New("the rig is closed")
 
 // Rig is a set of running servers.
@@ -41,8 +41,8 @@ type Rig struct {
 	fail     context.CancelCauseFunc // ends the start; nil when that is over
 }
 
-// Start starts the servers of cfg and returns when all of them serve. If one can't, or
-// ctx ends first, none is left. Later, ctx means nothing: the servers run until Close.
+// Start starts the servers of cfg and returns when all of them serve. If one fails, or ctx ends
+// first, it stops them all. After Start, ctx has no effect: the servers run until Close.
 //
 // A missing program gives an error that wraps ErrMissing.
 func Start(ctx context.Context, cfg Config) (*Rig, error) {
@@ -73,8 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp fails as soon as a server dies, also one that was ready: the others would wait for it
-// in vain.
+// setUp fails as soon as a server dies, also one that was ready: the others need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -91,14 +90,14 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 	return err
 }
 
-// deathError is why a start failed.
+// deathError is the reason why a start failed.
 type deathError struct{ Exit }
 
 func (e *deathError) Error() string {
 	return fmt.Sprintf("rig: %s died before the lab was ready (%s), its log ends with:\n%s", e.Name, e.Status, e.Tail)
 }
 
-// died is told of every server that was ready and died unasked.
+// died handles a server that was ready and died unexpectedly.
 func (r *Rig) died(e Exit) {
 	if err := fullDisk(r.dir); err != nil {
 		e.Tail += "\n" + err.Error()
@@ -181,8 +180,8 @@ func (r *Rig) newServer(name string, preferred int) (*Server, string, error) {
 	return &Server{name: name, addr: hostPort(port), rig: r}, dir, nil
 }
 
-// startAll starts the backends and nginx side by side, then the replicas, which so find
-// everything at their first try, and sees a request through.
+// startAll starts the backends and nginx concurrently, then the replicas, and waits until the
+// service answers a request.
 func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
 	first := r.backends
@@ -202,9 +201,8 @@ func (r *Rig) startAll(ctx context.Context) error {
 	return nil
 }
 
-// awaitService returns when the shop is open: each replica of a complete rig has its
-// schema and its session, and nginx, whose first tries may have failed because it started
-// before them, passes requests on.
+// awaitService returns when the service is ready: each replica of a complete rig has its schema
+// and its session, and nginx, which started before them, passes requests on.
 func (r *Rig) awaitService(ctx context.Context) error {
 	for _, replica := range r.replicas {
 		if err := replica.AwaitReady(ctx); err != nil {
@@ -217,12 +215,12 @@ func (r *Rig) awaitService(ctx context.Context) error {
 	return nil
 }
 
-// await asks url until it answers 200.
+// await requests url until the answer is 200.
 func await(ctx context.Context, url string) error {
 	return awaitTrue(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, url) })
 }
 
-// awaitTrue asks until there is no error.
+// awaitTrue retries until there is no error.
 func awaitTrue(ctx context.Context, what string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -235,7 +233,7 @@ func awaitTrue(ctx context.Context, what string, ask func(context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("rig: waited in vain until %s: %w", what, err)
+			return fmt.Errorf("rig: gave up waiting until %s: %w", what, err)
 		case <-time.After(probePause):
 		}
 	}
@@ -252,16 +250,16 @@ func startServers(ctx context.Context, servers []*Server) error {
 	return group.Wait()
 }
 
-// Config is what the rig was started with, for another one like it.
+// Config returns the configuration of the rig.
 func (r *Rig) Config() Config { return r.cfg }
 
-// Addresses says where everything listens.
+// Addresses returns the addresses of all servers.
 func (r *Rig) Addresses() Addresses { return r.addrs }
 
-// Dir is the scratch folder, which holds a log of each server.
+// Dir returns the scratch folder, which has a log of each server.
 func (r *Rig) Dir() string { return r.dir }
 
-// Servers are all servers: the backends, nginx, the replicas.
+// Servers returns all servers: the backends, nginx, the replicas.
 func (r *Rig) Servers() []*Server {
 	all := append([]*Server{}, r.backends...)
 	if r.nginx != nil {
@@ -283,9 +281,9 @@ func (r *Rig) Server(name string) (*Server, error) {
 	return nil, fmt.Errorf("rig: no server %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// Close stops all servers and removes their files: the replicas may finish their
-// requests, then nginx ends, then the servers are killed, whose data are for nobody.
-// It may be called again. The error says what did not end well; nothing runs any more.
+// Close stops all servers and removes their files. The replicas finish their requests, then
+// nginx ends, then the backends are killed: their data are not needed any more. Close may be
+// called again. After an error, nothing runs any more either.
 func (r *Rig) Close() error { return r.close() }
 
 func (r *Rig) shutDown() error {
@@ -306,15 +304,15 @@ func (r *Rig) shutDown() error {
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()
 	r.ports.release()
-	// The reaper has done this, unless somebody killed it.
+	// The reaper has done this, unless it was killed.
 	if rest := os.RemoveAll(r.dir); rest != nil {
 		err = errors.Join(err, fmt.Errorf("rig: %w", rest))
 	}
 	return err
 }
 
-// healAll restores the lines and lets frozen servers go on: else a replica would wait for
-// answers that never come, or not hear that it is to end.
+// healAll restores the links and resumes paused servers. Otherwise a replica would wait for
+// answers that never come, or not receive the signal to end.
 func (r *Rig) healAll() error {
 	var errs []error
 	for _, l := range r.links {
@@ -326,7 +324,7 @@ func (r *Rig) healAll() error {
 	return errors.Join(errs...)
 }
 
-// stopServers stops them side by side and joins their errors.
+// stopServers stops them concurrently and joins their errors.
 func stopServers(servers []*Server) error {
 	errs := make([]error, len(servers))
 	var stopping sync.WaitGroup

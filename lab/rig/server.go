@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// readyTimeout bounds a start. It is far longer than a slow machine needs, and only
-	// there so that a server that hangs gives an error.
+	// readyTimeout limits a start. It is far longer than a slow machine needs, so that only a
+	// server that hangs is an error.
 	readyTimeout = 60 * time.Second
-	// stopTimeout bounds a graceful stop. A replica finishes its running requests.
+	// stopTimeout limits a graceful stop. A replica finishes its running requests.
 	stopTimeout = 20 * time.Second
-	// probeTimeout bounds one probe, probePause is the time between two.
+	// probeTimeout limits one probe, probePause is the time between two.
 	probeTimeout = time.Second
 	probePause   = 10 * time.Millisecond
 )
 
-// Server is one server of a rig. It keeps its port, its folder and, MySQL and
-// ZooKeeper, its data from one start to the next. Its methods may be called from
+// Server is one server of a rig. A restart keeps its port and its folder, and the data of MySQL,
+// ZooKeeper and etcd. Its methods may be called from
 // several goroutines; Start, Stop and Kill wait for each other.
 type Server struct {
 	name string
@@ -33,23 +33,24 @@ type Server struct {
 	prepare func(ctx context.Context) error // once, before the first start; may be nil
 	command func() *exec.Cmd                // a fresh command for each start
 	probe   func(ctx context.Context) error // nil error: it serves
-	ready   func(ctx context.Context) error // waits until it is of use; nil: as soon as it serves
+	ready   func(ctx context.Context) error // waits until it is ready; nil: as soon as it serves
 	clock   string                          // the file with its clock's offset; empty: the machine's clock
 
 	changing sync.Mutex // held by Start, Stop and Kill
 	proc     atomic.Pointer[process]
 }
 
-// Name is the server's name, such as redis-1.
+// Name returns the server's name, such as redis-1.
 func (s *Server) Name() string { return s.name }
 
-// Addr is where it listens, as host:port.
+// Addr returns the host:port where it listens.
 func (s *Server) Addr() string { return s.addr }
 
-// Log is the path of the file with its output.
+// Log returns the path of the file with its output.
 func (s *Server) Log() string { return filepath.Join(s.rig.dir, s.name+".log") }
 
-// PID is its process id, which is also that of its process group; 0 when it does not run.
+// PID returns its process id, which is also that of its process group, or 0 if it is not
+// running.
 func (s *Server) PID() int {
 	if p := s.running(); p != nil {
 		return p.pid()
@@ -63,7 +64,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	if s.running() != nil {
-		return fmt.Errorf("rig: start %s: it runs already", s.name)
+		return fmt.Errorf("rig: start %s: it is running already", s.name)
 	}
 	if s.rig.ctx.Err() != nil {
 		return fmt.Errorf("rig: start %s: %w", s.name, errClosed)
@@ -122,8 +123,8 @@ func (s *Server) await(ctx context.Context, p *process) error {
 	}
 }
 
-// Stop asks the server to end and waits for it. When it has not ended after 20 s, or
-// ctx ends, it is killed, which is an error. A server that does not run is fine.
+// Stop ends the server gracefully. If it has not ended after 20 s, or ctx ends, Stop kills it and
+// returns an error. It does nothing if the server is not running.
 func (s *Server) Stop(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -140,7 +141,7 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 // Kill ends the server and its children at once, as a crash would, and returns when
-// they are gone. A server that does not run is fine.
+// they are gone. It does nothing if the server is not running.
 func (s *Server) Kill() {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -149,12 +150,12 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause freezes the server and its children, and returns when they stand still: their
-// connections stay open, and nobody answers.
+// Pause stops the server and its children (SIGSTOP), and returns when they are stopped: their
+// connections stay open, and requests get no answer.
 func (s *Server) Pause() error {
 	p := s.running()
 	if p == nil {
-		return fmt.Errorf("rig: pause %s: it does not run", s.name)
+		return fmt.Errorf("rig: pause %s: it is not running", s.name)
 	}
 	if err := p.freeze(); err != nil {
 		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, p.thaw()))
@@ -162,7 +163,7 @@ func (s *Server) Pause() error {
 	return nil
 }
 
-// Resume lets a paused server go on. One that is not paused, or does not run, is fine.
+// Resume resumes a paused server. It does nothing if the server is not paused or not running.
 func (s *Server) Resume() error {
 	if p := s.running(); p != nil {
 		if err := p.thaw(); err != nil {
@@ -173,8 +174,8 @@ func (s *Server) Resume() error {
 }
 
 // AwaitReady returns when a replica reaches all its backends, or with an error when it
-// does not within a minute. Replicas of a lab without some of these never do, and other
-// servers are ready when they have started: for them it returns at once.
+// does not within a minute. It returns at once for other servers, which are ready when they have
+// started, and for replicas of a lab without some of the backends, which never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.ready == nil {
 		return nil
@@ -189,8 +190,8 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report tells the rig if the process dies unasked. A death before it was ready is the
-// error of Start.
+// report notifies the rig if the process dies unexpectedly. A death before it was ready is the error
+// of Start.
 func (s *Server) report(p *process) {
 	<-p.done
 	if p.asked.Load() || !p.ready.Load() {

@@ -19,9 +19,9 @@ func registerToxics() {
 	toxics.Register(lossType, new(loss))
 }
 
-// hole swallows all that comes, until it is removed. Toxiproxy's own, timeout, lets the
-// end of a connection through, and MySQL would roll back at once what a client that hangs
-// up has begun. After a real cut it does not hear of that.
+// hole drops all data until it is removed. Toxiproxy's own toxic timeout passes the end of a
+// connection on, so MySQL would roll the transaction of a disconnected client back at once.
+// After a real cut it does not notice.
 type hole struct{}
 
 // Pipe implements [toxics.Toxic].
@@ -33,28 +33,26 @@ func (*hole) Pipe(stub *toxics.ToxicStub) {
 			return
 		case chunk := <-in:
 			if chunk == nil {
-				in = nil // the end is swallowed too
+				in = nil // the end is dropped, too
 			}
 		}
 	}
 }
 
-// Cleanup ends the connection when the hole is removed: its two sides no longer agree on
-// what was said.
+// Cleanup ends the connection when the hole is removed, because data are missing in it.
 func (*hole) Cleanup(stub *toxics.ToxicStub) {
 	stub.Close()
 	go drain(stub)
 }
 
-// drain takes what still comes, so that whoever sends it sees the end of its connection.
+// drain reads the remaining data, so that the sender notices the end of its connection.
 func drain(stub *toxics.ToxicStub) {
 	for range stub.Input {
 		continue
 	}
 }
 
-// loss swallows the first reply that contains Text, of all connections, and ends the
-// connection of that one.
+// loss drops the first reply that contains Text, of all connections, and ends its connection.
 type loss struct {
 	Text string `json:"text"`
 

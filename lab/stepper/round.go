@@ -79,7 +79,7 @@ type client struct {
 type Round struct {
 	// Log has all observations, in order; Row is the present count.
 	Log []Entry
-	Row   int
+	Row int
 
 	lab     *Lab
 	product int64
