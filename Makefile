@@ -100,10 +100,9 @@ break: servers build ## break every lock on purpose, SEEDS times (3); the verdic
 	bin/oversell break --all --seeds $(SEEDS) --keep results/break --json results/matrix.json --markdown results/matrix.md --html results/matrix.html
 
 .PHONY: matrix
-matrix: ## put the verdicts of make break into docs/matrix.json and README.md
-	@mkdir -p docs && cp results/matrix.json docs/matrix.json
-	@awk '/<!-- matrix -->/ {print; print ""; while ((getline line < "results/matrix.md") > 0) print line; print ""; skip=1} \
-	  /<!-- \/matrix -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
+matrix: build ## put the verdicts of make break into docs/matrix.json and docs/faults.md
+	cp results/matrix.json docs/matrix.json
+	bin/oversell docs
 
 .PHONY: bench
 bench: servers build ## our locks against other libraries, and the service against a straight loop: bench/RESULTS.md
@@ -115,20 +114,29 @@ interop: servers build ## one lock shared with Java: Redisson and Curator, curre
 	cd interop && for versions in current tutorial; do mvn -q -B -ntp -Dstyle.color=never -P$$versions clean compile || exit 1; done
 	cd interop && $(GO) test $(TAGS) -count=1 -timeout 20m -v .
 
-.PHONY: readme
-readme: servers build ## run the comparison and the scenarios, and put what came of them and the ladder into README.md
+.PHONY: docs
+docs: build ## write the generated parts of README.md and docs/ anew: tables, the matrix, what was recorded
+	bin/oversell docs
+
+# Nothing is kept of a measurement during which the machine did other work.
+.PHONY: record
+record: servers build ## measure the comparison and the scenarios on a quiet machine, and put them into the documents
 	@mkdir -p results
-	COLUMNS=100 bin/oversell run > results/readme.txt
-	bin/oversell strategies --markdown > results/ladder.txt
-	@: > results/shop.txt
+	COLUMNS=100 bin/oversell alone -- bin/oversell run >results/comparison.txt
+	@: >results/scenarios.txt
 	for s in coupon tickets flash recharge grain; do \
-	  bin/oversell run $$s --runs 3 --quiet > results/scenario.txt || exit 1; \
-	  { echo $$s; grep '[│┌├└]' results/scenario.txt; } >> results/shop.txt; done
-	@awk 'function put(file, fence) {if (fence) print "```"; while ((getline line < file) > 0) print line; if (fence) print "```"} \
-	  /<!-- demo -->/ {print; put("results/readme.txt", 1); skip=1} \
-	  /<!-- shop -->/ {print; put("results/shop.txt", 1); skip=1} \
-	  /<!-- ladder -->/ {print; print ""; put("results/ladder.txt", 0); print ""; skip=1} \
-	  /<!-- \/(demo|ladder|shop) -->/ {skip=0} !skip' README.md > results/README.md && mv results/README.md README.md
+	  bin/oversell alone -- bin/oversell run $$s --runs 3 --quiet >results/scenario.txt || exit 1; \
+	  { echo $$s; grep '[│┌├└]' results/scenario.txt; } >>results/scenarios.txt; done
+	cp results/comparison.txt results/scenarios.txt docs/recorded
+	bin/oversell docs
+
+.PHONY: commands
+commands: servers build ## run the commands of the documents, with ALL=1 also those that take long
+	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
+
+.PHONY: picture
+picture: servers browser ## take the picture of README.md: the page in the middle of a run, light and dark
+	OVERSELL_PICTURE=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPicture$$' ./dash
 
 .PHONY: clean
 clean: ## remove bin/, results/ and jmeter/results/

@@ -73,7 +73,7 @@ Exit status:
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")
 	f.StringVar(&flags.store, "keep", "", "store results and recordings in `FOLDER`; runs that it already has are skipped")
 	f.StringVar(&flags.files[0], "json", "", "write the matrix to `FILE`")
-	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as the README has it")
+	f.StringVar(&flags.files[1], "markdown", "", "write the matrix to `FILE`, as docs/faults.md has it")
 	f.StringVar(&flags.files[2], "html", "", "write the matrix with timelines of the runs to `FILE`, a page without other files")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "only the matrix")
 	return cmd

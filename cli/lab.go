@@ -109,7 +109,7 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	if token == "" {
 		token = randomToken()
 	}
-	cfg := rig.Classroom(program, token)
+	cfg := rig.FullLab(program, token)
 	cfg.Replicas = f.replicas
 	cfg.Ports.Nginx = f.port
 	cfg.Log = errOut

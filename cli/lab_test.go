@@ -22,7 +22,7 @@ const token = "test-token"
 var shop *rig.Rig
 
 func TestMain(m *testing.M) {
-	cfg := rig.Classroom("", token)
+	cfg := rig.FullLab("", token)
 	cfg.Ports = rig.Ports{}
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) { shop = r })
 }

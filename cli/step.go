@@ -88,7 +88,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	if err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
-	cfg := rig.Classroom(binary, randomToken())
+	cfg := rig.FullLab(binary, randomToken())
 	cfg.OnExit = tellExit(cmd.ErrOrStderr())
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
 	cfg.ReplicaArgs = []string{"--lease", f.lease.String()}

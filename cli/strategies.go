@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -26,7 +27,7 @@ func strategiesCommand() *cobra.Command {
 			}
 			switch {
 			case markdown && len(args) == 0:
-				return printMarkdown(c.OutOrStdout(), cards)
+				return printMarkdown(c.OutOrStdout(), cards, chinese())
 			case len(args) == 0:
 				printLadder(c.OutOrStdout(), cards)
 				return nil
@@ -40,30 +41,74 @@ func strategiesCommand() *cobra.Command {
 			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "print the ladder as the README has it")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
 	return c
 }
 
-// printMarkdown has a row for each strategy, linked to its file.
-func printMarkdown(w io.Writer, cards []locks.Card) error {
-	fmt.Fprintln(w, "| strategy | tutorial | what it does | sells exactly | what breaks it | run it |\n|---|---|---|---|---|---|")
-	for _, card := range cards {
-		files, err := catalog.Source(card)
+// printMarkdown writes what the cards claim as a table, then each strategy in a line, with
+// links from the folder docs.
+func printMarkdown(w io.Writer, cards []locks.Card, inChinese bool) error {
+	out := bufio.NewWriter(w)
+	if inChinese {
+		fmt.Fprintln(out, "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |")
+	} else {
+		fmt.Fprintln(out, "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |")
+	}
+	fmt.Fprintln(out, "|---|:-:|:-:|:-:|:-:|:-:|:-:|")
+	for _, c := range cards {
+		fmt.Fprintf(out, "| %s |", linked(c))
+		for _, claim := range []bool{c.Safe, c.Lease, c.Renews, c.Reentrant, c.Fenced, c.Fair} {
+			fmt.Fprintf(out, " %s |", mark(claim, inChinese))
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintln(out)
+	for _, c := range cards {
+		if inChinese {
+			fmt.Fprintf(out, "- %s（%s）：%s%s\n", linked(c), c.Source, c.Summary.ZH, breaks(c, "*会被 %s 打破。*"))
+		} else {
+			fmt.Fprintf(out, "- %s (%s): %s%s\n", linked(c), c.Source, c.Summary.EN, breaks(c, " *Broken by %s.*"))
+		}
+	}
+	fmt.Fprintln(out)
+	for _, c := range cards {
+		files, err := catalog.Source(c)
 		if err != nil {
 			return err
 		}
-		breaks := make([]string, len(card.Breaks))
-		for i, b := range card.Breaks {
-			breaks[i] = string(b.Hazard)
-		}
-		name := "`" + card.ID + "`"
-		if card.Core {
-			name = "**" + name + "**"
-		}
-		fmt.Fprintf(w, "| [%s](%s) | %s | %s | %s | %s | `bin/oversell run %s` |\n",
-			name, files[0].Name, card.Source, card.Summary.EN, yes(card.Safe), strings.Join(breaks, ", "), card.ID)
+		fmt.Fprintf(out, "[`%s`]: ../%s\n", c.ID, files[0].Name)
 	}
-	return nil
+	return out.Flush()
+}
+
+func linked(c locks.Card) string {
+	if c.Core {
+		return "**[`" + c.ID + "`]**"
+	}
+	return "[`" + c.ID + "`]"
+}
+
+func mark(claim, inChinese bool) string {
+	switch {
+	case !claim:
+		return ""
+	case inChinese:
+		return "是"
+	default:
+		return "yes"
+	}
+}
+
+// breaks puts what breaks a strategy into a sentence.
+func breaks(c locks.Card, sentence string) string {
+	if len(c.Breaks) == 0 {
+		return ""
+	}
+	hazards := make([]string, len(c.Breaks))
+	for i, b := range c.Breaks {
+		hazards[i] = string(b.Hazard)
+	}
+	return fmt.Sprintf(sentence, strings.Join(hazards, ", "))
 }
 
 func printLadder(w io.Writer, cards []locks.Card) {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cfg := rig.Classroom("", token)
+	cfg := rig.FullLab("", token)
 	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		shop = r

@@ -126,7 +126,7 @@ func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []sc
 		p.change(func() {
 			p.now.What = Text{"starting a lab with more replicas", "正在启动一个副本更多的实验室"}
 		})
-		cfg := rig.Classroom(p.s.Binary, p.s.Shop.Token)
+		cfg := rig.FullLab(p.s.Binary, p.s.Shop.Token)
 		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, story.Replicas, p.s.OnExit
 		lab, err := rig.Start(ctx, cfg)
 		if err != nil {

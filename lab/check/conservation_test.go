@@ -103,7 +103,7 @@ func TestStockAgainstTheTruth(t *testing.T) {
 			if count >= op.Qty && r.IntN(4) > 0 {
 				op.Outcome = history.OK
 				if r.IntN(10) == 0 {
-					lost += op.Qty // sold, and a rival's write puts the piece back
+					lost += op.Qty // sold, and another write puts the piece back
 				} else {
 					count -= op.Qty
 				}

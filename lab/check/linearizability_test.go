@@ -214,8 +214,8 @@ func mustWait(h []history.Op, done []bool, i int) bool {
 	return false
 }
 
-// crowd makes a run of n concurrent clients with rounds requests each.
-func crowd(n, rounds int) []history.Op {
+// concurrent makes a run of n concurrent clients with rounds requests each.
+func concurrent(n, rounds int) []history.Op {
 	var all []history.Op
 	for round := range rounds {
 		for c := range n {
@@ -228,7 +228,7 @@ func crowd(n, rounds int) []history.Op {
 // Runs are large, and a fault leaves many requests without an answer. There must be a verdict
 // nevertheless.
 func TestLinearDecidesLargeRuns(t *testing.T) {
-	h := crowd(100, 30)
+	h := concurrent(100, 30)
 	for i := range 60 { // unknown, and never happened
 		h = append(h, unknown(10*i, 10*i+5))
 	}

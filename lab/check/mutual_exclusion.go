@@ -54,11 +54,11 @@ func Exclusion(rec history.Recording) MutualExclusion {
 	c := MutualExclusion{Holds: len(all), Event: none, Verdict: Holds}
 	live := map[string][]*hold{} // by key: granted before, and perhaps not over yet
 	for _, second := range all {
-		rivals := slices.DeleteFunc(live[second.Key], func(h *hold) bool { return h.end <= second.granted })
-		for _, first := range rivals {
+		others := slices.DeleteFunc(live[second.Key], func(h *hold) bool { return h.end <= second.granted })
+		for _, first := range others {
 			c.add(first.overlap(second))
 		}
-		live[second.Key] = append(rivals, second)
+		live[second.Key] = append(others, second)
 	}
 	c.Why = c.why()
 	return c

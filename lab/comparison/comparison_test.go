@@ -98,11 +98,11 @@ func start(t *testing.T, s *fakeShop) (*fakeShop, comparison.Plan) {
 	if s.deduct == nil {
 		s.deduct = sellBadly
 	}
-	s.token = "classroom"
+	s.token = "a-token"
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return s, comparison.Plan{
-		Target: server.URL, Token: "classroom", Clients: 4, Loops: 5, Stock: 20, Wait: time.Second, Seed: 3,
+		Target: server.URL, Token: "a-token", Clients: 4, Loops: 5, Stock: 20, Wait: time.Second, Seed: 3,
 		Machine: report.Machine{OS: "test"}, Versions: map[string]string{"go": "test"},
 	}
 }
@@ -335,7 +335,7 @@ func TestStoppedRunTellsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestFlushIsNotTheLocksFault: somebody executes FLUSHALL while customers buy, and updates are
+// TestFlushIsNotTheLocksFault: somebody executes FLUSHALL while clients buy, and updates are
 // lost. The verdict names that, and does not call the card's claim broken.
 func TestFlushIsNotTheLocksFault(t *testing.T) {
 	for _, flushed := range []int{0, 1} {

@@ -20,7 +20,7 @@ func TestStepFor(t *testing.T) {
 		{blind, "overrun", "granted", "writing"},
 	} {
 		if got := test.card.stepFor(test.hazard, test.otherwise); got != test.want {
-			t.Errorf("%s at %s strikes a sale that stands at %q: %s, want %s", test.hazard, test.otherwise, test.card.CriticalStep, got, test.want)
+			t.Errorf("%s at %s on a card with the critical step %q: %s, want %s", test.hazard, test.otherwise, test.card.CriticalStep, got, test.want)
 		}
 	}
 }

@@ -28,15 +28,15 @@ func open(t *testing.T) *Testbed {
 	return bed
 }
 
-// silent tells nobody.
+// silent is a Watcher that does nothing.
 type silent struct{}
 
 func (silent) Begin(Experiment, int, int, int)         {}
 func (silent) End(Experiment, []Result, time.Duration) {}
 func (silent) LeftOut(Experiment, error)               {}
 
-// TestDecisiveCells runs those that decide most: each flaw beside the lock that mends it.
-func TestDecisiveCells(t *testing.T) {
+// TestDecisiveResults runs each flaw beside the lock that repairs it.
+func TestDecisiveResults(t *testing.T) {
 	bed := open(t)
 	for _, test := range []struct {
 		hazard string
@@ -100,8 +100,8 @@ func TestDecisiveCells(t *testing.T) {
 	}
 }
 
-// TestEveryClaimHasACell: what a card claims, some experiment tries.
-func TestEveryClaimHasACell(t *testing.T) {
+// TestEveryClaimHasAnExperiment: there is an experiment for every claim of a card.
+func TestEveryClaimHasAnExperiment(t *testing.T) {
 	for _, card := range open(t).Cards() {
 		claims := slices.Clone(card.Protects)
 		for _, b := range card.Breaks {
@@ -114,14 +114,14 @@ func TestEveryClaimHasACell(t *testing.T) {
 				continue
 			}
 			if len(Plan{}.subjects(chosen[0], []Card{card})) == 0 {
-				t.Errorf("%s is not tried with %s", card.ID, hazard)
+				t.Errorf("%s claims something about %s, and the experiment does not run it", card.ID, hazard)
 			}
 		}
 	}
 }
 
-// TestInterrupted: who stops an experiment in the middle of its fault leaves a healthy
-// lab behind, and the next one is as good as any.
+// TestInterrupted: an experiment that is cancelled in the middle of its fault leaves a healthy lab,
+// and the next experiment is correct.
 func TestInterrupted(t *testing.T) {
 	bed := open(t)
 	for _, hazard := range []string{"pause", "cutoff", "dead-waiter", "failover"} {
@@ -140,7 +140,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			return false
 		}
-		if err := eventually(t.Context(), "somebody holds the lock", seen); err != nil {
+		if err := eventually(t.Context(), "a request holds the lock", seen); err != nil {
 			t.Fatal(err)
 		}
 		cancel()
@@ -160,7 +160,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestPlans: what can't be run is refused before anything is broken.
+// TestPlans: a plan that cannot be run is rejected before it injects a fault.
 func TestPlans(t *testing.T) {
 	bed := open(t)
 	for _, p := range []Plan{

@@ -10,7 +10,7 @@ import (
 	"oversell/lab/report"
 )
 
-// TestPercentilesVerdict: what the two figures say, by table.
+// TestPercentilesVerdict: the verdict from the two percentiles.
 func TestPercentilesVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -34,8 +34,8 @@ func TestPercentilesVerdict(t *testing.T) {
 	}
 }
 
-// TestCalm: a measurement counts where only the freeze was slow.
-func TestCalm(t *testing.T) {
+// TestUndisturbed: a measurement counts if only the freeze was slow.
+func TestUndisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	m := measured{began: time.Hour, frozen: history.Span{From: time.Hour + 100*ms, To: time.Hour + 300*ms}}
 	for i := range 200 {
@@ -54,7 +54,7 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// TestPercentiles: the lesson, on the real shop.
+// TestPercentiles runs the experiment on the real service.
 func TestPercentiles(t *testing.T) {
 	bed := open(t)
 	store := &ResultStore{}
@@ -62,7 +62,7 @@ func TestPercentiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := store.Results()[0]
-	// A machine that does nothing else shows it; one that is busy must say that it can't.
+	// An idle machine shows the difference; a busy one must say that it cannot.
 	busy := result.Verdict == NotShown && strings.Contains(result.Why, "was busy")
 	if result.Verdict != Safe && !busy {
 		t.Errorf("%s: %s", result.Verdict, result.Why)

@@ -15,10 +15,10 @@ import (
 	"oversell/lab/fault"
 )
 
-// TestFencedUnderChaos sells with every lock that has a fence, fenced, while replicas are
-// stopped past their leases or killed, and the servers behind them are killed or restarted,
-// at random. After each round, what was sold must be what the row lost. OVERSELL_CHAOS is
-// how long it goes on; OVERSELL_SEED repeats the draw of another run, which prints its own.
+// TestFencedUnderChaos sells fenced with every lock that has a fence, while replicas are paused
+// past the end of their leases or killed, and their backends are killed or restarted, at random.
+// After each round, the pieces sold must equal the pieces taken. OVERSELL_CHAOS is the
+// duration; OVERSELL_SEED repeats the random draw of another run, which logs it.
 func TestFencedUnderChaos(t *testing.T) {
 	long, round := 15*time.Second, 20*time.Second
 	if text := os.Getenv("OVERSELL_CHAOS"); text != "" {
@@ -58,8 +58,8 @@ func TestFencedUnderChaos(t *testing.T) {
 	}
 }
 
-// fencedSales lets one client of each replica buy with each lock that has a fence, for as
-// long as a round lasts, while one fault after the other strikes. In the end all is healed.
+// fencedSales lets one client on each replica buy with each lock that has a fence, for the
+// length of a round, while it injects one fault after the other. At the end it heals them all.
 func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Duration, faults map[string]int) (groups []*clients) {
 	t.Helper()
 	for _, card := range bed.Cards() {
@@ -106,7 +106,7 @@ func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Durati
 	return groups
 }
 
-// misfortune is one fault on one server, and its end.
+// randomFault injects a random fault into a random server, and heals it.
 func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map[string]int) error {
 	replicas, servers := bed.Rig.Addresses().Replicas, []string{"mysql"}
 	for _, s := range bed.Rig.Servers() {
@@ -115,8 +115,8 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 		}
 	}
 	target := servers[draw.IntN(len(servers))]
-	strikesReplica := draw.IntN(2) == 0
-	if strikesReplica {
+	onReplica := draw.IntN(2) == 0
+	if onReplica {
 		target = name(draw.IntN(len(replicas)))
 	}
 	server, err := bed.Rig.Server(target)
@@ -126,7 +126,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 	var f fault.Fault
 	rest := time.Duration(0)
 	switch {
-	case strikesReplica && draw.IntN(4) > 0:
+	case onReplica && draw.IntN(4) > 0:
 		f, rest = fault.Stop{Server: server}, Lease+time.Duration(draw.IntN(1500))*time.Millisecond
 	case draw.IntN(2) == 0:
 		f, rest = fault.Kill{Server: server}, time.Duration(draw.IntN(1500))*time.Millisecond
@@ -134,7 +134,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 		f = fault.Restart{Server: server}
 	}
 	faults[f.Name()+" "+service(target)]++
-	heal, err := f.Inject(context.WithoutCancel(ctx)) // a stop that is cut off kills
+	heal, err := f.Inject(context.WithoutCancel(ctx)) // a fault that is interrupted stays
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", f.Name(), target, err)
 	}

@@ -11,10 +11,9 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestPairs: a row lock ends at its node. A lock outside mends Galera; two masters with a
-// lag between them nothing mends, for who holds the lock still reads an old row. From a
-// follower, only those read an old one who don't read in the transaction that writes; a
-// version that has gone is noticed.
+// TestPairs: a row lock is local to its node. A lock outside the database repairs Galera. Nothing
+// repairs two masters with a lag between them: the holder still reads an old row. From a follower,
+// a strategy reads an old row unless it reads in the transaction that writes, or checks a version.
 func TestPairs(t *testing.T) {
 	bed := open(t)
 	databases := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}

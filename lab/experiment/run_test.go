@@ -7,7 +7,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// leftOut counts what it is told of.
+// leftOut counts the experiments that were left out.
 type leftOut struct {
 	silent
 	n int
@@ -15,8 +15,8 @@ type leftOut struct {
 
 func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 
-// TestLeftOut: an experiment whose servers are not installed is left out of many, said
-// once, and not in silence; alone, it fails.
+// TestLeftOut: of several experiments, one whose servers are not installed is left out and reported
+// once. A single one fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
 	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{ID: "none"}}}
@@ -26,7 +26,7 @@ func TestLeftOut(t *testing.T) {
 	w := &leftOut{}
 	err := Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
 	if !errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 2 {
-		t.Errorf("two of two: %v, said %d times", err, w.n)
+		t.Errorf("two of two: %v, reported %d times", err, w.n)
 	}
 	w = &leftOut{}
 	err = Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)

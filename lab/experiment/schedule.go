@@ -349,11 +349,11 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	if stock.Verdict == check.Broken {
 		return finding{Broken, Conservation, fmt.Sprintf("%d sold, %d taken from stock; ", stock.Sold, stock.Initial-stock.Remaining)}
 	}
-	if i2 := check.Exclusion(rec); p.Card.Locker && !p.Fenced && i2.Verdict == check.Broken {
-		return finding{Broken, MutualExclusion, i2.Why + "; "}
+	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == check.Broken {
+		return finding{Broken, MutualExclusion, exclusion.Why + "; "}
 	}
-	if i3 := check.Fences(rec); i3.Verdict == check.Broken {
-		return finding{Broken, FenceMonotonicity, i3.Why + "; "}
+	if fences := check.Fences(rec); fences.Verdict == check.Broken {
+		return finding{Broken, FenceMonotonicity, fences.Why + "; "}
 	}
 	if p.holderID == "" && p.ops[holder].Outcome != history.OK {
 		return finding{Unknown, "", "the holder never reached its step; "}

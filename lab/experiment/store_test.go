@@ -16,9 +16,9 @@ func results(claim Claim, verdicts ...Verdict) (results []Result) {
 	return results
 }
 
-// TestEvidence: what was kept is there for the next program, but for a line that was cut off.
-func TestEvidence(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "kept")
+// TestResultStore: another program reads what was stored, except a line that was cut off.
+func TestResultStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
 	store, err := OpenStore(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestEvidence(t *testing.T) {
 	}
 	again, err := OpenStore(dir)
 	if err != nil || len(again.Results()) != 2 {
-		t.Fatalf("%d cells: %v", len(again.Results()), err)
+		t.Fatalf("%d results: %v", len(again.Results()), err)
 	}
 	if err := again.add(results(Protects, Safe, Safe, Safe)[2:]); err != nil {
 		t.Fatal(err)
@@ -51,11 +51,11 @@ func TestEvidence(t *testing.T) {
 	s := Subject{Card: Card{ID: "redis"}}
 	for seed := int64(1); seed <= 4; seed++ {
 		if last.has("pause", s, seed) != (seed <= 3) {
-			t.Errorf("seed %d is kept: %v", seed, seed > 3)
+			t.Errorf("seed %d is stored: %v", seed, seed > 3)
 		}
 	}
 	if last.has("crash", s, 1) || last.has("pause", Subject{Card: s.Card, Fenced: true}, 1) {
-		t.Error("kept, though it never ran")
+		t.Error("there is a result that never ran")
 	}
 	recorded, err := last.WithRecordings()
 	if err != nil || len(recorded[0].Recording.Ops) != 1 || len(recorded[1].Recording.Events) != 1 {

@@ -26,7 +26,7 @@ const (
 // Config returns the lab that experiments need: short leases, and the servers and links that
 // the faults need.
 func Config(binary, token string) rig.Config {
-	cfg := rig.Classroom(binary, token)
+	cfg := rig.FullLab(binary, token)
 	cfg.Ports = rig.Ports{}
 	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Ensemble = true, true, true, 3
 	// Every strategy may hold a connection for each product and replica.

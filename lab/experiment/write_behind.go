@@ -128,21 +128,21 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 		Recording: history.Recording{Start: r.bed.rec.start, Ops: ops, Events: r.bed.rec.eventsOf(p.key), Spans: []history.Span{r.span}},
 	}
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
-	i5 := check.StockElsewhere(ops, pieces, after, 0)
+	books := check.StockElsewhere(ops, pieces, after, 0)
 	seen := fmt.Sprintf("with the holder dead, %s had %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Unknown, err.Error()
 	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = Unknown, "holder: "+Answer(p.ops[holder])+"; contender: "+Answer(p.ops[contender])
-	case i5.Verdict != check.Holds:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row had %d: %s", grantBound, after, i5.Why)
+	case books.Verdict != check.Holds:
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row had %d: %s", grantBound, after, books.Why)
 	case after != count:
 		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("later the row had %d, and %s %d", after, p.Card.Stock, count)
 	case before <= left:
-		result.Verdict, result.Why = NotShown, seen+i5.Why
+		result.Verdict, result.Why = NotShown, seen+books.Why
 	default:
-		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row had %d: %s", took.Round(time.Millisecond), after, i5.Why)
+		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row had %d: %s", took.Round(time.Millisecond), after, books.Why)
 	}
 	return result
 }

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"oversell/lab/experiment"
@@ -18,8 +19,8 @@ func times(v experiment.Verdict, n int) []experiment.Verdict {
 	return slices.Repeat([]experiment.Verdict{v}, n)
 }
 
-// TestSummaries: what is protected must survive every run, what breaks may fail to break
-// once in twenty.
+// TestSummaries: a claim of protection allows no failed run, a claimed flaw may not show in one run
+// of twenty.
 func TestSummaries(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -77,5 +78,41 @@ func TestMySQLVersions(t *testing.T) {
 		if got := MySQLVersions(results); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Every hazard has its place in the documents, and the matrix is read back as it was written.
+func TestMarkdown(t *testing.T) {
+	var titles []string
+	for _, p := range parts() {
+		titles = append(titles, p.hazards...)
+	}
+	for _, hazard := range experiment.Hazards() {
+		if !slices.Contains(titles, hazard) {
+			t.Errorf("%s is in none of the tables", hazard)
+		}
+	}
+
+	pauses := results(experiment.Breaks, times(experiment.Broken, 3)...)
+	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: experiment.Protects, Verdict: experiment.Safe}
+	before := Summarise(append(pauses, crash, experiment.Result{Hazard: "made-up", Strategy: "zk", Verdict: experiment.Stalled}))
+	var file strings.Builder
+	about := About{Date: "2026-01-02", Machine: "two cores", Versions: "redis 7"}
+	if err := before.WriteJSON(&file, about); err != nil {
+		t.Fatal(err)
+	}
+	m, read, err := ReadMatrix(strings.NewReader(file.String()))
+	if err != nil || read != about {
+		t.Fatalf("ReadMatrix = %+v, %v, want %+v", read, err, about)
+	}
+	var text strings.Builder
+	if err := m.WriteMarkdown(&text, read); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Seeds: 3. 2026-01-02; two cores; redis 7.\n" +
+		"\n### The holder's process fails\n\n| | crash | pause |\n|---|:-:|:-:|\n| `redis` | **safe** | **broken** |\n" +
+		"\n### Other hazards\n\n| | made-up |\n|---|:-:|\n| `zk` | stalled |\n"
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
 	}
 }

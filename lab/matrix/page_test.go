@@ -13,7 +13,7 @@ import (
 	"oversell/lab/matrix"
 )
 
-// ran is a cell with a recording: one sold, by a single holder.
+// ran returns a result with a recording: one sale by one holder.
 func ran(hazard, strategy string, seed int64, claim experiment.Claim, verdict experiment.Verdict) experiment.Result {
 	const ms = time.Millisecond
 	step := func(at time.Duration, what string) history.Event {
@@ -40,12 +40,12 @@ func pageOf(t *testing.T, results []experiment.Result) string {
 }
 
 func fencedOnce() experiment.Result {
-	c := ran("pause", "redis", 1, experiment.Protects, experiment.Safe)
-	c.Fenced = true
-	return c
+	r := ran("pause", "redis", 1, experiment.Protects, experiment.Safe)
+	r.Fenced = true
+	return r
 }
 
-func matrixCells() []experiment.Result {
+func matrixResults() []experiment.Result {
 	quiet := ran("crash", "none", 1, experiment.Silent, experiment.Unknown)
 	quiet.Recording = history.Recording{}
 	return []experiment.Result{
@@ -58,7 +58,7 @@ func matrixCells() []experiment.Result {
 }
 
 func TestPageHasASectionForEveryLink(t *testing.T) {
-	html := pageOf(t, matrixCells())
+	html := pageOf(t, matrixResults())
 	ids := map[string]int{}
 	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(html, -1) {
 		if ids[m[1]]++; ids[m[1]] > 1 {
@@ -83,14 +83,14 @@ func TestPageHasASectionForEveryLink(t *testing.T) {
 	}
 }
 
-func TestPageShowsOneRunPerSquareAndAllContradictions(t *testing.T) {
-	html := pageOf(t, matrixCells())
+func TestPageShowsOneRunPerResultAndAllContradictions(t *testing.T) {
+	html := pageOf(t, matrixResults())
 	for id, want := range map[string]bool{
 		"pause.redis.1":        true,  // the first
 		"pause.redis.2":        false, // more of the same
 		"pause.redis.3":        true,  // contradicts
 		"pause.redis-fenced.1": true,
-		"pause.zk.1":           false, // the square's verdict is the worst one
+		"pause.zk.1":           false, // the summary has the worst verdict
 		"pause.zk.2":           true,
 		"crash.redis.1":        false, // the same without a claim
 		"crash.redis.2":        true,
@@ -106,7 +106,7 @@ func TestPageShowsOneRunPerSquareAndAllContradictions(t *testing.T) {
 }
 
 func TestPageSays(t *testing.T) {
-	html := pageOf(t, matrixCells())
+	html := pageOf(t, matrixResults())
 	for _, want := range []string{
 		`href="#pause.zk.2" aria-label="zk, pause: broken, but the card claims otherwise, 1 of 2 runs failed"`,
 		`aria-label="redis --fenced, pause: safe, as the card claims"`,

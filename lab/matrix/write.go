@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"oversell/lab/experiment"
@@ -26,26 +27,79 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	return nil
 }
 
-// WriteMarkdown writes the matrix as a table for a README. An empty place means that the
-// hazard does not apply to the strategy, or was not run.
+// parts divide the hazards among tables that fit a page. A hazard of none of them is in a
+// last table of its own.
+func parts() []part {
+	return []part{
+		{"Two requests, and no fault", []string{"race", "replica-race", "early-release", "deadlock", "nesting"}},
+		{"What it costs when many wait", []string{"cas-storm", "polling", "herd", "percentiles"}},
+		{"The holder's process fails", []string{"crash", "overrun", "foreign-unlock", "pause", "pause-at-read"}},
+		{"A connection or a waiter fails", []string{"lost-reply", "session-expiry", "cutoff", "dead-waiter"}},
+		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart"}},
+		{"The stock is in several places", []string{"galera", "two-masters", "stale-read", "write-behind"}},
+	}
+}
+
+type part struct {
+	title   string
+	hazards []string
+}
+
+// WriteMarkdown writes the matrix as one table for each of the parts. It leaves out the
+// strategies and the hazards that a part has no result of.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
 	runs := 0
 	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
-	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n\n", runs, about.Date, about.Machine, about.Versions)
-	_, _ = fmt.Fprintf(out, "| | %s |\n|---|%s\n", strings.Join(m.Hazards, " | "), strings.Repeat(":-:|", len(m.Hazards)))
+	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", runs, about.Date, about.Machine, about.Versions)
+	left := slices.Clone(m.Hazards)
+	for _, p := range parts() {
+		left = slices.DeleteFunc(left, func(hazard string) bool { return slices.Contains(p.hazards, hazard) })
+		m.writePart(out, p)
+	}
+	m.writePart(out, part{"Other hazards", left})
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+func (m Matrix) writePart(out io.Writer, p part) {
+	hazards := slices.DeleteFunc(slices.Clone(p.hazards), func(hazard string) bool {
+		return !slices.ContainsFunc(m.Rows, func(r Row) bool { return r.has(hazard) })
+	})
+	if len(hazards) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintf(out, "\n### %s\n\n| | %s |\n|---|%s\n", p.title, strings.Join(hazards, " | "), strings.Repeat(":-:|", len(hazards)))
 	for _, r := range m.Rows {
+		if !slices.ContainsFunc(hazards, r.has) {
+			continue
+		}
 		_, _ = fmt.Fprintf(out, "| `%s` |", r.name())
-		for _, hazard := range m.Hazards {
+		for _, hazard := range hazards {
 			s, ok := r.Summaries[hazard]
 			_, _ = fmt.Fprintf(out, " %s |", s.markdown(ok))
 		}
 		_, _ = fmt.Fprintln(out)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the matrix: %w", err)
+}
+
+func (r Row) has(hazard string) bool {
+	_, ok := r.Summaries[hazard]
+	return ok
+}
+
+// ReadMatrix reads what WriteJSON wrote.
+func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
+	var in struct {
+		Date, Machine, Versions string
+		Matrix
 	}
-	return nil
+	if err := json.NewDecoder(r).Decode(&in); err != nil {
+		return m, about, fmt.Errorf("read the matrix: %w", err)
+	}
+	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
 }
 
 // markdown returns the verdict, in bold where the card makes a claim. Where only some

@@ -49,9 +49,9 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// Classroom is the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
+// FullLab returns the configuration of the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
 // replicas of the program at path binary, on the ports of the tutorial if free.
-func Classroom(binary, token string) Config {
+func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,

@@ -52,7 +52,7 @@ func TestPlainLab(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	if _, err := r.Link("replica-1", "redis-1"); err == nil || !strings.Contains(err.Error(), "without proxies") {
-		t.Errorf("a line: %v", err)
+		t.Errorf("a link: %v", err)
 	}
 	if err := named(t, r, "redis-1").SetClock(time.Minute); err == nil {
 		t.Error("a Redis with a clock of its own")
@@ -65,7 +65,7 @@ func TestPlainLab(t *testing.T) {
 	}
 }
 
-// Each replica has its own line to each backend, and no other way; the lab's addresses
+// Each replica has its own link to each backend, and no other way; the lab's addresses
 // are the servers'.
 func TestProxied(t *testing.T) {
 	cfg := experiments()
@@ -86,7 +86,7 @@ func TestProxied(t *testing.T) {
 			}
 		}
 		if _, err := r.Link(from, "redis-1-replica"); err == nil || !strings.Contains(err.Error(), from+" to redis-2") {
-			t.Errorf("a line to the replica of Redis: %v", err)
+			t.Errorf("a link to the replica of Redis: %v", err)
 		}
 	}
 	addrs := r.Addresses()

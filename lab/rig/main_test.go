@@ -69,7 +69,7 @@ func everything() rig.Config {
 	if err != nil {
 		panic(err)
 	}
-	cfg := rig.Classroom(program, "t0ken")
+	cfg := rig.FullLab(program, "t0ken")
 	cfg.Redis = 2
 	cfg.Ports = rig.Ports{}
 	return cfg

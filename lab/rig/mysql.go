@@ -17,13 +17,13 @@ import (
 // not resolved. It has no password until here. Neither has root@127.0.0.1, if an installer
 // has created it: so the password is set for both, whoever created them.
 func (s secrets) mysqlSetUp() string {
-	return strings.NewReplacer("ADMIN", s.admin, "CLASS", s.class).Replace(
+	return strings.NewReplacer("ADMIN", s.admin, "USERPW", s.user).Replace(
 		`CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
 ALTER USER 'root'@'localhost' IDENTIFIED BY 'ADMIN';
 CREATE USER IF NOT EXISTS 'root'@'127.0.0.1';
 ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY 'ADMIN';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
-CREATE USER IF NOT EXISTS 'oversell'@'127.0.0.1' IDENTIFIED BY 'CLASS';
+CREATE USER IF NOT EXISTS 'oversell'@'127.0.0.1' IDENTIFIED BY 'USERPW';
 GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
 `)
 }
@@ -110,7 +110,7 @@ func (r *Rig) addDatabase(found programs, name string) (*database, error) {
 	_, port, _ := strings.Cut(s.addr, ":")
 	d := &database{programs: found, server: s, dir: dir, port: port, setUp: r.secrets.mysqlSetUp()}
 	s.prepare, s.command = d.install, d.command
-	dsn := r.secrets.mysql(classUser, s.addr)
+	dsn := r.secrets.mysql(labUser, s.addr)
 	if s.probe, err = mysqlProbe(dsn); err != nil {
 		return nil, err
 	}

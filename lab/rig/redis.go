@@ -26,7 +26,7 @@ func (r *Rig) addRedis(found programs, i int) error {
 		return err
 	}
 	s.probe = func(ctx context.Context) error {
-		return ask(ctx, s.addr, "AUTH "+r.secrets.class+"\r\nPING\r\n", "+PONG")
+		return ask(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
 	}
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	return nil
@@ -52,7 +52,7 @@ func (r *Rig) addRedisReplica(found programs) error {
 		return err
 	}
 	s.probe = func(ctx context.Context) error {
-		return ask(ctx, s.addr, "AUTH "+r.secrets.class+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
+		return ask(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, er
 		}
 	}
 	conf := filepath.Join(dir, "redis.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, r.secrets.class), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, r.secrets.user), 0o600); err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	_, port, _ := strings.Cut(s.addr, ":")

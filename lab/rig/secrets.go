@@ -14,29 +14,29 @@ import (
 // its profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
-	class  string // of MySQL's user oversell, and of Redis
+	user   string // of MySQL's user oversell, and of Redis
 	galera string // the cluster's name, without which no node can join
 }
 
 func newSecrets() secrets {
-	return secrets{admin: rand.Text(), class: rand.Text(), galera: rand.Text()}
+	return secrets{admin: rand.Text(), user: rand.Text(), galera: rand.Text()}
 }
 
-// The users of MySQL. The class's may do everything in the schema oversell, and nothing else:
+// The users of MySQL. The latter may do everything in the schema oversell, and nothing else:
 // above all it has no FILE, SUPER or other global privilege.
-const adminUser, classUser = "root", "oversell"
+const adminUser, labUser = "root", "oversell"
 
 func (s secrets) mysql(user, addr string) string {
-	password := s.class
+	password := s.user
 	if user == adminUser {
 		password = s.admin
 	}
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-func (s secrets) redis(addr string) string { return fmt.Sprintf("redis://:%s@%s/0", s.class, addr) }
+func (s secrets) redis(addr string) string { return fmt.Sprintf("redis://:%s@%s/0", s.user, addr) }
 
-// RedisURL is the URL of a Redis of this rig at addr, a host:port: its own, or a line's.
+// RedisURL is the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
 func (r *Rig) RedisURL(addr string) string { return r.secrets.redis(addr) }
 
 // RedisURL is the URL of a server that is a Redis.

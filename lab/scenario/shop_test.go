@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 
 // TestWindows needs a lab with a replica for each window; all else runs on three, in cli.
 func TestWindows(t *testing.T) {
-	cfg := rig.Classroom("", "test-token")
+	cfg := rig.FullLab("", "test-token")
 	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
 	class := rigtest.Start(t, cfg)
 	shop := At(class.Addresses())

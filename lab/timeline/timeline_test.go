@@ -55,7 +55,7 @@ func failed(replica string, from, to int, outcome history.Outcome, reason string
 	}
 }
 
-// paused: the holder sleeps past its lease, and writes after its rival.
+// paused: the holder pauses past the end of its lease, and writes after the next holder.
 func paused(t *testing.T) history.Recording {
 	rec := told(t,
 		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
@@ -304,7 +304,7 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// The page jumps to where it goes wrong: to the rival's grant, for the sleeper wrote after
+// The page goes to the violation: the grant of the second holder, because the first one wrote after
 // it, or where nothing was sold in vain, to the fault.
 func TestViolation(t *testing.T) {
 	place, second, words := timeline.Of(paused(t)).Violation()
@@ -322,7 +322,8 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// In a crowd nobody knows whose answer a writer got: the picture does not pretend to.
+// With very many requests, it is uncertain which answer belongs to which write, and the picture
+// shows no stock.
 func TestCrowdHasNoShelf(t *testing.T) {
 	var rec history.Recording
 	rec.Stock = 60
@@ -334,7 +335,7 @@ func TestCrowdHasNoShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "taken from stock") || !strings.Contains(out.String(), "60 sold") {
-		t.Error("what the crowd took from the shelf is a guess, and the picture has it")
+		t.Error("the stock is uncertain with so many requests, and the picture has it")
 	}
 	if _, _, words := timeline.Of(rec).Violation(); words != "" {
 		t.Errorf("a guess is no violation: %s", words)

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runner says what runs a command of the documents. make commands runs those without a
+// file: each in a folder of its own, or in the repository if it is no oversell.
+type runner struct {
+	lab  bool // with the address and the token of a lab that runs
+	slow bool // only make commands ALL=1: it takes minutes
+	// The file that runs it instead, and how it stands there.
+	file, as string
+}
+
+// runners has every command of the documents' sh blocks, without its comment.
+func runners() map[string]runner {
+	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
+	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
+	plans := runner{file: "jmeter/pom.xml", as: "<plan>*.jmx</plan>"}
+	all := map[string]runner{
+		"make lab":        {file: "cli/lab_command_test.go", as: `"lab"`},
+		"make test":       {file: ".ci/run", as: "make test\n"},
+		"make test-mysql": {file: ".ci/run", as: "make test-mysql\n"},
+		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 20m ./..."},
+
+		"make up":                       docker("docker/up.sh"),
+		"docker compose down --volumes": docker("docker compose --profile jmeter down --volumes"),
+		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
+		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),
+
+		// make jmeter runs the same plans.
+		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                 plans,
+		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN": plans,
+	}
+	for command, r := range map[string]runner{
+		"bin/oversell strategies":       quick,
+		"bin/oversell strategies redis": quick,
+
+		"bin/oversell run none redis --clients 50":                                   quick,
+		"bin/oversell run atomic":                                                    quick,
+		"bin/oversell run zk --clients 20 --loops 10 --stock 500 --hold 20ms":        quick,
+		"bin/oversell run redis --json redis.json --csv redis.csv --html redis.html": quick,
+		"bin/oversell run for-update --rate 400/s --clients 50 --loops 40":           quick,
+		"bin/oversell run version --sweep clients=1..500 --html curve.html":          slow,
+		"bin/oversell run --all":                                                     slow,
+		"bin/oversell run coupon":                                                    slow,
+		"bin/oversell run recharge --guard none,key":                                 quick,
+		"bin/oversell run tickets":                                                   slow,
+		"bin/oversell run flash":                                                     slow,
+		"bin/oversell run grain":                                                     slow,
+
+		"bin/oversell break pause redis":                quick,
+		"bin/oversell break pause redis --fenced":       quick,
+		"bin/oversell break pause atomic":               quick,
+		"bin/oversell break pause none redis --seeds 2": quick,
+		"bin/oversell break crash":                      slow,
+		"bin/oversell break percentiles redis":          slow,
+		"bin/oversell step none":                        quick,
+		"bin/oversell step mutex --solution":            quick,
+
+		"bin/oversell run --target http://127.0.0.1:8080 --token TOKEN none redis":       lab,
+		"curl 'http://127.0.0.1:8080/check/lock?strategy=redis'":                         lab,
+		"curl -X PUT -H 'X-Lab-Token: TOKEN' 'http://127.0.0.1:8080/stock/1?count=5000'": lab,
+		"curl 'http://127.0.0.1:8080/check/lock?strategy=zk'":                            lab,
+		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":                  lab,
+		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
+
+		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
+		"make break SEEDS=1": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
+		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,
+		"make jmeter plan=coupon.jmx guard=none": slow, "make jmeter plan=semaphore.jmx backend=zk": slow,
+		"make bench": slow, "cd bench && go run . -only locks -rounds 3": slow,
+	} {
+		all[command] = r
+	}
+	return all
+}
+
+var (
+	shBlock = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$")
+	comment = regexp.MustCompile(`\s+#.*$`)
+)
+
+// commands are those of a document, in its order.
+func commands(text string) (all []string) {
+	for _, block := range shBlock.FindAllStringSubmatch(text, -1) {
+		for _, line := range strings.Split(block[1], "\n") {
+			if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line != "" {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// TestCommandsHaveRunners: every command of the documents is run by something, and nothing
+// is listed that no document has.
+func TestCommandsHaveRunners(t *testing.T) {
+	t.Parallel()
+	unused := runners()
+	for _, file := range documents(t) {
+		for _, command := range commands(read(t, file)) {
+			r, ok := runners()[command]
+			if !ok {
+				t.Errorf("%s: nothing runs `%s`: give it a runner in commands_test.go", file, command)
+				continue
+			}
+			delete(unused, command)
+			if r.file != "" && !strings.Contains(read(t, r.file), r.as) {
+				t.Errorf("%s: `%s` should be run by %s, which has no %q", file, command, r.file, r.as)
+			}
+		}
+	}
+	for command := range unused {
+		t.Errorf("commands_test.go runs `%s`, which no document has", command)
+	}
+	got := commands("```sh\nmake x   # builds x\n\ncurl 'http://host/#a'\n```\n```\nno command\n```\n   ```sh\n   make y\n   ```\n")
+	if want := []string{"make x", "curl 'http://host/#a'", "make y"}; !slices.Equal(got, want) {
+		t.Errorf("commands = %q, want %q", got, want)
+	}
+}
+
+// TestCommands runs the commands of the documents, one after the other. OVERSELL_COMMANDS
+// is quick or all; COMMANDS_MATCHING, a regular expression, chooses among them.
+func TestCommands(t *testing.T) {
+	which := os.Getenv("OVERSELL_COMMANDS")
+	if which == "" {
+		t.Skip("make commands runs them")
+	}
+	chosen, err := regexp.Compile(os.Getenv("COMMANDS_MATCHING"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var target, token string
+	for _, command := range slices.Sorted(maps.Keys(runners())) {
+		r := runners()[command]
+		if r.file != "" || r.slow && which != "all" || !chosen.MatchString(command) {
+			continue
+		}
+		if r.lab && target == "" {
+			target, token = startLab(t, root)
+		}
+		t.Run(command, func(t *testing.T) {
+			line := strings.NewReplacer("http://127.0.0.1:8080", target, "TOKEN", token, "curl ", "curl --fail --silent --show-error ").Replace(command)
+			if r.lab {
+				refill(t, target, token) // the command before may have sold all
+			} else {
+				line = command
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+			cmd.Dir = root
+			if strings.HasPrefix(command, "bin/") {
+				cmd.Dir = t.TempDir() // for the files that it writes
+				if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(cmd.Dir, "bin")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v:\n%s", err, out)
+			}
+		})
+	}
+}
+
+func refill(t *testing.T, target, token string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, target+"/stock/1?count=5000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Lab-Token", token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("the stock was not reset: %s", res.Status)
+	}
+}
+
+// startLab starts a lab as make lab does, and ends it with the test.
+func startLab(t *testing.T, root string) (target, token string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "lab.json")
+	lab := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(root, "bin", "oversell"), "lab", "--json", file)
+	if err := lab.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = lab.Process.Signal(syscall.SIGTERM)
+		_ = lab.Wait()
+	})
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		var at struct{ Target, Token string }
+		if err := json.Unmarshal(text, &at); err != nil {
+			t.Fatal(err)
+		}
+		return at.Target, at.Token
+	}
+	t.Fatal("the lab is not ready after two minutes")
+	return "", ""
+}

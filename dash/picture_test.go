@@ -1,0 +1,81 @@
+package dash_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The picture of the documents: the page in the middle of a run, light and dark. make
+// picture sets OVERSELL_PICTURE to the folder that it is written to.
+func TestPicture(t *testing.T) {
+	folder := os.Getenv("OVERSELL_PICTURE")
+	if folder == "" {
+		t.Skip("make picture takes it")
+	}
+	tab := browser(t)
+	const drawn = `document.querySelector('#stock .line.left')?.getAttribute('points').split(' ').length > 60 &&
+		document.querySelector('#stock text.alarm') != null`
+	do(
+		t, tab,
+		chromedp.Navigate(address("/")),
+		press(`input[value=mutex]`),
+		// Slow enough to be looked at.
+		chromedp.SetValue(`input[name=hold]`, "10", chromedp.ByQuery),
+		press(`button.go`),
+		chromedp.Poll(drawn, nil, chromedp.WithPollingTimeout(0)),
+	)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		var picture []byte
+		do(
+			t, tab,
+			look(1280, scheme),
+			chromedp.Evaluate(`scrollTo(0, 0)`, nil),
+			// Its Chinese letters are boxes where no font has them.
+			chromedp.Evaluate(`document.querySelector('.language').style.visibility = 'hidden'`, nil),
+			chromedp.CaptureScreenshot(&picture),
+		)
+		small := fewColours(t, picture)
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("page-%s.png", scheme)), small, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(t, tab, press(`button[data-post="/dash/stop"]`))
+}
+
+// fewColours draws a picture with its 256 most frequent colours, which makes it a third.
+func fewColours(t *testing.T, picture []byte) []byte {
+	t.Helper()
+	full, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[color.Color]int{}
+	area := full.Bounds()
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			seen[full.At(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(seen), func(a, b color.Color) int { return seen[b] - seen[a] })
+	few := image.NewPaletted(area, colours[:min(256, len(colours))])
+	draw.Draw(few, area, full, area.Min, draw.Src)
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}

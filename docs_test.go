@@ -1,0 +1,303 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxWidth  = 100 // of a table's or a block's line, in columns
+	maxReadme = 200 // lines
+)
+
+// documents are those that are written by hand, or in part.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("docs/*.md: %v, %v", files, err)
+	}
+	return append(files, "README.md", "README.zh-CN.md", "CONTRIBUTING.md", "bench/README.md")
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The documents are for readers elsewhere.
+func TestDocsNameNothingInternal(t *testing.T) {
+	t.Parallel()
+	internal := regexp.MustCompile(`(?i)\bissue \d|/work/|/root/|/home/|our proxy|/shared/`)
+	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md") {
+		for _, found := range internal.FindAllString(read(t, file), -1) {
+			t.Errorf("%s names %q, which its readers can't see", file, found)
+		}
+	}
+}
+
+// TestDocsAreCurrent writes the generated parts anew, in a copy, and compares.
+func TestDocsAreCurrent(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program := build(t)
+	if err := os.CopyFS(filepath.Join(folder, "docs"), os.DirFS("docs")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(read(t, file)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generate := exec.CommandContext(t.Context(), program, "docs")
+	generate.Dir = folder
+	if out, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("oversell docs: %v\n%s", err, out)
+	}
+	documented(t, program)
+	for _, file := range documents(t) {
+		if _, err := os.Stat(filepath.Join(folder, file)); err == nil && read(t, file) != read(t, filepath.Join(folder, file)) {
+			t.Errorf("%s: its generated parts are not what `oversell docs` writes: run make docs", file)
+		}
+	}
+}
+
+// build builds the program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "oversell")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "nomsgpack", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// A measurement that failed must not become quiet by being watched.
+func TestAloneKeepsTheStatus(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), build(t), "alone", "--", "sh", "-c", "echo measured; exit 7").Output()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != 7 || string(out) != "measured\n" {
+		t.Errorf("alone printed %q and ended with %v, want the command's output and status 7", out, err)
+	}
+}
+
+// documented checks that the documents have every flag of a replica, every route and every
+// hazard.
+func documented(t *testing.T, program string) {
+	t.Helper()
+	help, err := exec.CommandContext(t.Context(), program, "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := read(t, "docs/service.md")
+	for _, flag := range regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllStringSubmatch(string(help), -1) {
+		if !strings.Contains(service, "`"+flag[1]+"`") {
+			t.Errorf("docs/service.md does not have the flag %s", flag[1])
+		}
+	}
+	faults, _, _ := strings.Cut(read(t, "docs/faults.md"), "<!-- matrix -->")
+	var recorded struct{ Hazards []string }
+	if err := json.Unmarshal([]byte(read(t, "docs/matrix.json")), &recorded); err != nil || len(recorded.Hazards) == 0 {
+		t.Fatalf("docs/matrix.json: hazards %q, %v", recorded.Hazards, err)
+	}
+	for _, hazard := range recorded.Hazards {
+		if !strings.Contains(faults, "`"+hazard+"`") {
+			t.Errorf("docs/faults.md does not say what %s does", hazard)
+		}
+	}
+	routes := 0
+	files, err := filepath.Glob("handlers/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := service + read(t, "docs/scenarios.md") + read(t, "docs/primitives.md")
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, route := range regexp.MustCompile(`(?m)(?:engine\.[A-Z]+\(|^\t\t)"(/[^":]*)`).FindAllStringSubmatch(read(t, file), -1) {
+			routes++
+			if !strings.Contains(texts, strings.TrimSuffix(route[1], "/")) {
+				t.Errorf("no document has the route %s of %s", route[1], file)
+			}
+		}
+	}
+	if routes < 20 {
+		t.Errorf("%d routes were found: this test has seen nothing", routes)
+	}
+}
+
+// links are the targets of a document's links and pictures.
+func links(text string) (targets []string) {
+	for _, pattern := range []string{`\]\(([^)\s]+)\)`, `(?m)^\[[^\]]+\]: (\S+)$`, `(?:src|srcset)="([^"]+)"`} {
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			targets = append(targets, found[1])
+		}
+	}
+	return targets
+}
+
+// anchors are what GitHub makes of a document's headings.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutBlocks(text), -1) {
+		anchor := strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")
+		all[regexp.MustCompile(`[^\p{L}\p{N}_-]`).ReplaceAllString(anchor, "")] = true
+	}
+	return all
+}
+
+func withoutBlocks(text string) string {
+	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(text, "")
+}
+
+func deadLink(from, text, target string) error {
+	u, err := url.Parse(target)
+	if err != nil || u.IsAbs() { // of the web: no test can depend on it
+		return err
+	}
+	file := from
+	if u.Path != "" {
+		file = path.Join(path.Dir(from), u.Path)
+		there, err := os.Stat(file)
+		if err != nil || there.IsDir() || u.Fragment == "" {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		text = string(content)
+	}
+	if u.Fragment != "" && !anchors(text)[u.Fragment] {
+		return fmt.Errorf("%s has no heading for #%s", file, u.Fragment)
+	}
+	return nil
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md") {
+		text := read(t, file)
+		for _, target := range links(text) {
+			seen++
+			if err := deadLink(file, text, target); err != nil {
+				t.Errorf("%s: link %s is dead: %v", file, target, err)
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d links were found: this test has seen nothing", seen)
+	}
+	const text = "# A heading: with `code`\n```sh\n# no heading\n```\n"
+	for target, dead := range map[string]bool{
+		"missing.md": true, "README.md": false, "README.md#no-such-heading": true, "README.md#two-commands": false,
+		"#a-heading-with-code": false, "#no-heading": true, "https://example.org/missing": false, "docs": false,
+	} {
+		if err := deadLink("made-up.md", text, target); (err != nil) != dead {
+			t.Errorf("deadLink(%s) = %v, want dead = %v", target, err, dead)
+		}
+	}
+}
+
+// width counts the columns of a line: Chinese letters take two.
+func width(line string) (columns int) {
+	for _, r := range line {
+		columns++
+		if r >= 0x2E80 {
+			columns++
+		}
+	}
+	return columns
+}
+
+// wide are a document's lines of tables and blocks that are too wide.
+func wide(text string) (lines []string) {
+	block := false
+	for _, line := range strings.Split(text, "\n") {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		if fence {
+			block = !block
+		}
+		if (block || strings.HasPrefix(line, "|")) && width(line) > maxWidth {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	for _, file := range documents(t) {
+		for _, line := range wide(read(t, file)) {
+			t.Errorf("%s: %d columns, at most %d: %s", file, width(line), maxWidth, line)
+		}
+	}
+	if lines := strings.Count(read(t, "README.md"), "\n"); lines > maxReadme {
+		t.Errorf("README.md has %d lines, at most %d: what is not for everybody belongs into docs/", lines, maxReadme)
+	}
+	long := strings.Repeat("x", maxWidth+1)
+	if found := wide(long + "\n| " + long + "\n```sh\n" + long + "\n```\n" + long); len(found) != 2 {
+		t.Errorf("wide found %d lines, want the table's and the block's", len(found))
+	}
+}
+
+// The tree in the README names what there is.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`^[a-z]+(\.go|/)$`)
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		_, tree, found := strings.Cut(read(t, file), "```text\nmain.go")
+		if !found {
+			t.Fatalf("%s has no tree", file)
+		}
+		tree, _, _ = strings.Cut(tree, "```")
+		named, above := []string{}, ""
+		for _, line := range strings.Split("main.go"+tree, "\n") {
+			inside := strings.HasPrefix(line, "  ")
+			for i, word := range strings.Fields(line) {
+				if !name.MatchString(word) {
+					break
+				}
+				if !inside && i == 0 {
+					above = word
+				}
+				if inside {
+					word = above + word
+				}
+				named = append(named, strings.TrimSuffix(word, "/"))
+				if _, err := os.Stat(word); err != nil {
+					t.Errorf("%s: the tree names %s: %v", file, word, err)
+				}
+			}
+		}
+		folders, err := filepath.Glob("[a-z]*/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range folders {
+			// What Git ignores, and what only make uses.
+			if f := strings.TrimSuffix(folder, "/"); !slices.Contains(append(named, "bin", "results", "tools"), f) {
+				if info, err := os.Stat(f); err == nil && info.IsDir() {
+					t.Errorf("%s: the tree does not name %s", file, f)
+				}
+			}
+		}
+	}
+}
