@@ -93,7 +93,6 @@ func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	r.Next = func() bool { return c.turns.Waiting(r.Key) }
 	h, err := c.shared.Acquire(life, r)
 	if err == nil && !stop() { // hung up at the last moment: nobody is there to hold it
 		_ = h.Release(ctx)

@@ -29,12 +29,6 @@ type Request struct {
 	// Fenced says that the holder will use the fence. Where one costs more
 	// round trips (zk one, redlock two), it is minted only then.
 	Fenced bool
-	// Next reports whether another task of this process waits behind this one.
-	// Queue sets it; nil is nobody.
-	Next func() bool `json:"-"`
-	// Heir is that task, if the lock may be left to it: only by a holder who has the
-	// turn. Queue sets it, too.
-	Heir func() *Heir `json:"-"`
 }
 
 // Token names one grant of an owner: a backend that finds it knows which grant
