@@ -40,7 +40,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// Clear passes on: a decorator must not hide what its locker can do.
+// Clear clears the inner locker.
 func (q *queue) Clear(ctx context.Context, key string) error { return clearOf(ctx, q.Locker, key) }
 
 func clearOf(ctx context.Context, l Locker, key string) error {
@@ -153,7 +153,7 @@ func (t *FIFOMutex) Fail(key string, err error) {
 	}
 }
 
-// NotAcquired says which of the two clocks ended a wait for key.
+// NotAcquired returns an ErrNotAcquired with the reason: ctx has ended, or wait has passed.
 func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Step is a point that a strategy passes through.
+// Step is a point in the course of a deduction.
 type Step string
 
 // The steps of every guarded deduction. A strategy may have its own besides.
 const (
-	Asked    Step = "asked"    // wants the lock
-	Queued   Step = "queued"   // has a place in the backend's queue, where there is one
-	Granted  Step = "granted"  // has it
+	Asked    Step = "asked"    // asks for the lock
+	Queued   Step = "queued"   // is in the backend's queue, if there is one
+	Granted  Step = "granted"  // holds the lock
 	Read     Step = "read"     // has read the count
-	Writing  Step = "writing"  // has looked at the hold for the last time, writes next
+	Writing  Step = "writing"  // has verified the lock for the last time, writes next
 	Written  Step = "written"  // has written the count
-	Released Step = "released" // has given the lock back
+	Released Step = "released" // has released the lock
 )
 
 // Event is one step of one owner.
@@ -28,18 +28,18 @@ type Event struct {
 	At    time.Time `json:"at"`
 }
 
-// Tracer sees every step in the goroutine that takes it, so it may also hold
-// that goroutine up, or end it: that is how a step is paused or broken at.
+// Tracer is called at every step, in the goroutine that takes it. So it can also pause that
+// goroutine, or end it: failpoints work that way.
 type Tracer func(ctx context.Context, e Event)
 
 type tracerKey struct{}
 
-// WithTracer makes t see the steps of everything done under the context.
+// WithTracer returns a context whose steps are reported to t.
 func WithTracer(ctx context.Context, t Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
-// Trace reports a step. Without a tracer it does nothing.
+// Trace reports a step to the context's tracer, if there is one.
 func Trace(ctx context.Context, step Step, key, owner string, fence int64) {
 	if t, ok := ctx.Value(tracerKey{}).(Tracer); ok {
 		t(ctx, Event{Step: step, Key: key, Owner: owner, Fence: fence, At: time.Now()})
