@@ -9,28 +9,26 @@ import (
 	"oversell/stock"
 )
 
-// Cohort lets a replica that holds a shared lock pass it on to its own waiters, which
-// costs nothing, before it gives it back, which costs round trips and somebody's sleep
-// (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). The bounds keep the others
-// from starving.
+// Cohort is a decorator: a replica that holds the shared lock passes it on to its own waiters
+// before it releases it (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing on
+// needs no round trip. The bounds keep the other replicas from starving.
 //
-// Each holder in the row has a Hold of its own, which is trusted no longer than the
-// shared one, is lost when that is, and has its fence.
+// Each of these holders has a Lock of its own. It is trusted no longer than the shared Lock,
+// is lost with it, and has its fence.
 func Cohort(card Card, shared Locker, bounds Bounds) Locker {
-	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*handedLock{}, gaveUp: map[string]time.Time{}}
+	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*handedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.giveBackUnclaimed
 	return c
 }
 
-// Bounds end a row of holders in one replica.
+// Bounds limit how long one replica keeps the shared lock.
 type Bounds struct {
-	// Holders is the most of them.
+	// Holders is the largest number of holders in a row.
 	Holders int
-	// Time is the longest that one more may begin. With a lease it is no more than a
-	// third of that, too.
+	// Time is the time after which no further holder follows; at most a third of the lease.
 	Time time.Duration
-	// Yield is how long a replica that reached its bounds stays away from a lock that
-	// tells nobody when it is free: time for the others to ask.
+	// Yield is how long a replica stays away after it has reached its bounds while tasks of
+	// its own wait: time for the other replicas to acquire.
 	Yield time.Duration
 }
 
@@ -40,16 +38,16 @@ type cohort struct {
 	bounds Bounds
 	turns  FIFOMutex
 
-	mu     sync.Mutex
-	passed map[string]*handedLock // left for whoever has the turn next
-	gaveUp map[string]time.Time   // at the bounds, with waiters of our own
+	mu      sync.Mutex
+	passed  map[string]*handedLock // for the task that has the next turn
+	yielded map[string]time.Time   // when we reached the bounds with waiters of our own
 }
 
-// handedLock is the shared lock on its way through the replica.
+// handedLock is the shared lock while this replica holds it.
 type handedLock struct {
 	hold    *Lock
 	since   time.Time
-	lease   time.Duration // as it was asked for
+	lease   time.Duration // of the request that acquired it
 	holders int
 }
 
@@ -81,11 +79,11 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return c.handOver(ctx, r, b, leave), nil
 }
 
-// ask gets the shared lock. It must outlive the request that asked, but not be asked for
-// after that one hung up.
+// ask acquires the shared lock. The lock must outlive the request that acquires it, but the
+// acquisition must end when that request does.
 func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 	began := time.Now()
-	if away := c.bounds.Yield - time.Since(c.gave(r.Key)); away > 0 && r.Wait > 0 {
+	if away := c.bounds.Yield - time.Since(c.lastYield(r.Key)); away > 0 && r.Wait > 0 {
 		if err := SleepRetry(ctx, r, began, away); err != nil {
 			return nil, err
 		}
@@ -93,9 +91,8 @@ func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	r.Next = func() bool { return c.turns.Waiting(r.Key) }
 	h, err := c.shared.Acquire(life, r)
-	if err == nil && !stop() { // hung up at the last moment: nobody is there to hold it
+	if err == nil && !stop() { // the request was cancelled at the last moment
 		_ = h.Release(ctx)
 		err = NotAcquired(ctx, r.Key, r.Wait)
 	}
@@ -108,7 +105,7 @@ func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 	return &handedLock{hold: h, since: time.Now(), lease: r.Lease}, nil
 }
 
-// handOver makes the hold of one holder in the row.
+// handOver makes the Lock of one holder.
 func (c *cohort) handOver(ctx context.Context, r Request, b *handedLock, leave func()) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner, Within: b.hold, Fence: b.hold.Fence(),
@@ -125,7 +122,7 @@ func (c *cohort) handOver(ctx context.Context, r Request, b *handedLock, leave f
 	return h
 }
 
-// release leaves the lock to the next waiter here, or gives it back.
+// release leaves the lock to the next waiter of this replica, or releases it.
 func (c *cohort) release(ctx context.Context, key string, b *handedLock) error {
 	waiting := c.turns.Waiting(key)
 	if waiting && c.withinBounds(b) {
@@ -138,12 +135,12 @@ func (c *cohort) release(ctx context.Context, key string, b *handedLock) error {
 	if waiting && c.bounds.Yield > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.gaveUp[key] = time.Now()
+		c.yielded[key] = time.Now()
 	}
 	return err
 }
 
-// withinBounds says whether one more may hold it here, after those before.
+// withinBounds reports whether one more task of this replica may hold the lock.
 func (c *cohort) withinBounds(b *handedLock) bool {
 	longest := c.bounds.Time
 	if lease := b.hold.grant.Lease; lease > 0 {
@@ -152,7 +149,7 @@ func (c *cohort) withinBounds(b *handedLock) bool {
 	return b.hold.Verify() == nil && b.holders < c.bounds.Holders && time.Since(b.since) < longest
 }
 
-// fits says whether the lock as it is will do for this request.
+// fits reports whether the request can use the lock with its lease and fence.
 func (b *handedLock) fits(r Request) bool {
 	return b.hold.Verify() == nil && b.lease == r.Lease && (!r.Fenced || b.hold.Fence() > 0)
 }
@@ -165,21 +162,21 @@ func (c *cohort) take(key string) *handedLock {
 	return b
 }
 
-// gave is when this replica gave the lock back with waiters of its own; once.
-func (c *cohort) gave(key string) time.Time {
+// lastYield returns when this replica reached its bounds with waiters of its own, once.
+func (c *cohort) lastYield(key string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.gaveUp[key]
-	delete(c.gaveUp, key)
+	at := c.yielded[key]
+	delete(c.yielded, key)
 	return at
 }
 
-// giveBackUnclaimed gives back what was left for waiters who have all gone away.
+// giveBackUnclaimed releases a lock that was left for waiters which have all gone.
 func (c *cohort) giveBackUnclaimed(key string) {
 	if b := c.take(key); b != nil {
 		_ = b.hold.Release(context.Background())
 	}
 }
 
-// Clear passes on: a decorator must not hide what its locker can do.
+// Clear clears the shared locker.
 func (c *cohort) Clear(ctx context.Context, key string) error { return clearOf(ctx, c.shared, key) }

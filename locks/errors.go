@@ -7,16 +7,16 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that the wait was over, or the caller went away.
+	// ErrNotAcquired: the lock was not granted within the wait, or the caller went away.
 	ErrNotAcquired = errors.New("lock not acquired")
-	// ErrNotHeld says that there was nothing left to release or renew.
+	// ErrNotHeld: there is no lock to release or renew; it has expired, or was released.
 	ErrNotHeld = errors.New("lock not held")
-	// ErrLost is the cause with which a hold's context ends once the hold can
-	// no longer be trusted.
+	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be
+	// trusted.
 	ErrLost = errors.New("lock lost")
 )
 
-// NothingTaken reports whether err says for sure that no stock was taken.
+// NothingTaken reports whether err proves that no stock was taken.
 func NothingTaken(err error) bool {
 	for _, sure := range []error{
 		stock.ErrSoldOut, stock.ErrUnknownProduct, stock.ErrFenced, stock.ErrConflict,

@@ -40,7 +40,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 		if err != nil {
 			return receipt, lossOr(hold, fmt.Errorf("once more, inside: %w", err))
 		}
-		defer func() { _ = inner.Release(ctx) }() // what counts is the outer one's
+		defer func() { _ = inner.Release(ctx) }() // the outer Release reports a loss
 	}
 	receipt.Remaining, err = g.deduct(hold, o)
 	return receipt, err
@@ -60,7 +60,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err := Work(ctx, o.Work); err != nil {
 		return item.Count, lossOr(hold, err)
 	}
-	// The connection first: a wait for a free one may outlast the lease.
+	// Before Verify: the wait for a free connection may outlast the lease.
 	writer, err := g.connect(ctx, hold)
 	if err != nil {
 		return item.Count, lossOr(hold, err)
@@ -70,8 +70,8 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
 	Trace(ctx, Writing, hold.Key(), hold.Owner(), hold.Fence())
-	// DANGER: a holder paused between this line and the next, past its lease, writes all
-	// the same. No look at a clock closes that gap; the fence does.
+	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison
+	// with a clock can prevent that; the fence can.
 	if o.Fenced {
 		err = writer.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
 	} else {
@@ -84,7 +84,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	return item.Count - o.Qty, nil
 }
 
-// connect takes the connection for the write: the one that holds the lock, where one does.
+// connect returns the connection for the write: the one that holds the lock, if one does.
 func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) {
 	if session := hold.grant.Session; session != nil {
 		return stock.WriterOn(session), nil
@@ -92,12 +92,12 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 	return g.ledger.Connect(ctx)
 }
 
-// read reads the item. With a fence it claims the row first: from then on no holder with
-// another fence can write what it read before.
+// read reads the item. With a fence it claims the row first: from then on, a holder with a
+// lower fence cannot write.
 //
-// The row keeps the highest fence ever claimed. Where it is not below ours, either another
-// task of our cohort has used the fence, or the backend has lost its counter, or we are
-// late: a holder that still has the lock gets a fresh fence above it.
+// The row has the highest fence that was ever claimed. If that is not below ours, another
+// task of our cohort has used the fence, or the backend has lost its counter, or our lease
+// has expired. A holder that still has the lock gets a new fence above it.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -112,10 +112,10 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// Clear passes on to the locker.
+// Clear clears the locker.
 func (g *guard) Clear(ctx context.Context, key string) error { return clearOf(ctx, g.Locker, key) }
 
-// lossOr answers ErrLost where the hold was lost, whatever failed because of it.
+// lossOr returns ErrLost if the lock was lost, else err: the loss is the cause of err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost
@@ -123,23 +123,22 @@ func lossOr(hold *Lock, err error) error {
 	return err
 }
 
-// lateNews is what the holder of a finished sale must know about its release.
+// lateNews returns the warning for a sale whose release failed.
 func lateNews(err error) string {
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, ErrNotHeld):
-		return "the lock was lost before it was released: a rival may have worked at the same time"
+		return "the lock was lost before its release: another request may have held it at the same time"
 	default:
-		return "the lock could not be released and must run out: " + err.Error()
+		return "the lock could not be released and stays until its lease expires: " + err.Error()
 	}
 }
 
-// Key is what a sale of the product locks.
+// Key returns the key that a sale of the product locks.
 func Key(product int64) string { return api.Key(product) }
 
-// Work spends d in the critical section, or less when ctx ends: then
-// stock.ErrCancelled, for nothing was written yet.
+// Work sleeps for d in place of work. It returns stock.ErrCancelled when ctx ends before.
 func Work(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -9,59 +9,58 @@ import (
 	"time"
 )
 
-// releaseTimeout bounds a release, which no longer listens to its request.
+// releaseTimeout limits a release, which goes on when its request is cancelled.
 const releaseTimeout = 3 * time.Second
 
-// Grant is what a family's backend gave, from which NewLock makes a Lock.
+// Grant describes a lock that a backend has granted. NewLock makes a Lock of it.
 type Grant struct {
 	Key, Owner string
-	// Asked is when the request was SENT. Trust counts from here: by the time
-	// the answer arrives, the backend's lease has been running for a while.
+	// Asked is the time when the request was SENT. The lease counts from here: when the
+	// answer arrives, the backend's lease has been running for a while.
 	Asked time.Time
-	// Lease is how long the backend keeps the grant; 0: as long as we live.
+	// Lease is how long the backend keeps the grant; 0: as long as the process lives.
 	Lease time.Duration
 	Fence int64
-	// Within is the hold of which this one is a part: it can't be trusted for longer,
-	// and is lost with it. nil: it stands by itself.
+	// Within is the Lock of which this one is a part: it can be trusted no longer, and is
+	// lost with it. nil: none.
 	Within *Lock
-	// Renew makes the lease last Lease from now. ErrNotHeld: gone for good; any
-	// other error: try again. nil: this grant can't be renewed.
+	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone;
+	// after any other error it is tried again. nil: the grant cannot be renewed.
 	Renew func(context.Context) error
-	// Verify asks the backend whether the grant still stands, for Check; nil: it can't
-	// end without our clock or Lose saying so.
+	// Verify asks the backend whether the lock is still held; nil: it cannot end before its
+	// lease or without a call of MarkLost.
 	Verify func(context.Context) error
-	// Session is the connection to the stock's MySQL to which the server has granted the
-	// lock: a write on it fails once the lock is gone. nil: the lock is kept otherwise.
+	// Session is the MySQL connection that holds the lock: a write on it fails once the lock
+	// is gone. nil: no connection holds the lock.
 	Session *sql.Conn
-	// AdvanceFence mints a new fence for a grant that still stands, above floor where the backend
-	// can; nil: it can't. ErrNotHeld: the grant is gone.
+	// AdvanceFence returns a new fence for a lock that is still held, above floor if the
+	// backend can do that. It returns ErrNotHeld if the lock is gone. nil: not possible.
 	AdvanceFence func(ctx context.Context, floor int64) (int64, error)
-	// Release gives the grant back; ErrNotHeld: there was none left.
+	// Release frees the lock. It returns ErrNotHeld if the lock was gone.
 	Release func(context.Context) error
-	// Again releases as well, where Release had no answer, as often as need be: GiveBack
-	// says how. nil: a second release could free the next holder's lock, as a DEL does
-	// that names no owner; or there is nothing to repeat.
+	// Again repeats a Release that had no answer; see GiveBack. nil: a repeated release could
+	// free the next holder's lock, like a DEL that names no owner.
 	Again func(context.Context) error
 }
 
-// Lock is one acquisition. Release it on every way out.
+// Lock is a lock that was granted. Its holder must call Release on every way out.
 type Lock struct {
 	grant  Grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	until time.Time // trust ends here; zero: never
+	until time.Time // the lock is trusted until then; zero: for ever
 	fence int64
-	uses  int // acquisitions not yet released; more than one when re-entered
+	uses  int // acquisitions not yet released; more than one after a re-entry
 	after []func()
 
 	stop   context.CancelFunc // ends the watchdog
 	joined chan struct{}      // closed when it has ended
 }
 
-// NewLock starts to watch over a grant until Release. The hold's context ends
-// with ctx, and with cause ErrLost once the hold can't be trusted any more.
+// NewLock renews the grant until Release. The Lock's context ends with ctx, and with cause
+// ErrLost when the lock can no longer be trusted.
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
@@ -79,7 +78,7 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 	return h
 }
 
-// loseWith loses this hold when the other one is lost, until forget is called.
+// loseWith marks this Lock lost when the other one is, until forget is called.
 func (h *Lock) loseWith(other *Lock) (forget func()) {
 	stop := context.AfterFunc(other.Context(), func() {
 		if cause := context.Cause(other.Context()); errors.Is(cause, ErrLost) {
@@ -89,19 +88,19 @@ func (h *Lock) loseWith(other *Lock) (forget func()) {
 	return func() { stop() }
 }
 
-// trustedUntil leaves a margin for clocks that run at different speeds: a
-// hundredth of the lease and 2 ms, as the Redlock description has it.
+// trustedUntil subtracts a margin for clocks that run at different speeds: a hundredth of the
+// lease and 2 ms, as in the description of Redlock.
 func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
 
-// leaseEnd is when a lease is over that is trusted until then.
+// leaseEnd returns the end of a lease from the end of its trust.
 func leaseEnd(trusted time.Time, lease time.Duration) time.Time { return trusted.Add(margin(lease)) }
 
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease every third of it, and ends the hold's context
-// when trust has run out.
+// watchdog renews the lease every third of it, and marks the lock lost when there was no
+// renewal in time.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -131,8 +130,8 @@ func (h *Lock) watchdog(ctx context.Context) {
 	}
 }
 
-// renew asks once, and says when to ask next. A failed renewal is not yet a
-// loss: the backend keeps the grant until the lease is over. ErrNotHeld is.
+// renew tries once, and returns the pause before the next renewal. A failed renewal is not
+// yet a loss, for the backend keeps the grant until the lease is over; ErrNotHeld is one.
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	asked := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -156,26 +155,26 @@ func (h *Lock) trusted() time.Time {
 	return h.until
 }
 
-// Key is what is held, Owner who holds it.
+// Key returns the key that is locked.
 func (h *Lock) Key() string { return h.grant.Key }
 
-// Owner is the task that acquired.
+// Owner returns the task that holds the lock.
 func (h *Lock) Owner() string { return h.grant.Owner }
 
-// Context is for the work under the lock. It ends with cause ErrLost as soon
-// as the hold can't be trusted.
+// Context returns the context for the work under the lock. It ends with cause ErrLost as soon
+// as the lock can no longer be trusted.
 func (h *Lock) Context() context.Context { return h.ctx }
 
-// Fence is a token that rises with every grant of the key, 0 where the backend
-// has none, or none was asked for.
+// Fence returns the fencing token, which rises with every grant of the key. It is 0 if the
+// backend has none, or the request was not Fenced.
 func (h *Lock) Fence() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.fence
 }
 
-// AdvanceFence gives the hold a fresh fence above floor, which is the row's. ErrLost: the hold
-// can't be trusted any more. What was read before must be read again.
+// AdvanceFence replaces the fence by one above floor, the fence of the row. The caller must
+// read again what it has read before. It returns ErrLost if the lock can no longer be trusted.
 func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	if err := h.Verify(); err != nil {
 		return err
@@ -185,11 +184,11 @@ func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 		fence, err = h.grant.AdvanceFence(ctx, floor)
 	}
 	if err != nil {
-		return fmt.Errorf("raise the fence of %s: %w", h.grant.Key, err)
+		return fmt.Errorf("advance the fence of %s: %w", h.grant.Key, err)
 	}
 	if fence <= floor {
-		return fmt.Errorf("the row of %s has fence %d, and this lock gives %d: another strategy has sold it, "+
-			"or the lock's own counter was lost; reset the stock", h.grant.Key, floor, fence)
+		return fmt.Errorf("the row of %s has fence %d, but this lock grants only %d: another strategy has sold it, "+
+			"or the lock's counter was lost; reset the stock", h.grant.Key, floor, fence)
 	}
 	h.mu.Lock()
 	h.fence = fence
@@ -197,9 +196,9 @@ func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Verify looks at the clock instead of waiting for a timer: a process that was
-// stopped past its lease wakes up with its timers still to fire. Where the grant
-// says so, it asks the backend as well.
+// Verify returns ErrLost if the lock can no longer be trusted. It compares the clock instead
+// of relying on a timer: in a process that was paused, timers run too late. It also asks the
+// backend if the Grant has a Verify.
 func (h *Lock) Verify() error {
 	if h.grant.Within != nil {
 		if lost := h.grant.Within.Verify(); lost != nil {
@@ -223,20 +222,20 @@ func (h *Lock) Verify() error {
 	return nil
 }
 
-// MarkLost ends the hold's context with cause ErrLost. Families call it when their
-// backend tells of the loss; it does not release.
+// MarkLost ends the Lock's context with cause ErrLost. Strategies call it when their backend
+// reports the loss. It does not release.
 func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
 
-// OnRelease runs f after the release.
+// OnRelease makes Release call f after the lock is released.
 func (h *Lock) OnRelease(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.after = append(h.after, f)
 }
 
-// enter counts one acquisition more, unless the last was released already.
+// enter counts one more acquisition. It returns false if the lock was released already.
 func (h *Lock) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,8 +246,8 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave counts one acquisition less and returns what is left, or -1 when all
-// of them were released before.
+// leave counts one acquisition less and returns how many are left; -1 if the lock was
+// released already.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,8 +258,8 @@ func (h *Lock) leave() int {
 	return h.uses
 }
 
-// giveBack releases, and again where no answer came: in the background until the lease
-// is over in the backend, too, or without a lease for as long as a release may take.
+// giveBack releases the lock, and repeats that if no answer comes: in the background until
+// the backend's lease is over, or until releaseTimeout if there is no lease.
 func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)
@@ -277,9 +276,8 @@ func (h *Lock) giveBack(ctx context.Context) error {
 	})
 }
 
-// Release gives the lock back, also when ctx was cancelled; a hold that was
-// entered again is given back by the last Release. ErrNotHeld: the lock was
-// lost before, or there was nothing left to release.
+// Release frees the lock, also if ctx is cancelled. After a re-entry, the last Release frees
+// it. It returns ErrNotHeld if the lock was lost before, or was released already.
 func (h *Lock) Release(ctx context.Context) error {
 	switch left := h.leave(); {
 	case left < 0:
@@ -287,8 +285,8 @@ func (h *Lock) Release(ctx context.Context) error {
 	case left > 0:
 		return nil
 	}
-	// The watchdog must have ended: a renewal after the release could make a
-	// lock that nobody holds live on.
+	// DANGER: the watchdog must end first. A renewal after the release could keep alive a
+	// lock that nobody holds.
 	h.stop()
 	<-h.joined
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -297,7 +295,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	over := !until.IsZero() && !time.Now().Before(until)
 	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
-		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // it could not be told, and had ended by itself
+		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came, but the lease had expired by then
 	}
 	h.cancel(context.Canceled)
 	h.mu.Lock()

@@ -7,53 +7,47 @@ import (
 	"github.com/google/uuid"
 )
 
-// Locker grants a key to one owner at a time, as far as its card promises.
-// Guard makes a Strategy of it.
+// Locker grants a key to one owner at a time, within the limits of its card. Guard makes a
+// Strategy of it.
 type Locker interface {
 	Card() Card
-	// Acquire tries once, then waits until granted, ctx ends or r.Wait has
-	// passed; the last two wrap ErrNotAcquired. A backend that cannot be used
-	// is a stock.Unavailable. On failure it leaves nothing behind.
+	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
+	// when ctx ends or r.Wait has passed, and stock.Unavailable when the backend cannot be
+	// used. After a failure nothing is left in the backend.
 	Acquire(ctx context.Context, r Request) (*Lock, error)
 }
 
-// Request is one task's wish for a key.
+// Request asks for the lock of a key.
 type Request struct {
 	Key string
-	// Owner is one task; the same Owner may re-enter where the card says so.
+	// Owner is one task. The same Owner may acquire again if the card says so.
 	Owner string
-	// Wait is the patience in the queue; 0 is one try.
+	// Wait is how long to wait for the lock; 0: one try.
 	Wait time.Duration
-	// Lease is the life of the grant; 0 is the strategy's default.
+	// Lease is how long the grant lasts without renewal; 0: the strategy's default.
 	Lease time.Duration
-	// Fenced says that the holder will use the fence. Where one costs more
-	// round trips (zk one, redlock two), it is minted only then.
+	// Fenced: the holder will use the fence. Where a fence costs more round trips (zk one,
+	// redlock two), the grant has one only then.
 	Fenced bool
-	// Next reports whether another task of this process waits behind this one.
-	// Queue sets it; nil is nobody.
-	Next func() bool `json:"-"`
-	// Heir is that task, if the lock may be left to it: only by a holder who has the
-	// turn. Queue sets it, too.
-	Heir func() *Heir `json:"-"`
 }
 
-// Token names one grant of an owner: a backend that finds it knows which grant
-// it has before it, also after a lost answer or a second grant.
+// Token returns a new name for one grant of an owner. With it, the grant can be found in the
+// backend after its answer was lost, and differs from the owner's other grants.
 func Token(owner string) string { return owner + ":" + uuid.NewString() }
 
-// CleanUp is the context in which an acquisition that failed or was cancelled
-// takes back what it may have left behind.
+// CleanUp returns a context for what must be carried out even if ctx is cancelled, such as
+// the release of a lock that a failed acquisition may have got.
 func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 }
 
-// SleepRetry sleeps for d between two tries, but not past r.Wait: then, or when ctx
-// ends, it is ErrNotAcquired.
+// SleepRetry sleeps for d between two tries, but not longer than r.Wait allows. It returns
+// ErrNotAcquired when r.Wait has passed since began, or ctx ends.
 func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
 	return Await(ctx, r, began, d, nil)
 }
 
-// Await is Doze that a wake-up may cut short.
+// Await is a SleepRetry that returns at once when wake is closed.
 func Await(ctx context.Context, r Request, began time.Time, d time.Duration, wake <-chan struct{}) error {
 	left := r.Wait - time.Since(began)
 	if left <= 0 || ctx.Err() != nil {

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Multi makes one lock of several: all of them or none (tutorial 3.9.3, 4.6.4).
-// keys names what a request for a key locks, first the one whose fence counts.
+// Multi makes one lock of several: all of them or none (tutorial 3.9.3, 4.6.4). keys returns
+// what a request for a key locks, first the key whose fence is used.
 //
-// The keys are taken in sorted order, whatever order keys has: two who want the
-// same two the other way round would each hold one and wait for the other. One
-// wait is for all of them together. Re-entrancy is the inner locker's.
+// The locks are acquired in sorted order of their keys. Otherwise two requests could each
+// hold one lock and wait for the other: a deadlock. r.Wait is for all of them together.
 func Multi(card Card, l Locker, keys func(key string) []string) Locker {
 	return &multi{card: card, inner: l, keys: keys}
 }
@@ -38,7 +37,7 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		h, err := m.inner.Acquire(ctx, part)
 		if err == nil {
 			parts = append(parts, h)
-			// DANGER: what is held already may be lost while we wait for the rest.
+			// DANGER: a lock that is held already may be lost during the wait for the next.
 			err = lostWhileWaiting(parts)
 		}
 		if err != nil {
@@ -49,13 +48,13 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return m.hold(ctx, r, own, parts), nil
 }
 
-// inOrder returns the key whose fence counts, and all keys, sorted, each once.
+// inOrder returns the key whose fence is used, and all keys, sorted, each once.
 func (m *multi) inOrder(key string) (own string, sorted []string) {
 	keys := m.keys(key)
 	return keys[0], slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
-// lostWhileWaiting is ErrNotAcquired when a part that was taken is gone again.
+// lostWhileWaiting returns ErrNotAcquired when one of the parts was lost again.
 func lostWhileWaiting(parts []*Lock) error {
 	for _, p := range parts {
 		if err := p.Verify(); err != nil {
@@ -65,15 +64,15 @@ func lostWhileWaiting(parts []*Lock) error {
 	return nil
 }
 
-// hold is lost as soon as one of its parts is.
+// hold makes one Lock of the parts. It is lost as soon as one of them is.
 func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Lock) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, parts) },
 	}
 	g.Asked, g.Lease = shortestTrust(parts)
-	// The parts renew themselves too. This one is for our own clock: Check must see
-	// that the lease is over in a process that slept past it, before any timer fires.
+	// The parts renew themselves, too. This renewal keeps our own clock: in a process that
+	// was paused, Verify must see the end of the lease before any timer runs.
 	g.Renew = func(ctx context.Context) error { return renewAll(ctx, parts) }
 	for _, p := range parts {
 		if p.grant.Lease > 0 && p.grant.Renew == nil {
@@ -97,8 +96,8 @@ func (m *multi) hold(ctx context.Context, r Request, own string, parts []*Lock) 
 	return h
 }
 
-// shortestTrust is a lease that ends when the first part's does: a part taken
-// early may have been renewed since, or not. A lease of 0 is none.
+// shortestTrust returns a lease that ends with that of the first part to expire: a part that
+// was acquired early may have been renewed since, or not. 0: there is no lease.
 func shortestTrust(parts []*Lock) (asked time.Time, lease time.Duration) {
 	var until time.Time
 	for _, p := range parts {
@@ -129,7 +128,7 @@ func renewAll(ctx context.Context, parts []*Lock) error {
 	return nil
 }
 
-// releaseAll gives back every part, the last taken first, also when one fails.
+// releaseAll releases every part, the last acquired first, also after an error.
 func releaseAll(ctx context.Context, parts []*Lock) error {
 	var errs []error
 	for _, p := range slices.Backward(parts) {
@@ -138,7 +137,7 @@ func releaseAll(ctx context.Context, parts []*Lock) error {
 	return errors.Join(errs...)
 }
 
-// Clear clears all the keys.
+// Clear clears all keys in the inner locker.
 func (m *multi) Clear(ctx context.Context, key string) error {
 	_, sorted := m.inOrder(key)
 	for _, part := range sorted {

@@ -8,10 +8,10 @@ import (
 // MaxNames bounds the names in use of one kind of primitive in one backend.
 const MaxNames = 1000
 
-// Primitives are what one backend offers besides locks. nil: it has none such.
-// All follow the rules of a Locker: a wait of 0 is one look; a wait that is over
-// or a caller that is gone is ErrNotAcquired, and leaves nothing behind; a
-// backend that can't be used is a stock.Unavailable.
+// Primitives are what one backend offers besides locks; nil: the backend has none of that
+// kind. They follow the rules of a Locker: with a wait of 0 they try once. They return
+// ErrNotAcquired when the wait has passed or the caller has gone, and leave nothing behind;
+// and stock.Unavailable when the backend cannot be used.
 type Primitives struct {
 	Backend       string // redis or zk
 	ReadWrite     ReadWriteLocker
@@ -20,48 +20,47 @@ type Primitives struct {
 	Barrier       Barrier
 	DoubleBarrier DoubleBarrier
 	Counter       Counter
-	// Clear forgets all of them, whoever uses them: for resetting a class.
+	// Clear deletes all of them, also those in use. It is for a reset.
 	Clear func(context.Context) error
 }
 
 var (
-	// ErrUpgrade says that a reader asked to write: two readers that both did
-	// would wait for each other for ever.
+	// ErrUpgrade: a reader asked for the write lock. Two readers that did so would wait for
+	// each other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
-	// ErrFull says that as many names as there may be are in use: without a bound, anybody
-	// could fill the backend with new ones.
+	// ErrFull: MaxNames names are in use. Without a limit, clients could fill the backend.
 	ErrFull = errors.New("too many names in use")
-	// ErrMismatch says that others use the primitive with another size.
+	// ErrMismatch: the primitive is in use with another size.
 	ErrMismatch = errors.New("in use with another size")
 )
 
-// ReadWriteLocker lets many readers or one writer hold a key. Both holds are
-// re-entrant by owner, and a writer may read as well; a reader that asks to
-// write gets ErrUpgrade. No writer waits for readers that came after it.
+// ReadWriteLocker lets many readers or one writer hold a key. The same owner may acquire
+// again, and a writer may also read; a reader that asks for the write lock gets ErrUpgrade.
+// No writer waits for readers that arrived after it.
 type ReadWriteLocker interface {
 	Read(ctx context.Context, r Request) (*Lock, error)
 	Write(ctx context.Context, r Request) (*Lock, error)
 }
 
-// Semaphore has so many permits for each key. Permits are leased: those of a
-// dead holder come back.
+// Semaphore has a number of permits for each key. Permits have a lease: those of a dead
+// holder expire.
 type Semaphore interface {
-	// Acquire takes qty permits, all or none, of the key's total, which the first
-	// user sets; another total is ErrMismatch while any permit is taken.
+	// Acquire takes qty permits of the key's total, all or none. The first user sets the
+	// total. It returns ErrMismatch for another total while any permit is taken.
 	Acquire(ctx context.Context, r Request, total, qty int) (*Lock, error)
 }
 
-// Latch opens when it was counted down to 0, and stays open.
+// Latch opens when its count reaches 0, and stays open.
 type Latch interface {
-	// TrySet sets the count where the latch is new, or has opened before.
+	// TrySet sets the count if the latch is new, or open.
 	TrySet(ctx context.Context, key string, count int) (set bool, err error)
-	// CountDown counts one down and returns what is left; at 0 the waiters go on.
+	// CountDown reduces the count by 1 and returns it; 0 releases the waiters.
 	CountDown(ctx context.Context, key string) (left int, err error)
-	// Await waits for r.Key to open; a latch that was never set is open.
+	// Await waits until the latch r.Key is open. A latch that was never set is open.
 	Await(ctx context.Context, r Request) error
 }
 
-// Barrier keeps everybody waiting while it is there.
+// Barrier makes all callers of Await wait until it is removed.
 type Barrier interface {
 	Set(ctx context.Context, key string) (set bool, err error)
 	Await(ctx context.Context, r Request) error
@@ -70,25 +69,25 @@ type Barrier interface {
 
 // DoubleBarrier has members begin together and end together. r.Owner is the member.
 type DoubleBarrier interface {
-	// Enter waits until so many have entered. A member that gives up takes
-	// itself back.
+	// Enter waits until the given number of members have entered. A member that stops
+	// waiting has not entered.
 	Enter(ctx context.Context, r Request, members int) error
-	// Leave waits until all who entered have left, or died.
+	// Leave waits until all members have left, or died.
 	Leave(ctx context.Context, r Request) error
 }
 
-// Count is a counter's value and its version, which rises with every change.
+// Count is the value of a counter and its version, which rises with every change.
 type Count struct {
 	Value   int64 `json:"value"`
 	Version int64 `json:"version"`
 }
 
-// Changed is what became of an operation on a counter.
+// Changed is the result of an operation on a counter.
 type Changed struct {
 	Succeeded bool  `json:"succeeded"`
 	Before    int64 `json:"before"`
 	After     int64 `json:"after"`
-	// Locked: the compare-and-set was beaten too often, and a mutex did it.
+	// Locked: the compare-and-set failed too often, and the change was made under a mutex.
 	Locked  bool `json:"locked"`
 	Retries int  `json:"retries"`
 }
@@ -96,31 +95,30 @@ type Changed struct {
 // Counter is an integer that all replicas share. It begins at 0.
 type Counter interface {
 	Get(ctx context.Context, key string) (Count, error)
-	// Add adds delta (increment, decrement, add, subtract): by compare-and-set
-	// first, under a mutex where that is beaten too often. Beyond int64 it does
-	// not succeed.
+	// Add adds delta: first by compare-and-set, and under a mutex if that fails too often.
+	// It does not succeed where the value would exceed int64.
 	Add(ctx context.Context, r Request, delta int64) (Changed, error)
-	// TrySet tries one compare-and-set from the value it reads.
+	// TrySet reads the value and tries one compare-and-set from it.
 	TrySet(ctx context.Context, key string, value int64) (Changed, error)
-	// CompareAndSet sets the value where it is expect.
+	// CompareAndSet sets the value if it is expect.
 	CompareAndSet(ctx context.Context, key string, expect, value int64) (Changed, error)
-	// ForceSet sets the value whatever it is.
+	// ForceSet sets the value unconditionally.
 	ForceSet(ctx context.Context, key string, value int64) (Changed, error)
-	// Watch sends the value now and after changes until ctx ends, and closes then.
-	// A slow listener misses values in between, never the last one.
+	// Watch sends the value now and after each change. It closes the channel when ctx ends.
+	// A slow receiver misses values in between, but never the last one.
 	Watch(ctx context.Context, key string) (<-chan Count, error)
 }
 
-// Runner is a Strategy that has something to do besides the sales.
+// Runner is a Strategy with work in the background.
 type Runner interface {
-	// Run does it until ctx ends, brings to an end what can be within some seconds, and
-	// returns. It outlives any backend's absence.
+	// Run works until ctx ends. Then it completes what it can within some seconds. It goes
+	// on when a backend is unavailable.
 	Run(ctx context.Context)
 }
 
-// StockHolder is a Strategy that keeps the stock elsewhere than in the row.
+// StockHolder is a Strategy that keeps the stock outside the row in MySQL.
 type StockHolder interface {
-	// Count is what is left of the product there. Clear forgets it, and the next
-	// sale begins from the row again.
+	// Count returns the product's stock there. After a Clear, the next sale loads it from the
+	// row again.
 	Count(ctx context.Context, product int64) (int, error)
 }

@@ -11,10 +11,9 @@ import (
 	"oversell/stock"
 )
 
-// Queue puts one line per key in front of a shared lock: of all the waiters in
-// this process only the first one troubles the backend. A hundred waiters on
-// three replicas are then three to Redis or ZooKeeper, in order of arrival
-// within a replica.
+// Queue is a decorator that lets only one waiter of this process for each key go to the
+// backend. The others wait here, in order of arrival. A hundred waiters on three replicas
+// are then three to Redis or ZooKeeper.
 func Queue(l Locker) Locker { return &queue{Locker: l} }
 
 type queue struct {
@@ -23,18 +22,10 @@ type queue struct {
 }
 
 func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	began, heir := time.Now(), &Heir{ctx: ctx}
-	r.Next = func() bool { return q.turns.Waiting(r.Key) }
-	r.Heir = func() *Heir { return heir.behind(&q.turns) }
-	heir.Request = r
-	leave, err := q.turns.take(ctx, r.Key, r.Wait, heir)
-	inherited := heir.settle(err == nil)
+	began := time.Now()
+	leave, err := q.turns.Take(ctx, r.Key, r.Wait)
 	if err != nil {
 		return nil, err
-	}
-	if inherited != nil {
-		inherited.OnRelease(leave)
-		return inherited, nil
 	}
 	r.Wait = max(0, r.Wait-time.Since(began))
 	h, err := q.Locker.Acquire(ctx, r)
@@ -49,7 +40,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// Clear passes on: a decorator must not hide what its locker can do.
+// Clear clears the inner locker.
 func (q *queue) Clear(ctx context.Context, key string) error { return clearOf(ctx, q.Locker, key) }
 
 func clearOf(ctx context.Context, l Locker, key string) error {
@@ -59,35 +50,25 @@ func clearOf(ctx context.Context, l Locker, key string) error {
 	return nil
 }
 
-// FIFOMutex lets one task at a time pass for each key, in order of arrival, within
-// this process. The zero value is ready.
+// FIFOMutex is a mutex for each key, within this process, that is granted in order of
+// arrival. The zero value is ready.
 type FIFOMutex struct {
-	// Idle is told when a turn ended and nobody waited for the next; nil: nobody asks.
+	// Idle, if set, runs when a turn ends and no task waits for the next.
 	Idle func(key string)
 
 	mu sync.Mutex
-	// line holds who waits, for every key whose turn is taken.
-	line map[string][]waiter
+	// waiting has an entry for each key whose turn is taken: the tasks that wait for it.
+	// Each receives nil for the turn, or an error.
+	waiting map[string][]chan error
 }
 
-// waiter gets the turn, or an error.
-type waiter struct {
-	turn chan error
-	heir *Heir // nil: it can't inherit
-}
-
-// Take waits for the turn until ctx ends or wait has passed: ErrNotAcquired.
-// With wait 0 it looks once. leave gives the turn to the next, once.
+// Take waits for the turn. It returns ErrNotAcquired when ctx ends or wait has passed; with
+// wait 0 it tries once. leave passes the turn on to the next task; further calls do nothing.
 func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
-	return t.take(ctx, key, wait, nil)
-}
-
-func (t *FIFOMutex) take(ctx context.Context, key string, wait time.Duration, heir *Heir) (leave func(), err error) {
-	if ctx.Err() != nil { // a free turn would be taken all the same
+	if ctx.Err() != nil { // else a free turn would be taken all the same
 		return nil, NotAcquired(ctx, key, wait)
 	}
-	turn := t.enter(key, heir)
-	if turn != nil {
+	if turn := t.enter(key); turn != nil {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
@@ -104,64 +85,53 @@ func (t *FIFOMutex) take(ctx context.Context, key string, wait time.Duration, he
 	return sync.OnceFunc(func() { t.next(key) }), nil
 }
 
-// Waiting reports whether somebody waits for the key's turn.
+// Waiting reports whether a task waits for the key's turn.
 func (t *FIFOMutex) Waiting(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.line[key]) > 0
+	return len(t.waiting[key]) > 0
 }
 
-// heir is the first of those who wait; nil: none, or one that can't inherit.
-func (t *FIFOMutex) heir(key string) *Heir {
+// enter takes a free turn and returns nil, or returns the channel on which the turn comes.
+func (t *FIFOMutex) enter(key string) (turn chan error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if line := t.line[key]; len(line) > 0 {
-		return line[0].heir
+	if t.waiting == nil {
+		t.waiting = map[string][]chan error{}
 	}
-	return nil
-}
-
-// enter takes a free turn at once, or returns where to wait for it.
-func (t *FIFOMutex) enter(key string, heir *Heir) (turn chan error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	waiting, taken := t.line[key]
-	switch {
-	case t.line == nil:
-		t.line = map[string][]waiter{key: nil}
-		return nil
-	case !taken:
-		t.line[key] = nil
+	queue, taken := t.waiting[key]
+	if !taken {
+		t.waiting[key] = nil
 		return nil
 	}
 	turn = make(chan error, 1)
-	t.line[key] = append(waiting, waiter{turn, heir})
+	t.waiting[key] = append(queue, turn)
 	return turn
 }
 
-// next gives the turn to the one who has waited longest.
+// next passes the turn to the task that has waited longest.
 func (t *FIFOMutex) next(key string) {
 	t.mu.Lock()
-	waiting := t.line[key]
-	if len(waiting) == 0 {
-		delete(t.line, key)
+	queue := t.waiting[key]
+	if len(queue) > 0 {
+		t.waiting[key] = queue[1:]
+		queue[0] <- nil
 		t.mu.Unlock()
-		if t.Idle != nil {
-			t.Idle(key)
-		}
 		return
 	}
-	t.line[key] = waiting[1:]
-	waiting[0].turn <- nil
+	delete(t.waiting, key)
 	t.mu.Unlock()
+	if t.Idle != nil {
+		t.Idle(key)
+	}
 }
 
-// quit leaves the line. A turn that came at the last moment goes to the next.
+// quit leaves the queue. It passes on a turn that has come in the meantime.
 func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
 	t.mu.Lock()
-	i := slices.IndexFunc(t.line[key], func(w waiter) bool { return w.turn == turn })
+	i := slices.Index(t.waiting[key], turn)
 	if i >= 0 {
-		t.line[key] = slices.Delete(t.line[key], i, i+1)
+		t.waiting[key] = slices.Delete(t.waiting[key], i, i+1)
 	}
 	t.mu.Unlock()
 	if i < 0 && <-turn == nil {
@@ -170,20 +140,20 @@ func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait 
 	return NotAcquired(ctx, key, wait)
 }
 
-// Fail sends everybody in the line away with err: what the first has learned,
-// the others need not learn one after the other.
+// Fail ends all waits for the key with err. Without it, each waiter would have to find out
+// by itself that the backend is unavailable, one after the other.
 func (t *FIFOMutex) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, w := range t.line[key] {
-		w.turn <- err
+	for _, turn := range t.waiting[key] {
+		turn <- err
 	}
-	if _, taken := t.line[key]; taken {
-		t.line[key] = nil
+	if _, taken := t.waiting[key]; taken {
+		t.waiting[key] = nil
 	}
 }
 
-// NotAcquired says which of the two clocks ended a wait for key.
+// NotAcquired returns an ErrNotAcquired with the reason: ctx has ended, or wait has passed.
 func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Reentrant lets an owner acquire again what it holds in this process, without
-// asking the backend: it gets the same Hold once more, with its lease, fence
-// and loss, and the lock is given back with the last release (Curator's
-// InterProcessMutex counts so, too). Two rivals must never share an Owner.
+// Reentrant is a decorator that lets an owner acquire again what it holds in this process,
+// without a request to the backend. The owner gets the same Lock once more, with its lease
+// and fence; the last Release frees it (as in Curator's InterProcessMutex). Two tasks that
+// compete must never have the same Owner.
 func Reentrant(l Locker) Locker { return &reentrant{Locker: l, held: map[holder]*Lock{}} }
 
 type reentrant struct {
@@ -24,8 +24,7 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// A hold that was lost is not entered again: the owner waits like others. Nor
-	// is one for a caller that is gone.
+	// Not after a loss: then the owner waits like others. Nor for a caller that has gone.
 	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
 		return h, nil
 	}
@@ -48,5 +47,5 @@ func (l *reentrant) forget(id holder, h *Lock) {
 	}
 }
 
-// Clear passes on: a decorator must not hide what its locker can do.
+// Clear clears the inner locker.
 func (l *reentrant) Clear(ctx context.Context, key string) error { return clearOf(ctx, l.Locker, key) }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// prompt is how soon a release must have failed to be repeated while its caller waits:
-	// the connection broke, and the next one is new.
+	// prompt is the time within which a release must fail to be repeated while its caller
+	// waits. Such a failure is a broken connection, and the next one is new.
 	prompt = 100 * time.Millisecond
-	// Between two tries in the background.
+	// The pauses between two tries in the background.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 500 * time.Millisecond
 )
 
-// inBackground counts the releases that are repeated in the background.
+// inBackground is the number of releases that are repeated in the background.
 var inBackground atomic.Int64 //nolint:gochecknoglobals // a process ends only once
 
 // AwaitReleases waits for the releases that are repeated in the background, until ctx ends.
@@ -73,7 +73,7 @@ func (g *givingBack) try(ctx context.Context) error {
 	return err
 }
 
-// insist tries again and again until an answer comes.
+// insist repeats the release until an answer comes, or until the given time.
 func (g *givingBack) insist(ctx context.Context, until time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

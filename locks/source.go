@@ -2,7 +2,7 @@ package locks
 
 import "embed"
 
-// Source is what the sale of every Locker runs through, for those who want to read it.
+// Source has the code that the sale of every Locker runs through, for display.
 //
 //go:embed guard.go
 var Source embed.FS

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Tracer sees every step in the goroutine that takes it, so it may also hold
-// that goroutine up, or end it: that is how a step is paused or broken at.
+// Tracer is called at every step, in the goroutine that takes it. So it can also pause that
+// goroutine, or end it: failpoints work that way.
 type Tracer func(ctx context.Context, e Event)
 
 type tracerKey struct{}
 
-// WithTracer makes t see the steps of everything done under the context.
+// WithTracer returns a context whose steps are reported to t.
 func WithTracer(ctx context.Context, t Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
-// Trace reports a step. Without a tracer it does nothing.
+// Trace reports a step to the context's tracer, if there is one.
 func Trace(ctx context.Context, step Step, key, owner string, fence int64) {
 	if t, ok := ctx.Value(tracerKey{}).(Tracer); ok {
 		t(ctx, Event{Step: step, Key: key, Owner: owner, Fence: fence, At: time.Now()})

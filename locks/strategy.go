@@ -6,19 +6,18 @@ import (
 	"oversell/stock"
 )
 
-// Strategy takes stock while rivals on other replicas do the same.
+// Strategy takes stock while requests on other replicas do the same.
 type Strategy interface {
-	// Card describes the strategy. It is constant and does no I/O.
+	// Card describes the strategy. It is constant, and needs no backend.
 	Card() Card
-	// Deduct takes o.Qty or takes nothing. A nil error: taken, once.
-	// An error for which NothingTaken holds: surely nothing was taken.
-	// Any other error: the outcome is unknown, and must not be retried blindly.
+	// Deduct takes o.Qty or nothing. Without an error, the stock was taken once. With an
+	// error for which NothingTaken is true, nothing was taken. With any other error the
+	// outcome is unknown, and a retry could take the stock twice.
 	Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error)
 }
 
-// Cleaner is a Strategy or Locker that can forget what was left behind in its
-// backend for a key, whoever holds it. It is for resetting a class, not for
-// use beside live holders: they lose their lock.
+// Cleaner is a Strategy or Locker that can delete what its backend has for a key. It is for
+// a reset: a holder, if there is one, loses its lock.
 type Cleaner interface {
 	Clear(ctx context.Context, key string) error
 }

@@ -32,12 +32,6 @@ type etcdLock struct {
 
 const root = "/oversell/etcd/"
 
-// run and runTime bound how often in a row a replica passes the lock on to a task of its own.
-const (
-	run     = 8
-	runTime = 20 * time.Millisecond
-)
-
 // place is a key in the row of those who want the lock, or have it.
 type place struct {
 	dir, key string
@@ -47,8 +41,6 @@ type place struct {
 	created  int64         // the revision that made the key: its rank in the row
 	seen     int64         // the revision of the last look
 	fence    int64
-	since    time.Time // of the first grant in a row in this replica
-	grants   int
 }
 
 func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
@@ -122,7 +114,7 @@ func (l *etcdLock) queue(ctx context.Context, r locks.Request, began time.Time) 
 	}
 	// Not the revision that made the key, as others do: those before us may have passed the
 	// lock on since, and each time has a revision.
-	p.fence, p.since, p.grants = p.seen, time.Now(), 1
+	p.fence = p.seen
 	return locks.NewLock(ctx, l.grant(r, p)), nil
 }
 
@@ -218,15 +210,8 @@ func (l *etcdLock) grant(r locks.Request, p *place) locks.Grant {
 			return err
 		},
 		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return l.put(ctx, p, r.Owner) },
-		Release: func(ctx context.Context) error {
-			if r.Heir != nil && p.grants < run && time.Since(p.since) < runTime {
-				if heir := r.Heir(); heir != nil && cmp.Or(heir.Request.Lease, l.lease) == cmp.Or(r.Lease, l.lease) {
-					return l.leaveTo(ctx, heir, p)
-				}
-			}
-			return l.release(ctx, p)
-		},
-		Again: func(ctx context.Context) error { return l.free(ctx, p) },
+		Release:      func(ctx context.Context) error { return l.release(ctx, p) },
+		Again:        func(ctx context.Context) error { return l.free(ctx, p) },
 	}
 }
 
@@ -242,26 +227,6 @@ func (l *etcdLock) put(ctx context.Context, p *place, owner string) (int64, erro
 		return 0, err
 	}
 	return answer.Header.Revision, nil
-}
-
-// leaveTo makes the next task of this process the holder, in one question: the key stays,
-// and changes hands in a new revision. To all others nothing happened.
-func (l *etcdLock) leaveTo(ctx context.Context, heir *locks.Heir, p *place) error {
-	fence, err := l.put(ctx, p, heir.Request.Owner)
-	if errors.Is(err, locks.ErrNotHeld) {
-		return errors.Join(err, l.free(ctx, p))
-	}
-	if err != nil { // whose it is now is not known: nobody's, then
-		clean, done := locks.CleanUp(ctx)
-		defer done()
-		return l.free(clean, p)
-	}
-	next := *p
-	next.fence, next.grants = fence, p.grants+1
-	if !heir.Inherit(l.grant(heir.Request, &next)) { // it has just hung up
-		return l.free(ctx, &next)
-	}
-	return nil
 }
 
 // release frees the lock. ErrNotHeld: somebody deleted our key meanwhile, so another one may

@@ -1,11 +1,11 @@
 -- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] lease in ms
--- ARGV[3] ms that the counter lives after this grant, left out: for good
+-- ARGV[3] ms that the fence counter lives after this grant, 0: for ever
 -- -> {1, fence} granted, {0, ms until the lock may be free (-1: no expiry)}
 if redis.call('exists', KEYS[1]) == 0 then
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
   local fence = redis.call('incr', KEYS[2])
-  if ARGV[3] then
+  if tonumber(ARGV[3]) > 0 then
     redis.call('pexpire', KEYS[2], ARGV[3])
   end
   return {1, fence}

@@ -8,8 +8,8 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedis is the redis lock, passed on within a replica. It is the same lock, with
-// the same keys: whoever holds it as redis keeps the cohorts out.
+// CohortRedis passes the redis lock on within a replica. It uses the keys of redis, so that
+// the holders of both exclude each other.
 func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redisLock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redis", false, nil
@@ -19,5 +19,7 @@ func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 		EN: "A replica that holds the redis lock passes it to its own next waiter, at most 64 times or for 50 ms, before another replica has its turn.",
 		ZH: "拿到 redis 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本。",
 	}
-	return locks.Reentrant(locks.Cohort(card, newRedisLock(c, lease), locks.Bounds{Holders: 64, Time: 50 * time.Millisecond}))
+	// Without the pause, the next waiter here is faster than the message to the other replicas.
+	bounds := locks.Bounds{Holders: 64, Time: 50 * time.Millisecond, Yield: 5 * time.Millisecond}
+	return locks.Reentrant(locks.Cohort(card, newRedisLock(c, lease), bounds))
 }

@@ -88,7 +88,7 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	name, channel := latchNames(r.Key)
 	began, first := time.Now(), ""
 	for {
-		heard := l.signals.heard(channel)
+		sequence := l.notifier.sequence(channel)
 		found, err := l.client.HGet(ctx, name, "id").Result()
 		switch {
 		case errors.Is(err, redis.Nil):
@@ -102,7 +102,7 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 		}
 		// No deadline to wait for. A look in each lease is for a Redis that
 		// forgot the latch without a message.
-		if err := l.listen(ctx, r, channel, heard, began, l.lease); err != nil {
+		if err := l.notifier.wait(ctx, r, began, channel, sequence, l.lease); err != nil {
 			return err
 		}
 	}

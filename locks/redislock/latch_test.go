@@ -179,7 +179,7 @@ func TestLatchTogether(t *testing.T) {
 
 // waitersAt counts who listens in that process.
 func waitersAt(p locks.Primitives, channel string) int {
-	s := p.Latch.(*latch).signals //nolint:forcetypeassert // ours
+	s := p.Latch.(*latch).notifier //nolint:forcetypeassert // ours
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sub := s.subs[channel]; sub != nil {

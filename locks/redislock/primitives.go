@@ -20,7 +20,7 @@ const primitivePrefix = "primitive:"
 // (tutorial 3.9.5 to 3.9.7). lease is the life of a hold where the request
 // names none; it is renewed while its holder lives.
 func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
-	p := &primitive{client: c, lease: lease, signals: newSignals(c)}
+	p := &primitive{client: c, lease: lease, notifier: newNotifier(c)}
 	return locks.Primitives{
 		Backend: "redis", ReadWrite: newReadWrite(p), Semaphore: newSemaphore(p), Latch: newLatch(p), Clear: p.clear,
 	}
@@ -28,9 +28,9 @@ func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
 
 // primitive is what the kinds share.
 type primitive struct {
-	client  redis.UniversalClient
-	lease   time.Duration
-	signals *signals
+	client   redis.UniversalClient
+	lease    time.Duration
+	notifier *notifier
 }
 
 // wish is what one caller wants to be granted.
@@ -46,12 +46,12 @@ type wish struct {
 // take looks until the wish is granted, r.Wait has passed since began, or ctx ends.
 func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w wish) (*locks.Lock, error) {
 	for {
-		heard := p.signals.heard(w.channel)
+		sequence := p.notifier.sequence(w.channel)
 		h, busy, err := p.look(ctx, r, w)
 		if h != nil || err != nil {
 			return h, err
 		}
-		if err := p.listen(ctx, r, w.channel, heard, began, busy); err != nil {
+		if err := p.notifier.wait(ctx, r, began, w.channel, sequence, busy); err != nil {
 			return nil, err
 		}
 	}
@@ -79,16 +79,6 @@ func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.L
 		return nil, 0, refused(ctx, r, err)
 	}
 	return nil, busy, nil
-}
-
-// listen waits for a message after those heard, but no longer than limit.
-func (p *primitive) listen(ctx context.Context, r locks.Request, channel string, heard uint64, began time.Time, limit time.Duration) error {
-	if time.Since(began) >= r.Wait {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	wake, leave := p.signals.listen(channel, heard)
-	defer leave()
-	return locks.Await(ctx, r, began, limit, wake)
 }
 
 // life is the lease of a request's hold.

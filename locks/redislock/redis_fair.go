@@ -50,7 +50,7 @@ func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
 
 func newFair(c redis.UniversalClient, lease time.Duration) *fairLock {
 	return &fairLock{
-		client: c, lease: lease, signals: newSignals(c), waiting: map[string]map[string]bool{},
+		client: c, lease: lease, notifier: newNotifier(c), waiting: map[string]map[string]bool{},
 		take: redis.NewScript(fairHeadLua + fairTakeLua), leave: redis.NewScript(fairHeadLua + fairLeaveLua),
 		beat: redis.NewScript(fairHeadLua + fairBeatLua), renew: redis.NewScript(renewLua), raise: redis.NewScript(raiseLua),
 	}
@@ -59,7 +59,7 @@ func newFair(c redis.UniversalClient, lease time.Duration) *fairLock {
 type fairLock struct {
 	client                          redis.UniversalClient
 	lease                           time.Duration
-	signals                         *signals
+	notifier                        *notifier
 	take, leave, beat, renew, raise *redis.Script
 
 	mu      sync.Mutex
@@ -89,7 +89,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 		defer l.alive(r.Key, token)()
 	}
 	for queued := false; ; {
-		heard, asked := l.signals.heard(channel), time.Now()
+		sequence, asked := l.notifier.sequence(channel), time.Now()
 		// What was begun ends: a script whose caller hangs up may run after our clean-up.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, ahead, err := l.try(trying, r, token, lease)
@@ -104,7 +104,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 			queued = true
 		}
-		if err := l.listen(ctx, r, channel, heard, began, busy, ahead); err != nil {
+		if err := l.listen(ctx, r, channel, sequence, began, busy, ahead); err != nil {
 			l.takeBack(ctx, r, token)
 			return nil, err
 		}
@@ -114,17 +114,17 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 // listen waits for our turn. Only the first looks when the holder's lease may be
 // over; behind it there is nothing to see, and a lost message is made good by the
 // next beat.
-func (l *fairLock) listen(ctx context.Context, r locks.Request, channel string, heard uint64, began time.Time, busy time.Duration, ahead int64) error {
+func (l *fairLock) listen(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
 	}
-	wake, leave := l.signals.listen(channel, heard)
+	wake, leave := l.notifier.listen(channel, sequence)
 	defer leave()
 	err := locks.Await(ctx, r, began, busy, wake)
-	// The first thing heard is that the subscription stands. Those in front look
-	// again, for a release may have been missed. The others have time.
-	if err == nil && heard == 0 && ahead > 1 && l.signals.heard(channel) == 1 {
-		wake, leave := l.signals.listen(channel, 1)
+	// The first message confirms the subscription. The first two in the queue look again, for
+	// they may have missed a release. For the others it is too early.
+	if err == nil && sequence == 0 && ahead > 1 {
+		wake, leave := l.notifier.listen(channel, l.notifier.confirmation(channel))
 		defer leave()
 		err = locks.Await(ctx, r, began, busy, wake)
 	}
@@ -226,7 +226,7 @@ func (l *fairLock) beats(key string) {
 			gone = batch
 		}
 		for _, token := range gone {
-			l.signals.hear(n.channel + token)
+			l.notifier.notify(n.channel + token)
 		}
 	}
 	if len(tokens) > 0 {

@@ -31,10 +31,10 @@ func TestAcquireTwice(t *testing.T) {
 	if err != nil || rival != 0 || busy <= 0 || busy > time.Minute {
 		t.Errorf("a rival: fence %d, busy for %v, %v", rival, busy, err)
 	}
-	if err := l.free(t.Context(), locks.Request{Key: key}, "rival"); !errors.Is(err, locks.ErrNotHeld) {
+	if err := l.unlock(t.Context(), key, "rival"); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("release by a rival: %v", err)
 	}
-	if err := l.free(t.Context(), locks.Request{Key: key}, "token"); err != nil {
+	if err := l.unlock(t.Context(), key, "token"); err != nil {
 		t.Error(err)
 	}
 	if next, _, err := l.try(t.Context(), key, "rival", time.Minute); err != nil || next != 2 {
@@ -100,7 +100,7 @@ func TestRaiseScript(t *testing.T) {
 			if err != nil || got != test.want {
 				t.Errorf("raised to %d, %v; want %d", got, err, test.want)
 			}
-			if err := l.free(t.Context(), locks.Request{Key: key}, "token"); err != nil {
+			if err := l.unlock(t.Context(), key, "token"); err != nil {
 				t.Fatal(err)
 			}
 			if next, _, err := l.try(t.Context(), key, "next", time.Minute); err != nil || next != test.want+1 {

@@ -1,6 +1,7 @@
--- KEYS[1] lock  KEYS[2] channel  ARGV[1] token  -> -1 not ours, else how many were told
+-- KEYS[1] lock  KEYS[2] channel  ARGV[1] token  -> 1 released, 0 not ours
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return -1
+  return 0
 end
 redis.call('del', KEYS[1])
-return redis.call('publish', KEYS[2], '0')
+redis.call('publish', KEYS[2], '0')
+return 1

@@ -152,9 +152,9 @@ func TestSemaphoreOrder(t *testing.T) {
 	small := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "small", enough, 0), 2, 1) })
 	soon(t, "the small one stands in line", func() bool { return s.turns.Waiting(key) })
 	giveBack(t, holds[0])
-	heard := s.signals.heard(primitiveChannel(permits))
+	heard := s.notifier.sequence(primitiveChannel(permits))
 	c.Publish(t.Context(), primitiveChannel(permits), "0")
-	soon(t, "the news have come", func() bool { return s.signals.heard(primitiveChannel(permits)) > heard })
+	soon(t, "the news have come", func() bool { return s.notifier.sequence(primitiveChannel(permits)) > heard })
 	if len(small) > 0 {
 		t.Error("a small wish overtook the large one")
 	}
