@@ -105,7 +105,7 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 		if err != nil {
 			return fmt.Errorf("acquire: %w", err)
 		}
-		err = sellIf(h.Context(), db, h.Check)
+		err = sellIf(h.Context(), db, h.Verify)
 		if freed := h.Release(ctx); err == nil && freed != nil {
 			return fmt.Errorf("release: %w", freed)
 		}

@@ -1,0 +1,113 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/locks"
+)
+
+// TestWatches: each waiter has one watch, which goes with it. The last waiter gets the lock when
+// those before it have given up.
+func TestWatches(t *testing.T) {
+	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
+	l := ZK(here)
+	h := acquire(t, ZK(other), request(key, "elsewhere", 0))
+	giveUp, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got := make(chan error, 5)
+	for i := range cap(got) {
+		ctx := giveUp
+		if i == cap(got)-1 {
+			ctx = t.Context()
+		}
+		go func() {
+			h, err := l.Acquire(ctx, request(key, strconv.Itoa(i), time.Minute))
+			if err == nil {
+				err = h.Release(ctx)
+			}
+			got <- err
+		}()
+		soon(t, "its node", func() bool {
+			names, _ := nodes(t, other, key)
+			return len(names) == i+2
+		})
+	}
+	soon(t, "one watch for each waiter", func() bool { return watchesOf(t, root+key) == cap(got) })
+	cancel()
+	for range cap(got) - 1 {
+		if err := <-got; !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("a waiter that gave up: %v", err)
+		}
+	}
+	soon(t, "one watch for the last waiter", func() bool { return watchesOf(t, root+key) == 1 })
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+}
+
+// TestSweptAway: a reset deletes all nodes. No waiter takes that for a release: a waiter that is
+// woken by it finds that its own node is gone as well.
+func TestSweptAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		session time.Duration
+		old     time.Duration // how long ago the server has answered
+	}{
+		"just queued": {60 * time.Second, 0},
+		"waits long":  {6 * time.Second, 1100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) { sweptAway(t, test.session, test.old) })
+	}
+}
+
+func sweptAway(t *testing.T, timeout, old time.Duration) {
+	here, other, key := session(t, server(), timeout), session(t, server(), 60*time.Second), newKey()
+	l := ZK(here)
+	acquire(t, ZK(other), request(key, "elsewhere", 0))
+	holds := make(chan *locks.Lock, 3)
+	for i := range cap(holds) {
+		go func() {
+			h, err := l.Acquire(t.Context(), request(key, strconv.Itoa(i), time.Minute))
+			if err != nil {
+				t.Error(err)
+			}
+			holds <- h
+		}()
+	}
+	soon(t, "all of them wait", func() bool {
+		names, _ := nodes(t, other, key)
+		return len(names) == 1+cap(holds)
+	})
+	waiting := time.Now()
+	soon(t, "the last answer is old", func() bool { return time.Since(waiting) >= old })
+	// In one transaction: else the first may be granted, truly, before its own node goes.
+	names, _ := nodes(t, other, key)
+	var sweep []any
+	for _, name := range names {
+		sweep = append(sweep, &zk.DeleteRequest{Path: root + key + "/" + name, Version: -1})
+	}
+	if _, err := other.Multi(sweep...); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(holds) {
+		h := <-holds
+		if h == nil {
+			t.FailNow()
+		}
+		sound, released := h.Verify(), h.Release(t.Context())
+		switch {
+		case sound == nil && released == nil:
+		case errors.Is(sound, locks.ErrLost) && errors.Is(released, locks.ErrNotHeld):
+		default:
+			t.Errorf("looked at: %v; released: %v", sound, released)
+		}
+	}
+}
