@@ -64,7 +64,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 		if err != nil {
 			return named(ctx, r, err)
 		}
-		if err := pause(ctx, alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, alive, r, began, now.changed); err != nil {
 			return err
 		}
 	}

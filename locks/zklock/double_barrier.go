@@ -81,7 +81,8 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 		return b.open(ctx, n.dir, round)
 	}
 	b.sweep(ctx, n.dir, round)
-	return false, pause(ctx, n.alive, r, began, now.changed)
+	_, err = pause(ctx, n.alive, r, began, now.changed)
+	return false, err
 }
 
 // open makes "ready" and marks every member, in ONE transaction: a member that gives up
@@ -138,7 +139,7 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 			b.sweep(calls, dir, roundOf(now.names))
 			return nil
 		}
-		if err := pause(ctx, alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, alive, r, began, now.changed); err != nil {
 			return err
 		}
 	}

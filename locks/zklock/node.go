@@ -26,11 +26,14 @@ type node struct {
 // errNodeGone says that the node was deleted, or will be with its session.
 var errNodeGone = errors.New("its node in ZooKeeper is gone, or its connection broke")
 
+// ours is the data of this project's nodes. A holder changes it when it releases, see node.pass.
+const ours = "oversell"
+
 // newNode makes a node in dir. It is named as Curator names it: _c_<GUID>-<kind><sequence>.
 // zk.ErrNoNode: there is no such folder. On failure, no node stays.
 func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
 	prefix := "_c_" + uuid.NewString() + "-"
-	path, err := s.makeEphemeral(ctx, dir+"/"+prefix+kind, nil, zk.FlagSequence, func(ctx context.Context) error {
+	path, err := s.makeEphemeral(ctx, dir+"/"+prefix+kind, []byte(ours), zk.FlagSequence, func(ctx context.Context) error {
 		return s.empty(ctx, dir, prefix)
 	})
 	if err != nil {
@@ -50,14 +53,14 @@ func (n *node) cut() error {
 	return nil
 }
 
-// lock makes a lock of the node. It is trusted for one session time-out from asked, looks at
+// lock makes a lock of the node, which release gives back. It is trusted for one session time-out from asked, looks at
 // its node every third of that, and is lost when the connection breaks.
-func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64) *locks.Lock {
+func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64, release func(context.Context) error) *locks.Lock {
 	return n.session.watchOver(ctx, n.alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.timeout, Fence: fence,
 		Renew:        func(ctx context.Context) error { _, err := n.stat(ctx); return err },
 		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return n.advanceFence(ctx) },
-		Release:      n.release,
+		Release:      release,
 	})
 }
 
@@ -104,6 +107,18 @@ func (n *node) release(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error { return n.session.remove(ctx, n.path()) })
 }
 
+// pass releases the lock: it changes the node and deletes it in one transaction. The event that
+// the waiter behind receives is then that of the change, and says that a holder has released
+// the lock. A waiter that gives up, and a session that ends, only delete the node.
+func (n *node) pass(ctx context.Context) error {
+	return n.session.giveBack(ctx, func(ctx context.Context) error {
+		_, err := do(ctx, func() ([]zk.MultiResponse, error) {
+			return n.session.Multi(&zk.SetDataRequest{Path: n.path(), Version: -1}, &zk.DeleteRequest{Path: n.path(), Version: -1})
+		})
+		return lost(err)
+	})
+}
+
 // abandon deletes the node of a request that failed. Where the connection is broken, the
 // request does not wait for that.
 func (n *node) abandon(ctx context.Context) {
@@ -115,23 +130,27 @@ func (n *node) abandon(ctx context.Context) {
 }
 
 // watch waits until the node at path is deleted, the connection breaks, or the wait is over:
-// the caller looks again in any case. errForeign: the node would never be deleted. GetW is
-// used, for the watch that ExistsW sets on a missing node would stay.
-func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) error {
-	deleted, err := do(ctx, func() (<-chan zk.Event, error) {
-		_, stat, deleted, err := s.GetW(path)
+// the caller looks again in any case, unless it was released by pass. errForeign: the node
+// would never be deleted. GetW is used, for the watch that ExistsW sets on a missing node would
+// stay.
+func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
+	passes := false // a change of another client's node means something else: Curator's Revoker makes one
+	changed, err := do(ctx, func() (<-chan zk.Event, error) {
+		data, stat, changed, err := s.GetW(path)
 		if err == nil {
 			err = foreign(path, stat)
 		}
-		return deleted, err
+		passes = string(data) == ours
+		return changed, err
 	})
 	if isNoNode(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return pause(ctx, alive, r, began, deleted)
+	event, err := pause(ctx, alive, r, began, changed)
+	return passes && event.Type == zk.EventNodeDataChanged, err
 }
 
 // nearestBefore returns which of the names has the highest sequence number below the own one,

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -109,5 +110,74 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 		default:
 			t.Errorf("looked at: %v; released: %v", sound, released)
 		}
+	}
+}
+
+// TestForeignChange: a client changes the data of the node before a waiter's, as Curator's
+// Revoker does. That is no release.
+func TestForeignChange(t *testing.T) {
+	s, key := session(t, server(), 60*time.Second), newKey()
+	if err := s.mkdir(t.Context(), root+key); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := s.CreateProtectedEphemeralSequential(root+key+"/lock-", []byte("127.0.0.1"), zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		h, err := ZK(s).Acquire(t.Context(), request(key, "waiter", time.Minute))
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		got <- err
+	}()
+	watched := func() bool { return watchesOf(t, root+key) == 1 }
+	soon(t, "it watches", watched)
+	if _, err := s.Set(theirs, []byte("__REVOKE__"), -1); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s)
+	soon(t, "it watches again", watched)
+	select {
+	case err := <-got:
+		t.Fatalf("granted beside the holder: %v", err)
+	default:
+	}
+	if err := s.Delete(theirs, -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneListPerGrant: a waiter that is woken by a release takes the lock without another list;
+// one that is woken by a waiter that gave up lists the queue again.
+func TestOneListPerGrant(t *testing.T) {
+	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
+	packets := func() int64 {
+		return ask(t, "cons", fmt.Sprintf(`queued=0,recved=(\d+),[^)]*sid=0x%x`, here.SessionID()))
+	}
+	first := acquire(t, ZK(other), request(key, "first", 0))
+	acquired := make(chan *locks.Lock, 1)
+	go func() {
+		h, err := ZK(here).Acquire(t.Context(), request(key, "second", time.Minute))
+		if err != nil {
+			t.Error(err)
+		}
+		acquired <- h
+	}()
+	soon(t, "it watches", func() bool { return watchesOf(t, root+key) == 1 })
+	before := packets()
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := <-acquired
+	if n := packets() - before; n > 0 {
+		t.Errorf("%d requests after the release, want none", n)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

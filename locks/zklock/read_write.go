@@ -125,13 +125,13 @@ func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (lo
 			return nil, err
 		}
 		if before == "" {
-			lock := n.lock(ctx, r, asked, 0)
+			lock := n.lock(ctx, r, asked, 0, n.release)
 			s.keep(r, s.kind, n.name, lock)
 			return lock, nil
 		}
 		// Then list again: the node before may have been a waiter that gave up, while others
 		// further ahead still hold the lock.
-		if err := s.session.watch(calls, n.alive, r, began, n.dir+"/"+before); err != nil {
+		if _, err := s.session.watch(calls, n.alive, r, began, n.dir+"/"+before); err != nil {
 			return nil, err
 		}
 	}

@@ -61,21 +61,21 @@ func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (
 
 // pause waits for a change. It also returns when the connection breaks or the wait is over:
 // the caller looks once more, and its next pause then returns ErrNotAcquired.
-func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed <-chan zk.Event) error {
+func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed <-chan zk.Event) (event zk.Event, err error) {
 	left := r.Wait - time.Since(began)
 	if left <= 0 || ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
+		return event, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
-	case <-changed:
+	case event = <-changed:
 	case <-alive.Done():
 	case <-timer.C:
 	case <-ctx.Done():
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
+		return event, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
-	return nil
+	return event, nil
 }
 
 // makeEphemeral makes a node and returns its path. Where no answer comes, the server may have

@@ -95,9 +95,9 @@ func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, 
 			return nil, mismatch(r, err)
 		}
 		if taken+qty <= total {
-			return n.lock(ctx, r, asked, 0), nil
+			return n.lock(ctx, r, asked, 0, n.release), nil
 		}
-		if err := pause(ctx, n.alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, n.alive, r, began, now.changed); err != nil {
 			return nil, err
 		}
 	}

@@ -66,7 +66,7 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 			n.abandon(ctx)
 			return nil, err
 		}
-		return n.lock(ctx, r, asked, fence), nil
+		return n.lock(ctx, r, asked, fence, n.pass), nil
 	})
 }
 
@@ -88,11 +88,15 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 		if err != nil || before == "" {
 			return asked, err
 		}
-		err = w.watch(ctx, before)
-		if errors.Is(err, errForeign) {
+		released, err := w.watch(ctx, before)
+		switch {
+		case errors.Is(err, errForeign):
 			l.foreign.Store(w.dir+"/"+before, true)
-		} else if err != nil {
+		case err != nil:
 			return asked, err
+		case released && w.cut() == nil && time.Since(asked) < l.session.timeout/6:
+			// The node before was the holder's, so no other node is before this one.
+			return asked, nil
 		}
 	}
 }
@@ -119,7 +123,7 @@ func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before 
 }
 
 // watch waits until another node of the queue is deleted, see Session.watch.
-func (w waiter) watch(ctx context.Context, other string) error {
+func (w waiter) watch(ctx context.Context, other string) (released bool, err error) {
 	return w.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+other)
 }
 

@@ -29,7 +29,7 @@ func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.L
 			// DANGER: all watch the same node. A release wakes every waiter, and all of them try
 			// to make the node. One succeeds; the rest were woken in vain.
 			calls, cancel := l.session.bound(ctx, r, began)
-			err = l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
+			_, err = l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
 			cancel()
 			if err != nil {
 				return nil, err

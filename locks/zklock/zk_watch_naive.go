@@ -28,7 +28,7 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 	if err != nil || before == "" {
 		return asked, err
 	}
-	if err := w.watch(ctx, before); err != nil {
+	if _, err := w.watch(ctx, before); err != nil {
 		return asked, err
 	}
 	// The wait may also have ended for another reason.
