@@ -15,12 +15,12 @@ import (
 // Etcd locks as etcd's own recipe does (client/v3/concurrency, Mutex; etcdctl lock): every
 // waiter makes a key on a lease and watches the one before it; the key that was created first
 // holds the lock. etcd numbers each change; the number of the last list, its revision, is the
-// fence. Of the waiters in this process only the first makes a key.
+// fence.
 //
 // Here each acquisition has a lease of its own. Where a write gets no answer, the end of its
 // lease undoes it: a write that arrives later finds no lease and is rejected.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
-	return locks.Reentrant(locks.Queue(&etcdLock{client, lease}))
+	return locks.Reentrant(&etcdLock{client, lease})
 }
 
 type etcdLock struct {

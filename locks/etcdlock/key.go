@@ -157,12 +157,17 @@ func (k *leasedKey) advanceFence(ctx context.Context, owner string) (int64, erro
 	return answer.Header.Revision, nil
 }
 
-// release ends the lease. ErrNotHeld: the key was deleted before, so another one may have held
-// the lock; the end of the lease would not show that.
+// release deletes the key; the next waiter need not wait until the lease has ended, too.
+// ErrNotHeld: the key was deleted before, so another one may have held the lock.
 func (k *leasedKey) release(ctx context.Context) error {
-	_, gone := k.before(ctx)
-	if err := k.revoke(ctx); err != nil || errors.Is(gone, locks.ErrNotHeld) {
-		return errors.Join(gone, err)
+	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
+	answer, err := k.client.Txn(ctx).If(exists).Then(clientv3.OpDelete(k.name)).Commit()
+	if err != nil {
+		return err
+	}
+	go k.abandon(ctx)
+	if !answer.Succeeded {
+		return fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, k.name)
 	}
 	return nil
 }
