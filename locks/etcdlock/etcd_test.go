@@ -42,7 +42,7 @@ func request(key, owner string, wait time.Duration) locks.Request {
 	return locks.Request{Key: key, Owner: owner, Wait: wait}
 }
 
-// left are the keys of a row.
+// left returns the keys of a queue.
 func left(t *testing.T, client *clientv3.Client, key string) []string {
 	t.Helper()
 	row, err := client.Get(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix())
@@ -56,7 +56,7 @@ func left(t *testing.T, client *clientv3.Client, key string) []string {
 	return keys
 }
 
-// etcd's own mutex, and so etcdctl, stands in the same row: each keeps the other out.
+// TestSharedWithEtcdsOwnMutex: etcd's own mutex, and so etcdctl, uses the same queue of keys.
 func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	t.Parallel()
 	ours, client := replica(t)
@@ -72,7 +72,7 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := theirs.TryLock(t.Context()); !errors.Is(err, concurrency.ErrLocked) {
-			t.Fatalf("while we hold it, theirs says %v", err)
+			t.Fatalf("while we hold it, theirs returns %v", err)
 		}
 		locked := make(chan error, 1)
 		go func() { locked <- theirs.Lock(context.WithoutCancel(t.Context())) }()
@@ -83,7 +83,7 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := ours.Acquire(t.Context(), request(key, "ours", 0)); !errors.Is(err, locks.ErrNotAcquired) {
-			t.Fatalf("while they hold it, ours says %v", err)
+			t.Fatalf("while they hold it, ours returns %v", err)
 		}
 		if err := theirs.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
@@ -91,9 +91,9 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	}
 }
 
-// A replica passes the lock on to its own a few times in a row, each time with a higher
-// fence, and another replica's waiter has its turn before they are through.
-func TestPassedOnWithinBounds(t *testing.T) {
+// TestOtherReplicaHasItsTurn: thirty waiters of one replica do not keep another replica's waiter
+// out, and each grant has a higher fence than the one before.
+func TestOtherReplicaHasItsTurn(t *testing.T) {
 	t.Parallel()
 	one, client := replica(t)
 	two, _ := replica(t)
@@ -126,7 +126,7 @@ func TestPassedOnWithinBounds(t *testing.T) {
 		})
 	}
 	buy(two, "other")
-	eventually(t, "the other replica stands in the row", func() bool { return len(left(t, client, key)) == 2 })
+	eventually(t, "the other replica has a key in the queue", func() bool { return len(left(t, client, key)) == 2 })
 	const own = 30
 	for i := range own {
 		buy(one, fmt.Sprint("own ", i))
@@ -136,15 +136,15 @@ func TestPassedOnWithinBounds(t *testing.T) {
 	}
 	all.Wait()
 	if len(order) != own+1 || order[own] == "other" {
-		t.Errorf("the other replica waited for all of ours: %v", order)
+		t.Errorf("the other replica waited for all waiters of this one: %v", order)
 	}
 	if keys := left(t, client, key); len(keys) > 0 {
-		t.Errorf("left in the row: %v", keys)
+		t.Errorf("left in the queue: %v", keys)
 	}
 }
 
-// TestForeignKeys: keys that no lock made stand under the prefix. They keep nobody out, waiters
-// still have their turn, and a reset deletes them.
+// TestForeignKeys: keys that no lock made have the lock's prefix. They do not block the lock, and a
+// reset deletes them.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)
@@ -198,7 +198,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestDeletedUnderHolder: somebody deletes the holder's key. The next one gets in, and the
+// TestDeletedUnderHolder: another client deletes the holder's key. The next one gets in, and the
 // holder is warned at its release.
 func TestDeletedUnderHolder(t *testing.T) {
 	t.Parallel()

@@ -18,12 +18,12 @@ import (
 func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
-		Logger:    zap.NewNop(), // what it says comes back as errors as well
-		// A question that does no harm twice goes to each member. A hundred times is the default:
-		// who waits for the lock would long have gone before it hears that nobody is there.
+		Logger:    zap.NewNop(), // its errors are returned as well
+		// A request that may be repeated goes to each member once. The default is a hundred times:
+		// a waiter would have given up long before it learned that no member answers.
 		MaxUnaryRetries: uint(max(2, len(members))),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// gRPC's own pauses grow to two minutes: so long would a server be back unseen.
+			// gRPC's own back-off grows to two minutes, in which a server that is back goes unused.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}), grpc.WithChainUnaryInterceptor(failFast)},
@@ -34,15 +34,15 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast has a question fail when no member can be reached. The client would wait until
-// one can, and its caller would never hear what the matter is.
-func failFast(ctx context.Context, method string, question, answer any, conn *grpc.ClientConn, ask grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	return ask(ctx, method, question, answer, conn, append(options, grpc.WaitForReady(false))...)
+// failFast makes a request fail when no member can be reached. The client would wait until one
+// can, and its caller would never get an error.
+func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// broken is closed when the client's connection is, or ctx ends. What is watched for over
-// it may come to pass unheard.
-func broken(ctx context.Context, client *clientv3.Client) <-chan struct{} {
+// disconnected returns a channel that is closed when the client's connection breaks or ctx ends:
+// events of a watch may be lost then.
+func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -53,7 +53,7 @@ func broken(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	return gone
 }
 
-// Ping asks for a key that is not there: a majority must answer.
+// Ping reads a key that does not exist. It fails where no majority answers.
 func Ping(ctx context.Context, client *clientv3.Client) error {
 	_, err := client.Get(ctx, root, clientv3.WithCountOnly())
 	return err

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// Atomic is the lock that you did not need: one UPDATE that looks and writes at once. The
-// database holds the row's lock for as long as that takes, and no round trip longer.
+// Atomic needs no lock: one UPDATE checks and writes at once. The database holds the row's lock
+// for that statement only, not for a round trip.
 func Atomic(db *gorm.DB) locks.Strategy { return &atomic{db, stock.NewLedger(db)} }
 
 type atomic struct {
@@ -23,8 +23,7 @@ type atomic struct {
 func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := locks.Key(o.Product)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// Nothing is held meanwhile, and nothing is known yet: there may be no piece left
-	// for what was prepared here.
+	// Nothing is locked or reserved meanwhile: the stock may be sold out after this work.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
@@ -33,7 +32,7 @@ func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, er
 	for {
 		r.Waited = time.Since(began) - r.Pooled
 		r.Remaining, err = s.write(ctx, o, &r, patience.left())
-		// Somebody else's transaction has the row, longer than InnoDB waits.
+		// Another transaction has locked the row for longer than InnoDB waits.
 		if !stock.IsContention(err) {
 			break
 		}
@@ -48,21 +47,20 @@ func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, er
 	return r, err
 }
 
-// write returns what it left. To read that afterwards would be a lie: by then others have
-// bought. LAST_INSERT_ID(x) is x, and has the server send it along with its "OK", which is
-// the only way MySQL knows, having no UPDATE … RETURNING. It means nothing where no row was
-// found; and an INSERT that follows on this connection finds it in LAST_INSERT_ID() still.
+// write returns the remaining count. A read after the UPDATE would include later sales.
+// LAST_INSERT_ID(x) makes the server send x with its answer; MySQL has no UPDATE … RETURNING. It
+// is undefined where no row was found.
 func (s *atomic) write(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (remaining int, err error) {
 	done, err := statement(ctx, s.db, r, wait,
 		"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty)
 	if err != nil {
 		return 0, err
 	}
-	if found, _ := done.RowsAffected(); found == 1 { // the driver has both at hand, and no error
+	if found, _ := done.RowsAffected(); found == 1 { // both are in the answer, so there is no error
 		left, _ := done.LastInsertId()
 		return int(left), nil
 	}
-	// Too few, or no such product? Whatever is there by now, it was too few just then.
+	// There were too few pieces, or there is no such product.
 	if _, err := s.ledger.Read(ctx, o.Product); err != nil {
 		return 0, err
 	}

@@ -16,17 +16,17 @@ import (
 	"oversell/stock"
 )
 
-// Buckets splits the count over rows, so that sales queue for sixteen rows and not for one:
-// each takes from a row that it draws, as Atomic does from the only one.
+// Buckets splits the count over sixteen rows, so that sales do not all queue for one: each takes
+// from a row drawn at random, as Atomic does from the only one.
 //
-// What lies in db_stock is in no bucket yet. Whoever finds too little in every bucket gathers
-// all there is, takes his pieces, and deals the rest out again. That fills new buckets too, so
-// nothing need be made ready, and a reset only throws the buckets away.
+// The count in db_stock is in no bucket yet. A sale that finds too little in every bucket collects
+// all pieces in one transaction, takes its own, and distributes the rest evenly. That also fills
+// new buckets, so nothing need be prepared, and a reset only deletes the buckets.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
 
-// bucketsOf is how many buckets a product has.
+// bucketsOf is the number of buckets of a product.
 const bucketsOf = 16
 
 // bucket is a row of db_buckets.
@@ -39,14 +39,14 @@ type bucket struct {
 // TableName is the migration's.
 func (bucket) TableName() string { return "db_buckets" }
 
-// errElsewhere says that no bucket has enough, but all together may.
+// errElsewhere says that no bucket has enough pieces, but all together may.
 var errElsewhere = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := locks.Key(o.Product)
 	r.Remaining = stock.Uncounted
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// As with atomic, nothing is held and nothing is known meanwhile.
+	// As with atomic, nothing is locked or reserved meanwhile.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
@@ -59,7 +59,7 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 		if errors.Is(err, errElsewhere) {
 			err = s.gather(ctx, o, &r, patience.left(), undealt)
 		}
-		if errors.Is(err, errElsewhere) { // somebody has just dealt
+		if errors.Is(err, errElsewhere) { // another sale has just distributed them
 			continue
 		}
 		if !stock.IsContention(err) {
@@ -76,9 +76,9 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	return r, err
 }
 
-// take draws a bucket, and another one as long as a look at them shows some with enough: at
-// the end of the stock, many are tried that a rival has just emptied. With errElsewhere it
-// returns how much is in no bucket yet.
+// take draws a bucket, and another one while any has enough: near the end of the stock, many
+// buckets have just been emptied by other sales. With errElsewhere it returns the count that is in
+// no bucket yet.
 func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (undealt int, err error) {
 	drawn := rand.N(bucketsOf) //nolint:gosec // no secret
 	for {
@@ -87,14 +87,14 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 		if err != nil {
 			return 0, err
 		}
-		if found, _ := done.RowsAffected(); found == 1 { // the driver has it at hand, and no error
+		if found, _ := done.RowsAffected(); found == 1 { // it is in the answer, so there is no error
 			return 0, nil
 		}
 		undealt, all, err := s.look(ctx, o.Product)
 		if err != nil {
 			return 0, err
 		}
-		if undealt+piecesIn(all) < o.Qty { // a piece whose sale may still be undone counts as there
+		if undealt+piecesIn(all) < o.Qty { // a piece whose sale may still be rolled back is counted
 			return 0, stock.ErrSoldOut
 		}
 		all = slices.DeleteFunc(all, func(b bucket) bool { return b.Count < o.Qty })
@@ -106,14 +106,14 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	}
 }
 
-// gather takes the pieces from all there is, in one transaction, and deals the rest out
-// evenly; errElsewhere where somebody has dealt since that was seen. Without it, an order of
-// three would be refused while three pieces lie in three buckets. Everybody locks in the same
-// order, the row first, so there is no circle.
+// gather collects all pieces in one transaction, takes the ordered ones, and distributes the rest
+// evenly. errElsewhere: another sale has done so since the buckets were read. Without it, an order
+// of three would be rejected while three buckets have a piece each. All sales lock in the same
+// order, the row first, so none deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, undealt int) error {
 	return inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
-		// Who finds the row locked tries his luck with the buckets again, for it is being dealt.
-		// Queuing for it, all would get it, one after the other, to see that that was done.
+		// A sale that finds the row locked tries the buckets again, for another one distributes
+		// them now. Waiting sales would lock the row one after the other in vain.
 		item, err := lockRow(ctx, tx, o.Product, 0)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, w
 	})
 }
 
-// dealt is the statement that leaves so many pieces in the buckets.
+// dealt returns the statement that distributes the pieces over the buckets.
 func dealt(product int64, pieces int) string {
 	rows := make([]string, bucketsOf)
 	for i := range rows {
@@ -147,8 +147,8 @@ func dealt(product int64, pieces int) string {
 		" ON DUPLICATE KEY UPDATE count = VALUES(count)"
 }
 
-// look reads the row and the buckets in one statement: pieces on their way from one to the
-// other are in one of them, not in both.
+// look reads the row and the buckets in one statement: a piece that is being moved is in one of
+// them, not in both.
 func (s *buckets) look(ctx context.Context, product int64) (undealt int, all []bucket, err error) {
 	err = s.db.WithContext(ctx).Raw(
 		"SELECT -1 AS bucket, count FROM db_stock WHERE id = ? UNION ALL SELECT bucket, count FROM db_buckets WHERE product = ? ORDER BY bucket",
@@ -169,13 +169,13 @@ func piecesIn(all []bucket) (sum int) {
 	return sum
 }
 
-// Count is what can be sold, here and by those who sell from the row.
+// Count returns the pieces for sale, in the row and in the buckets.
 func (s *buckets) Count(ctx context.Context, product int64) (int, error) {
 	undealt, all, err := s.look(ctx, product)
 	return undealt + piecesIn(all), err
 }
 
-// Clear throws the buckets away.
+// Clear deletes the buckets.
 func (s *buckets) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_buckets", key)
 }
@@ -186,7 +186,7 @@ func (*buckets) Card() locks.Card {
 		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "The count split over 16 rows", ZH: "库存分成 16 个桶"},
 		Summary: locks.Text{
-			EN: "A sale takes from one of 16 rows, drawn at random, so few queue for the same; near the end it must look for one that has any, and pieces too scattered for an order are gathered in a transaction.",
+			EN: "A sale takes from one of 16 rows, drawn at random, so few sales queue for the same one. Near the end of the stock a sale must search for a bucket that has any, and collects scattered pieces in a transaction.",
 			ZH: "库存拆成 16 行，随机抽一行扣减，很少有人排同一个队；快卖完时要找还有货的桶，分散的几件在一个事务里先归拢再卖。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},

@@ -15,32 +15,33 @@ import (
 	"oversell/stock"
 )
 
-// Combining folds the requests that wait in one replica into one UPDATE (flat
-// combining: Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first to
-// come leads: it takes all who wait, and writes the sum of what they want. Meanwhile
-// the next ones gather, and then the first of them leads. The busier a replica is, the
-// fewer statements a sale costs.
+// Combining combines the requests that wait in one replica into one UPDATE (flat combining:
+// Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first request leads: it takes
+// all that wait as a batch, and writes the sum of their quantities. Requests that arrive
+// meanwhile wait, and then the first of them leads. The busier a replica is, the fewer
+// statements a sale costs.
 func Combining(db *gorm.DB) locks.Strategy {
-	return &combining{db: db, ledger: stock.NewLedger(db), lines: map[int64][]*wish{}}
+	return &combining{db: db, ledger: stock.NewLedger(db), queues: map[int64][]*saleRequest{}}
 }
 
 type combining struct {
 	db     *gorm.DB
 	ledger *stock.Ledger
 	mu     sync.Mutex
-	lines  map[int64][]*wish // who waits, for each product that somebody leads for
+	queues map[int64][]*saleRequest // the waiting requests of each product that has a leader
 }
 
 const (
 	largestBatch = 256
-	// batchTimeout bounds what a leader does for its batch, which no caller can end.
+	// batchTimeout bounds the statements for a batch, which no caller can cancel.
 	batchTimeout = 5 * time.Second
 )
 
-// wish is a request in the queue. Its receipt and err are the leader's until it is done.
-type wish struct {
+// saleRequest is a request in the queue. Only the leader writes receipt and err before done is
+// closed.
+type saleRequest struct {
 	stock.Order
-	ctx        context.Context //nolint:containedctx // the leader takes a step in its name
+	ctx        context.Context //nolint:containedctx // the leader traces a step of this request
 	queued     time.Time
 	lead, done chan struct{}
 	receipt    stock.Receipt
@@ -50,33 +51,33 @@ type wish struct {
 func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	key := locks.Key(o.Product)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// The extra work comes before the queue: what is critical is one statement, and
-	// whoever worked beside it would keep its whole batch waiting.
+	// The extra work comes before the queue: the critical section is one statement, and work
+	// inside it would delay the whole batch.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return stock.Receipt{}, err
 	}
-	w := &wish{Order: o, ctx: ctx, queued: time.Now(), lead: make(chan struct{}), done: make(chan struct{})}
+	w := &saleRequest{Order: o, ctx: ctx, queued: time.Now(), lead: make(chan struct{}), done: make(chan struct{})}
 	if s.enter(w) || s.await(w) {
 		s.serve(o.Product)
 	}
-	<-w.done // who is in a batch shares its outcome, also one that nobody waits for any more
+	<-w.done // a request in a batch shares its outcome, also where its wait is over
 	if w.err == nil {
 		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
 	}
 	return w.receipt, w.err
 }
 
-// enter joins the line, and leads where there was none.
-func (s *combining) enter(w *wish) (leads bool) {
+// enter joins the queue. leads: there was none.
+func (s *combining) enter(w *saleRequest) (leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line, led := s.lines[w.Product]
-	s.lines[w.Product] = append(line, w)
+	queue, led := s.queues[w.Product]
+	s.queues[w.Product] = append(queue, w)
 	return !led
 }
 
-// await returns true when w is to lead, false when it is done, or has left the line.
-func (s *combining) await(w *wish) (leads bool) {
+// await returns true when w is to lead, false when it is done or has left the queue.
+func (s *combining) await(w *saleRequest) (leads bool) {
 	timer := time.NewTimer(w.Wait)
 	defer timer.Stop()
 	select {
@@ -91,43 +92,43 @@ func (s *combining) await(w *wish) (leads bool) {
 	return false
 }
 
-// quit leaves the line, unless w is in a batch by now.
-func (s *combining) quit(w *wish, why error) {
+// quit leaves the queue, unless w is in a batch by now.
+func (s *combining) quit(w *saleRequest, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.lines[w.Product], w)
+	i := slices.Index(s.queues[w.Product], w)
 	if i < 0 {
 		return
 	}
-	s.lines[w.Product] = slices.Delete(s.lines[w.Product], i, i+1)
+	s.queues[w.Product] = slices.Delete(s.queues[w.Product], i, i+1)
 	w.err = why
 	close(w.done)
 	select {
-	case <-w.lead: // told at the last moment
+	case <-w.lead: // chosen at the last moment
 		s.pass(w.Product)
 	default:
 	}
 }
 
-// pass makes the first in line lead. Where nobody waits, nothing of the product is kept.
+// pass makes the first waiting request lead. Where none waits, it deletes the queue.
 func (s *combining) pass(product int64) {
-	if line := s.lines[product]; len(line) > 0 {
-		close(line[0].lead)
+	if queue := s.queues[product]; len(queue) > 0 {
+		close(queue[0].lead)
 	} else {
-		delete(s.lines, product)
+		delete(s.queues, product)
 	}
 }
 
-// serve is what a leader does: for a batch, with itself as the first.
+// serve sells for a batch, whose first request is the leader.
 func (s *combining) serve(product int64) {
-	runtime.Gosched() // who is about to join does so now: a fifth fewer statements under load
+	runtime.Gosched() // lets other requests join: a fifth fewer statements under load
 	s.mu.Lock()
-	line := s.lines[product]
-	n := min(len(line), largestBatch)
-	batch := line[:n:n]
-	s.lines[product] = line[n:]
+	queue := s.queues[product]
+	n := min(len(queue), largestBatch)
+	batch := queue[:n:n]
+	s.queues[product] = queue[n:]
 	s.mu.Unlock()
-	var sent []*wish
+	var sent []*saleRequest
 	for _, w := range batch {
 		locks.Trace(w.ctx, locks.Writing, locks.Key(product), w.Owner, 0)
 		w.receipt.Waited = time.Since(w.queued)
@@ -148,9 +149,9 @@ func (s *combining) serve(product int64) {
 	}
 }
 
-// sell gives each of the batch its outcome. DANGER: where the answer to the statement is
-// missing, the outcome is unknown, for all of them.
-func (s *combining) sell(product int64, batch []*wish) {
+// sell sets the outcome of each request of the batch. DANGER: where the statement gets no
+// answer, the outcome is unknown for all of them.
+func (s *combining) sell(product int64, batch []*saleRequest) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), batchTimeout)
 	defer cancel()
@@ -163,7 +164,7 @@ func (s *combining) sell(product int64, batch []*wish) {
 		s.singly(ctx, product, batch)
 	} else {
 		left += sum
-		for _, w := range batch { // as if one had come after the other
+		for _, w := range batch { // as if they had been sold one after the other
 			left -= w.Qty
 			w.receipt.Remaining, w.err = left, err
 		}
@@ -173,8 +174,8 @@ func (s *combining) sell(product int64, batch []*wish) {
 	}
 }
 
-// singly serves as many of the batch as the stock is enough for.
-func (s *combining) singly(ctx context.Context, product int64, batch []*wish) {
+// singly sells to one request after the other, while the stock lasts.
+func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequest) {
 	item, err := s.ledger.Read(ctx, product)
 	for _, w := range batch {
 		w.err = err
@@ -187,7 +188,7 @@ func (s *combining) singly(ctx context.Context, product int64, batch []*wish) {
 	}
 }
 
-// deduct is the one statement: LAST_INSERT_ID(x) brings x back with the answer.
+// deduct sends the one statement. LAST_INSERT_ID(x) returns x with the answer.
 func (s *combining) deduct(ctx context.Context, product int64, qty int) (left int, err error) {
 	pool, err := s.db.DB()
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *combining) deduct(ctx context.Context, product int64, qty int) (left in
 	for patience := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
 		result, err := pool.ExecContext(ctx,
 			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty)
-		if stock.IsContention(err) && patience.pause(ctx) { // by a lock of somebody else, and undone
+		if stock.IsContention(err) && patience.pause(ctx) { // another client has locked the row, and the statement was rolled back
 			continue
 		}
 		if err != nil {

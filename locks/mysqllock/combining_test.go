@@ -36,7 +36,7 @@ func newCrowd(t *testing.T, count int) *crowd {
 	}
 	t.Cleanup(func() { _ = line.Close() })
 	db, held := database(t, ""), database(t, line.Addr())
-	return &crowd{t, db, line, &combining{db: held, ledger: stock.NewLedger(held), lines: map[int64][]*wish{}}, newProduct(t, db, count)}
+	return &crowd{t, db, line, &combining{db: held, ledger: stock.NewLedger(held), queues: map[int64][]*saleRequest{}}, newProduct(t, db, count)}
 }
 
 // sale is what became of a request.
@@ -60,7 +60,7 @@ func (c *crowd) buy(ctx context.Context, qty int, wait time.Duration) <-chan sal
 func (c *crowd) waiting() int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	return len(c.s.lines[c.product])
+	return len(c.s.queues[c.product])
 }
 
 // lead has one request's UPDATE be held up, so that the next ones gather.
@@ -124,8 +124,8 @@ func TestCombining(t *testing.T) {
 		}
 	}
 	// The first one's came to the server when it was let go.
-	if n := c.updates() - before; n != 2 || c.left() != 13 || c.waiting() != 0 || len(c.s.lines) != 0 {
-		t.Errorf("%d statements, %d left, %d wait, %d lines", n, c.left(), c.waiting(), len(c.s.lines))
+	if n := c.updates() - before; n != 2 || c.left() != 13 || c.waiting() != 0 || len(c.s.queues) != 0 {
+		t.Errorf("%d statements, %d left, %d wait, %d lines", n, c.left(), c.waiting(), len(c.s.queues))
 	}
 }
 
@@ -133,9 +133,9 @@ func TestCombining(t *testing.T) {
 // one leads.
 func TestCombiningHandsOn(t *testing.T) {
 	c := newCrowd(t, 5)
-	var line []*wish
+	var line []*saleRequest
 	for range 3 {
-		w := &wish{
+		w := &saleRequest{
 			Order: stock.Order{Product: c.product, Qty: 1}, ctx: t.Context(), lead: make(chan struct{}), done: make(chan struct{}),
 		}
 		if leads := c.s.enter(w); leads != (len(line) == 0) {
@@ -153,8 +153,8 @@ func TestCombiningHandsOn(t *testing.T) {
 		t.Fatal("nobody leads")
 	}
 	<-line[2].done
-	if line[2].err != nil || c.left() != 4 || len(c.s.lines) != 0 {
-		t.Errorf("%v, %d left, %d lines", line[2].err, c.left(), len(c.s.lines))
+	if line[2].err != nil || c.left() != 4 || len(c.s.queues) != 0 {
+		t.Errorf("%v, %d left, %d lines", line[2].err, c.left(), len(c.s.queues))
 	}
 }
 
@@ -251,7 +251,7 @@ func TestCombiningCrowd(t *testing.T) {
 		t.Errorf("%d sold, %d unsure, %d left of %d, %v", sold, unsure, item.Count, stocked, err)
 	}
 	for _, s := range replicas {
-		if c, ok := s.(*combining); !ok || len(c.lines) != 0 {
+		if c, ok := s.(*combining); !ok || len(c.queues) != 0 {
 			t.Error("a line is left behind")
 		}
 	}

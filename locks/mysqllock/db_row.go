@@ -14,10 +14,10 @@ import (
 	"oversell/stock"
 )
 
-// DBRow is a row of db_lock under a unique key, mended (tutorial 2, 2.3): it
-// expires by the database's clock, so no client's clock matters; a new owner
-// takes over in one conditional UPDATE; the epoch counts the grants and is the
-// fence. Every statement commits by itself.
+// DBRow locks with a row of db_lock under a unique key, as corrected in the tutorial (2, 2.3).
+// The row expires by the database's clock, so no client's clock matters. A new owner takes it
+// over in one conditional UPDATE. The epoch counts the grants and is the fence. Every statement
+// commits by itself.
 func DBRow(db *gorm.DB, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(&dbRow{db, lease}))
 }
@@ -35,16 +35,16 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	began, owner := time.Now(), locks.Token(r.Owner)
 	for {
 		asked := time.Now()
-		// What was begun ends: a statement whose caller hangs up goes on inside
-		// the server, and could take the row after our clean-up.
+		// The statement is not cancelled with ctx: it would go on inside the server, and could
+		// take the row after the clean-up.
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
-		if stock.IsContention(err) { // undone: somebody is at the row, as a holder would be
+		if stock.IsContention(err) { // rolled back: another client has locked the row
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
-			// The answer is lost, or nobody wants it; the grant may be there.
+			// The answer is lost, or the request was cancelled. The row may be taken all the same.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
@@ -58,18 +58,18 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 			return locks.NewLock(ctx, locks.Grant{
 				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
 				Renew:        func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
-				AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.raise(ctx, r.Key, owner, floor) },
+				AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.advanceFence(ctx, r.Key, owner, floor) },
 				Release:      release, Again: release,
 			}), nil
 		}
-		// Nobody tells us when the row is free: look again, not in step with others.
+		// MySQL sends no message when the row is free, so try again, at random.
 		if err := locks.SleepRetry(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}
 }
 
-// unsureUntil is for how long a failed try may have left something behind.
+// unsureUntil returns until when a failed try may hold the row.
 func unsureUntil(err error, lease time.Duration) time.Time {
 	if err == nil || !locks.Sent(err) {
 		return time.Time{}
@@ -77,14 +77,14 @@ func unsureUntil(err error, lease time.Duration) time.Time {
 	return time.Now().Add(lease)
 }
 
-// take returns the epoch granted, or 0 when somebody holds the row.
+// take returns the epoch of the grant, or 0 where the row is held.
 func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	epoch, err := l.takeOver(ctx, key, owner, lease)
 	if err != nil || epoch > 0 {
 		return epoch, err
 	}
-	// Held, or the first time for this key? A duplicate INSERT would take a
-	// shared lock and can deadlock, so look before.
+	// The row is held, or missing. A duplicate INSERT would take a shared lock and can
+	// deadlock, so read first.
 	var rows int64
 	if err := l.db.WithContext(ctx).Raw("SELECT COUNT(*) FROM db_lock WHERE lock_name = ?", key).Scan(&rows).Error; err != nil || rows > 0 {
 		return 0, err
@@ -95,8 +95,8 @@ func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration
 	return l.takeOver(ctx, key, owner, lease)
 }
 
-// takeOver is the whole lock: free or expired, by one clock, in one statement.
-// LAST_INSERT_ID(x) brings x back with the answer.
+// takeOver takes a row that is free or expired by the database's clock, in one statement.
+// LAST_INSERT_ID(x) returns x with the answer.
 func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	result, err := l.exec(ctx, `UPDATE db_lock
 		SET owner = ?, epoch = LAST_INSERT_ID(epoch + 1), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -111,7 +111,7 @@ func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Dura
 	return result.LastInsertId()
 }
 
-// renew and release name the owner of one grant: a stranger changes nothing.
+// renew and release name the owner of one grant, so they never change another one's.
 func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", lease.Microseconds(), key, owner)
@@ -122,8 +122,8 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// raise moves the epoch above floor: an operator who deleted the row made it begin again at 1.
-func (l *dbRow) raise(ctx context.Context, key, owner string, floor int64) (int64, error) {
+// advanceFence moves the epoch above floor. Where an operator deleted the row, it began again at 1.
+func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
 	result, err := l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner)
 	if err != nil {

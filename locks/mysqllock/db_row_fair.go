@@ -13,16 +13,16 @@ import (
 	"oversell/stock"
 )
 
-// DBRowFair is a queue in a table (seed 002): each waiter inserts a row, and the
-// lowest id holds the lock, over all replicas. A row that is there counts; one
-// that has expired by the database's clock may be deleted by the next in line,
-// so the dead delay it by one lease at most. The id is the fence.
+// DBRowFair locks with a queue in a table (document 002): each waiter inserts a row, and the
+// lowest id holds the lock, over all replicas. A row that has expired by the database's clock
+// may be deleted by the next waiter, so a dead one delays it by one lease at most. The id is
+// the fence.
 //
-// Every statement commits by itself and locks one row, by its primary key: no
-// gaps, no circles.
+// Every statement commits by itself and locks one row, by its primary key: no gap locks, and no
+// deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
-	// No locks.Queue in front: it would let one task of each replica queue here,
-	// and the rest in memory, in no order with the other replicas.
+	// No locks.Queue: of each replica one request would queue in the table, and the rest in
+	// memory, in no order with the other replicas.
 	return locks.Reentrant(&dbRowFair{db, lease})
 }
 
@@ -31,29 +31,29 @@ type dbRowFair struct {
 	lease time.Duration
 }
 
-// The next in line looks every glance, the one behind it every two, and those
-// from the farthest on every twentieth. A hundred waiters are some 1400 looks
-// a second, where one pace for all would be 20000.
+// The first waiter reads the queue every lookPause, the second every two, and from the
+// longestQueue-th on every longestQueue of them. A hundred waiters then read about 1400 times a
+// second, instead of 20000 times.
 const (
-	glance   = 5 * time.Millisecond
-	farthest = 20
+	lookPause    = 5 * time.Millisecond
+	longestQueue = 20
 )
 
-// place is one waiter's row, and then the holder's.
-type place struct {
-	key, owner string // the owner of this row alone
-	task       string // who asked for it
+// queueRow is the row of a waiter, and then of the holder.
+type queueRow struct {
+	key, owner string // the owner is unique to this row
+	task       string // the owner of the request
 	lease      time.Duration
-	id         int64     // 0: in no queue (any more)
-	asked      time.Time // when the lease was last asked for
+	id         int64     // 0: there is no row (any more)
+	asked      time.Time // when the last request was sent that set the lease
 }
 
 func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	p := &place{key: r.Key, owner: locks.Token(r.Owner), task: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
+	p := &queueRow{key: r.Key, owner: locks.Token(r.Owner), task: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
 	for {
 		ahead, err := l.advance(ctx, p)
-		if stock.IsContention(err) { // undone: somebody has locked a row, as a holder would
+		if stock.IsContention(err) { // rolled back: another client has locked the row
 			ahead, err = 1, nil
 		}
 		if err == nil && ahead == 0 && ctx.Err() == nil {
@@ -66,7 +66,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		}
 		switch {
 		case err == nil:
-			if err = locks.SleepRetry(ctx, r, began, min(time.Duration(ahead)*glance, p.lease/3)); err == nil {
+			if err = locks.SleepRetry(ctx, r, began, min(time.Duration(ahead)*lookPause, p.lease/3)); err == nil {
 				continue
 			}
 		case ctx.Err() != nil:
@@ -79,8 +79,8 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// advance returns how many of the nearest are ahead; 0: the lock is ours.
-func (l *dbRowFair) advance(ctx context.Context, p *place) (ahead int, err error) {
+// advance returns the number of rows ahead, at most longestQueue. At 0 the lock is held.
+func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err error) {
 	for {
 		if err := l.stay(ctx, p); err != nil {
 			return 0, err
@@ -90,7 +90,7 @@ func (l *dbRowFair) advance(ctx context.Context, p *place) (ahead int, err error
 		case err != nil:
 			return 0, err
 		case len(line) == 0 || line[0].ID != p.id:
-			p.id = 0 // deleted, as we slept past our lease: join again, at the end
+			p.id = 0 // deleted, for the process slept past its lease: join again, at the end
 		case len(line) == 1:
 			return 0, nil
 		case !line[1].Dead:
@@ -103,8 +103,8 @@ func (l *dbRowFair) advance(ctx context.Context, p *place) (ahead int, err error
 	}
 }
 
-// stay joins the queue, or renews a place that was kept a while ago.
-func (l *dbRowFair) stay(ctx context.Context, p *place) error {
+// stay joins the queue, or renews the row after a third of its lease.
+func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	asked := time.Now()
 	if p.id != 0 && asked.Sub(p.asked) < p.lease/3 {
 		return nil
@@ -117,8 +117,8 @@ func (l *dbRowFair) stay(ctx context.Context, p *place) error {
 			return err
 		}
 	}
-	// What was begun ends: an INSERT whose caller hangs up goes on inside the
-	// server, and would stand in the queue for a lease.
+	// The INSERT is not cancelled with ctx: it would go on inside the server, and block the
+	// queue for a lease.
 	trying, done := locks.CleanUp(ctx)
 	defer done()
 	asked, p.id = time.Now(), 0
@@ -133,11 +133,10 @@ func (l *dbRowFair) stay(ctx context.Context, p *place) error {
 
 // join returns the id of a new row at the end of the queue.
 //
-// An id is given before its row is visible: were 7 and 8 inserted at once, 8
-// could be seen alone, and hold the lock when 7 appears before it. So whoever
-// joins locks the queue's row of db_turnstile first, and until its own row is
-// committed: ids of one queue appear in their order.
-func (l *dbRowFair) join(ctx context.Context, p *place) (int64, error) {
+// MySQL assigns an id before its row is visible: with 7 and 8 inserted at once, 8 could be
+// visible alone, and hold the lock when 7 appears before it. So join locks the queue's row of
+// db_turnstile until its own row is committed: the ids of one queue appear in order.
+func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
 	pool, err := l.db.DB()
@@ -153,27 +152,27 @@ func (l *dbRowFair) join(ctx context.Context, p *place) (int64, error) {
 			id, _ := result.LastInsertId()
 			return id, err
 		}
-		// The first time for this key.
+		// There is no row of db_turnstile for this key yet.
 		if _, err := pool.ExecContext(ctx, "INSERT IGNORE INTO db_turnstile (lock_name) VALUES (?)", p.key); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// standing is a row as others see it.
-type standing struct {
+// rowState is a row of the queue, and whether it has expired.
+type rowState struct {
 	ID   int64
 	Dead bool
 }
 
-// look returns our row and the nearest before it, the last first. It locks nothing.
-func (l *dbRowFair) look(ctx context.Context, p *place) (line []standing, err error) {
+// look returns the own row and the nearest before it, the last first. It locks nothing.
+func (l *dbRowFair) look(ctx context.Context, p *queueRow) (line []rowState, err error) {
 	err = l.db.WithContext(ctx).Raw(`SELECT id, expires_at <= UTC_TIMESTAMP(6) AS dead FROM db_queue
-		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+farthest).Scan(&line).Error
+		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+longestQueue).Scan(&line).Error
 	return line, err
 }
 
-// renew asks no clock: whose row is still there has been overtaken by nobody.
+// renew ignores the expiry: while the row exists, no other one has taken the lock.
 func (l *dbRowFair) renew(ctx context.Context, id int64, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_queue SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND WHERE id = ?", lease.Microseconds(), id)
 }
@@ -182,27 +181,27 @@ func (l *dbRowFair) leave(ctx context.Context, id int64) error {
 	return l.own(ctx, "DELETE FROM db_queue WHERE id = ?", id)
 }
 
-// reap deletes a dead row. Its owner may renew it at this moment: the row's lock
-// decides, and whoever comes second finds it renewed, or gone.
+// reap deletes an expired row. Its owner may renew it at this moment: the row lock decides, and
+// the second statement finds it renewed, or gone.
 func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit takes back our place, also one that the answer never told us of: in the background
-// where the server does not answer, for those behind us would wait for our lease to end.
-func (l *dbRowFair) quit(ctx context.Context, p *place, why error) {
+// quit deletes the row, also one whose INSERT got no answer. Where the server does not answer, it
+// goes on in the background: later waiters would wait for the lease to end.
+func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	until := time.Now().Add(p.lease)
 	if p.id == 0 && !locks.Sent(why) {
-		until = time.Time{} // nothing can be there
+		until = time.Time{} // there can be no row
 	}
 	_ = locks.GiveBack(clean, until, func(ctx context.Context) error {
 		if p.id != 0 {
 			return l.leave(ctx, p.id)
 		}
-		// The INSERT may still be at work in the server, also when its connection is gone,
-		// and keeps the queue's row of db_turnstile locked until it ends.
+		// The INSERT may still run in the server, also without its connection, and keeps the
+		// queue's row of db_turnstile locked until it ends.
 		if err := l.db.WithContext(ctx).Exec("SELECT lock_name FROM db_turnstile WHERE lock_name = ? FOR UPDATE", p.key).Error; err != nil {
 			return err
 		}
@@ -215,8 +214,8 @@ func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }
 
-// remove looks for rows first, and deletes each by its id: a DELETE by key would
-// lock the gaps between them, and could deadlock with one by id.
+// remove reads the rows first, and deletes each by its id: a DELETE by key would lock the gaps
+// between them, and could deadlock with one by id.
 func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error {
 	var ids []int64
 	if err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE "+where, args...).Scan(&ids).Error; err != nil {

@@ -25,7 +25,7 @@ func queueOf(t *testing.T, db *gorm.DB, key string) (ids []int64) {
 func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 {
 	t.Helper()
 	l := &dbRowFair{db, time.Minute}
-	id, err := l.join(t.Context(), &place{key: key, owner: "dead", lease: lease})
+	id, err := l.join(t.Context(), &queueRow{key: key, owner: "dead", lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestFairReaped(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := &dbRowFair{db, time.Minute}
 	first := acquire(t, l, request(key, "first", 0, 0))
-	sleeper := &place{key: key, owner: "sleeper", lease: time.Minute}
+	sleeper := &queueRow{key: key, owner: "sleeper", lease: time.Minute}
 	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 1 {
 		t.Fatalf("%d ahead, %v", ahead, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// DBRowNaive is a row under a unique key (tutorial 2.2): whoever can INSERT it
-// has the lock, and DELETEs it; the rest sleep 50 ms and try again.
+// DBRowNaive locks with a row under a unique key (tutorial 2.2). The request that INSERTs it
+// holds the lock, and DELETEs it to release; the others sleep 50 ms and try again.
 func DBRowNaive(db *gorm.DB) locks.Locker { return &dbRowNaive{db} }
 
 type dbRowNaive struct{ db *gorm.DB }
@@ -24,20 +24,21 @@ const (
 	duplicateKey = 1062
 )
 
-// DANGER: nothing ends this lock but its own DELETE. Where the holder dies, or
-// the answer to the INSERT is lost, the row stays for ever: it has no expiry, and
-// no owner by whom to tell whose it is.
+// Acquire tries until the row is inserted.
+//
+// DANGER: nothing ends this lock but its own DELETE. Where the holder dies, or the answer to the
+// INSERT is lost, the row stays for ever: it has no expiry, and no owner by which to find it.
 func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		asked := time.Now()
-		// What was begun ends: an INSERT whose caller hangs up goes on in the server.
+		// The INSERT is not cancelled with ctx: it would go on in the server.
 		trying, done := locks.CleanUp(ctx)
 		id, err := l.insert(trying, r.Key)
 		done()
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
-		case id > 0 && ctx.Err() != nil: // nobody wants it any more
+		case id > 0 && ctx.Err() != nil: // the request was cancelled
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = l.remove(clean, id)
@@ -53,8 +54,8 @@ func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	}
 }
 
-// insert returns the new row's id, or 0 when somebody has the row. 1213 and 1205
-// say so, too: rivals that wait for the same row to go may deadlock.
+// insert returns the new row's id, or 0 where the lock is held. Errors 1213 and 1205 mean that,
+// too: requests that wait for the same row may deadlock.
 func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 	pool, err := l.db.DB()
 	if err != nil {
@@ -71,12 +72,12 @@ func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 	return result.LastInsertId()
 }
 
-// remove deletes the row of one grant; ErrNotHeld when it is gone.
+// remove deletes the row of one grant. ErrNotHeld: it is gone.
 func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	for {
 		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
 		switch {
-		case stock.IsContention(tx.Error) && ctx.Err() == nil: // undone: the row would stay for ever
+		case stock.IsContention(tx.Error) && ctx.Err() == nil: // rolled back: the row would stay for ever
 		case tx.Error != nil:
 			return tx.Error
 		case tx.RowsAffected == 0:
@@ -87,7 +88,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	}
 }
 
-// Clear deletes the key's row, whoever holds it: the only cure after a crash.
+// Clear deletes the key's row, whoever holds it. Nothing else frees the lock after a crash.
 func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }

@@ -1,6 +1,5 @@
-// Package mysqllock holds the strategies whose lock is MySQL's own: a row that
-// a transaction locks, a version that must not have moved, a row that stands
-// for a lock.
+// Package mysqllock holds the strategies that lock in MySQL: with a row lock of a transaction,
+// with a version that must not have changed, or with a row that represents a lock.
 package mysqllock
 
 import (
@@ -16,9 +15,8 @@ import (
 	"oversell/stock"
 )
 
-// ForUpdate locks the row itself, for the length of one transaction (tutorial
-// 1.6.1). The transaction begins with the locking read, so what it reads is
-// the newest, and the lock ends with COMMIT, not before.
+// ForUpdate locks the stock row for one transaction (tutorial 1.6.1). The transaction begins with
+// the locking read, so it reads the newest count. The lock ends with COMMIT, not before.
 func ForUpdate(db *gorm.DB) locks.Strategy { return &forUpdate{db} }
 
 type forUpdate struct{ db *gorm.DB }
@@ -31,8 +29,8 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		err := inTransaction(ctx, s.db, o, &r, wait, func(tx *gorm.DB) error {
 			return deductLocked(ctx, tx, o, &r, wait)
 		})
-		// 1205 undid a statement, 1213 the transaction: both are rolled back
-		// by now, and tried again until the wait is over.
+		// After 1205 or 1213 the transaction is rolled back, and tried again until the wait is
+		// over.
 		if !stock.IsContention(err) {
 			return r, err
 		}
@@ -43,7 +41,7 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	}
 }
 
-// deductLocked is what the transaction does between BEGIN and COMMIT.
+// deductLocked sells between BEGIN and COMMIT.
 func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	key, asked := locks.Key(o.Product), time.Now()
 	item, err := lockRow(ctx, tx, o.Product, wait)
@@ -70,8 +68,8 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	return nil
 }
 
-// lockRow is SELECT … FOR UPDATE by primary key: without an index it would
-// lock every row that it passes.
+// lockRow sends SELECT … FOR UPDATE by primary key: without an index it would lock every row that
+// it scans.
 func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration) (item stock.Item, err error) {
 	locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
 	if wait <= 0 {

@@ -14,20 +14,20 @@ import (
 	"oversell/stock"
 )
 
-// GetLock is MySQL's named lock (manual: Locking Functions). It belongs to a
-// connection, so each holder and each waiter pins one; when the connection ends, for
-// whatever reason, the lock is free. There is no lease, and no fence.
+// GetLock uses MySQL's named lock (manual: Locking Functions). It belongs to a connection, so
+// each holder and each waiter pins one; when the connection ends, the lock is free. There is no
+// lease, and no fence.
 //
-// DANGER: it is one server's. A second node of a cluster, or a second master, knows
-// nothing of it (oversell break galera get-lock), and it does not outlive a failover. And
-// where a holder's packets vanish without an end of its connection, the server keeps the
-// lock for it until TCP gives up, which takes hours. Nor may a balancer stand before several
-// servers: a waiter is called off by its connection's number, which is a stranger's elsewhere.
+// DANGER: the lock exists on one server only. A second node of a cluster, or a second master,
+// does not have it (oversell break galera get-lock), and it is lost in a fail-over. Where a
+// holder's packets are dropped without an end of its connection, the server keeps the lock until
+// TCP times out, which takes hours. A load balancer before several servers breaks the waiters: a
+// wait is ended by the number of its connection, which is another connection's elsewhere.
 //
-// The sale is written on the connection that holds the lock: where the server has ended it,
-// and granted the lock to another one, the write fails.
+// The sale is written on the connection that holds the lock: where the server has ended it, and
+// granted the lock to another one, the write fails.
 //
-// locks.Queue lets one task of each replica wait in MySQL, on one connection.
+// With locks.Queue, one request of each replica waits in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
 	return locks.Reentrant(locks.Queue(&getLock{db}))
 }
@@ -35,40 +35,40 @@ func GetLock(db *gorm.DB) locks.Locker {
 type getLock struct{ db *gorm.DB }
 
 const (
-	// Names are global on the server, and 64 characters long at most: this one is the
-	// schema's own, and has 49, whatever the key. MySQL 9.6 has no SHA1 any more.
+	// Names are global on the server, and have at most 64 characters. This one contains the
+	// schema, and has 49 for any key. MySQL 9.6 no longer has SHA1.
 	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
-	// longestAsk is how long MySQL waits for one question, in its whole seconds. The
-	// driver gives up an answer that takes 10 s (stock.Open).
+	// longestAsk is the longest wait of one GET_LOCK; MySQL counts in seconds. The driver gives
+	// up after 10 s without an answer (stock.Open).
 	longestAsk = 5 * time.Second
-	// oneTry is the time that the answer to a request without patience may take.
+	// oneTry is the time-out for an answer where the request has no wait.
 	oneTry = 2 * time.Second
 )
 
 func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	// Also one try needs a connection, and an answer.
+	// A single try needs a connection and an answer, too.
 	patience, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
 	defer cancel()
 	for {
 		p, err := l.pin(patience, r.Key)
 		granted := false
 		if err == nil {
-			if r.Wait > 0 { // the server doesn't say when it has queued us
+			if r.Wait > 0 { // the server sends no message when it has queued the request
 				locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
 			}
 			granted, err = p.wait(patience, r.Wait-time.Since(began))
 		}
 		switch {
 		case granted && ctx.Err() == nil:
-			return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Verify: p.look, Session: p.conn, Release: p.release}), nil
+			return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: began, Verify: p.verify, Session: p.conn, Release: p.release}), nil
 		case p != nil && err == nil && !granted:
 			p.giveBack()
 		case p != nil:
 			p.discard()
 		}
 		switch {
-		case errors.Is(err, driver.ErrBadConn) && patience.Err() == nil: // ended while it lay in the pool: nobody was asked
+		case errors.Is(err, driver.ErrBadConn) && patience.Err() == nil: // it ended in the pool: no request was sent
 		case err == nil, errors.Is(err, errLeft), patience.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		default:
@@ -108,17 +108,17 @@ type pinned struct {
 	unpin func()
 }
 
-// wait is granted, or false when that much time is over.
+// wait tries once, and then waits in the queue for at most the given time.
 func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	try := p.conn.QueryRowContext(ctx, "SELECT COALESCE(GET_LOCK("+lockName+", 0), 0), CONNECTION_ID()", p.key)
 	if err := try.Scan(&granted, &p.id); err != nil || granted {
 		return granted, err
 	}
 	until := time.Now().Add(wait)
-	standing, leave := context.WithDeadline(ctx, until)
+	waiting, leave := context.WithDeadline(ctx, until)
 	defer leave()
 	for left := wait; left > 0 && err == nil && !granted; left = time.Until(until) {
-		granted, err = p.stand(standing, int((min(left, longestAsk)+time.Second-1)/time.Second))
+		granted, err = p.queue(waiting, int((min(left, longestAsk)+time.Second-1)/time.Second))
 	}
 	return granted, err
 }
@@ -126,12 +126,12 @@ func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, er
 // errLeft says that a waiter has left the queue, and its connection is to be ended.
 var errLeft = errors.New("left the queue")
 
-// stand waits in the server's queue, and has left it when it returns. MySQL counts in whole
-// seconds, so whoever has less patience, or hangs up, has its question called off.
+// queue waits in the server's queue, and has left it when it returns. MySQL counts in seconds, so
+// KILL QUERY ends a wait that is shorter, or whose request was cancelled.
 //
-// DANGER: were only the connection ended, a ghost would stand in the queue for up to a
-// second, until the server looks after it; granted the lock, it keeps it from others.
-func (p *pinned) stand(ctx context.Context, seconds int) (granted bool, err error) {
+// DANGER: where only the connection ends, its waiter stays in the queue for up to a second, until
+// the server checks the connection; it may be granted the lock meanwhile, and block others.
+func (p *pinned) queue(ctx context.Context, seconds int) (granted bool, err error) {
 	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	stays := context.AfterFunc(ctx, func() {
@@ -139,14 +139,14 @@ func (p *pinned) stand(ctx context.Context, seconds int) (granted bool, err erro
 		_, _ = p.pool.ExecContext(asking, fmt.Sprintf("KILL QUERY %d", p.id))
 	})
 	granted, err = p.ask(asking, "GET_LOCK("+lockName+", ?)", p.key, seconds)
-	if !stays() { // what was called off may also be what is asked next
+	if !stays() { // KILL QUERY may also hit the next query of this connection
 		return false, errLeft
 	}
 	return granted, err
 }
 
-// look is for the hold: a connection that has ended tells nobody.
-func (p *pinned) look(ctx context.Context) error {
+// verify asks the server whether this connection still holds the lock.
+func (p *pinned) verify(ctx context.Context) error {
 	held, err := p.ask(ctx, "COALESCE(IS_USED_LOCK("+lockName+") = CONNECTION_ID(), 0)", p.key)
 	if err != nil {
 		return fmt.Errorf("its connection has ended: %w", err)
@@ -157,7 +157,7 @@ func (p *pinned) look(ctx context.Context) error {
 	return nil
 }
 
-// release gives the connection back to the pool only if it surely holds nothing any more.
+// release returns the connection to the pool only where the server has confirmed the release.
 func (p *pinned) release(ctx context.Context) error {
 	released, err := p.ask(ctx, "RELEASE_LOCK("+lockName+")", p.key)
 	switch {
@@ -172,7 +172,7 @@ func (p *pinned) release(ctx context.Context) error {
 	return nil
 }
 
-// ask is a function's answer: 1 is yes, 0 is no, and NULL is an error.
+// ask calls a function of MySQL that returns 1 for yes, 0 for no, and NULL for an error.
 func (p *pinned) ask(ctx context.Context, function string, args ...any) (yes bool, err error) {
 	var answer sql.NullInt64
 	if err := p.conn.QueryRowContext(ctx, "SELECT "+function, args...).Scan(&answer); err != nil {
@@ -189,14 +189,14 @@ func (p *pinned) giveBack() {
 	p.unpin()
 }
 
-// discard ends the connection, and with it the lock. DANGER: Close alone would put it
-// back into the pool, and whoever is given it next holds a lock that it never asked for.
+// discard ends the connection, and with it the lock. DANGER: Close alone would return it to the
+// pool, and its next user would hold a lock that it never requested.
 func (p *pinned) discard() {
 	_ = p.conn.Raw(func(any) error { return driver.ErrBadConn })
 	p.giveBack()
 }
 
-// Clear ends the holder's connection: nobody else can take its lock away.
+// Clear ends the holder's connection: there is no other way to take its lock.
 func (l *getLock) Clear(ctx context.Context, key string) error {
 	var holder sql.NullInt64
 	err := l.db.WithContext(ctx).Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&holder)

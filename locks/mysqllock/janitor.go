@@ -8,11 +8,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// Janitor frees the expired rows of db_lock every so often, until ctx ends, so
-// that the table shows only the living (tutorial 2.3). Nothing depends on it:
-// an expired row is taken over as it is. The rows themselves stay, for with
-// them the epochs would begin again, and old fences pass. From db_queue it
-// deletes the dead rows of keys that nobody queues for any more.
+// Janitor frees the expired rows of db_lock at the given interval until ctx ends, so that the
+// table shows live holders only (tutorial 2.3). Nothing depends on it: an expired row can be
+// taken over as it is. The rows stay: without them the epochs would begin again at 1, and old
+// fences would be accepted. From db_queue it deletes the expired rows of keys without waiters.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -29,7 +28,7 @@ func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	}
 }
 
-// reapAll goes by id, as the next in line does.
+// reapAll deletes expired rows by their id, as the next waiter does.
 func reapAll(ctx context.Context, l *dbRowFair) error {
 	var dead []int64
 	err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE expires_at <= UTC_TIMESTAMP(6)").Scan(&dead).Error

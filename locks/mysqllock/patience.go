@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// longestPause is the mean pause of a newcomer that was beaten, shortestPause
-// that of one whose wait is nearly over.
+// longestPause is the mean pause after a conflict at the beginning of a wait, shortestPause that
+// near its end.
 const (
 	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
-	// lastAttempt is left for the last one.
+	// lastAttempt is the time that a pause leaves for one more attempt.
 	lastAttempt = 5 * time.Millisecond
 )
 
@@ -19,9 +19,9 @@ const (
 type backoff struct {
 	began   time.Time
 	wait    time.Duration
-	attempt time.Time // when the one under way began
-	// minPause is how many attempts' time a pause lasts at least, on average; 0 where
-	// of all who meet, one always gets through.
+	attempt time.Time // the beginning of the present attempt
+	// minPause is the least mean of a pause, as a multiple of the time of an attempt; 0 where
+	// one of the competing requests always succeeds.
 	minPause time.Duration
 }
 
@@ -29,11 +29,11 @@ func newBackoff(wait time.Duration) *backoff {
 	return &backoff{began: time.Now(), wait: wait, attempt: time.Now()}
 }
 
-// left is how much of the wait is left.
+// left returns the rest of the wait.
 func (p *backoff) left() time.Duration { return max(0, p.wait-time.Since(p.began)) }
 
-// pause waits before the next attempt, at random, so that those who were beaten
-// together don't meet again. False: there is no time for another attempt.
+// pause waits before the next attempt, at random, so that requests that collided do not collide
+// again. False: there is no time for another attempt.
 func (p *backoff) pause(ctx context.Context) bool {
 	mean := max(meanPause(p.left(), p.wait), p.minPause*time.Since(p.attempt))
 	most := p.left() - lastAttempt
@@ -52,8 +52,8 @@ func (p *backoff) pause(ctx context.Context) bool {
 	}
 }
 
-// meanPause shrinks as the wait runs out, fast at first. The usual backoff grows instead, and
-// then newcomers, who ask most often, overtake whoever has waited longest.
+// meanPause returns a pause that shrinks towards the end of the wait, fast at first. The usual
+// back-off grows instead: then new requests, which try most often, overtake the oldest.
 func meanPause(left, wait time.Duration) time.Duration {
 	if wait <= 0 {
 		return shortestPause

@@ -13,11 +13,10 @@ import (
 	"oversell/stock"
 )
 
-// Reservation sets the pieces aside, does the work, and then buys them: what a shop does
-// between the basket and the payment. No transaction is open meanwhile, and nobody waits. A
-// buyer who never comes back has reserved for as long as the lease: then the pieces are for
-// sale again. Pieces are always in one of three places: for sale, reserved, sold (O'Neil's
-// escrow method, 1986).
+// Reservation reserves the pieces, does the work, and then buys them, as a shop does between the
+// basket and the payment. Meanwhile no transaction is open, and no other request waits. A
+// reservation that is never confirmed expires with its lease: then the pieces are for sale again.
+// Each piece is for sale, reserved, or sold (O'Neil's escrow method, 1986).
 func Reservation(db *gorm.DB, lease time.Duration) locks.Strategy {
 	return &reservation{db, lease}
 }
@@ -27,15 +26,15 @@ type reservation struct {
 	lease time.Duration
 }
 
-// reserved is the step of a buyer who has the pieces set aside.
+// reserved is the step after the reservation.
 const reserved locks.Step = "reserved"
 
-// aside are pieces that were set aside: a row of db_reservations.
-type aside struct{ ID, Product, Qty int64 }
+// booking is a row of db_reservations.
+type booking struct{ ID, Product, Qty int64 }
 
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := locks.Key(o.Product)
-	r.Remaining = stock.Uncounted // what others have reserved may be sold, or come back
+	r.Remaining = stock.Uncounted // reserved pieces may be sold, or returned
 	if o.Lease == 0 {
 		o.Lease = s.lease
 	}
@@ -62,16 +61,16 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 	return r, err
 }
 
-// giveUp puts our own pieces back, also where no answer comes at first: else nobody could
-// buy them until they run out.
-func (s *reservation) giveUp(ctx context.Context, pieces aside, lease time.Duration) {
+// giveUp returns the own pieces, and tries again where no answer comes: otherwise they would not
+// be for sale until the reservation expires.
+func (s *reservation) giveUp(ctx context.Context, pieces booking, lease time.Duration) {
 	free, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	_ = locks.GiveBack(free, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
 }
 
-// reserve sets the pieces aside. Whatever goes wrong, nothing was sold.
-func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces aside, err error) {
+// reserve makes the reservation. Where it fails, nothing was sold.
+func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces booking, err error) {
 	patience := newBackoff(o.Wait)
 	for {
 		asked, pooled := time.Now(), r.Pooled
@@ -86,8 +85,8 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		case err == nil || locks.NothingTaken(err) && !stock.IsContention(err):
 			return pieces, err
 		case !stock.IsContention(err):
-			// The answer to the COMMIT may be lost, and the pieces set aside for nobody.
-			// Without a COMMIT there is no row with that id, and this puts nothing back.
+			// The answer to the COMMIT may be lost, and the pieces reserved for no request.
+			// Without a COMMIT there is no row with that id, and this returns nothing.
 			s.giveUp(ctx, pieces, o.Lease)
 			return pieces, stock.NothingWritten(ctx, err)
 		}
@@ -98,9 +97,9 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 	}
 }
 
-// setAside notes until when, and takes the pieces off the shelf, both or neither. The shelf's
-// row comes last: everybody queues for it until the COMMIT.
-func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces aside, err error) {
+// setAside inserts the reservation and takes its pieces from db_stock, both or neither. The stock
+// row comes last: all requests wait for it until the COMMIT.
+func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
 	err = inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
 		noted, err := conn.ExecContext(ctx,
@@ -114,21 +113,21 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 		if err != nil {
 			return err
 		}
-		if found, _ := taken.RowsAffected(); found == 0 { // the driver has these at hand, and no error
+		if found, _ := taken.RowsAffected(); found == 0 { // they are in the answer, so there is no error
 			return stock.ErrSoldOut
 		}
 		id, _ := noted.LastInsertId()
-		pieces = aside{id, o.Product, int64(o.Qty)}
+		pieces = booking{id, o.Product, int64(o.Qty)}
 		return nil
 	})
 	return pieces, err
 }
 
-// confirm sells what was set aside: one statement, by the database's clock.
+// confirm sells the reserved pieces in one statement, by the database's clock.
 //
-// DANGER: a look at our own clock before it would not do. Who sleeps after that look, past
-// his lease, would sell pieces that somebody else has bought meanwhile.
-func (s *reservation) confirm(ctx context.Context, pieces aside, wait time.Duration) error {
+// DANGER: a check of this process's clock before it would not do. A process that sleeps past its
+// lease after that check would sell pieces that another request has bought meanwhile.
+func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Duration) error {
 	var r stock.Receipt // the wait for a connection is part of the hold here
 	done, err := statement(ctx, s.db, &r, wait,
 		"DELETE FROM db_reservations WHERE id = ? AND expires_at > UTC_TIMESTAMP(6)", pieces.ID)
@@ -141,11 +140,11 @@ func (s *reservation) confirm(ctx context.Context, pieces aside, wait time.Durat
 	return nil
 }
 
-// errReturned says that there may be enough by now.
+// errReturned says that pieces were returned, so there may be enough.
 var errReturned = fmt.Errorf("%w: reservations have run out", stock.ErrConflict)
 
-// lookAgain puts back what those had set aside who never came back. Who would be refused does
-// that, so nobody else need go round. What is set aside and has not run out is not for sale.
+// lookAgain returns the pieces of expired reservations. A request that would be rejected does
+// that, so no other process is needed. Pieces of live reservations are not for sale.
 func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
 	if total < o.Qty {
 		return stock.ErrSoldOut
 	}
-	var over []aside
+	var over []booking
 	err = s.db.WithContext(ctx).Raw(
 		"SELECT id, product, qty FROM db_reservations WHERE product = ? AND expires_at <= UTC_TIMESTAMP(6)", o.Product).Scan(&over).Error
 	for _, pieces := range over {
@@ -166,9 +165,9 @@ func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
 	return errReturned
 }
 
-// putBack returns pieces to the shelf: our own, or those whose time has run out. Whoever
-// deletes the row returns them, or sells them, so they are not returned twice, nor both.
-func (s *reservation) putBack(ctx context.Context, pieces aside, own bool) error {
+// putBack returns pieces to db_stock: the own ones, or expired ones. The transaction that deletes
+// the row returns or sells its pieces, so that happens once.
+func (s *reservation) putBack(ctx context.Context, pieces booking, own bool) error {
 	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		gone := tx.Exec("DELETE FROM db_reservations WHERE id = ? AND (? OR expires_at <= UTC_TIMESTAMP(6))", pieces.ID, own)
 		if gone.Error != nil || gone.RowsAffected == 0 {
@@ -178,7 +177,7 @@ func (s *reservation) putBack(ctx context.Context, pieces aside, own bool) error
 	})
 }
 
-// Count is what can be sold: on the shelf, or set aside for longer than was agreed.
+// Count returns the pieces for sale: in db_stock, or in expired reservations.
 func (s *reservation) Count(ctx context.Context, product int64) (count int, err error) {
 	row := s.db.WithContext(ctx).Raw(`SELECT count + (
 		SELECT COALESCE(SUM(qty), 0) FROM db_reservations WHERE product = s.id AND expires_at <= UTC_TIMESTAMP(6)
@@ -190,7 +189,7 @@ func (s *reservation) Count(ctx context.Context, product int64) (count int, err 
 	return count, stock.NothingWritten(ctx, err)
 }
 
-// Clear forgets who has set something aside.
+// Clear deletes all reservations.
 func (s *reservation) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_reservations", key)
 }

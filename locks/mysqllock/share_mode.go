@@ -12,25 +12,25 @@ import (
 	"oversell/stock"
 )
 
-// ShareMode reads the row under a shared lock, and then writes it (tutorial
-// 1.6.1). It loses nothing, and it is the wrong lock: two who have both read
-// wait for each other, and the database ends one of them.
+// ShareMode reads the row under a shared lock, and then writes it (tutorial 1.6.1). It loses no
+// update, but it is the wrong lock: two transactions that have both read wait for each other, and
+// the database rolls one of them back.
 func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 
 type shareMode struct{ db *gorm.DB }
 
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
-	// Where an attempt takes long, too many deadlock each other: on a busy machine all
-	// of them, for ever, unless they make room.
+	// Where an attempt takes long, transactions deadlock with one another: on a busy machine
+	// all of them, for ever, without longer pauses.
 	patience.minPause = 8
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
 		err := inTransaction(ctx, s.db, o, &r, patience.left(), func(tx *gorm.DB) error {
 			return deductShared(ctx, tx, o, &r, patience)
 		})
-		// 1213 undid the transaction, 1205 a statement: both are rolled back by
-		// now, and tried again until the wait is over.
+		// After 1213 or 1205 the transaction is rolled back, and tried again until the wait is
+		// over.
 		if !stock.IsContention(err) {
 			return r, err
 		}
@@ -41,12 +41,12 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	}
 }
 
-// deductShared is what the transaction does between BEGIN and COMMIT.
+// deductShared sells between BEGIN and COMMIT.
 func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, patience *backoff) error {
 	key, asked := locks.Key(o.Product), time.Now()
 	var item stock.Item
 	err := bounded(ctx, o, patience, func(waiting context.Context) error {
-		// MySQL 8 calls it FOR SHARE as well; MariaDB knows the old name only.
+		// MySQL 8 also has FOR SHARE; MariaDB has the old syntax only.
 		return tx.WithContext(waiting).Raw("SELECT * FROM db_stock WHERE id = ? LOCK IN SHARE MODE", o.Product).Take(&item).Error
 	})
 	granted := time.Now()
@@ -68,9 +68,9 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	}
 	r.Remaining = item.Count - o.Qty
 	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
-	// DANGER: others may have read the row under a shared lock as well. To write,
-	// each must wait until the others are gone: a circle, which InnoDB cuts with
-	// error 1213. FOR UPDATE would have let only one of them read.
+	// DANGER: other transactions may have read the row under a shared lock as well. To write,
+	// each must wait until the others have ended: a deadlock, which InnoDB resolves with error
+	// 1213. With FOR UPDATE only one of them would have read.
 	err = bounded(ctx, o, patience, func(waiting context.Context) error {
 		return tx.WithContext(waiting).Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error
 	})
@@ -80,8 +80,8 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	return err
 }
 
-// bounded runs a statement that may wait for a lock, until the patience is over;
-// with none left it has a second for its answer.
+// bounded runs a statement that may wait for a lock until the request's wait is over. With no
+// time left, the statement has a second for its answer.
 func bounded(ctx context.Context, o stock.Order, patience *backoff, statement func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, max(patience.left(), time.Second))
 	defer cancel()

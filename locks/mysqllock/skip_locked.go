@@ -15,21 +15,21 @@ import (
 	"oversell/stock"
 )
 
-// SkipLocked sells pieces that are rows of their own: each sale locks some that nobody
-// else has locked, so sales don't wait for each other.
+// SkipLocked sells pieces that are rows of their own: each sale locks pieces that no other
+// transaction has locked, so sales don't wait for each other.
 //
-// The count in db_stock is the store-room, and db_units the counter: sales take from the
-// counter, and whoever finds too little there brings some more. What is for sale is the
-// sum of both, so nothing need be made ready, and a reset clears the counter.
+// The count in db_stock is the store-room, and db_units the counter. Sales take from the counter,
+// and a sale that finds too little there brings more from the store-room. The stock is the sum of
+// both, so nothing need be prepared, and a reset clears the counter.
 func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
 
-// armful is how many pieces are brought to the counter at once, and few what a crowd would
-// fight for.
+// restockSize is the number of pieces that are brought to the counter at once. With fewer than
+// lowCounter, concurrent sales would compete for the same pieces.
 const (
-	armful = 1000
-	few    = 200
+	restockSize = 1000
+	lowCounter  = 200
 )
 
 // unit is one piece on the counter.
@@ -38,7 +38,7 @@ type unit struct{ Product, ID int64 }
 // TableName is the migration's.
 func (unit) TableName() string { return "db_units" }
 
-// errShort says that too few pieces were found unlocked, which does not mean sold out.
+// errShort says that too few unlocked pieces were found. That does not mean sold out.
 var errShort = fmt.Errorf("%w: rivals have the rest", stock.ErrConflict)
 
 func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -46,13 +46,13 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 	r.Remaining = stock.Uncounted
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
 	for {
-		// From somewhere on: were all to begin with the first piece, each would have to
-		// pass over all that the others have locked, or sold just now.
+		// From a random piece on: a search from the first piece would skip all that other
+		// sales have locked or just sold.
 		err = s.sell(ctx, o, &r, patience.left(), rand.Int64(), clause.LockingOptionsSkipLocked) //nolint:gosec // no secret
 		if errors.Is(err, errShort) {
-			err = s.lookAgain(ctx, o, &r, patience.left())
+			err = s.recount(ctx, o, &r, patience.left())
 		}
-		if errors.Is(err, errShort) { // there is more by now, or a rival bought what we waited for
+		if errors.Is(err, errShort) { // more was brought, or another sale took the pieces
 			continue
 		}
 		if !stock.IsContention(err) {
@@ -65,7 +65,7 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 	}
 }
 
-// sell is one transaction: lock pieces, and take them off the counter.
+// sell locks pieces and deletes them, in one transaction.
 func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, from int64, option string) error {
 	return inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		key, asked := locks.Key(o.Product), time.Now()
@@ -89,8 +89,8 @@ func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, 
 	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // REPEATABLE READ locks the gaps as well
 }
 
-// lockPieces locks as many pieces as are ordered, or it is errShort. It goes by the primary
-// key, so that it locks no others; in order, so that two who wait don't wait for each other.
+// lockPieces locks the ordered number of pieces. errShort: there are too few. It searches by the
+// primary key, so that it locks no others, and in order, so that no two sales deadlock.
 func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Duration, from int64, option string) (ids []int64, err error) {
 	if option == "" && wait <= 0 {
 		option = clause.LockingOptionsNoWait
@@ -108,19 +108,19 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 	return ids, err
 }
 
-// lookAgain finds out why the counter had too few.
+// recount finds out why the counter had too few pieces.
 //
-// DANGER: SKIP LOCKED takes a piece that a rival has locked for one that is not there. The
-// rival may roll back. So whether all is sold is a plain read's to say: to that, a piece is
-// there until its sale is committed. What is there and locked is waited for.
-func (s *skipLocked) lookAgain(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
+// DANGER: SKIP LOCKED skips pieces that another sale has locked, and that sale may roll back. So
+// only a plain read can tell that all is sold: it finds a piece until its sale has committed.
+// Pieces that are locked are waited for.
+func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	stored, shown, err := s.count(ctx, o.Product)
 	switch {
 	case err != nil:
 		return err
 	case stored+shown < o.Qty:
 		return stock.ErrSoldOut
-	case stored > 0 && shown < few:
+	case stored > 0 && shown < lowCounter:
 		return s.bring(ctx, o.Product, stored)
 	}
 	err = s.sell(ctx, o, r, wait, 0, clause.LockingOptionsSkipLocked)
@@ -133,10 +133,11 @@ func (s *skipLocked) lookAgain(ctx context.Context, o stock.Order, r *stock.Rece
 	return s.sell(ctx, o, r, wait, 0, "")
 }
 
-// bring moves an armful from the store-room to the counter, both or nothing, unless somebody
-// has just done so: then the store-room holds other than what was seen. Then look: errShort.
+// bring moves up to restockSize pieces from the store-room to the counter, unless another sale
+// has just done so and the store-room no longer has the count that was read. It returns errShort:
+// search again.
 func (s *skipLocked) bring(ctx context.Context, product int64, seen int) error {
-	n := min(armful, seen)
+	n := min(restockSize, seen)
 	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		taken := tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ? AND count = ?", n, product, seen)
 		if taken.Error != nil || taken.RowsAffected == 0 {
@@ -154,7 +155,7 @@ func (s *skipLocked) bring(ctx context.Context, product int64, seen int) error {
 	return errShort
 }
 
-// count looks at both in one statement: what is on its way is in one of them, not in both.
+// count reads both in one statement: a piece that is being moved is in one of them, not in both.
 func (s *skipLocked) count(ctx context.Context, product int64) (stored, shown int, err error) {
 	row := s.db.WithContext(ctx).Raw(
 		"SELECT count, (SELECT COUNT(*) FROM db_units WHERE product = s.id) FROM db_stock s WHERE id = ?", product).Row()
@@ -165,7 +166,7 @@ func (s *skipLocked) count(ctx context.Context, product int64) (stored, shown in
 	return stored, shown, stock.NothingWritten(ctx, err)
 }
 
-// Count is what can be sold, here and by those who sell from the row.
+// Count returns the pieces for sale, on the counter and in the store-room.
 func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
 	stored, shown, err := s.count(ctx, product)
 	return stored + shown, err

@@ -59,10 +59,10 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 // brought twice, none is lost on the way, and an order for several gets them together.
 func TestSkipLockedBrings(t *testing.T) {
 	db := database(t, "")
-	s, product := SkipLocked(db), newProduct(t, db, 2*armful+5)
-	sold, soldOut := sellAll(t, s, product, armful, 3) // 3000 asked for
-	if len(sold) != 668 || soldOut != armful-668 {
-		t.Errorf("%d sales of 3 and %d refusals of %d pieces", len(sold), soldOut, 2*armful+5)
+	s, product := SkipLocked(db), newProduct(t, db, 2*restockSize+5)
+	sold, soldOut := sellAll(t, s, product, restockSize, 3) // 3000 asked for
+	if len(sold) != 668 || soldOut != restockSize-668 {
+		t.Errorf("%d sales of 3 and %d refusals of %d pieces", len(sold), soldOut, 2*restockSize+5)
 	}
 	counts(t, s, product, 1)
 	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 0 {
@@ -105,8 +105,8 @@ func TestSkipLockedReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts(t, s, product, 4999)
-	if n := rowsOf(t, db, "db_units", product); n != armful-1 {
-		t.Errorf("%d pieces on the counter, want %d", n, armful-1)
+	if n := rowsOf(t, db, "db_units", product); n != restockSize-1 {
+		t.Errorf("%d pieces on the counter, want %d", n, restockSize-1)
 	}
 	if _, err := s.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("the count of what nobody has: %v", err)

@@ -10,11 +10,11 @@ import (
 	"oversell/stock"
 )
 
-// statement sends one statement that writes, in one round trip, and lets it end: a caller
-// who hangs up would not stop it in the server, only never learn what it did. InnoDB ends
-// its wait for a row (stock.Open), the driver that for an answer.
+// statement sends one statement that writes, in one round trip. It does not end with ctx: that
+// would not stop the statement in the server, only hide its outcome. InnoDB bounds the wait for a
+// row (stock.Open), the driver the wait for an answer.
 //
-// gorm would hide what the server says besides the rows affected: LAST_INSERT_ID.
+// It does without gorm, which does not return LAST_INSERT_ID.
 func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Duration, query string, args ...any) (sql.Result, error) {
 	pool, err := db.DB()
 	if err != nil {
@@ -30,7 +30,7 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
 	sent := time.Now()
-	defer func() { r.Held = time.Since(sent) }() // the row, where it was not somebody else's
+	defer func() { r.Held = time.Since(sent) }() // also counts the wait for the row's lock
 	result, err := conn.ExecContext(context.WithoutCancel(ctx), query, args...)
 	return result, stock.Indeterminate(err)
 }

@@ -13,11 +13,11 @@ import (
 	"oversell/stock"
 )
 
-// inTransaction is one attempt: deduct between BEGIN and COMMIT, on one connection. The
-// queue for a connection is not the queue for the row: the receipt keeps them apart.
+// inTransaction runs deduct between BEGIN and COMMIT, on one connection. It adds the wait for a
+// connection to the receipt, apart from the wait for the row.
 func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
-	r.Held = 0 // of an attempt that was beaten
+	r.Held = 0 // of an attempt that failed
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	err := stock.Connection(waiting, db, func(conn *gorm.DB) error {

@@ -12,9 +12,9 @@ import (
 	"oversell/stock"
 )
 
-// Version locks nothing: it writes only if nobody has written since it read
-// (tutorial 1.6.2). Whoever is beaten reads again, in a new snapshot: inside
-// one REPEATABLE READ transaction it would read the old version for ever.
+// Version locks nothing: it writes only where the version is still the one that it read (tutorial
+// 1.6.2). After a conflict it reads again, in a new snapshot: inside one REPEATABLE READ
+// transaction it would read the old version for ever.
 func Version(db *gorm.DB) locks.Strategy { return &version{db, stock.NewLedger(db)} }
 
 type version struct {
@@ -40,7 +40,7 @@ func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	}
 }
 
-// try is one compare-and-set; ErrConflict when a rival was faster.
+// try does one compare-and-set. ErrConflict: another request wrote first.
 func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err error) {
 	key := locks.Key(o.Product)
 	item, err := s.ledger.Read(ctx, o.Product)

@@ -14,13 +14,12 @@ import (
 	"oversell/stock"
 )
 
-// VersionAdmitted is the compare-and-set of Version with admission: in each process one
-// request at a time tries, in order of arrival, and whoever is beaten keeps its place.
-// (Of two in one process that try at once, one is sure to lose.) So as many meet as
-// there are replicas, and these pace themselves, for they can't talk: each tries for a
-// share of the time to which every sale adds something, and of which every conflict
-// takes a part. That is AIMD, by which TCP's senders settle at fair shares of a line
-// (Chiu, Jain, 1989).
+// VersionAdmitted adds admission control to the compare-and-set of Version. In each process one
+// request at a time tries, in order of arrival, and keeps its turn after a conflict. (Of two in
+// one process that try at once, one surely fails.) So at most one request of each replica
+// competes. The replicas limit their own rate, without messages: each tries for a share of the
+// time, to which a sale adds a constant, and which a conflict multiplies by a factor below 1.
+// That is AIMD, by which TCP's senders reach fair shares of a link (Chiu, Jain, 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
 	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
 }
@@ -29,7 +28,7 @@ type versionAdmitted struct {
 	cas   version
 	turns locks.FIFOMutex
 	mu    sync.Mutex
-	paces map[int64]*pace // of the products that somebody wants
+	paces map[int64]*pace // of the products that have requests
 }
 
 func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -62,24 +61,23 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 }
 
-// pace is how often one process tries for one product. Whoever has the turn, and
-// nobody else, reads and changes its share and its time.
+// pace limits how often one process tries for one product. Only the request that has the turn
+// reads and changes share and took.
 type pace struct {
-	wanted int           // by so many requests; the map's mutex guards it
-	share  float64       // of the time
-	took   time.Duration // an attempt, on average
+	wanted int           // number of requests; the map's mutex guards it
+	share  float64       // of the time in which this process tries
+	took   time.Duration // mean time of an attempt
 }
 
-// While fewer than two of three attempts are in vain, as with three replicas, a pause
-// costs more than it saves: raise and cut balance there. With ten replicas they halve
-// the retries.
+// While fewer than two of three attempts fail, as with three replicas, a pause costs more than it
+// saves: raise and cut balance there. With ten replicas they halve the retries.
 const (
 	smallestShare = 1.0 / 16
 	raise         = 1.0 / 2
 	cut           = 3.0 / 4
 )
 
-// rest is between two attempts, at random, or two replicas would meet again and again.
+// rest pauses between two attempts, at random: two replicas would collide again and again.
 func (p *pace) rest(ctx context.Context, left time.Duration) error {
 	mean := time.Duration(float64(p.took) * (1/p.share - 1))
 	if mean <= 0 || left <= 0 {
@@ -88,7 +86,7 @@ func (p *pace) rest(ctx context.Context, left time.Duration) error {
 	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
 }
 
-// learn from an attempt. Only a sale and a conflict say anything about rivals.
+// learn adjusts the pace after an attempt. Only a sale and a conflict say anything about contention.
 func (p *pace) learn(took time.Duration, err error) {
 	switch {
 	case err == nil:
@@ -99,7 +97,7 @@ func (p *pace) learn(took time.Duration, err error) {
 	p.took += (took - p.took) / 8
 }
 
-// come and leave keep the pace of a product for as long as somebody wants it.
+// come and leave keep the pace of a product for as long as it has requests.
 func (s *versionAdmitted) come(product int64) *pace {
 	s.mu.Lock()
 	defer s.mu.Unlock()

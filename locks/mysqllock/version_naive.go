@@ -12,9 +12,9 @@ import (
 	"oversell/stock"
 )
 
-// VersionNaive is the tutorial's own loop around the compare-and-set of Version (1.6.2):
-// whoever is beaten tries again at once. Only the wait bounds it, where the tutorial
-// calls itself until the stack is full.
+// VersionNaive repeats the compare-and-set of Version as the tutorial does (1.6.2): after a
+// conflict it tries again at once. Only the wait bounds it; the tutorial's function calls itself
+// until the stack overflows.
 func VersionNaive(db *gorm.DB) locks.Strategy {
 	return &versionNaive{version{db, stock.NewLedger(db)}}
 }
@@ -33,8 +33,8 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 			return r, err
 		}
 		r.Retries++
-		// DANGER: no pause. A hundred clients keep a hundred attempts under way, of which
-		// one wins; the database is busy with the others, and the more come the less it sells.
+		// DANGER: no pause. A hundred clients make a hundred attempts at once, of which one
+		// succeeds. The others keep the database busy: the more clients, the fewer sales.
 		if time.Since(began) >= o.Wait {
 			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
 		}

@@ -10,24 +10,24 @@ import (
 	"oversell/locks"
 )
 
-// barrier is Curator's DistributedBarrier (tutorial 4.6.6): a node, and all wait
-// until it is deleted. It is not ephemeral: a barrier outlives who set it.
+// barrier is Curator's DistributedBarrier (tutorial 4.6.6): a node, and all wait until it is
+// deleted. It is not ephemeral: a barrier outlives the process that set it.
 type barrier struct{ recipe }
 
-// Set puts the barrier up; false: it was up already.
+// Set makes the barrier; false: it existed already.
 func (b *barrier) Set(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
 	set, err := b.make(ctx, r, nil)
 	return set, named(ctx, r, err)
 }
 
-// make creates the key's node, and its folder where that is missing.
+// make makes the key's node, and its folder where that is missing; false: it existed already.
 func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made bool, err error) {
-	asking, done := p.patience(ctx, r, time.Now())
+	asking, done := p.session.bound(ctx, r, time.Now())
 	defer done()
 	if err := p.room(asking); err != nil {
-		if _, look := p.look(asking, p.path(r.Key)); errors.Is(err, locks.ErrFull) && look == nil {
-			return false, nil // it has its place
+		if _, missing := p.session.stat(asking, p.path(r.Key)); errors.Is(err, locks.ErrFull) && missing == nil {
+			return false, nil
 		}
 		return false, err
 	}
@@ -35,13 +35,13 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 		_, err := write(ctx, r, func() (string, error) {
 			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		})
-		if !errors.Is(err, zk.ErrNoNode) {
+		if !isNoNode(err) {
 			if errors.Is(err, zk.ErrNodeExists) {
 				return false, nil
 			}
 			return err == nil, err
 		}
-		calls, cancel := p.patience(ctx, r, time.Now())
+		calls, cancel := p.session.bound(ctx, r, time.Now())
 		err = p.mkdirs(calls, p.folder[:len(p.folder)-1])
 		cancel()
 		if err != nil {
@@ -53,28 +53,28 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 // Await waits until the barrier is gone.
 func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	began := time.Now()
-	calls, cancel := b.patience(ctx, r, began)
+	calls, cancel := b.session.bound(ctx, r, began)
 	defer cancel()
 	for {
-		alive := b.session.Alive() // before the look: a connection that breaks since then wakes us
+		alive := b.session.Alive() // before the read: pause then returns where the connection breaks after it
 		now, err := b.data(calls, b.path(r.Key))
-		if errors.Is(err, zk.ErrNoNode) {
+		if isNoNode(err) {
 			return nil
 		}
 		if err != nil {
 			return named(ctx, r, err)
 		}
-		if err := pause(ctx, alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, alive, r, began, now.changed); err != nil {
 			return err
 		}
 	}
 }
 
-// Remove lets everybody go; false: there was nothing to remove.
+// Remove lets all waiters go on; false: there was no barrier.
 func (b *barrier) Remove(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
 	_, err := write(ctx, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })
-	if errors.Is(err, zk.ErrNoNode) {
+	if isNoNode(err) {
 		return false, nil
 	}
 	return err == nil, named(ctx, r, err)

@@ -6,10 +6,10 @@ import (
 	"oversell/locks"
 )
 
-// CohortZK is the zk lock, passed on within a replica. It is the same lock, with the same
-// nodes: whoever holds it as zk, or as Curator's mutex, keeps the cohorts out.
+// CohortZK passes the zk lock on within a replica. It is the same lock, with the same nodes:
+// a holder by zk, or by Curator's mutex, keeps the cohorts out.
 func CohortZK(s *Session) locks.Locker {
-	card := (*interProcess)(nil).Card()
+	card := (*zkLock)(nil).Card()
 	card.ID, card.Core, card.Fair, card.Tutorial = "cohort-zk", false, false, nil
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
 	card.Title = locks.Text{EN: "zk, passed on within a replica", ZH: "zk 锁在副本内接力"}
@@ -17,6 +17,6 @@ func CohortZK(s *Session) locks.Locker {
 		EN: "A replica that holds the zk lock passes it to its own next waiter, at most 128 times or for 100 ms, before another replica has its turn. The order of arrival is kept within a replica only.",
 		ZH: "拿到 zk 锁的副本先在自己的等待者之间接力，最多 128 次或 100 毫秒，再让给别的副本；只在副本内先来先得。",
 	}
-	shared := &interProcess{zkLock: zkLock{s}}
+	shared := &zkLock{session: s, root: root}
 	return locks.Reentrant(locks.Cohort(card, shared, locks.Bounds{Holders: 128, Time: 100 * time.Millisecond}))
 }

@@ -20,19 +20,19 @@ type counter struct {
 	mutex locks.Locker
 }
 
-func newCounter(p, mutex recipe) *counter { return &counter{p, side{newLine(mutex), writing}} }
+func newCounter(p, mutex recipe) *counter { return &counter{p, side{newNodeQueue(mutex), writing}} }
 
-// casTries is how often Add is beaten before it takes the mutex.
+// casTries is the number of failed compare-and-sets after which Add takes the mutex.
 const casTries = 8
 
-// Get reads the counter. One that was never set is 0, and was never changed.
+// Get reads the counter. One that was never set has value 0 and version 0.
 func (c *counter) Get(ctx context.Context, key string) (locks.Count, error) {
 	r := locks.Request{Key: key}
-	calls, cancel := c.patience(ctx, r, time.Now())
+	calls, cancel := c.session.bound(ctx, r, time.Now())
 	defer cancel()
 	value, err := do(calls, func() (locks.Count, error) {
 		data, stat, err := c.session.Get(c.path(key))
-		if errors.Is(err, zk.ErrNoNode) {
+		if isNoNode(err) {
 			return locks.Count{}, nil
 		}
 		return countOf(data, stat, err)
@@ -46,28 +46,29 @@ func countOf(data []byte, stat *zk.Stat, err error) (locks.Count, error) {
 	}
 	value, err := strconv.ParseInt(string(data), 10, 64)
 	if err != nil {
-		return locks.Count{}, fmt.Errorf("no counter: %w", err)
+		return locks.Count{}, fmt.Errorf("the node does not hold a counter: %w", err)
 	}
 	return locks.Count{Value: value, Version: int64(stat.Version)}, nil
 }
 
-// set writes the value over that version, whatever it is with -1.
+// set writes the value where the node has that version; -1 is any version.
 func (c *counter) set(ctx context.Context, r locks.Request, value int64, version int64) error {
 	for {
 		_, err := write(ctx, r, func() (*zk.Stat, error) {
-			return c.session.Set(c.path(r.Key), []byte(strconv.FormatInt(value, 10)), int32(version)) //nolint:gosec // the node's own
+			return c.session.Set(c.path(r.Key), []byte(strconv.FormatInt(value, 10)), int32(version)) //nolint:gosec // the node's own version
 		})
-		if !errors.Is(err, zk.ErrNoNode) {
+		if !isNoNode(err) {
 			return named(ctx, r, err)
 		}
-		// A new node is version 0, like one that is missing: no change yet.
+		// A new node has version 0, as Get says of a missing one.
 		if _, err := c.make(ctx, r, []byte("0")); err != nil {
 			return named(ctx, r, err)
 		}
 	}
 }
 
-// swap tries one compare-and-set of what next makes of the value. again: it was beaten.
+// swap tries one compare-and-set from the value to next of it. again: another client changed
+// the value first.
 func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (int64, bool)) (done locks.Changed, again bool, err error) {
 	now, err := c.Get(ctx, r.Key)
 	if err != nil {
@@ -88,12 +89,12 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	return done, false, err
 }
 
-// Add is optimistic first, like the atomic classes of the JDK; who is beaten
-// too often waits for the mutex, and rivals are fewer there.
+// Add tries compare-and-set first, like the atomic classes of the JDK. After casTries failures
+// it waits for the mutex, under which contention is lower.
 func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.Changed, error) {
 	sum := func(v int64) (int64, bool) {
 		s := v + delta
-		return s, (s > v) == (delta > 0) || delta == 0 // it has not gone round
+		return s, (s > v) == (delta > 0) || delta == 0 // no overflow
 	}
 	retries := 0
 	for ; retries < casTries; retries++ {
@@ -101,7 +102,7 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 		if done.Retries = retries; !again {
 			return done, err
 		}
-		// At random, for those who were beaten together would meet again.
+		// At random, or requests that failed together would collide again.
 		pause := time.NewTimer(rand.N(time.Millisecond << min(retries, 4))) //nolint:gosec // no secret
 		select {
 		case <-pause.C:
@@ -116,7 +117,7 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 	}
 	defer func() { _ = h.Release(ctx) }()
 	for {
-		// Those who are still optimistic may beat us here too. Soon they stand behind us.
+		// Requests without the mutex may still change the value first. Soon they wait for it, too.
 		done, again, err := c.swap(ctx, r, sum)
 		if done.Locked, done.Retries = true, retries; !again {
 			return done, err
@@ -125,13 +126,13 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 	}
 }
 
-// TrySet tries once. Where it is beaten, nothing has changed.
+// TrySet tries once. Where another client changed the value first, it changes nothing.
 func (c *counter) TrySet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	done, _, err := c.swap(ctx, locks.Request{Key: key}, func(int64) (int64, bool) { return value, true })
 	return done, err
 }
 
-// CompareAndSet looks again when it is beaten: the value may still be expect.
+// CompareAndSet tries again after a lost race: the value may still be expect.
 func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value int64) (locks.Changed, error) {
 	for retries := 0; ; retries++ {
 		done, again, err := c.swap(ctx, locks.Request{Key: key}, func(v int64) (int64, bool) { return value, v == expect })
@@ -141,8 +142,8 @@ func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value i
 	}
 }
 
-// ForceSet overwrites. Before is what was there when we looked: there may have
-// been another value since, and nobody will know.
+// ForceSet overwrites the value. Before is the value that was read just before the write; a
+// change between the two is not reported.
 func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	now, err := c.Get(ctx, key)
 	if err != nil {
@@ -156,8 +157,8 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	return done, nil
 }
 
-// Watch listens like a SharedCountListener. It makes the node where it is
-// missing, for there is no good watch on a node that is not there.
+// Watch sends changes as a SharedCountListener receives them. It makes the node where it is
+// missing, for the watch of a missing node would stay.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
 	first, changed, err := c.see(ctx, r)
@@ -174,7 +175,7 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 				continue
 			}
 			last = now
-			// Only we send: once the old value is out of the way, there is room for the new one.
+			// There is no other sender: once the old value is taken out, there is room.
 			select {
 			case <-news:
 			default:
@@ -185,13 +186,13 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 	return news, nil
 }
 
-// see reads the counter and watches it.
+// see reads the counter and watches it. It makes the node where it is missing.
 func (c *counter) see(ctx context.Context, r locks.Request) (now locks.Count, changed <-chan zk.Event, err error) {
-	calls, cancel := c.patience(ctx, r, time.Now())
+	calls, cancel := c.session.bound(ctx, r, time.Now())
 	defer cancel()
 	for {
 		seen, err := c.data(calls, c.path(r.Key))
-		if errors.Is(err, zk.ErrNoNode) {
+		if isNoNode(err) {
 			if _, err = c.make(ctx, r, []byte("0")); err == nil {
 				continue
 			}
@@ -204,16 +205,16 @@ func (c *counter) see(ctx context.Context, r locks.Request) (now locks.Count, ch
 	}
 }
 
-// listen waits for a change or, when the last look failed, a moment. The driver
-// brings a watch over to the next connection, and a lost session ends it.
+// listen waits for a change or, where the last read failed, 100 ms; false: ctx or the session
+// has ended. The driver takes a watch over to the next connection, and a lost session ends it.
 func (c *counter) listen(ctx context.Context, changed <-chan zk.Event) bool {
-	var moment <-chan time.Time
+	var retry <-chan time.Time
 	if changed == nil {
-		moment = time.After(100 * time.Millisecond)
+		retry = time.After(100 * time.Millisecond)
 	}
 	select {
 	case <-changed:
-	case <-moment:
+	case <-retry:
 	case <-c.session.closed:
 		return false
 	case <-ctx.Done():

@@ -15,34 +15,34 @@ import (
 	"oversell/locks"
 )
 
-// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6): members
-// are ephemeral nodes, and a node "ready" says that enough of them are there.
-// Unlike Curator's, nobody is counted who gave up, and a second round may begin
-// while the last of the first are still on their way out.
+// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6): members are ephemeral
+// nodes, and a node "ready" says that enough of them have entered. Unlike Curator's, it does
+// not count members that gave up, and a second round may begin while the last members of the
+// first still leave.
 //
-// The price of its simplicity: everybody watches the children, so n members
-// cause about n*n/2 wake-ups to enter, and as many to leave.
+// The price of its simplicity: all members watch the children, so n members cause about n*n/2
+// wake-ups to enter, and as many to leave.
 type doubleBarrier struct{ recipe }
 
 const ready = "ready-"
 
-// Enter waits until so many members are there. That is a threshold, no limit:
-// who comes later enters at once.
+// Enter waits until the given number of members has entered. That is a threshold, no limit:
+// later members enter at once.
 func (b *doubleBarrier) Enter(ctx context.Context, r locks.Request, members int) error {
 	began := time.Now()
-	_, err := again(ctx, r, began, func() (bool, error) { return b.enter(ctx, r, began, members) })
+	_, err := retry(ctx, b.session, r, began, func() (bool, error) { return b.enter(ctx, r, began, members) })
 	return err
 }
 
 func (b *doubleBarrier) enter(ctx context.Context, r locks.Request, began time.Time, members int) (entered bool, err error) {
-	calls, cancel := b.patience(ctx, r, began)
+	calls, cancel := b.session.bound(ctx, r, began)
 	defer cancel()
-	at, err := b.place(calls, b.path(r.Key), "member-"+url.QueryEscape(r.Owner)+"=")
+	n, err := b.newNode(calls, b.path(r.Key), "member-"+url.QueryEscape(r.Owner)+"=")
 	if err != nil {
 		return false, err
 	}
-	for context.Cause(at.alive) == nil {
-		entered, err = b.meet(calls, r, began, at, members)
+	for n.cut() == nil {
+		entered, err = b.meet(calls, r, began, n, members)
 		if entered {
 			return true, nil
 		}
@@ -50,18 +50,18 @@ func (b *doubleBarrier) enter(ctx context.Context, r locks.Request, began time.T
 			break
 		}
 	}
-	if cut := context.Cause(at.alive); cut != nil {
-		err = fmt.Errorf("%w: %w", errNodeGone, cut)
-	} else if ctx.Err() == nil && b.counted(ctx, at) {
-		return true, nil // at the last moment: the others have gone in with us
+	if cut := n.cut(); cut != nil {
+		err = cut
+	} else if ctx.Err() == nil && b.counted(ctx, n) {
+		return true, nil // at the last moment: the others have entered with this member
 	}
-	b.quit(ctx, at)
+	n.abandon(ctx)
 	return false, err
 }
 
-// meet looks once, and waits for a change.
-func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Time, at spot, members int) (entered bool, err error) {
-	now, err := b.children(ctx, at.dir)
+// meet lists the members once. Where they are too few, it waits for a change.
+func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Time, n *node, members int) (entered bool, err error) {
+	now, err := b.children(ctx, n.dir)
 	if err != nil {
 		return false, err
 	}
@@ -71,50 +71,51 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 		owners[m.owner] = true
 	}
 	switch {
-	case !slices.ContainsFunc(round.members, func(m member) bool { return m.name == at.name }):
+	case !slices.ContainsFunc(round.members, func(m member) bool { return m.name == n.name }):
 		return false, errNodeGone
 	case len(round.members) > locks.MaxNames:
 		return false, fmt.Errorf("%w: %s has %d members", locks.ErrFull, r.Key, len(round.members)-1)
 	case round.on:
 		return true, nil
 	case len(owners) >= members:
-		return b.open(ctx, at.dir, round)
+		return b.open(ctx, n.dir, round)
 	}
-	b.sweep(ctx, at.dir, round)
-	return false, pause(ctx, at.alive, r, began, now.changed)
+	b.sweep(ctx, n.dir, round)
+	_, err = pause(ctx, n.alive, r, began, now.changed)
+	return false, err
 }
 
-// open makes "ready" and marks every member, in ONE transaction: one that gives
-// up deletes its node in its first version only. So either all of them are
-// counted, or one has left before and we look again.
+// open makes "ready" and marks every member, in ONE transaction: a member that gives up
+// deletes its node in its first version only. So either all of them are counted, or one has
+// left before, and the caller lists them again.
 func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, error) {
 	ops := []any{&zk.CreateRequest{Path: dir + "/" + ready, Flags: zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll)}}
 	for _, m := range now.members {
 		ops = append(ops, &zk.SetDataRequest{Path: dir + "/" + m.name, Data: []byte("in"), Version: 0})
 	}
 	_, err := do(ctx, func() ([]zk.MultiResponse, error) { return b.session.Multi(ops...) })
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-		return false, nil // somebody left, or opened it before us
+	if isNoNode(err) || errors.Is(err, zk.ErrBadVersion) {
+		return false, nil // a member left, or another one opened it
 	}
 	return err == nil, err
 }
 
-// counted takes our node back, unless it is marked: then we are in. Our node
-// goes with our caller, though: nobody would Leave for it.
-func (b *doubleBarrier) counted(ctx context.Context, at spot) bool {
+// counted deletes the node unless it is marked: then the member has entered. A member whose
+// request was cancelled is deleted all the same: nobody would call Leave for it.
+func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_, err := do(clean, func() (bool, error) { return true, b.session.Delete(at.dir+"/"+at.name, 0) })
+	_, err := do(clean, func() (bool, error) { return true, b.session.Delete(n.path(), 0) })
 	return errors.Is(err, zk.ErrBadVersion)
 }
 
-// Leave deletes our node, and waits until those are gone who were there with
-// us. Who gives up waiting has left all the same.
+// Leave deletes the member's node, and waits until all members that were in with it are gone.
+// A member whose wait is over has left all the same.
 func (b *doubleBarrier) Leave(ctx context.Context, r locks.Request) error {
 	began := time.Now()
 	err := b.exit(ctx, r, began)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil // nobody is there
+	if isNoNode(err) {
+		return nil // no member is there
 	}
 	return named(ctx, r, err)
 }
@@ -125,7 +126,7 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 	if err != nil {
 		return err
 	}
-	calls, cancel := b.patience(ctx, r, began)
+	calls, cancel := b.session.bound(ctx, r, began)
 	defer cancel()
 	for {
 		alive := b.session.Alive()
@@ -138,14 +139,14 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 			b.sweep(calls, dir, roundOf(now.names))
 			return nil
 		}
-		if err := pause(ctx, alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, alive, r, began, now.changed); err != nil {
 			return err
 		}
 	}
 }
 
-// depart deletes our node, also for a caller that is gone, and says who else is
-// in: by name, for one that is out may enter the next round before we look again.
+// depart deletes the member's node, also where the request was cancelled. It returns the other
+// members by the names of their nodes: one that has left may enter the next round at once.
 func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others []string, err error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -156,7 +157,7 @@ func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others [
 	now := roundOf(names)
 	for _, m := range now.members {
 		if m.owner == owner {
-			_ = b.leave(ctx, dir, m.guid, m.name)
+			_ = (&node{session: b.session, dir: dir, name: m.name}).release(ctx)
 		} else if now.on {
 			others = append(others, m.name)
 		}
@@ -164,24 +165,24 @@ func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others [
 	return others, nil
 }
 
-// sweep deletes what is left of a round that is over. Nothing depends on it.
+// sweep deletes the "ready" nodes of rounds that are over. Nothing depends on it.
 func (b *doubleBarrier) sweep(ctx context.Context, dir string, now round) {
 	for _, name := range now.over {
 		_ = b.session.remove(ctx, dir+"/"+name)
 	}
 }
 
-// round is who is there. It is on while a member is left of those who were
-// there when it became ready, as their sequence numbers tell.
+// round has the present members. It is on while a member is left that entered before "ready",
+// as their sequence numbers say.
 type round struct {
 	members []member
 	on      bool
-	over    []string // a "ready" of which nobody is left
+	over    []string // "ready" nodes whose members have all left
 }
 
 type member struct {
-	name, guid, owner string
-	seq               int32
+	name, owner string
+	seq         int32
 }
 
 func roundOf(names []string) (now round) {
@@ -208,8 +209,8 @@ func roundOf(names []string) (now round) {
 // memberOf reads _c_<GUID>-member-<owner>=<sequence>.
 func memberOf(name string) (member, bool) {
 	text, ok := strings.CutPrefix(name, "_c_")
-	guid, text, isMember := strings.Cut(text, "-member-")
+	_, text, isMember := strings.Cut(text, "-member-")
 	owner, tail, equals := strings.Cut(text, "=")
 	seq, err := strconv.ParseInt(tail, 10, 32)
-	return member{name, guid, owner, int32(seq)}, ok && isMember && equals && err == nil
+	return member{name, owner, int32(seq)}, ok && isMember && equals && err == nil
 }

@@ -2,11 +2,9 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 
 	"oversell/lab/rig"
@@ -67,7 +65,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 func nodes(t *testing.T, s *Session, key string) (names []string, changes int32) {
 	t.Helper()
 	names, stat, err := s.Children(root + key)
-	if errors.Is(err, zk.ErrNoNode) {
+	if isNoNode(err) {
 		return nil, 0
 	}
 	if err != nil {

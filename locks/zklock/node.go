@@ -5,167 +5,172 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/google/uuid"
 
 	"oversell/locks"
 )
 
-// A node's name is Curator's: _c_<GUID>-lock-<sequence>. The GUID finds the
-// node again when the answer to its creation was lost.
-func prefixOf(guid string) string { return "_c_" + guid + "-" }
-
-// create makes the node and returns its name. When the answer is missing it
-// looks whether the server has made the node all the same.
-func (l *zkLock) create(ctx context.Context, dir, guid string) (string, error) {
-	node, err := l.createOnce(ctx, dir, guid, "lock-")
-	if errors.Is(err, zk.ErrNoNode) {
-		if err := l.session.mkdir(ctx, dir); err != nil {
-			return "", fmt.Errorf("make %s: %w", dir, err)
-		}
-		node, err = l.createOnce(ctx, dir, guid, "lock-")
-	}
-	if err != nil {
-		return "", err
-	}
-	return node[len(dir)+1:], nil
+// node is an ephemeral sequential node of this replica. The server deletes it when the
+// session ends.
+type node struct {
+	session   *Session
+	dir, name string
+	alive     context.Context // ends when the connection breaks, see Session.Alive
 }
 
-func (l *zkLock) createOnce(ctx context.Context, dir, guid, kind string) (string, error) {
-	answered := make(chan struct{})
-	node, err := do(ctx, func() (string, error) {
-		defer close(answered)
-		return l.session.Create(dir+"/"+prefixOf(guid)+kind, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+// errNodeGone says that the node was deleted, or will be with its session.
+var errNodeGone = errors.New("its node in ZooKeeper is gone, or its connection broke")
+
+// ours is the data of this project's nodes. A holder changes it when it releases, see node.pass.
+const ours = "oversell"
+
+// newNode makes a node in dir. It is named as Curator names it: _c_<GUID>-<kind><sequence>.
+// zk.ErrNoNode: there is no such folder. On failure, no node stays.
+func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
+	prefix := "_c_" + uuid.NewString() + "-"
+	path, err := s.makeEphemeral(ctx, dir+"/"+prefix+kind, []byte(ours), zk.FlagSequence, func(ctx context.Context) error {
+		return s.empty(ctx, dir, prefix)
 	})
-	// Without a server the request was never sent: nothing can be there.
-	if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoServer) {
-		return node, err
-	}
-	l.takeBack(ctx, dir, guid, answered)
-	return "", err
-}
-
-// takeBack deletes a node that nobody waits for any more. It may not be there
-// yet: the driver may still send the request, until it has answered.
-func (l *zkLock) takeBack(ctx context.Context, dir, guid string, answered <-chan struct{}) {
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	select {
-	case <-answered:
-		if l.session.empty(clean, dir, prefixOf(guid)) == nil {
-			return
-		}
-	case <-clean.Done():
-	}
-	go func() {
-		<-answered
-		l.forget(ctx, dir, guid, l.session.SessionID())
-	}()
-}
-
-// leave deletes our node; ErrNotHeld when it was gone before, or with its
-// session. Where the server is away the deletion goes on in the background: who
-// waits behind us must hear of it, not wait for it.
-func (l *zkLock) leave(ctx context.Context, dir, guid, node string) error {
-	session := l.session.SessionID()
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	for again := false; ; again = true {
-		err := l.session.remove(clean, dir+"/"+node)
-		switch {
-		case err == nil:
-			return nil
-		case l.session.SessionID() != session:
-			return fmt.Errorf("%w: %s went with its session", locks.ErrNotHeld, node)
-		case errors.Is(err, locks.ErrNotHeld) && again:
-			return nil // deleted by us before, only the answer was lost
-		case errors.Is(err, locks.ErrNotHeld):
-			return err
-		}
-		if clean.Err() != nil || context.Cause(l.session.Alive()) != nil {
-			go l.forget(ctx, dir, guid, session)
-			return err
-		}
-	}
-}
-
-// forget deletes the node with the GUID, however long the server is away: an
-// orphan would block everybody for as long as this replica's session lives.
-func (l *zkLock) forget(ctx context.Context, dir, guid string, session int64) {
-	ctx = context.WithoutCancel(ctx)
-	for {
-		attempt, cancel := context.WithTimeout(ctx, l.session.timeout)
-		err := l.session.empty(attempt, dir, prefixOf(guid))
-		cancel()
-		if now := l.session.SessionID(); err == nil || now != 0 && now != session {
-			return // deleted, or gone with its session
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-l.session.closed:
-			return
-		}
-	}
-}
-
-// before is the node just before ours, and when we asked for it. errNodeGone:
-// our session was cut off.
-func (l *zkLock) before(ctx context.Context, p *place) (asked time.Time, before string, err error) {
-	if err := p.cut(); err != nil {
-		return asked, "", err
-	}
-	asked = time.Now()
-	names, err := l.session.list(ctx, p.dir)
 	if err != nil {
-		return asked, "", err
+		return nil, err
 	}
-	line := inOrder(names)
-	switch i := slices.Index(line, p.node); i {
-	case -1:
-		return asked, "", errNodeGone
-	case 0:
-		return asked, "", nil
-	default:
-		return asked, line[i-1], nil
-	}
+	// Alive is asked for only now: to make the node may have waited for a connection.
+	return &node{s, dir, path[len(dir)+1:], s.Alive()}, nil
 }
 
-// inOrder sorts the nodes of locks by their place in the queue and leaves out
-// what is not one. It reads each number once: a row may have a thousand nodes, and is
-// sorted while everybody in it waits.
-func inOrder(names []string) []string {
-	type numbered struct {
-		name string
-		n    int32
+func (n *node) path() string { return n.dir + "/" + n.name }
+
+// cut returns errNodeGone where the connection broke since the node was made.
+func (n *node) cut() error {
+	if err := context.Cause(n.alive); err != nil {
+		return fmt.Errorf("%w: %w", errNodeGone, err)
 	}
-	line := make([]numbered, 0, len(names))
+	return nil
+}
+
+// lock makes a lock of the node, which release gives back. It is trusted for one session time-out from asked, looks at
+// its node every third of that, and is lost when the connection breaks.
+func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64, release func(context.Context) error) *locks.Lock {
+	return n.session.watchOver(ctx, n.alive, locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.timeout, Fence: fence,
+		Renew:        func(ctx context.Context) error { _, err := n.stat(ctx); return err },
+		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return n.advanceFence(ctx) },
+		Release:      release,
+	})
+}
+
+// stat returns ErrNotHeld where the node is gone.
+func (n *node) stat(ctx context.Context) (*zk.Stat, error) {
+	stat, err := n.session.stat(ctx, n.path())
+	return stat, lost(err)
+}
+
+// lost turns a missing node into ErrNotHeld.
+func lost(err error) error {
+	if isNoNode(err) {
+		return fmt.Errorf("%w: %w", locks.ErrNotHeld, errNodeGone)
+	}
+	return err
+}
+
+func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }
+
+// fence returns the id of the transaction that made the node: ZooKeeper never uses one twice.
+func (n *node) fence(ctx context.Context) (int64, error) {
+	stat, err := n.stat(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return stat.Czxid, nil
+}
+
+// advanceFence returns the id of a new transaction, which is above all before it. The
+// transaction checks that the node exists, and writes to the folder: a write to the node
+// itself would wake the waiter behind it.
+func (n *node) advanceFence(ctx context.Context) (int64, error) {
+	return do(ctx, func() (int64, error) {
+		answers, err := n.session.Multi(&zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
+		if err != nil {
+			return 0, lost(err)
+		}
+		return answers[1].Stat.Mzxid, nil
+	})
+}
+
+// release deletes the node. ErrNotHeld: it was gone before, or its session has ended.
+func (n *node) release(ctx context.Context) error {
+	return n.session.giveBack(ctx, func(ctx context.Context) error { return n.session.remove(ctx, n.path()) })
+}
+
+// pass releases the lock: it changes the node and deletes it in one transaction. The event that
+// the waiter behind receives is then that of the change, and says that a holder has released
+// the lock. A waiter that gives up, and a session that ends, only delete the node.
+func (n *node) pass(ctx context.Context) error {
+	return n.session.giveBack(ctx, func(ctx context.Context) error {
+		_, err := do(ctx, func() ([]zk.MultiResponse, error) {
+			return n.session.Multi(&zk.SetDataRequest{Path: n.path(), Version: -1}, &zk.DeleteRequest{Path: n.path(), Version: -1})
+		})
+		return lost(err)
+	})
+}
+
+// abandon deletes the node of a request that failed. Where the connection is broken, the
+// request does not wait for that.
+func (n *node) abandon(ctx context.Context) {
+	if n.cut() != nil {
+		go func() { _ = n.release(ctx) }()
+		return
+	}
+	_ = n.release(ctx)
+}
+
+// watch waits until the node at path is deleted, the connection breaks, or the wait is over:
+// the caller looks again in any case, unless it was released by pass. errForeign: the node
+// would never be deleted. GetW is used, for the watch that ExistsW sets on a missing node would
+// stay.
+func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
+	passes := false // a change of another client's node means something else: Curator's Revoker makes one
+	changed, err := do(ctx, func() (<-chan zk.Event, error) {
+		data, stat, changed, err := s.GetW(path)
+		if err == nil {
+			err = foreign(path, stat)
+		}
+		passes = string(data) == ours
+		return changed, err
+	})
+	if isNoNode(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	event, err := pause(ctx, alive, r, began, changed)
+	return passes && event.Type == zk.EventNodeDataChanged, err
+}
+
+// nearestBefore returns which of the names has the highest sequence number below the own one,
+// "" where there is none. found: the own name is among them, too. It sorts nothing, for there
+// may be a thousand names, and all of them wait meanwhile.
+func nearestBefore(own string, names []string, skip func(name string) bool) (before string, found bool) {
+	ours, _ := sequence(own)
+	nearest := int32(0)
 	for _, name := range names {
-		if n, ok := sequence(name); ok {
-			line = append(line, numbered{name, n})
+		n, ok := sequence(name)
+		switch {
+		case name == own:
+			found = true
+		case !ok, !earlier(n, ours), before != "" && earlier(n, nearest), skip(name):
+		default:
+			before, nearest = name, n
 		}
 	}
-	slices.SortFunc(line, func(a, b numbered) int { return byNumber(a.n, b.n) })
-	sorted := make([]string, len(line))
-	for i, node := range line {
-		sorted[i] = node.name
-	}
-	return sorted
+	return before, found
 }
-
-// byPlace compares two nodes of locks.
-func byPlace(a, b string) int {
-	one, _ := sequence(a)
-	other, _ := sequence(b)
-	return byNumber(one, other)
-}
-
-// byNumber compares two sequences. They are int32 that wrap: what is ahead by less than
-// half of the circle comes later.
-func byNumber(a, b int32) int { return int(a - b) }
 
 // sequence reads the number after "-lock-" in a name that begins with "_c_": ten digits, with
 // a minus sign once the counter has wrapped.
@@ -180,15 +185,19 @@ func sequence(name string) (int32, bool) {
 	return int32(n), err == nil && len(number) >= digits
 }
 
-// errForeign says that a node is named like a lock's and belongs to no session: nobody
-// will release it.
-var errForeign = errors.New("is named like a lock's node and belongs to no session, so it never goes: delete it, or reset the stock")
+// earlier compares two sequence numbers. They are int32 that wrap: a number is the earlier
+// one where the other is ahead of it by less than half of the circle.
+func earlier(a, b int32) bool { return a-b < 0 }
 
-// foreign is errForeign for a node that is not ephemeral, as all nodes of locks are.
-func foreign(node string, stat *zk.Stat) error {
+// errForeign says that a node has the name of a lock's node and belongs to no session: it
+// would block the lock for ever.
+var errForeign = errors.New("has the name of a lock's node and belongs to no session, so it never goes: delete it, or reset the stock")
+
+// foreign returns errForeign for a node that is not ephemeral, as all nodes of locks are.
+func foreign(path string, stat *zk.Stat) error {
 	const container, ttl = math.MinInt64, -1 // ZooKeeper writes these there, ttl in the first byte
 	if owner := stat.EphemeralOwner; owner != 0 && owner != container && owner>>56 != ttl {
 		return nil
 	}
-	return fmt.Errorf("%s %w", node, errForeign)
+	return fmt.Errorf("%s %w", path, errForeign)
 }

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -31,37 +30,53 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestInOrder: by the sequence, not by the GUID; over the wrap; no strangers.
-func TestInOrder(t *testing.T) {
+// TestNearestBefore: by the sequence, not by the GUID; also where the sequence has wrapped;
+// foreign nodes do not count.
+func TestNearestBefore(t *testing.T) {
 	for _, test := range []struct {
-		name        string
-		names, want []string
+		name, own string
+		names     []string
+		want      string
+		found     bool
 	}{
 		{
-			"by sequence",
-			[]string{"_c_a-lock-0000000012", "_c_z-lock-0000000003", "_c_m-lock-0000000005"},
-			[]string{"_c_z-lock-0000000003", "_c_m-lock-0000000005", "_c_a-lock-0000000012"},
+			"by sequence", "_c_m-lock-0000000005",
+			[]string{"_c_a-lock-0000000012", "_c_b-lock-0000000001", "_c_z-lock-0000000003", "_c_c-lock-0000000002", "_c_m-lock-0000000005"},
+			"_c_z-lock-0000000003", true,
 		},
+		{"first", "_c_m-lock-0000000005", []string{"_c_a-lock-0000000012", "_c_m-lock-0000000005"}, "", true},
 		{
-			"over the wrap",
+			"over the wrap", "_c_c-lock--2147483647",
 			[]string{"_c_a-lock--2147483648", "_c_b-lock-2147483646", "_c_c-lock--2147483647", "_c_d-lock-2147483647"},
-			[]string{"_c_b-lock-2147483646", "_c_d-lock-2147483647", "_c_a-lock--2147483648", "_c_c-lock--2147483647"},
+			"_c_a-lock--2147483648", true,
 		},
 		{
-			"from below zero to above it",
+			"first after the wrap", "_c_a-lock--2147483648",
+			[]string{"_c_a-lock--2147483648", "_c_b-lock-2147483646", "_c_c-lock--2147483647", "_c_d-lock-2147483647"},
+			"_c_d-lock-2147483647", true,
+		},
+		{
+			"from below zero to above it", "_c_a-lock-0000000000",
 			[]string{"_c_a-lock-0000000000", "_c_b-lock--0000000001"},
-			[]string{"_c_b-lock--0000000001", "_c_a-lock-0000000000"},
+			"_c_b-lock--0000000001", true,
 		},
 		{
-			"strangers are left out",
+			"no lock's nodes", "_c_b-lock-0000000002",
 			[]string{"config", "_c_a-READ-0000000001", "_c_b-lock-0000000002", "x-lock-abc", "_c_b-lock-"},
-			[]string{"_c_b-lock-0000000002"},
+			"", true,
 		},
-		{"nobody", nil, nil},
+		{
+			"skipped", "_c_b-lock-0000000003",
+			[]string{"_c_skip-lock-0000000002", "_c_b-lock-0000000003", "_c_a-lock-0000000001"},
+			"_c_a-lock-0000000001", true,
+		},
+		{"not in the list", "_c_b-lock-0000000002", []string{"_c_a-lock-0000000001"}, "_c_a-lock-0000000001", false},
+		{"no nodes", "_c_b-lock-0000000002", nil, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := inOrder(test.names); !slices.Equal(got, test.want) {
-				t.Errorf("%v, want %v", got, test.want)
+			skip := func(name string) bool { return name == "_c_skip-lock-0000000002" }
+			if got, found := nearestBefore(test.own, test.names, skip); got != test.want || found != test.found {
+				t.Errorf("%q, found %v; want %q, found %v", got, found, test.want, test.found)
 			}
 		})
 	}

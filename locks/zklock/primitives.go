@@ -5,23 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/google/uuid"
 
 	"oversell/locks"
-	"oversell/stock"
 )
 
 const primitives = "/oversell/primitives"
 
-// Primitives are Curator's recipes besides its locks (tutorial 4.6.3, 4.6.5 to
-// 4.6.7). One set for each session: owners re-enter by counts in this process.
+// Primitives makes Curator's recipes besides its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Use
+// one set for each session: re-entry is counted in this process.
 func Primitives(s *Session) locks.Primitives {
 	w := &watches{pending: map[string]<-chan zk.Event{}}
-	of := func(folder string) recipe { return recipe{zkLock{s}, primitives + "/" + folder + "/", w} }
+	of := func(folder string) recipe { return recipe{s, primitives + "/" + folder + "/", w} }
 	return locks.Primitives{
 		Backend:       "zk",
 		ReadWrite:     newReadWrite(of("read-write")),
@@ -35,64 +33,49 @@ func Primitives(s *Session) locks.Primitives {
 	}
 }
 
-// recipe is what they share: a folder with a node for each key, and how nodes
-// are made, watched and taken back.
+// recipe has what they share: a folder with a node for each key.
 type recipe struct {
-	zkLock
+	session *Session
 	folder  string
 	watches *watches
 }
 
-// path is the key's own node: a key may have a slash in it, a node may not.
+// path returns the path of the key's own node: a key may have a slash in it, a name may not.
 func (p *recipe) path(key string) string { return p.folder + url.PathEscape(key) }
 
-// spot is an ephemeral node of ours, and the connection that made it.
-type spot struct {
-	dir, guid, name string
-	alive           context.Context
-}
-
-// place makes our node, and its folder where that is missing.
-func (p *recipe) place(ctx context.Context, dir, kind string) (at spot, err error) {
-	at = spot{dir: dir, guid: uuid.NewString()}
-	node, err := p.createOnce(ctx, dir, at.guid, kind)
-	for errors.Is(err, zk.ErrNoNode) {
+// newNode makes a node, and its folder where that is missing.
+func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
+	for {
+		n, err := newNode(ctx, p.session, dir, kind)
+		if !isNoNode(err) {
+			return n, err
+		}
 		if err := p.room(ctx); err != nil {
-			return at, err
+			return nil, err
 		}
 		if err := p.mkdirs(ctx, dir); err != nil {
-			return at, err
+			return nil, err
 		}
-		// Once more may not do: the server removes empty folders at any moment.
-		node, err = p.createOnce(ctx, dir, at.guid, kind)
+		// Once may not do: the server removes empty folders at any moment.
 	}
-	if err != nil {
-		return at, err // createOnce has cleaned up
-	}
-	// Not before the node is there, for creating it may have waited for a connection.
-	at.name, at.alive = node[len(dir)+1:], p.session.Alive()
-	return at, nil
 }
 
-// room is locks.ErrFull when the folder has no room for one more key. Many who ask at once
-// may all find some: the bound is not exact.
+// room returns locks.ErrFull where the folder has no room for one more key. The bound is not
+// exact: requests at the same time may all find room.
 func (p *recipe) room(ctx context.Context) error {
 	folder := p.folder[:len(p.folder)-1]
-	names, err := do(ctx, func() (int32, error) {
-		_, stat, err := p.session.Exists(folder)
-		if err != nil {
-			return 0, err
-		}
-		return stat.NumChildren, nil
-	})
-	if err == nil && names >= locks.MaxNames {
-		return fmt.Errorf("%w: %s has %d; use one of them, or reset the class, which removes them all", locks.ErrFull, folder, names)
+	stat, err := p.session.stat(ctx, folder)
+	if isNoNode(err) {
+		return nil
+	}
+	if err == nil && stat.NumChildren >= locks.MaxNames {
+		return fmt.Errorf("%w: %s has %d; use one of them, or reset the class, which removes them all", locks.ErrFull, folder, stat.NumChildren)
 	}
 	return err
 }
 
-// mkdirs makes a folder that goes by itself: ZooKeeper (from 3.5 on) removes a
-// container some time after its last child has gone.
+// mkdirs makes a folder as a container: ZooKeeper (from 3.5 on) removes one some time after
+// its last child was deleted.
 func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	if dir == primitives[:len("/oversell")] {
 		return p.session.mkdir(ctx, dir)
@@ -103,74 +86,17 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
 		return nil
-	case !errors.Is(err, zk.ErrNoNode):
+	case !isNoNode(err):
 		return err
 	}
-	if err := p.mkdirs(ctx, dir[:lastSlash(dir)]); err != nil {
+	if err := p.mkdirs(ctx, path.Dir(dir)); err != nil {
 		return err
 	}
 	return p.mkdirs(ctx, dir)
 }
 
-func lastSlash(path string) int {
-	i := len(path) - 1
-	for i > 0 && path[i] != '/' {
-		i--
-	}
-	return i
-}
-
-// quit takes our node back. Where there is nobody to ask, it goes later: whoever
-// gave up need not wait for that.
-func (p *recipe) quit(ctx context.Context, at spot) {
-	if context.Cause(at.alive) != nil {
-		go p.forget(ctx, at.dir, at.guid, p.session.SessionID())
-		return
-	}
-	_ = p.leave(ctx, at.dir, at.guid, at.name)
-}
-
-// grant makes a hold of our node. asked is when we last asked for it.
-func (p *recipe) grant(ctx context.Context, r locks.Request, at spot, asked time.Time) *locks.Lock {
-	return p.hold(ctx, at.alive, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: p.session.timeout,
-		Renew:   func(ctx context.Context) error { _, err := p.look(ctx, at.dir+"/"+at.name); return err },
-		Release: func(ctx context.Context) error { return p.leave(ctx, at.dir, at.guid, at.name) },
-	})
-}
-
-// again tries until it is no node of ours that got lost on the way: the session
-// expired, or all was cleared, and there is a fresh place to be had.
-func again[T any](ctx context.Context, r locks.Request, began time.Time, try func() (T, error)) (T, error) {
-	for {
-		value, err := try()
-		if err != nil && ctx.Err() == nil && (errors.Is(err, errNodeGone) || errors.Is(err, zk.ErrNoNode)) {
-			if err = locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err == nil {
-				continue
-			}
-		}
-		return value, named(ctx, r, err)
-	}
-}
-
-// named gives an error the name that callers know it by.
-func named(ctx context.Context, r locks.Request, err error) error {
-	for _, known := range []error{nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, locks.ErrFull, errUnknown, zk.ErrBadVersion} {
-		if errors.Is(err, known) {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	return &stock.Unavailable{Backend: "zookeeper", Err: err}
-}
-
-// errUnknown: a write was sent, and no answer came. Who tries again may do it twice.
-var errUnknown = errors.New("no answer from zookeeper: it may be done or not")
-
-// write makes a call that changes something. It does not listen to its caller,
-// so that what was begun has an outcome.
+// write makes a call that changes something. It goes on when its caller's context ends, so
+// that its outcome is known. errUnknown: no answer came.
 func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) (value T, err error) {
 	if ctx.Err() != nil {
 		return value, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -186,39 +112,14 @@ func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) 
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)
 }
 
-// patience bounds the calls of a wait by one session time-out more than it: an
-// answer that is late must not pass for a server that is gone.
-func (p *recipe) patience(ctx context.Context, r locks.Request, began time.Time) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+p.session.timeout)
-}
-
-// pause waits for a change. It ends with the connection as well, and with the
-// wait: the caller looks again in any case, and a wait that is over then fails.
-func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed <-chan zk.Event) error {
-	left := r.Wait - time.Since(began)
-	if left <= 0 || ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-alive.Done():
-	case <-timer.C:
-	case <-ctx.Done():
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	return nil
-}
-
-// watches keeps one watch for each node, however many wait for it. The driver
-// can't take a watch back: those of waiters that gave up would pile up.
+// watches keeps one watch for each node that all its waiters share. The driver can't remove a
+// watch, so those of waiters that gave up would pile up.
 type watches struct {
 	mu      sync.Mutex
 	pending map[string]<-chan zk.Event
 }
 
-// of returns the watch that still waits to fire, or nil.
+// of returns the watch that has not fired yet, or nil.
 func (w *watches) of(node string) <-chan zk.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +131,7 @@ func (w *watches) of(node string) <-chan zk.Event {
 	return changed
 }
 
-// keep also forgets those that have fired.
+// keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,7 +143,8 @@ func (w *watches) keep(node string, changed <-chan zk.Event) {
 	w.pending[node] = changed
 }
 
-// fired: the driver sends one event and closes, so all who wait hear of it.
+// fired reports whether the watch has fired. The driver sends one event and closes the
+// channel, so that all waiters are woken.
 func fired(changed <-chan zk.Event) bool {
 	select {
 	case <-changed:
@@ -252,8 +154,8 @@ func fired(changed <-chan zk.Event) bool {
 	}
 }
 
-// sight is what a node was when we looked, and how we hear of a change since.
-type sight struct {
+// snapshot is the state of a node, and the watch for the next change.
+type snapshot struct {
 	names   []string // of its children
 	data    []byte
 	stat    *zk.Stat
@@ -261,9 +163,9 @@ type sight struct {
 }
 
 // children lists the node's children and watches them.
-func (p *recipe) children(ctx context.Context, node string) (sight, error) {
-	return do(ctx, func() (now sight, err error) {
-		// A watch that was set before this look, and has not fired, covers all after it.
+func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
+	return do(ctx, func() (now snapshot, err error) {
+		// A watch that was set before, and has not fired, also covers what changes from here on.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
 			return now, err
@@ -276,9 +178,9 @@ func (p *recipe) children(ctx context.Context, node string) (sight, error) {
 	})
 }
 
-// data reads the node and watches it. There is no watch on a node that is not there.
-func (p *recipe) data(ctx context.Context, node string) (sight, error) {
-	return do(ctx, func() (now sight, err error) {
+// data reads the node and watches it. A node that does not exist is not watched.
+func (p *recipe) data(ctx context.Context, node string) (snapshot, error) {
+	return do(ctx, func() (now snapshot, err error) {
 		if now.changed = p.watches.of(node); now.changed != nil {
 			now.data, now.stat, err = p.session.Get(node)
 			return now, err
@@ -291,11 +193,11 @@ func (p *recipe) data(ctx context.Context, node string) (sight, error) {
 	})
 }
 
-// clear deletes a node and all below it, as often as somebody adds to it.
+// clear deletes a node and all below it, again where others add to it meanwhile.
 func (s *Session) clear(ctx context.Context, node string) error {
 	for {
 		names, err := s.list(ctx, node)
-		if errors.Is(err, zk.ErrNoNode) {
+		if isNoNode(err) {
 			return nil
 		}
 		if err != nil {

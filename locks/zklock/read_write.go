@@ -13,9 +13,9 @@ import (
 	"oversell/locks"
 )
 
-// Readers and writers stand in one line, named as Curator names them (tutorial
-// 4.6.3, InterProcessReadWriteLock): a reader waits for the last writer before
-// it, a writer for the one before it. So no writer waits for later readers.
+// Readers and writers share one queue of nodes, named as Curator names them (tutorial 4.6.3,
+// InterProcessReadWriteLock). A reader waits for the last writer before it, a writer for the
+// node just before it. So no writer waits for later readers.
 const (
 	reading = "__READ__"
 	writing = "__WRIT__"
@@ -23,68 +23,68 @@ const (
 
 type readWrite struct {
 	readers, writers locks.Locker
-	line             *line
+	queue            *nodeQueue
 }
 
 func newReadWrite(p recipe) *readWrite {
-	l := newLine(p)
-	return &readWrite{locks.Reentrant(side{l, reading}), locks.Reentrant(side{l, writing}), l}
+	q := newNodeQueue(p)
+	return &readWrite{locks.Reentrant(side{q, reading}), locks.Reentrant(side{q, writing}), q}
 }
 
-// Read may be asked by the owner of the write as well. Who then releases the
-// write goes on as a reader (a downgrade), and no writer gets in between.
+// Read also serves the owner of the write lock. An owner that then releases the write lock goes
+// on as a reader (a downgrade), and no writer gets in between.
 func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.readers.Acquire(ctx, r)
 }
 
-// Write refuses a reader at once: two that both asked would wait for each other.
+// Write returns ErrUpgrade to a reader at once: two readers would wait for each other.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	if l.line.holds(r, reading) != nil && l.line.holds(r, writing) == nil {
+	if l.queue.holds(r, reading) != nil && l.queue.holds(r, writing) == nil {
 		return nil, fmt.Errorf("%s: %w", r.Key, locks.ErrUpgrade)
 	}
 	return l.writers.Acquire(ctx, r)
 }
 
-// line is one line for each key, and what owners of this process hold in it.
-type line struct {
+// nodeQueue is one queue of nodes for each key, with the locks that owners of this process hold.
+type nodeQueue struct {
 	recipe
 	mu   sync.Mutex
-	held map[grip]*held
+	held map[heldKey]*held
 }
 
-type grip struct{ key, owner, kind string }
+type heldKey struct{ key, owner, kind string }
 
 type held struct {
 	*locks.Lock
 	node string
 }
 
-func newLine(p recipe) *line { return &line{recipe: p, held: map[grip]*held{}} }
+func newNodeQueue(p recipe) *nodeQueue { return &nodeQueue{recipe: p, held: map[heldKey]*held{}} }
 
-func (l *line) holds(r locks.Request, kind string) *held {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.held[grip{r.Key, r.Owner, kind}]
+func (q *nodeQueue) holds(r locks.Request, kind string) *held {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.held[heldKey{r.Key, r.Owner, kind}]
 }
 
-// keep remembers a hold's node until its release.
-func (l *line) keep(r locks.Request, kind, node string, h *locks.Lock) {
-	g, mine := grip{r.Key, r.Owner, kind}, &held{h, node}
-	l.mu.Lock()
-	l.held[g] = mine
-	l.mu.Unlock()
-	h.OnRelease(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.held[g] == mine {
-			delete(l.held, g)
+// keep remembers a lock's node until its release.
+func (q *nodeQueue) keep(r locks.Request, kind, node string, lock *locks.Lock) {
+	key, own := heldKey{r.Key, r.Owner, kind}, &held{lock, node}
+	q.mu.Lock()
+	q.held[key] = own
+	q.mu.Unlock()
+	lock.OnRelease(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.held[key] == own {
+			delete(q.held, key)
 		}
 	})
 }
 
-// side is the readers' or the writers' way into the line. The writers' alone is a mutex.
+// side is the readers' or the writers' lock on the queue. The writers' alone is a mutex.
 type side struct {
-	*line
+	*nodeQueue
 	kind string
 }
 
@@ -92,57 +92,57 @@ func (side) Card() locks.Card { return locks.Card{} }
 
 func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	return again(ctx, r, began, func() (*locks.Lock, error) { return s.queue(ctx, r, began) })
+	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) { return s.acquire(ctx, r, began) })
 }
 
-// queue makes a node and waits for those before it. On failure, no node stays.
-func (s side) queue(ctx context.Context, r locks.Request, began time.Time) (h *locks.Lock, err error) {
+// acquire makes a node and waits for those before it. On failure, no node stays.
+func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	kind, own := s.kind, ""
-	// A writer that reads stands where it writes. One that lost its write waits like others.
+	// A writer that reads queues at its write's place. One that lost its write lock waits like others.
 	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Verify() == nil {
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
 	}
-	calls, cancel := s.patience(ctx, r, began)
+	calls, cancel := s.session.bound(ctx, r, began)
 	defer cancel()
-	at, err := s.place(calls, s.path(r.Key), kind)
+	n, err := s.newNode(calls, s.path(r.Key), kind)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			s.quit(ctx, at)
+			n.abandon(ctx)
 		}
 	}()
-	for context.Cause(at.alive) == nil {
+	for n.cut() == nil {
 		asked := time.Now()
-		names, err := s.session.list(calls, at.dir)
+		names, err := s.session.list(calls, n.dir)
 		if err != nil {
 			return nil, err
 		}
-		before, err := waitsFor(names, at.name, own)
+		before, err := waitsFor(names, n.name, own)
 		if err != nil {
 			return nil, err
 		}
 		if before == "" {
-			h := s.grant(ctx, r, at, asked)
-			s.keep(r, s.kind, at.name, h)
-			return h, nil
+			lock := n.lock(ctx, r, asked, 0, n.release)
+			s.keep(r, s.kind, n.name, lock)
+			return lock, nil
 		}
-		// Woken or not, look again: who was before us may have given up, and
-		// those further ahead are still there.
-		if _, err := s.watch(calls, &place{request: r, began: began, alive: at.alive, dir: at.dir}, before); err != nil {
+		// Then list again: the node before may have been a waiter that gave up, while others
+		// further ahead still hold the lock.
+		if _, err := s.session.watch(calls, n.alive, r, began, n.dir+"/"+before); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", errNodeGone, context.Cause(at.alive))
+	return nil, n.cut()
 }
 
-// waitsFor returns the one node that ours waits for, "" when it has its turn.
-// own is the write of the same owner, which must still be there.
+// waitsFor returns the node that ours waits for, "" where there is none. own is the write of
+// the same owner, which must still be there.
 func waitsFor(names []string, ours, own string) (string, error) {
 	before, there := "", own == "" || slices.Contains(names, own)
-	for _, s := range standing(names) {
+	for _, s := range sortEntries(names) {
 		switch {
 		case s.name == ours && there:
 			return before, nil
@@ -153,16 +153,16 @@ func waitsFor(names []string, ours, own string) (string, error) {
 	return "", errNodeGone
 }
 
-// stand is a node's place in the line.
-type stand struct {
+// entry is a node in the queue.
+type entry struct {
 	name   string
-	at     int32 // where it stands: for a writer that reads, where it writes
+	at     int32 // its place in the queue: for a writer that reads, the sequence of its write
 	seq    int32
 	writes bool
 }
 
-// standOf reads _c_<GUID>-__READ__<seq>, _c_<GUID>-<at>-__READ__<seq> and the same of a writer.
-func standOf(name string) (stand, bool) {
+// entryOf reads _c_<GUID>-__READ__<seq>, _c_<GUID>-<at>-__READ__<seq> and the same of a writer.
+func entryOf(name string) (entry, bool) {
 	kind := reading
 	if strings.Contains(name, writing) {
 		kind = writing
@@ -171,24 +171,23 @@ func standOf(name string) (stand, bool) {
 	const guid = len("_c_") + 36 + len("-")
 	seq, err := strconv.ParseInt(tail, 10, 32)
 	if !ok || err != nil || len(head) < guid || !strings.HasPrefix(head, "_c_") {
-		return stand{}, false
+		return entry{}, false
 	}
 	at := seq
 	if len(head) > guid {
 		at, err = strconv.ParseInt(head[guid:len(head)-1], 10, 32)
 	}
-	return stand{name, int32(at), int32(seq), kind == writing}, err == nil
+	return entry{name, int32(at), int32(seq), kind == writing}, err == nil
 }
 
-// standing is the line in order. A sequence wraps: what is ahead by less than
-// half of the circle comes later.
-func standing(names []string) []stand {
-	var line []stand
+// sortEntries returns the nodes of the queue in order, see earlier.
+func sortEntries(names []string) []entry {
+	var sorted []entry
 	for _, name := range names {
-		if s, ok := standOf(name); ok {
-			line = append(line, s)
+		if e, ok := entryOf(name); ok {
+			sorted = append(sorted, e)
 		}
 	}
-	slices.SortFunc(line, func(a, b stand) int { return cmp.Or(int(a.at-b.at), int(a.seq-b.seq)) })
-	return line
+	slices.SortFunc(sorted, func(a, b entry) int { return cmp.Or(int(a.at-b.at), int(a.seq-b.seq)) })
+	return sorted
 }

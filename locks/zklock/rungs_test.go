@@ -38,18 +38,18 @@ func singles() []rung {
 	}
 }
 
-// waiter is somebody in a queue.
-type waiter struct {
+// pending is a request in a queue.
+type pending struct {
 	giveUp context.CancelFunc
 	got    chan *locks.Lock // or nil
 }
 
 // joins queues, and returns when the row has n nodes.
-func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) waiter {
+func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) pending {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	w, l := waiter{cancel, make(chan *locks.Lock, 1)}, g.open(s)
+	w, l := pending{cancel, make(chan *locks.Lock, 1)}, g.open(s)
 	go func() {
 		h, err := l.Acquire(ctx, request(key, owner, time.Minute))
 		if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
@@ -130,7 +130,7 @@ func TestOrder(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			here, there, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			h := acquire(t, g.open(here), request(key, "holder", 0))
-			var line []waiter
+			var line []pending
 			for i := range waiters {
 				line = append(line, g.joins(t, []*Session{there, here}[i%2], key, strconv.Itoa(i), i+2))
 			}

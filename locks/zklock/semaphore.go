@@ -2,50 +2,48 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"oversell/locks"
 )
 
-// semaphore is Curator's InterProcessSemaphoreV2 (tutorial 4.6.5): a lease is an
-// ephemeral node, so those of a dead session come back. Who wants one stands in
-// a line (in this process, then among all), and only its head looks at the
-// leases. A release wakes one waiter, not all.
+// semaphore is Curator's InterProcessSemaphoreV2 (tutorial 4.6.5): a lease is an ephemeral node,
+// so those of a dead session come back. Waiters queue for a mutex, in this process and then
+// among all replicas, and only its holder watches the leases. A release wakes one waiter, not
+// all.
 type semaphore struct {
 	recipe
-	line locks.Locker
+	mutex locks.Locker
 }
 
 func newSemaphore(p, mutex recipe) *semaphore {
-	return &semaphore{p, locks.Queue(side{newLine(mutex), writing})}
+	return &semaphore{p, locks.Queue(side{newNodeQueue(mutex), writing})}
 }
 
-// passing is how long one look may take when others are just getting theirs.
-const passing = time.Second
+// tryWait is how long a request without a wait waits for the mutex, whose holders may be about
+// to take their permits.
+const tryWait = time.Second
 
-// Acquire takes several permits as ONE node with their number in its name: all
-// or none, also when its holder dies. The total is there too: it lasts exactly
-// as long as anything is taken.
+// Acquire takes several permits as ONE node with their number in its name: all or none, also
+// when its holder dies. The name has the total, too: it is set for as long as any permit is
+// taken.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
 	}
 	began := time.Now()
-	return again(ctx, r, began, func() (*locks.Lock, error) {
-		if err := s.glance(ctx, r, total, qty); err != nil {
+	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) {
+		if err := s.check(ctx, r, total, qty); err != nil {
 			return nil, err
 		}
 		turn := r
 		if turn.Wait = r.Wait - time.Since(began); r.Wait <= 0 {
-			turn.Wait = passing
+			turn.Wait = tryWait
 		}
-		head, err := s.line.Acquire(ctx, turn)
+		head, err := s.mutex.Acquire(ctx, turn)
 		if err != nil {
 			return nil, err
 		}
@@ -54,12 +52,12 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	})
 }
 
-// glance refuses without a place in the line whom waiting does not help.
-func (s *semaphore) glance(ctx context.Context, r locks.Request, total, qty int) error {
-	calls, cancel := s.patience(ctx, r, time.Now())
+// check rejects, without queueing, a request that waiting does not help.
+func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) error {
+	calls, cancel := s.session.bound(ctx, r, time.Now())
 	defer cancel()
 	names, err := s.session.list(calls, s.path(r.Key))
-	if errors.Is(err, zk.ErrNoNode) {
+	if isNoNode(err) {
 		return nil
 	}
 	if err != nil {
@@ -72,39 +70,38 @@ func (s *semaphore) glance(ctx context.Context, r locks.Request, total, qty int)
 	return mismatch(r, err)
 }
 
-// take makes our lease and waits until it and those before it are within the
-// total. That rule needs no lock: a head that lost its place in the line while
-// it was paused takes nobody's permit.
-func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (h *locks.Lock, err error) {
-	calls, cancel := s.patience(ctx, r, began)
+// take makes a lease and waits until it and those before it are within the total. That rule is
+// safe without the mutex: a request that lost the mutex during a pause takes nobody's permit.
+func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (lock *locks.Lock, err error) {
+	calls, cancel := s.session.bound(ctx, r, began)
 	defer cancel()
-	at, err := s.place(calls, s.path(r.Key), fmt.Sprintf("lease-%dof%d-", qty, total))
+	n, err := s.newNode(calls, s.path(r.Key), fmt.Sprintf("lease-%dof%d-", qty, total))
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			s.quit(ctx, at)
+			n.abandon(ctx)
 		}
 	}()
-	for context.Cause(at.alive) == nil {
+	for n.cut() == nil {
 		asked := time.Now()
-		now, err := s.children(calls, at.dir)
+		now, err := s.children(calls, n.dir)
 		if err != nil {
 			return nil, err
 		}
-		taken, err := takenBefore(now.names, at.name, total)
+		taken, err := takenBefore(now.names, n.name, total)
 		if err != nil {
 			return nil, mismatch(r, err)
 		}
 		if taken+qty <= total {
-			return s.grant(ctx, r, at, asked), nil
+			return n.lock(ctx, r, asked, 0, n.release), nil
 		}
-		if err := pause(ctx, at.alive, r, began, now.changed); err != nil {
+		if _, err := pause(ctx, n.alive, r, began, now.changed); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", errNodeGone, context.Cause(at.alive))
+	return nil, n.cut()
 }
 
 func mismatch(r locks.Request, err error) error {
@@ -114,7 +111,7 @@ func mismatch(r locks.Request, err error) error {
 	return err
 }
 
-// takenBefore counts the permits of the leases before ours, of all when ours is "".
+// takenBefore counts the permits of the leases before ours, of all where ours is "".
 func takenBefore(names []string, ours string, total int) (taken int, err error) {
 	us, there := leaseOf(ours)
 	found := !there

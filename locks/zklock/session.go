@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"strings"
 	"sync"
@@ -15,8 +16,8 @@ import (
 	"oversell/locks"
 )
 
-// Session is this replica's one session with an ensemble. It connects in the
-// background, again and again, and gets a new session when the old one expired.
+// Session is this replica's one session with a ZooKeeper server or ensemble. It connects in
+// the background, again and again, and opens a new session when the old one has expired.
 type Session struct {
 	*zk.Conn
 	timeout  time.Duration
@@ -24,17 +25,17 @@ type Session struct {
 	closed   chan struct{}
 
 	mu    sync.Mutex
-	alive context.Context // ends when the server can no longer be heard
+	alive context.Context
 	end   context.CancelCauseFunc
 }
 
-// Open prepares a session that the server forgets after timeout without a sign
-// of life (within the server's own bounds). It does not wait for a connection.
+// Open prepares a session that the server ends after timeout without a request (within the
+// server's own bounds). It does not wait for a connection.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Only the callback sees every event: the channel holds six and drops.
+	// Only the callback gets every event: the driver's channel holds six and drops the rest.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
@@ -43,19 +44,19 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the session, and with it every node that it made.
+// Close ends the session. The server then deletes all its nodes.
 func (s *Session) Close() {
 	close(s.closed)
 	s.Conn.Close()
 }
 
-// silent drops the driver's log: what it says comes back as errors as well.
+// silent drops the driver's log: its errors are returned as well.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// event follows the connection. A session that is cut off may expire on the
-// server at any moment, so trust ends with Disconnected, not with Expired.
+// event follows the connection. From Disconnected on the server may end the session at any
+// moment; Expired comes only with the next connection, which is too late to stop a holder.
 func (s *Session) event(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
@@ -70,14 +71,25 @@ func (s *Session) event(e zk.Event) {
 	}
 }
 
-// Alive ends when this session's connection does.
+// Alive returns a context that ends when the present connection breaks.
 func (s *Session) Alive() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.alive
 }
 
-// Ping asks the server for something, to see that it answers.
+// watchOver makes a lock that is lost when alive ends.
+func (s *Session) watchOver(ctx, alive context.Context, g locks.Grant) *locks.Lock {
+	lock := locks.NewLock(ctx, g)
+	stop := context.AfterFunc(alive, func() { lock.MarkLost(context.Cause(alive)) })
+	lock.OnRelease(func() { stop() })
+	return lock
+}
+
+// errSessionEnded says that the server has deleted all nodes of a session.
+var errSessionEnded = fmt.Errorf("%w: its ZooKeeper session has ended", locks.ErrNotHeld)
+
+// Ping sends a request, to see whether the server answers.
 func (s *Session) Ping(ctx context.Context) error {
 	_, err := do(ctx, func() (bool, error) {
 		_, _, err := s.Exists("/")
@@ -86,8 +98,8 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-// do makes a driver's call give up with ctx: it takes none, and may block for
-// as long as the server is gone. The call itself goes on in the background.
+// do ends a driver's call with ctx: the driver takes none, and may block for as long as the
+// server is gone. The call itself goes on in the background.
 func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -107,7 +119,18 @@ func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
-// list returns the children of dir.
+// stat returns zk.ErrNoNode where there is no such node.
+func (s *Session) stat(ctx context.Context, path string) (*zk.Stat, error) {
+	return do(ctx, func() (*zk.Stat, error) {
+		exists, stat, err := s.Exists(path)
+		if err == nil && !exists {
+			err = zk.ErrNoNode
+		}
+		return stat, err
+	})
+}
+
+// list returns the names of the nodes in dir.
 func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	return do(ctx, func() ([]string, error) {
 		names, _, err := s.Children(dir)
@@ -115,16 +138,16 @@ func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	})
 }
 
-// remove deletes a node; ErrNotHeld when there was none.
+// remove deletes a node. ErrNotHeld: there was none.
 func (s *Session) remove(ctx context.Context, node string) error {
 	_, err := do(ctx, func() (bool, error) { return true, s.Delete(node, -1) })
-	if errors.Is(err, zk.ErrNoNode) {
+	if isNoNode(err) {
 		return fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, node)
 	}
 	return err
 }
 
-// mkdir makes a persistent node and its parents.
+// mkdir makes a persistent node, with its parents.
 func (s *Session) mkdir(ctx context.Context, dir string) error {
 	if dir == "/" || dir == "." {
 		return nil
@@ -139,10 +162,10 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	return err
 }
 
-// empty deletes every node in dir that begins with prefix, with all that is in it.
+// empty deletes every node in dir whose name begins with prefix, with all nodes below it.
 func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 	names, err := s.list(ctx, dir)
-	if errors.Is(err, zk.ErrNoNode) {
+	if isNoNode(err) {
 		return nil
 	}
 	if err != nil {
@@ -153,7 +176,7 @@ func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 			continue
 		}
 		err := s.remove(ctx, dir+"/"+name)
-		if errors.Is(err, zk.ErrNotEmpty) { // no lock's node
+		if errors.Is(err, zk.ErrNotEmpty) { // not made by a lock
 			if err = s.empty(ctx, dir+"/"+name, ""); err == nil {
 				err = s.remove(ctx, dir+"/"+name)
 			}
@@ -163,4 +186,37 @@ func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 		}
 	}
 	return nil
+}
+
+// dialFor makes connections for the driver. After a connection the driver gives the server
+// ten times the usual time-out to grant a session: more than a minute without trying another
+// server, though the session ends in seconds. So no answer may take longer than a session.
+func dialFor(session time.Duration) func(network, address string, timeout time.Duration) (net.Conn, error) {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return deadlineConn{conn, session}, nil
+	}
+}
+
+// deadlineConn is a connection whose deadlines are no further away than longest.
+type deadlineConn struct {
+	net.Conn
+	longest time.Duration
+}
+
+func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.bound(t)) }
+
+func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
+
+// bound does not change the zero time, which is no deadline.
+func (c deadlineConn) bound(t time.Time) time.Time {
+	if latest := time.Now().Add(c.longest); t.After(latest) {
+		return latest
+	}
+	return t
 }

@@ -3,37 +3,104 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"oversell/locks"
 )
 
-// Ephemeral is one ephemeral node (tutorial 4.3): who creates it has the lock,
-// the others try again every 200 ms. A dead holder's session ends, and the node
-// goes with it: no expiry to choose. The node itself is in single.go.
+// Ephemeral locks with one ephemeral node (tutorial 4.3). The replica that makes it holds the
+// lock; the others try again every 200 ms. The node of a dead holder goes with its session,
+// so there is no expiry to choose.
 func Ephemeral(s *Session) locks.Locker {
-	return &ephemeral{single{zkLock{s}, "/oversell/zk-ephemeral/"}}
+	return &ephemeral{singleNode{s, "/oversell/zk-ephemeral/"}}
 }
 
-type ephemeral struct{ single }
+type ephemeral struct{ singleNode }
 
 // ephemeralPause is the tutorial's.
 const ephemeralPause = 200 * time.Millisecond
 
 func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	for {
-		h, err := l.try(ctx, r, began)
-		if !errors.Is(err, errTaken) {
-			return h, err
+	return retry(ctx, l.session, r, began, func() (*locks.Lock, error) {
+		for {
+			lock, err := l.try(ctx, r, began)
+			if !errors.Is(err, zk.ErrNodeExists) {
+				return lock, err
+			}
+			// DANGER: no event says that the node is gone. Every waiter tries again and again,
+			// and each try is a write for the ensemble, also one that fails. The lock stays free
+			// until one of them tries, and chance decides which.
+			if err := locks.SleepRetry(ctx, r, began, ephemeralPause); err != nil {
+				return nil, err
+			}
 		}
-		// DANGER: nobody tells us that the node is gone. Every waiter asks again and
-		// again, and each try is a write for the ensemble, also one that fails; the
-		// lock lies free until one comes by, and luck says which.
-		if err := locks.SleepRetry(ctx, r, began, ephemeralPause); err != nil {
-			return nil, err
+	})
+}
+
+// singleNode is a lock of one node for each key, with a token of its holder in its data.
+type singleNode struct {
+	session *Session
+	root    string
+}
+
+// try makes the node once. zk.ErrNodeExists: another one holds the lock.
+func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
+	calls, cancel := l.session.bound(ctx, r, began)
+	defer cancel()
+	token, asked := locks.Token(r.Owner), time.Now()
+	release := func(ctx context.Context) error { return l.remove(ctx, r.Key, token) }
+	make := func() error {
+		_, err := l.session.makeEphemeral(calls, l.root+r.Key, []byte(token), 0, release)
+		return err
+	}
+	err := make()
+	if isNoNode(err) {
+		if err = l.session.mkdir(calls, path.Dir(l.root+r.Key)); err == nil {
+			err = make()
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	return l.session.watchOver(ctx, l.session.Alive(), locks.Grant{
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.timeout,
+		Renew:   func(ctx context.Context) error { return l.check(ctx, r.Key, token) },
+		Release: func(ctx context.Context) error { return l.session.giveBack(ctx, release) },
+	}), nil
+}
+
+// check returns ErrNotHeld where the node is gone, or another holder's.
+func (l *singleNode) check(ctx context.Context, key, token string) error {
+	data, err := do(ctx, func() ([]byte, error) {
+		data, _, err := l.session.Get(l.root + key)
+		return data, err
+	})
+	if err == nil && string(data) != token {
+		return fmt.Errorf("%w: %s has another holder", locks.ErrNotHeld, key)
+	}
+	return lost(err)
+}
+
+// remove deletes the node of this holder. It checks and deletes in two steps; the node can
+// become another holder's between them only when this session ends.
+func (l *singleNode) remove(ctx context.Context, key, token string) error {
+	if err := l.check(ctx, key, token); err != nil {
+		return err
+	}
+	return l.session.remove(ctx, l.root+key)
+}
+
+// Clear deletes the node, whoever holds it.
+func (l *singleNode) Clear(ctx context.Context, key string) error {
+	if err := l.session.remove(ctx, l.root+key); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		return err
+	}
+	return nil
 }
 
 func (*ephemeral) Card() locks.Card {

@@ -3,42 +3,39 @@ package zklock
 import (
 	"context"
 	"errors"
-	"path"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"oversell/locks"
 )
 
-// EphemeralWatch is one ephemeral node as in Ephemeral, but who finds it taken
-// watches it and tries again when it is deleted (document 004).
+// EphemeralWatch locks with one ephemeral node as Ephemeral does, but each waiter watches it
+// and tries again when it is deleted (document 004).
 func EphemeralWatch(s *Session) locks.Locker {
-	return &ephemeralWatch{single{zkLock{s}, "/oversell/zk-ephemeral-watch/"}}
+	return &ephemeralWatch{singleNode{s, "/oversell/zk-ephemeral-watch/"}}
 }
 
-type ephemeralWatch struct{ single }
+type ephemeralWatch struct{ singleNode }
 
 func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	for {
-		h, err := l.try(ctx, r, began)
-		if !errors.Is(err, errTaken) {
-			return h, err
+	return retry(ctx, l.session, r, began, func() (*locks.Lock, error) {
+		for {
+			lock, err := l.try(ctx, r, began)
+			if !errors.Is(err, zk.ErrNodeExists) {
+				return lock, err
+			}
+			// DANGER: all watch the same node. A release wakes every waiter, and all of them try
+			// to make the node. One succeeds; the rest were woken in vain.
+			calls, cancel := l.session.bound(ctx, r, began)
+			_, err = l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
+			cancel()
+			if err != nil {
+				return nil, err
+			}
 		}
-		// DANGER: all wait for the same node. A release wakes every one of them, they
-		// all try to create it, one can, and the rest have been woken for nothing.
-		if err := l.untilGone(ctx, r, began); err != nil && !l.hungUp(err, r, began) {
-			return nil, l.refusal(ctx, r, err)
-		}
-	}
-}
-
-// untilGone returns when the node is gone, or may be, for the connection broke.
-func (l *ephemeralWatch) untilGone(ctx context.Context, r locks.Request, began time.Time) error {
-	calls, cancel := l.patience(ctx, r, began)
-	defer cancel()
-	p := &place{request: r, began: began, alive: l.session.Alive(), dir: path.Dir(l.root + r.Key)}
-	_, err := l.watch(calls, p, path.Base(r.Key))
-	return err
+	})
 }
 
 func (*ephemeralWatch) Card() locks.Card {

@@ -1,31 +1,18 @@
 package zklock
 
-import (
-	"context"
+import "oversell/locks"
 
-	"oversell/locks"
-)
+// Mutex locks as Curator's InterProcessSemaphoreMutex does (tutorial 4.6.2): the lock of
+// zk.go, without re-entry. (Curator makes it of a semaphore with one permit; here it is the
+// same queue of nodes.)
+func Mutex(s *Session) locks.Locker { return &mutex{zkLock{session: s, root: mutexRoot}} }
 
-// Mutex is what Curator's InterProcessSemaphoreMutex is for (tutorial 4.6.2):
-// the lock of zk.go, but nobody enters twice. (Curator makes it of a semaphore
-// with one permit; here it is the same row of nodes.)
-func Mutex(s *Session) locks.Locker { return &mutex{interProcess{zkLock: zkLock{s}}} }
-
-type mutex struct{ interProcess }
+// DANGER: nothing here checks whether r.Owner holds the key already. An owner that acquires
+// again queues behind its own node and waits for itself until its wait is over. ZK prevents
+// that by locks.Reentrant.
+type mutex struct{ zkLock }
 
 const mutexRoot = "/oversell/zk-mutex/"
-
-// DANGER: nothing here asks whether r.Owner holds the key already. An owner that
-// acquires again queues behind its own node and waits for itself, until its wait
-// is over. What is missing is the locks.Reentrant of ZK.
-func (l *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	return l.acquire(ctx, r, mutexRoot+r.Key, l.lookAgain)
-}
-
-// Clear deletes every node of the key's row.
-func (l *mutex) Clear(ctx context.Context, key string) error {
-	return l.session.empty(ctx, mutexRoot+key, "")
-}
 
 func (*mutex) Card() locks.Card {
 	return locks.Card{
@@ -34,7 +21,7 @@ func (*mutex) Card() locks.Card {
 		Lease: true, Renews: true, Fenced: true, Fair: true,
 		Title: locks.Text{EN: "ZooKeeper, not re-entrant", ZH: "ZooKeeper 不可重入锁"},
 		Summary: locks.Text{
-			EN: "The same row of nodes as zk, with the second look, but the owner may not acquire again.",
+			EN: "The same queue of nodes as zk, listed again after a wake-up, but the owner may not acquire again.",
 			ZH: "与 zk 相同的一排节点，也会再看一次，但同一持有者不能再次加锁。",
 		},
 		Protects: []locks.Hazard{

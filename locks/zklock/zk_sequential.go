@@ -8,58 +8,48 @@ import (
 	"oversell/locks"
 )
 
-// Sequential is a row of ephemeral sequential nodes whose owners look at the
-// whole row until theirs is the first (tutorial 4.4.1). The row and its nodes
-// are those of zk.go; what differs is how a waiter waits.
-func Sequential(s *Session) locks.Locker { return &sequential{zkLock{s}} }
+// Sequential queues with ephemeral sequential nodes, as zk.go does, but each waiter lists the
+// whole queue again and again until its own node is the first (tutorial 4.4.1).
+func Sequential(s *Session) locks.Locker {
+	return &sequential{zkLock{session: s, root: sequentialRoot}}
+}
 
 type sequential struct{ zkLock }
 
 const (
 	sequentialRoot = "/oversell/zk-sequential/"
-	// sequentialPause is the tutorial's, between two looks.
+	// sequentialPause is the tutorial's, between two lists.
 	sequentialPause = 20 * time.Millisecond
 )
 
 func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	r.Fenced = false // the tutorial's has no fence
-	return l.acquire(ctx, r, sequentialRoot+r.Key, l.poll)
+	return l.acquire(ctx, r, l.poll)
 }
 
-// poll lists the row until our node is the first in it.
-func (l *sequential) poll(ctx context.Context, p *place) (asked time.Time, err error) {
+// poll lists the queue until the waiter's node is the first in it.
+func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err error) {
 	for {
-		asked, before, err := l.before(ctx, p)
+		asked, before, err := l.before(ctx, w)
 		if err != nil || before == "" {
 			return asked, err
 		}
-		// DANGER: with n waiters, fifty times a second n lists of n names are read, and
-		// only one of them will be news to anybody.
-		if err := locks.SleepRetry(ctx, p.request, p.began, sequentialPause); err != nil {
-			return asked, l.blame(ctx, p, before, err)
+		// DANGER: n waiters read n lists of n names fifty times a second, and only one of
+		// them learns anything from it.
+		if err := locks.SleepRetry(ctx, w.request, w.began, sequentialPause); err != nil {
+			return asked, l.explain(ctx, w.dir+"/"+before, err)
 		}
 	}
 }
 
-// blame says when what we waited for in vain never goes.
-func (l *sequential) blame(ctx context.Context, p *place, before string, vain error) error {
-	if ctx.Err() != nil {
-		return vain
+// explain adds errForeign to a wait that is over where the node before is never deleted.
+func (l *sequential) explain(ctx context.Context, before string, waited error) error {
+	if stat, err := l.session.stat(ctx, before); err == nil {
+		if err := foreign(before, stat); err != nil {
+			return fmt.Errorf("%w: %w", waited, err)
+		}
 	}
-	path := p.dir + "/" + before
-	stat, err := l.look(ctx, path)
-	if err != nil {
-		return vain
-	}
-	if err := foreign(path, stat); err != nil {
-		return fmt.Errorf("%w: %w", vain, err)
-	}
-	return vain
-}
-
-// Clear deletes every node of the key's row.
-func (l *sequential) Clear(ctx context.Context, key string) error {
-	return l.session.empty(ctx, sequentialRoot+key, "")
+	return waited
 }
 
 func (*sequential) Card() locks.Card {
@@ -67,9 +57,9 @@ func (*sequential) Card() locks.Card {
 		ID: "zk-sequential", Family: "zookeeper", Source: "4.4.1", Scope: locks.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Fair: true, Slow: true,
-		Title: locks.Text{EN: "A row of nodes, polled", ZH: "ZooKeeper 顺序节点轮询"},
+		Title: locks.Text{EN: "A queue of nodes, polled", ZH: "ZooKeeper 顺序节点轮询"},
 		Summary: locks.Text{
-			EN: "A row of ephemeral sequential nodes; every waiter lists them all until its own is the first.",
+			EN: "A queue of ephemeral sequential nodes; every waiter lists them all until its own is the first.",
 			ZH: "一排临时顺序节点，每个等待者反复读取全部子节点，直到自己排第一。",
 		},
 		Protects: []locks.Hazard{
@@ -78,7 +68,7 @@ func (*sequential) Card() locks.Card {
 		},
 		Breaks: []locks.Break{
 			{Hazard: locks.Polling, Why: locks.Text{
-				EN: "Every waiter reads the whole row again and again: the reads grow with the square of the queue.",
+				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
 				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
 			}},
 			{Hazard: locks.Nesting, Why: locks.Text{

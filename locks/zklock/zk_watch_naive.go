@@ -7,11 +7,11 @@ import (
 	"oversell/locks"
 )
 
-// WatchNaive is a row of ephemeral sequential nodes in which every waiter
-// watches the one before it, and goes on when that one is gone (tutorial
-// 4.4.2). The row and its nodes are those of zk.go; what differs is how a waiter
-// waits.
-func WatchNaive(s *Session) locks.Locker { return &watchNaive{zkLock{s}} }
+// WatchNaive queues with ephemeral sequential nodes, as zk.go does. Each waiter watches the
+// node before its own, and takes the lock when that one is gone (tutorial 4.4.2).
+func WatchNaive(s *Session) locks.Locker {
+	return &watchNaive{zkLock{session: s, root: watchNaiveRoot}}
+}
 
 type watchNaive struct{ zkLock }
 
@@ -19,36 +19,31 @@ const watchNaiveRoot = "/oversell/zk-watch-naive/"
 
 func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	r.Fenced = false // the tutorial's has no fence
-	return l.acquire(ctx, r, watchNaiveRoot+r.Key, l.goOn)
+	return l.acquire(ctx, r, l.waitOnce)
 }
 
-// goOn waits until the node before ours is gone.
-func (l *watchNaive) goOn(ctx context.Context, p *place) (asked time.Time, err error) {
-	asked, before, err := l.before(ctx, p)
+// waitOnce waits until the node before the waiter's is gone.
+func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, err error) {
+	asked, before, err := l.before(ctx, w)
 	if err != nil || before == "" {
 		return asked, err
 	}
-	if _, err := l.watch(ctx, p, before); err != nil {
+	if _, err := w.watch(ctx, before); err != nil {
 		return asked, err
 	}
-	// Something else may have ended the wait.
-	if err := p.cut(); err != nil {
+	// The wait may also have ended for another reason.
+	if err := w.cut(); err != nil {
 		return asked, err
 	}
-	if time.Since(p.began) >= p.request.Wait {
-		return asked, locks.NotAcquired(ctx, p.request.Key, p.request.Wait)
+	if time.Since(w.began) >= w.request.Wait {
+		return asked, locks.NotAcquired(ctx, w.request.Key, w.request.Wait)
 	}
-	// DANGER: gone is taken for released. A waiter whose session ended, or who gave
-	// up, is gone as well: then the holder ahead of it still works, and we join it.
-	// What is missing is the second look, the loop of interProcess.lookAgain.
+	// DANGER: a node that is gone is taken for a lock that is free. A waiter that gave up, or
+	// whose session ended, is gone as well: then the holder ahead of it still works, and this
+	// one joins it. zkLock.waitTurn lists the queue again, and so prevents that.
 	asked = time.Now()
-	_, err = l.look(ctx, p.dir+"/"+p.node) // at our own node only: are we still there?
+	_, err = w.stat(ctx) // of the own node only
 	return asked, err
-}
-
-// Clear deletes every node of the key's row.
-func (l *watchNaive) Clear(ctx context.Context, key string) error {
-	return l.session.empty(ctx, watchNaiveRoot+key, "")
 }
 
 func (*watchNaive) Card() locks.Card {
@@ -56,9 +51,9 @@ func (*watchNaive) Card() locks.Card {
 		ID: "zk-watch-naive", Family: "zookeeper", Source: "4.4.2", Scope: locks.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Fair: true,
-		Title: locks.Text{EN: "A row of nodes, watched without a second look", ZH: "ZooKeeper 监听前一个节点（不复查）"},
+		Title: locks.Text{EN: "A queue of nodes, watched but not listed again", ZH: "ZooKeeper 监听前一个节点（不复查）"},
 		Summary: locks.Text{
-			EN: "A row of ephemeral sequential nodes; each waiter watches the one before it, and goes on as soon as it is gone.",
+			EN: "A queue of ephemeral sequential nodes; each waiter watches the one before it, and takes the lock as soon as it is gone.",
 			ZH: "一排临时顺序节点，每个等待者只监听前一个，它一消失就认为轮到自己。",
 		},
 		Protects: []locks.Hazard{

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// TestImpatient: a server that never answers is given up after a session's time, however
+// TestDeadline: a server that never answers is given up after a session's time, however
 // long the driver would wait; a shorter deadline, and none, stay as they are.
-func TestImpatient(t *testing.T) {
+func TestDeadline(t *testing.T) {
 	for _, test := range []struct{ wanted, got time.Duration }{
 		{time.Minute, 10 * time.Second}, {5 * time.Second, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			here, there := net.Pipe()
 			defer func() { _, _ = here.Close(), there.Close() }()
-			c := impatient{here, 10 * time.Second}
+			c := deadlineConn{here, 10 * time.Second}
 			began := time.Now()
 			if err := c.SetReadDeadline(began.Add(test.wanted)); err != nil {
 				t.Fatal(err)
@@ -31,7 +31,7 @@ func TestImpatient(t *testing.T) {
 			}
 		})
 	}
-	if none := (impatient{most: time.Second}).bound(time.Time{}); !none.IsZero() {
+	if none := (deadlineConn{longest: time.Second}).bound(time.Time{}); !none.IsZero() {
 		t.Errorf("no deadline became %v", none)
 	}
 }
