@@ -126,32 +126,32 @@ func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (re
 }
 
 // compare sets the verdict: does the closed loop hide what the open one shows?
-func (c *Result) compare(closed, open measured, stock check.Conservation) {
+func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
-	c.Figures = []Figure{
+	r.Figures = []Figure{
 		closed.figure("closed loop", a.P50MS, a.P99MS, a.MaxMS),
 		open.figure("open loop, from when it was due", b.P50MS, b.P99MS, b.MaxMS),
 		open.figure("open loop, from when it was sent", b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
-	c.Why = fmt.Sprintf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
-		c.Figures[0].FrozenMS, a.P99MS, c.Figures[1].FrozenMS, b.P99MS)
+	r.Why = fmt.Sprintf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
+		r.Figures[0].FrozenMS, a.P99MS, r.Figures[1].FrozenMS, b.P99MS)
 	if !closed.undisturbed() || !open.undisturbed() {
-		c.Why += "; other load on the machine, which was busy, has a share in this"
+		r.Why += "; other load on the machine, which was busy, has a share in this"
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
-		c.Why += fmt.Sprintf("; %d requests failed", failed)
+		r.Why += fmt.Sprintf("; %d requests failed", failed)
 	}
 	switch {
 	case stock.Verdict == check.Broken:
-		c.Verdict, c.Invariant = Broken, Conservation
-		c.Why += fmt.Sprintf("; %d sold, %d taken from stock", c.Sold, c.Taken)
+		r.Verdict, r.Invariant = Broken, Conservation
+		r.Why += fmt.Sprintf("; %d sold, %d taken from stock", r.Sold, r.Taken)
 	case stock.Verdict != check.Holds:
-		c.Verdict = Unknown
-		c.Why += fmt.Sprintf("; %d requests had no answer", stock.Unknown)
+		r.Verdict = Unknown
+		r.Why += fmt.Sprintf("; %d requests had no answer", stock.Unknown)
 	case b.P99MS < minRatio*a.P99MS:
-		c.Verdict = NotShown
+		r.Verdict = NotShown
 	default:
-		c.Verdict = Safe
+		r.Verdict = Safe
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -124,13 +123,6 @@ func (r *recorder) eventsOf(key string) []history.Event {
 	events := slices.Clone(r.events[key])
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	return events
-}
-
-// keys returns the keys of all steps.
-func (r *recorder) keys() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.events))
 }
 
 // forget drops the steps so far, to free memory once they are judged.

@@ -2,8 +2,10 @@ package experiment
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,4 +98,11 @@ func TestBrokenStream(t *testing.T) {
 	if r := store.Results()[0]; r.Verdict != Unknown || !strings.Contains(r.Why, "events are missing") {
 		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, Unknown)
 	}
+}
+
+// keys returns the keys of all steps.
+func (r *recorder) keys() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.events))
 }

@@ -32,7 +32,7 @@ const (
 	Conservation      = "conservation"       // I1: sold = initial - remaining
 	MutualExclusion   = "mutual exclusion"   // I2: no two holders at a time
 	FenceMonotonicity = "fence monotonicity" // I3: fencing tokens of writes never fall
-	Progress          = "progress"           // I4: somebody acquires the lock within a bound
+	Progress          = "progress"           // I4: another request acquires the lock within a bound
 	Reconciliation    = "reconciliation"     // I5: the stock elsewhere agrees with the row
 	Linearizability   = "linearizability"
 )

@@ -27,7 +27,7 @@ func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by every user
 		return nil, fmt.Errorf("store the results: %w", err)
 	}
 	s := &ResultStore{dir: dir}
@@ -72,7 +72,7 @@ func (s *ResultStore) add(results []Result) error {
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
-	file, err := os.OpenFile(s.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // for everybody to read
+	file, err := os.OpenFile(s.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // readable by every user
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}

@@ -29,30 +29,10 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 	if err := r.addProducts(ctx, subjects, "written"); err != nil {
 		return nil, fmt.Errorf("add the products: %w", err)
 	}
-	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
-	r.await(observer)
-	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
-	// without it.
-	mend, err := r.injectAll(ctx, bed.cutsTo("mysql")...)
+	mend, revive, err := r.sellUncarried(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.send(ctx, holder, nil)
-	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
-		return nil, err
-	}
-	server, err := r.server(holder)
-	if err != nil {
-		return nil, err
-	}
-	r.span = history.Span{What: "killed", Who: server.Name(), From: bed.since()}
-	revive, err := fault.Kill{Server: server}.Inject(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.await(holder)
-	r.send(ctx, contender, nil) // its answer has the remaining stock
-	r.await(contender)
 	before, err := r.rows(ctx)
 	if err != nil {
 		return nil, err
@@ -74,6 +54,36 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 		results[i].Seed = seed
 	}
 	return results, ctx.Err()
+}
+
+// sellUncarried sells while no replica reaches MySQL, kills the holder's replica, and sells
+// once more. mend restores the links, revive the replica.
+func (r *run) sellUncarried(ctx context.Context) (mend func(context.Context) error, revive fault.Heal, err error) {
+	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
+	r.await(observer)
+	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
+	// without it.
+	mend, err = r.injectAll(ctx, r.bed.cutsTo("mysql")...)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.send(ctx, holder, nil)
+	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
+		return nil, nil, err
+	}
+	server, err := r.server(holder)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.span = history.Span{What: "killed", Who: server.Name(), From: r.bed.since()}
+	revive, err = fault.Kill{Server: server}.Inject(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.await(holder)
+	r.send(ctx, contender, nil) // its answer has the remaining stock
+	r.await(contender)
+	return mend, revive, nil
 }
 
 // rows returns the counts of the participants in MySQL, read past all links.

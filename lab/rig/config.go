@@ -49,8 +49,8 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// FullLab returns the configuration of the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx and three
-// replicas of the program at path binary, on the ports of the tutorial if free.
+// FullLab returns the configuration of the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx
+// and three replicas of the program at path binary, on the ports of the tutorial if free.
 func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,

@@ -268,8 +268,8 @@ func (r *Rig) Servers() []*Server {
 	return append(all, r.replicas...)
 }
 
-// Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica, zookeeper,
-// zookeeper-1 of an ensemble, etcd, etcd-1 of a cluster, nginx, replica-1.
+// Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica,
+// zookeeper, zookeeper-1 of an ensemble, etcd, etcd-1 of a cluster, nginx, replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {

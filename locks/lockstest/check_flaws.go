@@ -71,7 +71,7 @@ func (s *Subject) foreignUnlock(ctx context.Context, judge func(third peer, key 
 // oversleeps takes the key for longer than its lease, and returns how to go on to
 // the release: from the step that the card names, or from a stop.
 func (s *Subject) oversleeps(ctx context.Context, sleeper peer, product int64) (release func() error, err error) {
-	if at := step(s.Card, locks.ForeignUnlock, ""); at != "" {
+	if at := breakStep(s.Card, locks.ForeignUnlock); at != "" {
 		sale, err := sleeper.deducting(ctx, s.sale(product, "sleeper", false), at)
 		return func() error {
 			if err := sale.resume(ctx); err != nil {
@@ -96,14 +96,14 @@ func (s *Subject) oversleeps(ctx context.Context, sleeper peer, product int64) (
 	}, sleeper.Stop()
 }
 
-// step is where the card's break shows, or what is said otherwise.
-func step(c locks.Card, h locks.Hazard, otherwise locks.Step) locks.Step {
+// breakStep returns the step at which the hazard breaks the strategy, if its card names one.
+func breakStep(c locks.Card, h locks.Hazard) locks.Step {
 	for _, b := range c.Breaks {
 		if b.Hazard == h && b.At != "" {
 			return b.At
 		}
 	}
-	return otherwise
+	return ""
 }
 
 // deadWaiter has three want one key, in the order in which they came: a holder,
@@ -300,41 +300,6 @@ func (s *Subject) waitsFor(ctx context.Context, judge func(asked func() (int64, 
 		return err
 	}
 	return went("release", h.release(ctx))
-}
-
-// early has a sale begin between another one's release and its commit, in one
-// process: it reads what the commit makes old.
-func early(ctx context.Context, s *Subject) error {
-	p, err := s.peer(ctx, 0)
-	if err != nil {
-		return err
-	}
-	const stocked = 10
-	product, err := s.NewProduct(ctx, stocked)
-	if err != nil {
-		return err
-	}
-	first, err := p.deducting(ctx, order(product, "first", s.Patience), step(s.Card, locks.EarlyRelease, locks.Written))
-	if err != nil {
-		return err
-	}
-	second, err := p.deducting(ctx, order(product, "second", s.Patience), locks.Read)
-	if err != nil {
-		return fmt.Errorf("a sale between another one's release and its commit: %w", err)
-	}
-	var sales []error
-	for _, c := range []*call{first, second} {
-		if err := c.resume(ctx); err != nil {
-			return err
-		}
-		_, err := c.sale(ctx)
-		sales = append(sales, err)
-	}
-	lost, err := s.lostUpdates(ctx, product, stocked, sales)
-	if err == nil && lost != 1 {
-		err = fmt.Errorf("%d updates lost, want 1", lost)
-	}
-	return err
 }
 
 // left counts the product where the strategy keeps it.

@@ -167,10 +167,6 @@ func leaseChecks() []Check {
 func saleChecks() []Check {
 	return []Check{
 		{
-			Name: "early-release", Says: "a sale that begins between the release and the commit reads what the commit makes old, and loses it",
-			Claim: claimIf(func(c locks.Card) bool { return breaks(c, locks.EarlyRelease) }, every), yes: early,
-		},
-		{
 			Name: "step-race", Says: "a sale that begins while another one stands between its read and its write loses no update, across processes",
 			Denies: "it loses one", yes: stepRaceAcross, no: stepRaceAcrossLoses,
 			Claim: claimIf(commitsFirst, func(c locks.Card) bool { return c.Safe }),

@@ -56,7 +56,6 @@ func TestFlaws(t *testing.T) {
 		{flaw: hidesItsPause, caught: []string{"pause"}},
 		{flaw: confessesStrangers, caught: []string{"foreign-unlock"}, only: []string{"foreign-unlock"}},
 		{flaw: confessesDeadWaiter, caught: []string{"dead-waiter"}, only: []string{"dead-waiter"}},
-		{flaw: confessesEarly, caught: []string{"early-release"}, only: []string{"early-release"}},
 		{flaw: boastsOfOrder, caught: []string{"order"}, only: []string{"order"}},
 	}
 	for _, test := range tests {

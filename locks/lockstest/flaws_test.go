@@ -50,7 +50,6 @@ const (
 	// One that confesses what it does not do.
 	confessesStrangers  flaw = "confesses-strangers"
 	confessesDeadWaiter flaw = "confesses-dead-waiter"
-	confessesEarly      flaw = "confesses-early-release"
 	confessesPolls      flaw = "confesses-polls"
 	// One that boasts of an order which it does not keep: its first waiter dozes.
 	boastsOfOrder flaw = "boasts-of-order"
@@ -83,8 +82,6 @@ func cardOf(f flaw) locks.Card {
 		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.ForeignUnlock})
 	case confessesDeadWaiter:
 		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.DeadWaiter})
-	case confessesEarly:
-		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.EarlyRelease})
 	case boastsOfOrder:
 		c.Fair = true
 	}
