@@ -51,7 +51,7 @@ var house = []rule{
 	{from: "nginx"},
 	{from: "lab/history", may: []string{"api"}},
 	// Experiments run without what presents their results.
-	{from: "lab/experiment", may: []string{"api", "lab/backend", "lab/check", "lab/fault", "lab/history", "lab/load", "lab/replica", "lab/report", "lab/rig"}, test: []string{"lab/rig/*"}},
+	{from: "lab/experiment", may: []string{"api", "lab/backend", "lab/check", "lab/fault", "lab/history", "lab/load", "lab/report", "lab/rig"}, test: []string{"lab/rig/*"}},
 	{from: "lab/*", may: []string{"api", "lab/*", "lab/*/*", "nginx"}},
 	{from: "lab/*/*", may: []string{"api", "lab/*", "lab/*/*"}},
 	{from: "dash", may: []string{"api", "lab/*"}, test: onServers},

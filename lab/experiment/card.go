@@ -1,27 +1,13 @@
 package experiment
 
-import "slices"
+import (
+	"slices"
 
-// Card describes a strategy and its claims, as the service publishes them.
-type Card struct {
-	ID              string   `json:"id"`
-	Scope           string   `json:"scope"`
-	Safe            bool     `json:"safe"`
-	Backends        []string `json:"backends"`
-	Stock           string   `json:"stock"` // where it is counted, if not in the row
-	Locker          bool     `json:"locker"`
-	Lease           bool     `json:"lease"`
-	LeasePerRequest bool     `json:"lease_per_request"`
-	Renews          bool     `json:"renews"`
-	Fenced          bool     `json:"fenced"`
-	Fair            bool     `json:"fair"`
-	CriticalStep    string   `json:"critical_step"`
-	Protects        []string `json:"protects"`
-	Breaks          []struct {
-		Hazard string `json:"hazard"`
-		At     string `json:"at"`
-	} `json:"breaks"`
-}
+	"oversell/api"
+)
+
+// Card is a strategy's card, with what an experiment asks of it.
+type Card struct{ api.Card }
 
 // Claim is what a card claims about a hazard.
 type Claim string
@@ -36,7 +22,7 @@ const (
 // Claim returns the claim about the hazard.
 func (c Card) Claim(hazard string) Claim {
 	switch {
-	case slices.Contains(c.Protects, hazard):
+	case slices.Contains(c.Protects, api.Hazard(hazard)):
 		return Protects
 	case c.breaksAt(hazard) != nil:
 		return Breaks
@@ -46,9 +32,9 @@ func (c Card) Claim(hazard string) Claim {
 
 // breaksAt returns the step at which the hazard breaks the strategy. It is empty if the card
 // names no step, and nil if the card does not claim that it breaks.
-func (c Card) breaksAt(hazard string) *string {
+func (c Card) breaksAt(hazard string) *api.Step {
 	for i := range c.Breaks {
-		if c.Breaks[i].Hazard == hazard {
+		if c.Breaks[i].Hazard == api.Hazard(hazard) {
 			return &c.Breaks[i].At
 		}
 	}
@@ -58,10 +44,10 @@ func (c Card) breaksAt(hazard string) *string {
 // stepFor returns the step at which the hazard is injected: that of the card, or otherwise.
 func (c Card) stepFor(hazard, otherwise string) string {
 	if at := c.breaksAt(hazard); at != nil && *at != "" {
-		return *at
+		return string(*at)
 	}
-	if c.CriticalStep != "" && (otherwise == "granted" || otherwise == "read") {
-		return c.CriticalStep
+	if c.CriticalStep != "" && (api.Step(otherwise) == api.Granted || api.Step(otherwise) == api.Read) {
+		return string(c.CriticalStep)
 	}
 	return otherwise
 }

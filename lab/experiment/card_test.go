@@ -1,13 +1,14 @@
 package experiment
 
-import "testing"
+import (
+	"testing"
+
+	"oversell/api"
+)
 
 func TestStepFor(t *testing.T) {
-	plain, blind := Card{}, Card{CriticalStep: "writing"}
-	blind.Breaks = append(blind.Breaks, struct {
-		Hazard string `json:"hazard"`
-		At     string `json:"at"`
-	}{"crash", "reserved"})
+	plain, blind := Card{}, Card{api.Card{CriticalStep: api.Writing}}
+	blind.Breaks = []api.Break{{Hazard: api.Crash, At: "reserved"}}
 	for _, test := range []struct {
 		card                    Card
 		hazard, otherwise, want string

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -86,7 +87,7 @@ func TestDecisiveResults(t *testing.T) {
 			}
 			seen := map[string]Result{}
 			for _, result := range store.Results() {
-				seen[Subject{Card: Card{ID: result.Strategy}, Fenced: result.Fenced}.Name()] = result
+				seen[Subject{Card: Card{api.Card{ID: result.Strategy}}, Fenced: result.Fenced}.Name()] = result
 				if !result.Agrees() {
 					t.Errorf("%s: the card says %q, the run %q: %s", result.Strategy, result.Claim, result.Verdict, result.Why)
 				}

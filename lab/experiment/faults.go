@@ -163,7 +163,7 @@ func lostReply() Experiment {
 			if err != nil {
 				return heal, err
 			}
-			if err := r.bed.replica(r.on[holder]).GoOn(ctx); err != nil {
+			if err := r.bed.replica(r.on[holder]).ResumeAll(ctx); err != nil {
 				return heal, err
 			}
 			r.await(holder)
@@ -285,12 +285,12 @@ func (r *run) killAndResume(ctx context.Context, servers ...string) (func(contex
 	if err != nil {
 		return nil, err
 	}
-	return heal, r.bed.replica(r.on[holder]).GoOn(ctx)
+	return heal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
 // resumeHolders resumes the holders before the contenders come.
 func resumeHolders(ctx context.Context, r *run) (func(context.Context) error, error) {
-	return func(context.Context) error { return nil }, r.bed.replica(r.on[holder]).GoOn(ctx)
+	return func(context.Context) error { return nil }, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
 // freezeHolders pauses the holders' replica, as a long garbage collection or a suspended

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // recorder records the steps of all replicas. When a stream ends, it opens a new one.
@@ -37,7 +37,7 @@ func record(client *http.Client, replicas []string, token string) *recorder {
 	for _, base := range replicas {
 		r.done.Go(func() {
 			for ctx.Err() == nil {
-				_ = replica.Replica{Base: base, Token: token, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
+				_ = api.Client{Base: base, Token: token, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
 				r.connect(base, false)
 				select {
 				case <-ctx.Done():
@@ -76,7 +76,7 @@ func (r *recorder) connect(base string, yes bool) {
 
 func (r *recorder) take(base, kind string, data []byte) {
 	switch kind {
-	case "hello":
+	case api.StreamHello:
 		var hello struct{ Process string }
 		err := json.Unmarshal(data, &hello)
 		r.mu.Lock()
@@ -86,13 +86,13 @@ func (r *recorder) take(base, kind string, data []byte) {
 			r.lost++
 		}
 		r.process[base], r.connected[base] = hello.Process, true
-	case "missed":
+	case api.StreamMissed:
 		var missed struct{ Steps int }
 		_ = json.Unmarshal(data, &missed)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.lost += max(1, missed.Steps)
-	case "step":
+	case api.StreamStep:
 		var e struct {
 			history.Event
 			At time.Time `json:"at"`

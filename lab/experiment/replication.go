@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/rig"
 )
@@ -76,7 +77,7 @@ func sellUnreplicated(ctx context.Context, r *run) (func(context.Context) error,
 		}
 		return r.bed.Rig.AwaitEven(ctx) // the remaining stock is read at the follower, too
 	}
-	if err := r.bed.replica(r.on[holder]).GoOn(ctx); err != nil {
+	if err := r.bed.replica(r.on[holder]).ResumeAll(ctx); err != nil {
 		return heal, err
 	}
 	r.await(holder)
@@ -86,7 +87,7 @@ func sellUnreplicated(ctx context.Context, r *run) (func(context.Context) error,
 // trustsMySQL selects the strategies that rely on the database only, and two locks to compare
 // them with.
 func trustsMySQL(c Card) bool {
-	return c.ID == "redis" || c.ID == "zk" || c.Scope != "process" && slices.Equal(c.Backends, []string{"mysql"})
+	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 
 // labOf configures a small lab on that database, without the servers and links of the faults.
@@ -141,7 +142,7 @@ func (r *run) sellOnBoth(ctx context.Context, lag bool) error {
 	r.injectedAt = r.bed.since()
 	r.send(ctx, contender, withWait(contenderWait))
 	r.await(contender)
-	if err := r.bed.replica(r.on[holder]).GoOn(context.WithoutCancel(ctx)); err != nil {
+	if err := r.bed.replica(r.on[holder]).ResumeAll(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	r.await(holder)

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // restart restarts every backend while clients buy: first MySQL, then the Redis servers, the
@@ -132,7 +132,7 @@ func (s *clients) result(ctx context.Context, bed *Testbed, seed int64, initial 
 	result := Result{
 		Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
 		Recording: history.Recording{
-			Start: bed.rec.start, Stock: initial, Ops: s.ops, Events: bed.rec.eventsOf(replica.Key(s.product)), Spans: []history.Span{span},
+			Start: bed.rec.start, Stock: initial, Ops: s.ops, Events: bed.rec.eventsOf(api.Key(s.product)), Spans: []history.Span{span},
 		},
 	}
 	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)

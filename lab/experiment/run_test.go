@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/rig"
 )
 
@@ -19,7 +20,7 @@ func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 // once. A single one fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
-	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{ID: "none"}}}
+	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{api.Card{ID: "none"}}}}
 	missing := func(hazard string) Experiment {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}

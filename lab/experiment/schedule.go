@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // pieces is the stock of each product at the start of a run.
@@ -148,7 +148,7 @@ func (r *run) addProducts(ctx context.Context, subjects []Subject, step string) 
 			return err
 		}
 		s.product = product
-		p := &participant{Subject: s, key: replica.Key(product)}
+		p := &participant{Subject: s, key: api.Key(product)}
 		for part := range p.ended {
 			p.ended[part] = make(chan struct{})
 		}
@@ -219,7 +219,7 @@ func (r *run) execute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := bed.replica(r.on[holder]).GoOn(uncancelled); err != nil {
+	if err := bed.replica(r.on[holder]).ResumeAll(uncancelled); err != nil {
 		return err
 	}
 	if r.healLate {
@@ -256,7 +256,7 @@ func (r *run) resumeContenders(ctx context.Context) error {
 			if p.contenderID == "" {
 				return nil
 			}
-			return r.bed.replica(r.on[contender]).LetGo(context.WithoutCancel(ctx), p.contenderID)
+			return r.bed.replica(r.on[contender]).Resume(context.WithoutCancel(ctx), p.contenderID)
 		})
 	}
 	return all.Wait()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -48,7 +49,7 @@ func TestResultStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Subject{Card: Card{ID: "redis"}}
+	s := Subject{Card: Card{api.Card{ID: "redis"}}}
 	for seed := int64(1); seed <= 4; seed++ {
 		if last.has("pause", s, seed) != (seed <= 3) {
 			t.Errorf("seed %d is stored: %v", seed, seed > 3)

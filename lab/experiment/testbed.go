@@ -11,8 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 )
 
@@ -79,9 +80,9 @@ func (bed *Testbed) Close() {
 func (bed *Testbed) Cards() []Card { return bed.cards }
 
 // replica returns the nth replica, from 0.
-func (bed *Testbed) replica(n int) replica.Replica {
+func (bed *Testbed) replica(n int) api.Client {
 	addresses := bed.Rig.Addresses()
-	return replica.Replica{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
+	return api.Client{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
 }
 
 func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
@@ -92,7 +93,7 @@ func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
 // addProduct adds a new product with that stock.
 func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
-	return product, bed.replica(through).Stock(ctx, product, pieces)
+	return product, bed.replica(through).SetStock(ctx, product, pieces)
 }
 
 // buy sends one request through a replica.
@@ -102,7 +103,7 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 		maps.Copy(fenced, params)
 		params = fenced
 	}
-	op := bed.replica(through).Buy(ctx, s.Card.ID, s.product, params, bed.rec.start)
+	op := load.Buy(ctx, bed.replica(through), s.Card.ID, s.product, params, bed.rec.start)
 	if op.Replica == "" {
 		op.Replica = name(through)
 	}
@@ -111,12 +112,12 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 
 // stop arms a failpoint: the next request that takes the step on that replica waits there.
 func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step string) error {
-	return bed.replica(on).Stop(ctx, s.Card.ID, s.product, step, 1)
+	return bed.replica(on).Arm(ctx, api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: api.Step(step), Times: 1})
 }
 
 // stopped returns the owners that wait at failpoints of the replica, by key.
 func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, error) {
-	all, err := bed.replica(on).Stopped(ctx)
+	all, err := bed.replica(on).Paused(ctx)
 	owners := map[string]string{}
 	for _, s := range all {
 		owners[s.Key] = s.Owner
@@ -136,7 +137,7 @@ func (bed *Testbed) heal(ctx context.Context) error {
 		}
 	}
 	for i := range bed.Rig.Addresses().Replicas {
-		errs = append(errs, bed.ready(ctx, i), bed.replica(i).GoOn(ctx))
+		errs = append(errs, bed.ready(ctx, i), bed.replica(i).ResumeAll(ctx))
 	}
 	return errors.Join(append(errs, bed.rec.awaitConnected(ctx))...)
 }

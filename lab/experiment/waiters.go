@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 const (
@@ -40,7 +40,7 @@ func polling() Experiment {
 // herd counts the requests that one release causes.
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) error {
-		if err := q.bed.replica(0).GoOn(ctx); err != nil {
+		if err := q.bed.replica(0).ResumeAll(ctx); err != nil {
 			return err
 		}
 		err := eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
@@ -77,7 +77,7 @@ func casStorm() Experiment {
 			result := Result{
 				Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold, Taken: waiters - left,
 				Why:       fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, sold, retries),
-				Recording: history.Recording{Start: bed.rec.start, Stock: waiters, Ops: ops, Events: bed.rec.eventsOf(replica.Key(s.product))},
+				Recording: history.Recording{Start: bed.rec.start, Stock: waiters, Ops: ops, Events: bed.rec.eventsOf(api.Key(s.product))},
 			}
 			// A third of the attempts fail, or more.
 			if retries > sold/2 {
@@ -134,7 +134,7 @@ func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(
 			return 0, nil, err
 		}
 	}
-	q = &queue{Subject: s, bed: bed, key: replica.Key(s.product)}
+	q = &queue{Subject: s, bed: bed, key: api.Key(s.product)}
 	// At the end every request is cancelled: what it would buy does not matter.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -4,8 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -31,5 +34,17 @@ func One(ctx context.Context, client *http.Client, url string, start time.Time) 
 	}
 	// Whether it was sent is not known here.
 	op.Outcome, op.Reason, op.Detail = history.Unknown, broken(ctx, err), err.Error()
+	return op
+}
+
+// Buy sends one sale to a replica and judges its answer, as a run does. start is what the
+// times in the result count from.
+func Buy(ctx context.Context, at api.Client, strategy string, product int64, more url.Values, start time.Time) history.Op {
+	query := url.Values{"strategy": {strategy}, "product": {strconv.FormatInt(product, 10)}}
+	for name, values := range more {
+		query[name] = values
+	}
+	op := One(ctx, at.HTTP, at.Base+"/check/lock?"+query.Encode(), start)
+	op.Strategy = strategy
 	return op
 }

@@ -7,8 +7,9 @@ import (
 	"net/url"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/replica"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 )
 
@@ -25,7 +26,7 @@ type Lab struct {
 	// strategies that let a request choose.
 	Lease time.Duration
 
-	replicas [2]replica.Replica // of A and of B
+	replicas [2]api.Client // of A and of B
 	start    time.Time
 	products int64 // the id of the newest one: each round has a new product
 }
@@ -38,7 +39,7 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	l := &Lab{Strategy: strategy, start: time.Now(), products: 7000}
 	client := &http.Client{Transport: &http.Transport{}}
 	for i := range l.replicas {
-		l.replicas[i] = replica.Replica{Base: addrs.Replicas[i], Token: addrs.Token, HTTP: client}
+		l.replicas[i] = api.Client{Base: addrs.Replicas[i], Token: addrs.Token, HTTP: client}
 	}
 	return l, nil
 }
@@ -46,7 +47,7 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 // addProduct adds a new product.
 func (l *Lab) addProduct(ctx context.Context) (product int64, err error) {
 	l.products++
-	return l.products, l.replicas[A].Stock(ctx, l.products, Pieces)
+	return l.products, l.replicas[A].SetStock(ctx, l.products, Pieces)
 }
 
 // count returns the remaining stock, as the strategy counts it.
@@ -57,18 +58,18 @@ func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 // arm makes the replica stop every request for the product at every step.
 func (l *Lab) arm(ctx context.Context, who Who, product int64) error {
 	const each = 10_000 // steps: more than any request takes
-	return l.replicas[who].Stop(ctx, l.Strategy, product, "", each)
+	return l.replicas[who].Arm(ctx, api.Failpoint{Strategy: l.Strategy, Product: product, Step: "", Times: each})
 }
 
 // stopped returns the step at which the client is stopped; ok is false if it is not.
-func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at replica.Stopped, ok bool, err error) {
-	all, err := l.replicas[who].Stopped(ctx)
+func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at api.Paused, ok bool, err error) {
+	all, err := l.replicas[who].Paused(ctx)
 	for _, s := range all {
-		if s.Key == replica.Key(product) {
+		if s.Key == api.Key(product) {
 			return s, true, err
 		}
 	}
-	return replica.Stopped{}, false, err
+	return api.Paused{}, false, err
 }
 
 // buy sends the request of a client.
@@ -77,5 +78,5 @@ func (l *Lab) buy(ctx context.Context, who Who, product int64) history.Op {
 	if l.Lease > 0 {
 		more.Set("lease", l.Lease.String())
 	}
-	return l.replicas[who].Buy(ctx, l.Strategy, product, more, l.start)
+	return load.Buy(ctx, l.replicas[who], l.Strategy, product, more, l.start)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // Who is one of the two clients.
@@ -68,7 +68,7 @@ func (e Entry) State() State {
 
 type client struct {
 	state State
-	at    replica.Stopped // its last step
+	at    api.Paused // its last step
 	read  int
 	waits bool // and there is an entry of it
 	op    history.Op
@@ -112,7 +112,7 @@ func (r *Round) Close() error {
 	// Also when the round was interrupted: the replica would stop them for minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
 	defer cancel()
-	err := errors.Join(r.lab.replicas[A].GoOn(ctx), r.lab.replicas[B].GoOn(ctx))
+	err := errors.Join(r.lab.replicas[A].ResumeAll(ctx), r.lab.replicas[B].ResumeAll(ctx))
 	for _, c := range r.clients {
 		if c == nil || c.state == Idle {
 			continue
@@ -144,7 +144,7 @@ func (r *Round) Go(ctx context.Context, who Who) error {
 		}()
 		c.state = Waiting
 	case Stopped:
-		if err := r.lab.replicas[who].LetGo(ctx, c.at.Owner); err != nil {
+		if err := r.lab.replicas[who].Resume(ctx, c.at.Owner); err != nil {
 			return err
 		}
 		c.state = Waiting
@@ -159,7 +159,7 @@ func (r *Round) Go(ctx context.Context, who Who) error {
 	if err := r.await(ctx, who, limit); err != nil {
 		return err
 	}
-	if other.state == Waiting && (c.state == Ended || frees(c.at.Step)) {
+	if other.state == Waiting && (c.state == Ended || frees(string(c.at.Step))) {
 		return r.await(ctx, who.other(), stepTime)
 	}
 	return nil
@@ -222,7 +222,7 @@ func (r *Round) look(ctx context.Context, who Who, c *client) error {
 }
 
 // arrived logs that the client is at its next step.
-func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error {
+func (r *Round) arrived(ctx context.Context, who Who, at api.Paused) error {
 	c := r.clients[who]
 	c.state, c.at, c.waits = Stopped, at, false
 	if at.Step == "read" { // just now, and the other client does not move meanwhile
@@ -232,7 +232,7 @@ func (r *Round) arrived(ctx context.Context, who Who, at replica.Stopped) error 
 		}
 		c.read = count
 	}
-	return r.note(ctx, who, at.Step, explain(at, c.read))
+	return r.note(ctx, who, string(at.Step), explain(at, c.read))
 }
 
 func (r *Round) note(ctx context.Context, who Who, step string, words Words) (err error) {

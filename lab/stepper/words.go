@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/replica"
 )
 
 // Words is a sentence in both languages.
@@ -14,7 +14,7 @@ type Words struct{ EN, ZH string }
 
 // explain says what a client has done when it is at the step. read is the count that it has
 // read.
-func explain(at replica.Stopped, read int) Words {
+func explain(at api.Paused, read int) Words {
 	switch at.Step {
 	case "asked":
 		return Words{"wants the lock", "想要锁"}
