@@ -109,7 +109,7 @@ func TestEveryClaimHasAnExperiment(t *testing.T) {
 			claims = append(claims, b.Hazard)
 		}
 		for _, hazard := range claims {
-			chosen, err := choose([]string{hazard})
+			chosen, err := choose([]string{string(hazard)})
 			if err != nil {
 				t.Errorf("%s claims something about %s: %v", card.ID, hazard, err)
 				continue
