@@ -14,7 +14,7 @@ import (
 	"oversell/locks/zklock"
 )
 
-var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
+var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
 // Source returns the code of a card's strategy: the file named after its id, the
 // scripts that it embeds, and for a lock the sale around it.
