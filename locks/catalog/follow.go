@@ -23,7 +23,7 @@ type pack struct {
 	methods  map[string]map[string][]declaration // by type, then by name
 }
 
-var scripts = regexp.MustCompile(`(?m)^//go:embed (\S+\.lua)$`)
+var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
 // follow returns the names of a strategy's files, its own first: each file of the package
 // that declares something which the strategy uses, directly or not, in the order in which a

@@ -1,6 +1,6 @@
 -- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] lease in ms
 -- ARGV[3] ms that the fence counter lives after this grant, 0: for ever
--- -> {1, fence} granted, {0, ms until the lock may be free (-1: no expiry)}
+-- -> {1, fence} granted, {0, ms until the lock may be free (a foreign lock without expiry: a day)}
 if redis.call('exists', KEYS[1]) == 0 then
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
@@ -15,4 +15,5 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[2])
   return {1, tonumber(redis.call('get', KEYS[2]) or '1')}
 end
-return {0, redis.call('pttl', KEYS[1])}
+local left = redis.call('pttl', KEYS[1])
+return {0, left < 0 and 86400000 or left}

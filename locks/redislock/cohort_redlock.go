@@ -8,9 +8,9 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedlock is redlock, passed on within a replica. Its masters tell nobody when the
-// lock is free: so the rows are longer, and a replica that had its row stays away for as
-// long as the others sleep between two tries.
+// CohortRedlock passes redlock on within a replica. The masters send no message when the lock
+// is free. So a replica keeps it longer, and then stays away for as long as the others sleep
+// between two tries.
 func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redlock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redlock", false, nil
@@ -20,6 +20,6 @@ func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Loc
 		EN: "A replica that holds redlock passes it to its own next waiter, at most 200 times or for 100 ms, before another replica has its turn.",
 		ZH: "拿到红锁的副本先在自己的等待者之间接力，最多 200 次或 100 毫秒，再让给别的副本。",
 	}
-	bounds := locks.Bounds{Holders: 200, Time: 100 * time.Millisecond, Yield: longestDoze}
+	bounds := locks.Bounds{Holders: 200, Time: 100 * time.Millisecond, Yield: longestRetry}
 	return locks.Reentrant(locks.Cohort(card, newRedlock(nodes, lease), bounds))
 }

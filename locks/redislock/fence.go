@@ -12,10 +12,10 @@ import (
 //go:embed mint.lua
 var mintLua string
 
-// fences mints fences over independent masters, for Redlock itself has none:
-// ask a majority for the highest, and make a majority take the next. Any two
-// majorities share a master, and it takes a number once; so no two holders get
-// the same fence, and a later one gets a higher one.
+// fences mints fencing tokens over independent masters, for Redlock itself has none. It reads
+// the highest fence from a majority, and stores the next one on a majority. Any two majorities
+// share a master, which accepts a number only once. So no two holders get the same fence, and
+// a later holder gets a higher one.
 type fences struct {
 	nodes []redis.UniversalClient
 	take  *redis.Script
@@ -27,7 +27,7 @@ func newFences(nodes []redis.UniversalClient) fences {
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
 
-// attempts bounds how often a rival with an expired lock may beat a mint.
+// attempts is how often mint tries: a holder with an expired lock may mint at the same time.
 const attempts = 5
 
 // mint returns a fence above floor and above every fence minted before.
@@ -52,7 +52,7 @@ func (f fences) mint(ctx context.Context, key string, floor int64) (int64, error
 			return fence, nil
 		}
 	}
-	return 0, fmt.Errorf("mint a fence for %s: beaten %d times", key, attempts)
+	return 0, fmt.Errorf("mint a fence for %s: another request was faster %d times", key, attempts)
 }
 
 func (f fences) highest(ctx context.Context, key string) (int64, error) {
@@ -70,7 +70,7 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 	return highest, err
 }
 
-// onMajority asks all masters at once, and needs answers from a majority.
+// onMajority sends a request to all masters at once. It fails without a majority of answers.
 func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) ([]int64, error) {
 	type answer struct {
 		n   int64

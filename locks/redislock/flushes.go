@@ -11,7 +11,7 @@ import (
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 
-// Flushes counts the FLUSHALL and FLUSHDB that the servers executed since they were started.
+// Flushes returns how many FLUSHALL and FLUSHDB the servers have executed since their start.
 func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
 	for _, server := range servers {
 		stats, err := server.Info(ctx, "commandstats").Result()

@@ -23,9 +23,8 @@ var latchCountLua string
 // latchMost is the largest count of a latch.
 const latchMost = 1_000_000
 
-// latch is a count-down latch (tutorial 3.9.7): a hash with what is left to
-// count and the name of this setting. No key: it is open. Nobody holds it, so
-// it has no lease, and a process that dies changes nothing.
+// latch is a count-down latch (tutorial 3.9.7): a hash with the count and the name of this
+// setting. Without the key it is open. It has no holder, so it needs no lease.
 type latch struct {
 	*primitive
 	set, count *redis.Script
@@ -35,17 +34,17 @@ func newLatch(p *primitive) *latch {
 	return &latch{primitive: p, set: redis.NewScript(latchSetLua), count: redis.NewScript(latchCountLua)}
 }
 
-// latches has the names of all latches. No latch expires, so they are counted; the first
-// braces keep all of them on one node of a cluster.
+// latches is the set of all latches. A latch does not expire, so their number is limited. The
+// first braces keep all of them on one node of a cluster.
 const latches = primitivePrefix + "latch{all}"
 
-// latchNames are the key of one latch, and where its opening is told.
+// latchNames returns the key of one latch, and the channel for its opening.
 func latchNames(key string) (latch, channel string) {
 	latch = latches + ":{" + key + "}"
 	return latch, primitiveChannel(latch)
 }
 
-// TrySet begins to count from count (1 to 1000000), unless one is counting.
+// TrySet sets the count (1 to 1000000), unless the latch is counting.
 func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, err error) {
 	if count < 1 || count > latchMost {
 		return false, fmt.Errorf("a latch counts from 1 to %d, not from %d", latchMost, count)
@@ -58,14 +57,13 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 	return done == 1, err
 }
 
-// CountDown counts once, never below 0.
+// CountDown reduces the count by 1, never below 0.
 func (l *latch) CountDown(ctx context.Context, key string) (left int, err error) {
 	name, channel := latchNames(key)
 	return l.run(ctx, key, l.count, []string{name, channel, latches})
 }
 
-// run lets a script end that was begun, so that its answer is known even to a
-// caller who hangs up.
+// run runs a script to its end, even if the caller goes away.
 func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys []string, args ...any) (int, error) {
 	if ctx.Err() != nil {
 		return 0, locks.NotAcquired(ctx, key, 0)
@@ -79,8 +77,8 @@ func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys 
 	return said, nil
 }
 
-// Await waits until the latch that it finds has opened. That one may be set anew
-// before we have looked again, so what counts is its name, not the count.
+// Await waits until the latch that it finds has opened. The latch may be set again before the
+// next look, so Await compares the name of the setting, not the count.
 func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -100,8 +98,7 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 		case found != first:
 			return nil
 		}
-		// No deadline to wait for. A look in each lease is for a Redis that
-		// forgot the latch without a message.
+		// Once in each lease, without a message, too: a Redis that lost its data sends none.
 		if err := l.notifier.wait(ctx, r, began, channel, sequence, l.lease); err != nil {
 			return err
 		}

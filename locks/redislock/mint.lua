@@ -1,4 +1,4 @@
--- KEYS[1] fence counter  ARGV[1] fence  -> 1 taken, 0 this one or a later was taken before
+-- KEYS[1] fence counter  ARGV[1] fence  -> 1 stored, 0 this fence or a higher one was stored before
 if tonumber(redis.call('get', KEYS[1]) or '0') >= tonumber(ARGV[1]) then
   return 0
 end

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// linger is how long a subscription outlives its last waiter. It is short: while no task
-	// of this process waits, each message would cost three processes a wake-up.
-	linger = time.Millisecond
 	// pingAfter is the silence after which a PING checks the connection.
 	pingAfter = 5 * time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
+	// linger is enough for a waiter of the same key to come soon.
+	linger = 5 * time.Second
 )
 
 // notifier wakes waiters when a message arrives on their channel. A process has one
 // connection for it, and one subscription for each channel however many wait.
 type notifier struct {
 	client redis.UniversalClient
+	linger time.Duration // of a subscription after its last waiter has left
 
 	ordering sync.Mutex // held while a SUBSCRIBE or UNSUBSCRIBE is sent
 
@@ -47,8 +47,8 @@ type subscription struct {
 	unused    *time.Timer
 }
 
-func newNotifier(c redis.UniversalClient) *notifier {
-	return &notifier{client: c, subs: map[string]*subscription{}}
+func newNotifier(c redis.UniversalClient, linger time.Duration) *notifier {
+	return &notifier{client: c, linger: linger, subs: map[string]*subscription{}}
 }
 
 // sequence returns the number of the channel's last message; 0 if there was none, or there
@@ -203,7 +203,7 @@ func (n *notifier) leave(channel string, sub *subscription) {
 	if sub.waiters--; sub.waiters > 0 {
 		return
 	}
-	sub.unused = time.AfterFunc(linger, func() { n.drop(channel, sub) })
+	sub.unused = time.AfterFunc(n.linger, func() { n.drop(channel, sub) })
 }
 
 func (n *notifier) drop(channel string, sub *subscription) {

@@ -30,7 +30,7 @@ func asleep(t *testing.T, s *notifier, channel string) {
 // and its listening is not missed.
 func TestNotifier(t *testing.T) {
 	c := one(t)
-	s := newNotifier(c)
+	s := newNotifier(c, time.Millisecond)
 	channel := newKey()
 	count := s.sequence(channel)
 	first, leave := s.listen(channel, count)
@@ -59,7 +59,7 @@ func TestNotifier(t *testing.T) {
 // given up must not lose it. The two orders travel separately, so it is repeated.
 func TestNotifierAfterTheLastWaiter(t *testing.T) {
 	c := one(t)
-	s := newNotifier(c)
+	s := newNotifier(c, time.Millisecond)
 	channel := newKey()
 	for round := range 300 {
 		count := s.sequence(channel)
@@ -94,7 +94,7 @@ func TestNotifierAfterReconnect(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 1})
 	c := client(t, r.Addresses().Redis[0])
-	s := newNotifier(c)
+	s := newNotifier(c, time.Millisecond)
 	channel := newKey()
 	first, leave := s.listen(channel, 0)
 	defer leave()
@@ -117,7 +117,7 @@ func TestNotifierAfterReconnect(t *testing.T) {
 // then it would sleep through a message in between.
 func TestNotifierNumbersNeverRepeat(t *testing.T) {
 	c := one(t)
-	s := newNotifier(c)
+	s := newNotifier(c, time.Millisecond)
 	channel := newKey()
 	_, leave := s.listen(channel, 0)
 	asleep(t, s, channel)

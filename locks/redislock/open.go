@@ -18,20 +18,20 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 	}
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: clone(o.TLSConfig),
-		// A lock command that the driver sends twice lies: the first SETNX took
-		// the lock, the second says that it is taken (redis/go-redis#2985).
+		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
+		// and the second answers that it is taken (redis/go-redis#2985).
 		MaxRetries: -1,
-		// A refused connection should say so now, not after five dials.
+		// A refused connection is reported at once, not after five attempts.
 		DialerRetries: 1,
-		// Off by default, and then a context of 100 ms waits for the 3 s below.
+		// Off by default: then the time-outs below apply even to a context of 100 ms.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
-		// An answer that comes later counts as lost, and nobody knows what was sold.
+		// An answer that comes later counts as lost: the outcome is unknown.
 		ReadTimeout:     execTimeout,
 		WriteTimeout:    execTimeout,
 		PoolSize:        conns,
 		DisableIdentity: true,
-		Protocol:        2, // with 3, every command first looks for pushed messages: one more system call
+		Protocol:        2, // 3 checks for pushed messages before each command: one more system call
 	}), nil
 }
 

@@ -8,25 +8,26 @@ import (
 	"oversell/stock"
 )
 
-// every is how long the polling rungs sleep between two tries (tutorial 3.1;
-// its later sections sleep 50 and 60 ms).
+// every is how long the polling strategies sleep between two tries (tutorial 3.1; its later
+// sections sleep 50 and 60 ms).
 const every = 100 * time.Millisecond
 
-// try is how a rung asks for its lock.
+// try has the commands with which a polling strategy acquires its lock.
 type try struct {
-	// take asks once, and reports whether the lock is ours.
+	// take tries once, and reports whether it got the lock.
 	take func(context.Context) (bool, error)
-	// giveBack undoes a take that got the lock.
+	// giveBack releases a lock that take got.
 	giveBack func(context.Context) error
-	// unsure undoes a take whose answer is missing. nil: nobody can, for what
-	// is found in Redis then may as well be a stranger's.
+	// unsure releases what a take without an answer may have got. nil: not possible, for the
+	// key in Redis could be another holder's.
 	unsure func(context.Context) error
 }
 
-// poll tries, sleeps and tries again until the lock is ours, ctx ends or r.Wait
-// is over; a wait of 0 is one try. asked is when the try was sent that got the
-// lock. Nobody is told of a release: that costs a command per waiter every
-// 100 ms, and up to 100 ms of a free lock. `redis` has the remedy.
+// poll tries, sleeps and tries again until it gets the lock, ctx ends or r.Wait has passed;
+// with a wait of 0 it tries once. asked is when the successful try was sent.
+//
+// Without a message at a release, each waiter costs a command every 100 ms, and the lock can
+// be free for 100 ms before a waiter notices. The strategy redis has the remedy.
 func poll(ctx context.Context, r locks.Request, t try) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
@@ -59,15 +60,15 @@ func poll(ctx context.Context, r locks.Request, t try) (asked time.Time, err err
 	}
 }
 
-// uncut runs do to its end, also for a caller that hangs up: what was begun may
-// still run inside Redis, after the clean-up of somebody who did not wait.
+// uncut runs do to its end, even if the caller goes away. Otherwise Redis could carry out a
+// command after the clean-up that should undo it.
 func uncut(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	return do(ctx)
 }
 
-// leaseOf is the request's lease, else the strategy's default.
+// leaseOf returns the request's lease, else the strategy's default.
 func leaseOf(r locks.Request, standard time.Duration) time.Duration {
 	if r.Lease > 0 {
 		return r.Lease
@@ -75,18 +76,18 @@ func leaseOf(r locks.Request, standard time.Duration) time.Duration {
 	return standard
 }
 
-// millis is a lease as scripts take it: Redis wants whole ms, and refuses 0.
+// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
 func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }
 
-// usual has the flaws that several rungs share, in the same words.
+// usual returns the flaws that several strategies share.
 func usual(hazards ...locks.Hazard) []locks.Break {
 	words := map[locks.Hazard]locks.Text{
 		locks.Overrun: {
-			EN: "Nobody renews the lease: when the work takes longer, the next holder begins beside it.",
+			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
 			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
 		},
 		locks.Pause: {
-			EN: "A holder that sleeps past its lease still writes when it wakes up.",
+			EN: "A holder that is paused beyond its lease still writes when it goes on.",
 			ZH: "持有者停顿超过租期，醒来后照样写入。",
 		},
 		locks.Nesting: {
@@ -94,15 +95,15 @@ func usual(hazards ...locks.Hazard) []locks.Break {
 			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
 		},
 		locks.Polling: {
-			EN: "Every waiter asks Redis every 100 ms; nobody tells it of a release.",
+			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
 			ZH: "每个等待者每 100 毫秒问一次 Redis，释放时没人通知。",
 		},
 		locks.Failover: {
-			EN: "Replication is asynchronous: the new master may never have heard of the lock.",
+			EN: "Replication is asynchronous: the new master may not have the lock.",
 			ZH: "主从复制是异步的，新主可能没有这把锁。",
 		},
 		locks.ClockJump: {
-			EN: "The lease runs on Redis's clock: when it leaps, the key is gone early.",
+			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
 			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 		},
 	}

@@ -16,35 +16,33 @@ import (
 // then the user's key in braces, which keep a primitive on one node of a cluster.
 const primitivePrefix = "primitive:"
 
-// Primitives are the read-write lock, the semaphore and the latch of one Redis
-// (tutorial 3.9.5 to 3.9.7). lease is the life of a hold where the request
-// names none; it is renewed while its holder lives.
+// Primitives returns the read-write lock, the semaphore and the latch in one Redis (tutorial
+// 3.9.5 to 3.9.7). lease is for requests that name none; it is renewed while the holder lives.
 func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
-	p := &primitive{client: c, lease: lease, notifier: newNotifier(c)}
+	p := &primitive{client: c, lease: lease, notifier: newNotifier(c, linger)}
 	return locks.Primitives{
 		Backend: "redis", ReadWrite: newReadWrite(p), Semaphore: newSemaphore(p), Latch: newLatch(p), Clear: p.clear,
 	}
 }
 
-// primitive is what the kinds share.
+// primitive has what the kinds share.
 type primitive struct {
 	client   redis.UniversalClient
 	lease    time.Duration
 	notifier *notifier
 }
 
-// wish is what one caller wants to be granted.
-type wish struct {
+// want is what one caller asks for.
+type want struct {
 	channel string
-	// try asks Redis once: granted, or for how long no lease in the way can end.
+	// try sends one request: granted, or how long at least the leases in the way last.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
-	// grant is what becomes of it; its Release also takes back a try whose answer
-	// is missing.
+	// grant is the result. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
 }
 
-// take looks until the wish is granted, r.Wait has passed since began, or ctx ends.
-func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w wish) (*locks.Lock, error) {
+// take tries until w is granted, r.Wait has passed since began, or ctx ends.
+func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w want) (*locks.Lock, error) {
 	for {
 		sequence := p.notifier.sequence(w.channel)
 		h, busy, err := p.look(ctx, r, w)
@@ -57,10 +55,11 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// look tries once. No hold and no error: not now.
-func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.Lock, time.Duration, error) {
-	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // each names a token
-	// What was begun ends: a script whose caller hangs up may run after our clean-up.
+// look tries once. Without a Lock and an error, it returns how long to wait.
+func (p *primitive) look(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
+	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // which names a token
+	// DANGER: the script must end before our clean-up begins, or run after it. So a caller
+	// that goes away does not cancel the script.
 	trying, done := locks.CleanUp(ctx)
 	granted, busy, err := w.try(trying)
 	done()
@@ -81,7 +80,7 @@ func (p *primitive) look(ctx context.Context, r locks.Request, w wish) (*locks.L
 	return nil, busy, nil
 }
 
-// life is the lease of a request's hold.
+// life returns the request's lease, else the default.
 func (p *primitive) life(r locks.Request) time.Duration {
 	if r.Lease > 0 {
 		return r.Lease
@@ -89,7 +88,7 @@ func (p *primitive) life(r locks.Request) time.Duration {
 	return p.lease
 }
 
-// refused tells a caller that is gone from a server that is.
+// refused returns the error of a try: the caller has gone, or the server is unavailable.
 func refused(ctx context.Context, r locks.Request, err error) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -97,8 +96,8 @@ func refused(ctx context.Context, r locks.Request, err error) error {
 	return &stock.Unavailable{Backend: "redis", Err: err}
 }
 
-// clear deletes the keys of every primitive. Whoever waits looks again; whoever
-// holds loses it, and learns so at the next renewal.
+// clear deletes the keys of every primitive. Waiters try again; a holder notices its loss at
+// the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	for keys.Next(ctx) {
@@ -116,7 +115,7 @@ func (p *primitive) clear(ctx context.Context) error {
 	return nil
 }
 
-// primitiveChannel is where the news of a key's primitive are told.
+// primitiveChannel returns the channel for the messages about a key.
 func primitiveChannel(key string) string {
 	return key[:strings.LastIndex(key, "}")+1] + ":channel"
 }

@@ -26,87 +26,87 @@ var readWriteRenewLua string
 //go:embed read_write_release.lua
 var readWriteReleaseLua string
 
-// readWrite is a read-write lock (tutorial 3.9.5): sorted sets of the readers'
-// and the writer's holds, each with its own deadline. Redisson has one time-out
-// for all readers, so a dead one stays for as long as any other reads.
+// readWrite is a read-write lock (tutorial 3.9.5): sorted sets of the locks of the readers and
+// of the writer, each with its own deadline. Redisson has one time-out for all readers, so a
+// dead reader stays as long as any other reads.
 //
-// Writers go first: one that waits keeps new readers out, and so a stream of
-// writers can keep them out for long. A reader that reads again never waits:
-// the writer waits for its first read, and both would wait for ever.
+// Writers go first: a waiting writer keeps new readers out, so many writers can keep them out
+// for long. A reader that reads again never waits: a writer waits for its first read, and both
+// would wait for ever.
 type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
-	// Of all that wait in this process, one reader and one writer ask Redis.
+	// Of all waiters of this process, one reader and one writer send requests to Redis.
 	readers, writers locks.FIFOMutex
 
-	mu    sync.Mutex
-	lines map[string]*line
+	mu      sync.Mutex
+	waiting map[string]*writerGroup
 }
 
-// line is all the writers of this process that wait for a key. They share one
-// entry in Redis, which stays until the last of them has left: a reader that
-// came later must not slip in where one writer gives up and the next is still there.
-type line struct {
+// writerGroup is all writers of this process that wait for a key. They share one entry in
+// Redis, which stays until the last has left. Otherwise a reader that arrived later could
+// overtake them when one writer gives up.
+type writerGroup struct {
 	id      string
 	writers int
-	known   bool // to Redis
+	stored  bool // in Redis
 }
 
 func newReadWrite(p *primitive) *readWrite {
 	return &readWrite{
-		primitive: p, lines: map[string]*line{},
+		primitive: p, waiting: map[string]*writerGroup{},
 		read: redis.NewScript(readWriteReadLua), write: redis.NewScript(readWriteWriteLua),
 		renew: redis.NewScript(readWriteRenewLua), release: redis.NewScript(readWriteReleaseLua),
 	}
 }
 
-// readWriteNames are the keys of one lock; waiting has the lines of writers.
+// readWriteNames returns the keys of one lock; waiting has the groups of waiting writers.
 func readWriteNames(key string) (readers, writers, waiting string) {
 	base := primitivePrefix + "rw:{" + key + "}"
 	return base + ":readers", base + ":writers", base + ":waiting"
 }
 
-// Read waits while another owner writes, or waits to write.
+// Read acquires the lock for reading. It waits while another owner writes or waits to write.
 func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), l.life(r)
-	w := l.wish(r, readers, token)
+	w := l.want(r, readers, token)
 	w.try = func(ctx context.Context) (bool, time.Duration, error) {
 		return answer(l.read.Run(ctx, l.client, []string{readers, writers, waiting}, token, lease.Milliseconds()))
 	}
-	return l.acquire(ctx, r, &l.readers, func(bool) wish { return w })
+	return l.acquire(ctx, r, &l.readers, func(bool) want { return w })
 }
 
-// Write waits while another owner reads or writes. An owner that reads already,
-// and does not write, gets locks.ErrUpgrade.
+// Write acquires the lock for writing. It waits while another owner reads or writes. It
+// returns locks.ErrUpgrade for an owner that reads and does not write.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), l.life(r)
-	mine, patience := &line{}, time.Duration(0)
+	mine, life := &writerGroup{}, time.Duration(0) // of our entry in waiting
 	if r.Wait > 0 {
-		mine, patience = l.join(r.Key), l.lease
+		mine, life = l.join(r.Key), l.lease
 		defer l.part(ctx, r.Key, mine)
 	}
-	return l.acquire(ctx, r, &l.writers, func(first bool) wish {
-		w := l.wish(r, writers, token)
+	return l.acquire(ctx, r, &l.writers, func(first bool) want {
+		w := l.want(r, writers, token)
 		w.try = func(ctx context.Context) (bool, time.Duration, error) {
 			granted, busy, err := answer(l.write.Run(ctx, l.client, []string{readers, writers, waiting},
-				token, lease.Milliseconds(), mine.id, patience.Milliseconds(), first))
+				token, lease.Milliseconds(), mine.id, life.Milliseconds(), first))
 			if !granted {
 				l.mu.Lock()
-				mine.known = true
+				mine.stored = true
 				l.mu.Unlock()
 			}
-			// The entry of the line is leased, too: a dead process keeps nobody out.
+			// The entry has a lease, too: a dead process keeps no reader out. Renew it.
 			return granted, min(busy, l.lease/3), err
 		}
 		return w
 	})
 }
 
-// acquire looks once outside the line: who holds the lock already must not queue
-// behind those that wait for it. Then the first in line looks until it is granted.
-func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.FIFOMutex, ask func(first bool) wish) (*locks.Lock, error) {
+// acquire tries once before it waits for its turn: an owner that holds the lock already must
+// not queue behind those that wait for it. Then the first of the queue tries until granted.
+func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.FIFOMutex, ask func(first bool) want) (*locks.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
@@ -130,11 +130,11 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 	return h, err
 }
 
-// wish lacks only its try. set is where the token of the hold will be.
-func (l *readWrite) wish(r locks.Request, set, token string) wish {
+// want returns all but the try. set is the key that will have the token.
+func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
 	channel, lease := primitiveChannel(set), l.life(r)
-	return wish{channel: channel, grant: locks.Grant{
+	return want{channel: channel, grant: locks.Grant{
 		Key: r.Key, Owner: r.Owner, Lease: lease,
 		Renew: func(ctx context.Context) error {
 			return held(l.renew.Run(ctx, l.client, []string{set}, token, lease.Milliseconds()).Int64())
@@ -145,30 +145,30 @@ func (l *readWrite) wish(r locks.Request, set, token string) wish {
 	}}
 }
 
-// join adds a writer to the key's line. A new line has a new name: the farewell
-// of the one before may still be under way to Redis.
-func (l *readWrite) join(key string) *line {
+// join adds a writer to the key's group. A new group has a new name: the request that deletes
+// the one before may still be on its way to Redis.
+func (l *readWrite) join(key string) *writerGroup {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lines[key] == nil {
-		l.lines[key] = &line{id: uuid.NewString()}
+	if l.waiting[key] == nil {
+		l.waiting[key] = &writerGroup{id: uuid.NewString()}
 	}
-	l.lines[key].writers++
-	return l.lines[key]
+	l.waiting[key].writers++
+	return l.waiting[key]
 }
 
-// part takes a writer out of its line, granted or not; the last one takes the
-// line out of Redis.
-func (l *readWrite) part(ctx context.Context, key string, mine *line) {
+// part removes a writer from its group, granted or not. The last one removes the group's entry
+// from Redis.
+func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	l.mu.Lock()
 	mine.writers--
 	empty := mine.writers == 0
 	if empty {
-		delete(l.lines, key)
+		delete(l.waiting, key)
 	}
-	known := mine.known
+	stored := mine.stored
 	l.mu.Unlock()
-	if !empty || !known {
+	if !empty || !stored {
 		return
 	}
 	_, writers, waiting := readWriteNames(key)
@@ -177,7 +177,7 @@ func (l *readWrite) part(ctx context.Context, key string, mine *line) {
 	_ = l.release.Run(clean, l.client, []string{waiting, writers, primitiveChannel(waiting)}, mine.id).Err()
 }
 
-// answer reads what the scripts for reading and writing say.
+// answer reads the answer of the scripts for reading and writing.
 func answer(reply *redis.Cmd) (granted bool, busy time.Duration, err error) {
 	said, err := reply.Int64Slice()
 	switch {

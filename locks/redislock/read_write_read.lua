@@ -1,9 +1,9 @@
--- KEYS[1] readers  KEYS[2] writers  KEYS[3] lines of waiting writers  ARGV[1] token  ARGV[2] lease in ms
--- -> {1, 0} granted, {0, ms until all that is in the way has run out}
+-- KEYS[1] readers  KEYS[2] writers  KEYS[3] groups of waiting writers  ARGV[1] token  ARGV[2] lease in ms
+-- -> {1, 0} granted, {0, ms until all leases in the way have expired}
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local function last(set) -- when the last of the set runs out
+local function last(set) -- when the last lease of the set expires
   return tonumber(redis.call('zrange', set, -1, -1, 'withscores')[2] or now)
 end
 
@@ -20,7 +20,7 @@ for _, set in ipairs(KEYS) do
   redis.call('zremrangebyscore', set, '-inf', now)
 end
 local free = math.max(last(KEYS[2]), last(KEYS[3]))
--- Our first read is what the writer waits for: a second one must not wait for the writer.
+-- The writer waits for our first read, so a second one must not wait for the writer.
 if free > now and not ours(KEYS[2]) and not ours(KEYS[1]) then
   return {0, free - now}
 end

@@ -1,9 +1,9 @@
--- KEYS[1] the set: readers, writers or waiting lines  KEYS[2] writers  KEYS[3] channel  ARGV[1] token or line
+-- KEYS[1] the set: readers, writers or waiting groups  KEYS[2] writers  KEYS[3] channel  ARGV[1] token or group
 -- -> 1 released, 0 not ours
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local function last(set) -- when the last of the set runs out
+local function last(set) -- when the last lease of the set expires
   return tonumber(redis.call('zrange', set, -1, -1, 'withscores')[2] or now)
 end
 
@@ -13,7 +13,7 @@ if not mine then
   return 0
 end
 redis.call('zrem', KEYS[1], ARGV[1])
--- The waiters sleep until the last deadline in their way, so only an earlier one is news.
+-- The waiters sleep until the last deadline in their way: send a message only if it is earlier now.
 if tonumber(mine) > math.max(last(KEYS[1]), last(KEYS[2])) then
   redis.call('publish', KEYS[3], '0')
 end

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,17 +12,16 @@ import (
 	"oversell/stock"
 )
 
-//go:embed acquire.lua
-var acquireLua string
-
-//go:embed renew.lua
-var renewLua string
-
-//go:embed release.lua
-var releaseLua string
-
-//go:embed raise.lua
-var raiseLua string
+var (
+	//go:embed acquire.lua
+	acquireLua string
+	//go:embed renew.lua
+	renewLua string
+	//go:embed release.lua
+	releaseLua string
+	//go:embed raise.lua
+	raiseLua string
+)
 
 // Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count
 // that expires, renewed every third of the lease, and a message to the waiters at each
@@ -35,7 +33,7 @@ func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 	return &redisLock{
-		client: c, lease: lease, notifier: newNotifier(c),
+		client: c, lease: lease, notifier: newNotifier(c, 5*time.Millisecond), // short: no messages during backOff
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
 		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
 	}
@@ -90,8 +88,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// try returns the fence of the grant, or 0 and how long to wait at most: an expiry sends no
-// message.
+// try returns the fence of the grant, or 0 and the time until the lock expires: without a message.
 func (l *redisLock) try(ctx context.Context, key, token string, lease time.Duration) (fence int64, busy time.Duration, err error) {
 	lock, counter, _ := redisNames(key)
 	reply, err := l.acquire.Run(ctx, l.client, []string{lock, counter}, token, lease.Milliseconds(), l.counterLife.Milliseconds()).Int64Slice()
@@ -100,9 +97,6 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 	}
 	if reply[0] == 1 {
 		return reply[1], 0, nil
-	}
-	if reply[1] < 0 { // a foreign lock without expiry
-		return 0, math.MaxInt64, nil
 	}
 	return 0, time.Duration(reply[1]) * time.Millisecond, nil
 }
@@ -160,25 +154,24 @@ func (l *redisLock) Clear(ctx context.Context, key string) error {
 func (*redisLock) Card() locks.Card {
 	return locks.Card{
 		ID: "redis", Family: "redis", Source: "3.9.1; 002, 003", Scope: locks.ScopeShared, Safe: true,
-		Core: true, Backends: []string{"mysql", "redis"}, Locker: true,
-		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
+		Core: true, Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: locks.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
 		Summary: locks.Text{
-			EN: "A hash that expires, renewed by a watchdog while the holder lives; a release wakes the waiters; a holder that lost the lock is told.",
+			EN: "A hash that expires, renewed by a watchdog while the holder lives; a release wakes the waiters; the holder is notified when the lock is lost.",
 			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢了会告诉持有者。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting, locks.Herd},
 		Breaks: []locks.Break{
 			{Hazard: locks.Failover, Why: locks.Text{
-				EN: "Replication is asynchronous: the new master may never have heard of the lock.",
+				EN: "Replication is asynchronous: the new master may not have the lock.",
 				ZH: "主从复制是异步的，新主可能没有这把锁。",
 			}},
 			{Hazard: locks.Pause, Why: locks.Text{
-				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: locks.ClockJump, Why: locks.Text{
-				EN: "The lease runs on Redis's clock: when it leaps, the key is gone early.",
+				EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},
 		},

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// Expire makes the key and its expiry in one command, SET NX PX (tutorial 3.2), so
-// that a dead holder's lock ends by itself. lease is for requests that name none.
+// Expire creates the key with its expiry in one command, SET NX PX (tutorial 3.2), so that a
+// dead holder's lock expires. lease is for requests that name none.
 func Expire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisExpire{c, lease}
 }
@@ -22,9 +22,9 @@ type redisExpire struct {
 
 func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-expire:"+r.Key, leaseOf(r, l.lease)
-	// DANGER: the DEL asks nobody. If our lease is over and the next holder has the
-	// key, its lock is what we delete; then its successor's is deleted by it, and
-	// soon there is no lock at all.
+	// DANGER: the DEL does not compare. After our lease, it deletes the lock of the next
+	// holder. That holder then deletes the lock of its successor, and soon no lock protects
+	// anything.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	asked, err := poll(ctx, r, try{
 		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", lease).Result() },
@@ -36,7 +36,7 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisExpire) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-expire:"+key).Err()
 }
@@ -47,17 +47,17 @@ func (*redisExpire) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
 		Title: locks.Text{EN: "SET NX with an expiry", ZH: "SET NX 带过期时间"},
 		Summary: locks.Text{
-			EN: "SET NX PX makes the key and its expiry in one command; the release deletes it without a look.",
+			EN: "SET NX PX creates the key with its expiry in one command; the release deletes it without a comparison.",
 			ZH: "SET NX PX 一条命令建键并设过期；释放时不看是谁的，直接删。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
 		Breaks: append([]locks.Break{
 			{Hazard: locks.ForeignUnlock, Why: locks.Text{
-				EN: "A holder past its lease deletes the key, whoever holds it by now.",
+				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
 			{Hazard: locks.LostReply, Why: locks.Text{
-				EN: "A SET whose answer is lost may have made the key; its constant value does not say whose it is, so it blocks for a lease.",
+				EN: "A SET whose answer is lost may have created the key; its constant value does not show its owner, so it blocks for a lease.",
 				ZH: "SET 的应答丢了，键可能已建；固定的值说不清是谁的，要白等一个租期。",
 			}},
 		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),

@@ -27,30 +27,29 @@ var fairLeaveLua string
 var fairBeatLua string
 
 const (
-	// fairLife is how long a waiter of whom nothing is heard keeps its place, by
-	// Redis's clock. Redisson waits 5 s too, for each of the dead; here all who
-	// died together are passed over together.
+	// fairLife is how long a waiter stays in the queue without a sign of life, on Redis's
+	// clock. Redisson waits 5 s for each dead waiter; here those that died together expire
+	// together.
 	fairLife = 5 * time.Second
-	// fairBeat is how often a process says that its waiters live. A dead waiter
-	// delays the next by fairLife + fairBeat at most, under 7 s.
+	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays
+	// the next by fairLife + fairBeat at most, under 7 s.
 	fairBeat = fairLife / 3
-	// fairBatch bounds how many waiters one script looks at.
+	// fairBatch limits the number of waiters in one script.
 	fairBatch = 500
 )
 
-// Fair does what Redisson's fair lock does (tutorial 3.9.2): the lock of Redis,
-// but all waiters of all replicas stand in one queue inside Redis, and a release
-// wakes the first of them only.
+// Fair is Redisson's fair lock (tutorial 3.9.2): the lock of Redis, but all waiters of all
+// replicas are in one queue inside Redis, and a release wakes only the first.
 //
-// No locks.Queue stands in front of it: that lets one waiter of each process into
-// the queue, and the others of that process would be overtaken.
+// It has no locks.Queue: with only one waiter of each process in the queue, waiters of other
+// processes would overtake the rest.
 func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(newFair(c, lease))
 }
 
 func newFair(c redis.UniversalClient, lease time.Duration) *fairLock {
 	return &fairLock{
-		client: c, lease: lease, notifier: newNotifier(c), waiting: map[string]map[string]bool{},
+		client: c, lease: lease, notifier: newNotifier(c, linger), waiting: map[string]map[string]bool{},
 		take: redis.NewScript(fairHeadLua + fairTakeLua), leave: redis.NewScript(fairHeadLua + fairLeaveLua),
 		beat: redis.NewScript(fairHeadLua + fairBeatLua), renew: redis.NewScript(renewLua), raise: redis.NewScript(raiseLua),
 	}
@@ -66,10 +65,10 @@ type fairLock struct {
 	waiting map[string]map[string]bool // this process's waiters: key -> tokens
 }
 
-// fair are the keys of one lock. The braces keep them on one node of a cluster.
+// fair has the keys of one lock. The braces keep them on one node of a cluster.
 type fair struct {
 	lock, fence, queue, deadlines string
-	channel                       string // and a token: where that waiter is woken
+	channel                       string // followed by a token: wakes that waiter
 }
 
 func fairNames(key string) fair {
@@ -90,7 +89,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 	for queued := false; ; {
 		sequence, asked := l.notifier.sequence(channel), time.Now()
-		// What was begun ends: a script whose caller hangs up may run after our clean-up.
+		// DANGER: the script must end before our clean-up begins, or the lock may be granted
+		// after it. So a caller that goes away does not cancel the script.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, ahead, err := l.try(trying, r, token, lease)
 		done()
@@ -111,9 +111,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// listen waits for our turn. Only the first looks when the holder's lease may be
-// over; behind it there is nothing to see, and a lost message is made good by the
-// next beat.
+// listen waits for our turn. Only the first in the queue tries again when the holder's lease
+// may have expired. After a lost message, the next beat wakes the waiter.
 func (l *fairLock) listen(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
@@ -131,8 +130,8 @@ func (l *fairLock) listen(ctx context.Context, r locks.Request, channel string, 
 	return err
 }
 
-// try returns the fence granted, or 0, for how long the holder's lease lasts, and
-// how many wait before us.
+// try returns the fence of the grant, or 0, the rest of the holder's lease, and the number of
+// waiters before us.
 func (l *fairLock) try(ctx context.Context, r locks.Request, token string, lease time.Duration) (fence int64, busy time.Duration, ahead int64, err error) {
 	n, life := fairNames(r.Key), int64(0)
 	if r.Wait > 0 {
@@ -156,9 +155,8 @@ func (l *fairLock) fail(ctx context.Context, r locks.Request, token string, err 
 	return &stock.Unavailable{Backend: "redis", Err: err}
 }
 
-// takeBack leaves the queue, and gives back what a try may have got whose answer
-// is missing, or not wanted any more. Where Redis can't be reached, nobody
-// refreshes what stays behind, and it is reaped like the dead.
+// takeBack leaves the queue, and releases what the try may have acquired. If Redis cannot be
+// reached, the entry expires like that of a dead waiter.
 func (l *fairLock) takeBack(ctx context.Context, r locks.Request, token string) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -181,14 +179,14 @@ func (l *fairLock) grant(r locks.Request, token string, lease time.Duration, ask
 	}
 }
 
-// unlock releases, or leaves the queue, and wakes the next where the lock is free.
+// unlock releases the lock, or leaves the queue. It wakes the next if the lock is free.
 func (l *fairLock) unlock(ctx context.Context, key, token string) error {
 	n := fairNames(key)
 	return held(l.leave.Run(ctx, l.client, []string{n.lock, n.queue, n.deadlines}, token, n.channel).Int64())
 }
 
-// alive keeps the waiter's place until its end. However many wait in this
-// process, one command in each beat speaks for all of them.
+// alive keeps the waiter in the queue until end is called. One command in each beat refreshes
+// all waiters of this process.
 func (l *fairLock) alive(key, token string) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +202,8 @@ func (l *fairLock) alive(key, token string) (end func()) {
 	}
 }
 
-// beats refreshes the waiters of a key, until there are none. Who has lost its
-// place, or can't be refreshed, is woken to see for itself.
+// beats refreshes the waiters of a key until there are none. It wakes those that are no longer
+// in the queue, or could not be refreshed: they try again.
 func (l *fairLock) beats(key string) {
 	l.mu.Lock()
 	tokens := slices.Collect(maps.Keys(l.waiting[key]))
@@ -234,8 +232,8 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear removes lock, counter and queue. Who waits hears of it at the next beat,
-// and queues again.
+// Clear removes lock, counter and queue. The waiters notice it at the next beat, and enter the
+// queue again.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()
@@ -248,7 +246,7 @@ func (*fairLock) Card() locks.Card {
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
 		Title: locks.Text{EN: "One Redis, in order of arrival", ZH: "Redis 公平锁"},
 		Summary: locks.Text{
-			EN: "All waiters of all replicas stand in one queue in Redis; a release wakes only the first, and the dead are passed over after 5 s.",
+			EN: "All waiters of all replicas are in one queue in Redis; a release wakes only the first, and dead waiters expire after 5 s.",
 			ZH: "所有副本的等待者在 Redis 里排成一队；释放只唤醒队首，死掉的等待者 5 秒后被跳过。",
 		},
 		Protects: []locks.Hazard{
@@ -257,15 +255,15 @@ func (*fairLock) Card() locks.Card {
 		},
 		Breaks: []locks.Break{
 			{Hazard: locks.Failover, Why: locks.Text{
-				EN: "Replication is asynchronous: the new master may never have heard of the lock, nor of the queue.",
+				EN: "Replication is asynchronous: the new master may have neither the lock nor the queue.",
 				ZH: "主从复制是异步的，新主可能既没有这把锁，也没有这个队列。",
 			}},
 			{Hazard: locks.Pause, Why: locks.Text{
-				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: locks.ClockJump, Why: locks.Text{
-				EN: "Lease and places in the queue run on Redis's clock: when it leaps, they are gone early.",
+				EN: "The lease and the queue run on Redis's clock: when that jumps, entries expire early.",
 				ZH: "租期和队列中的位置都按 Redis 的时钟走，时钟一跳，就提前失效。",
 			}},
 		},

@@ -1,4 +1,4 @@
--- head(queue, deadlines, me) -> who is first in the queue: me, or one that lives; nil: nobody. Reaps the dead before it.
+-- head(queue, deadlines, me) -> the first in the queue: me, or a living waiter; nil: the queue is empty. Removes dead waiters before it.
 local function now()
   local t = redis.call('time')
   return t[1] * 1000 + math.floor(t[2] / 1000)

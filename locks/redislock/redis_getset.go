@@ -11,10 +11,9 @@ import (
 	"oversell/locks"
 )
 
-// GetSet writes the end of the lease into the value, for a Redis that could not
-// set and expire in one command (002, 003): the deadline is compared by clients,
-// and one that has passed is replaced with GETSET. lease is for requests that
-// name none.
+// GetSet stores the end of the lease in the value, from the time when Redis could not set a key
+// with an expiry in one command (002, 003). Clients compare the deadline, and replace one that
+// has passed with GETSET. lease is for requests that name none.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisGetSet{c, lease}
 }
@@ -26,7 +25,7 @@ type redisGetSet struct {
 
 func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-getset:"+r.Key, leaseOf(r, l.lease)
-	// A blind DEL: past our lease it frees a stranger's lock, as in redis-expire.
+	// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	asked, err := poll(ctx, r, try{
 		take:     func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
@@ -39,8 +38,8 @@ func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 }
 
 func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration) (bool, error) {
-	// DANGER: the deadline is written by one client's clock and read by another's.
-	// A clock that is fast by a lease takes the lock from a holder that works.
+	// DANGER: one client's clock writes the deadline, another one's reads it. A client whose
+	// clock is fast by a lease takes the lock from a holder that still works.
 	now := time.Now()
 	deadline := strconv.FormatInt(now.Add(lease).UnixMilli()+1, 10)
 	if got, err := l.client.SetNX(ctx, lock, deadline, 0).Result(); err != nil || got {
@@ -48,25 +47,25 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	}
 	seen, err := l.client.Get(ctx, lock).Result()
 	if errors.Is(err, redis.Nil) {
-		return false, nil // free since: the next try gets it
+		return false, nil // released in the meantime: the next try gets it
 	}
 	if err != nil {
 		return false, err
 	}
 	if end, err := strconv.ParseInt(seen, 10, 64); err != nil || now.UnixMilli() <= end {
-		return false, nil //nolint:nilerr // no deadline is a stranger's key, not ours to take
+		return false, nil //nolint:nilerr // without a deadline, the key is foreign
 	}
-	// Several may have seen the same deadline pass. The first GETSET gets that one
-	// back and has won; the others get a winner's. They have written theirs over
-	// it, though: what says when the winner's lease ends is a loser's deadline.
+	// Several clients may have read the same old deadline. The first GETSET returns it and has
+	// won; the others return a newer one. DANGER: the losers have overwritten the winner's
+	// deadline with their own.
 	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result() // GETSET, as Redis spells it today
 	if errors.Is(err, redis.Nil) {
-		return true, nil // deleted since, so nobody held it: we made the key
+		return true, nil // deleted in the meantime: our GETSET created the key
 	}
 	return err == nil && before == seen, err
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisGetSet) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-getset:"+key).Err()
 }
@@ -77,7 +76,7 @@ func (*redisGetSet) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
 		Title: locks.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
 		Summary: locks.Text{
-			EN: "SETNX writes when the lease ends by the client's clock; when that has passed, the first GETSET takes over.",
+			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",
 			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的人接管。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
@@ -87,11 +86,11 @@ func (*redisGetSet) Card() locks.Card {
 				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走别人正用着的锁。",
 			}},
 			{Hazard: locks.ForeignUnlock, Why: locks.Text{
-				EN: "A holder past its lease deletes the key, whoever holds it by now.",
+				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
 			{Hazard: locks.LostReply, Why: locks.Text{
-				EN: "A deadline whose answer is lost carries no name: the lock is nobody's until it has passed.",
+				EN: "After a lost answer, the deadline in the key shows no owner: the lock stays until the deadline has passed.",
 				ZH: "应答丢了，到期时间上没有名字，到期之前这把锁没有主人。",
 			}},
 		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover)...),

@@ -13,10 +13,9 @@ import (
 //go:embed redis_lua_release.lua
 var luaReleaseLua string
 
-// Lua compares and deletes in one script, which Redis runs without a command of
-// anybody else in between (tutorial 3.4, 3.5; 001, 004). The driver sends the
-// script's hash (EVALSHA), and its text where Redis does not know it yet. lease is
-// for requests that name none.
+// Lua compares and deletes in one script, which Redis runs without any other command in between
+// (tutorial 3.4, 3.5; 001, 004). The driver sends the hash of the script (EVALSHA), and its text
+// if Redis does not have it yet. lease is for requests that name none.
 func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisLua{client: c, lease: lease, release: redis.NewScript(luaReleaseLua)}
 }
@@ -42,12 +41,12 @@ func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	if err != nil {
 		return nil, err
 	}
-	// DANGER: nobody renews. The hold says when its lease is over, but who does not
-	// listen works on beside the next holder.
+	// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder that
+	// ignores that works at the same time as the next one.
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisLua) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-lua:"+key).Err()
 }
@@ -58,7 +57,7 @@ func (*redisLua) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
 		Title: locks.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
 		Summary: locks.Text{
-			EN: "The value is random; one script compares it and deletes the key, so nobody frees a stranger's lock.",
+			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",
 			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删别人的锁。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.LostReply, locks.Cutoff},

@@ -8,14 +8,14 @@ import (
 	"oversell/locks"
 )
 
-// Multi locks a product and its warehouse together, both or none, each as Redis
-// locks one key (tutorial 3.9.3, Redisson's MultiLock).
+// Multi locks a product and its warehouse together, both or none. Each of the two is a lock
+// of Redis (tutorial 3.9.3, Redisson's MultiLock).
 func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Multi(multiCard(), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse has names of its own, for the inner lock's would be those
-// of a sale that only locks the product.
+// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
+// the strategy redis.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}
@@ -37,15 +37,15 @@ func multiCard() locks.Card {
 		},
 		Breaks: []locks.Break{
 			{Hazard: locks.Failover, Why: locks.Text{
-				EN: "Replication is asynchronous: the new master may never have heard of one of the locks, or of any.",
+				EN: "Replication is asynchronous: the new master may lack one of the locks, or both.",
 				ZH: "主从复制是异步的，新主可能缺其中一把锁，甚至全都没有。",
 			}},
 			{Hazard: locks.Pause, Why: locks.Text{
-				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: locks.ClockJump, Why: locks.Text{
-				EN: "The leases run on Redis's clock: when it leaps, the keys are gone early.",
+				EN: "The leases run on Redis's clock: when that jumps, the keys expire early.",
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},
 		},

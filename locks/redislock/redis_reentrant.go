@@ -16,11 +16,11 @@ var reentrantAcquireLua string
 //go:embed redis_reentrant_release.lua
 var reentrantReleaseLua string
 
-// ReentrantLock is a hash of owner -> count (tutorial 3.6): who holds the lock may
-// acquire again, each time with a Hold of its own, and the last release frees it.
-// The count is Redis's, so one owner may even re-enter from another process. Each
-// hold has a field as well, which its release deletes: so a release whose answer was
-// lost may be sent again, and counts down once. lease is for requests that name none.
+// ReentrantLock is a hash of owner -> count (tutorial 3.6). The holder may acquire again, each
+// time with a Lock of its own, and the last release frees it. The count is in Redis, so an owner
+// may even re-enter from another process. Each grant also has a field, which its release
+// deletes. So a release whose answer was lost can be sent again, and counts down only once.
+// lease is for requests that name none.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisReentrant{
 		client: c, lease: lease,
@@ -36,7 +36,7 @@ type redisReentrant struct {
 
 func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := []string{"redis-reentrant:" + r.Key}, leaseOf(r, l.lease)
-	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
+	hold := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
 		return counted(l.release.Run(ctx, l.client, lock, r.Owner, hold).Int64())
 	}
@@ -45,18 +45,18 @@ func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.L
 			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease), hold).Bool()
 		},
 		giveBack: release,
-		// DANGER: nothing for a lost answer, as in the tutorial. The count may then be
-		// one too high, and the lock stays until its lease ends. redis has the remedy.
+		// DANGER: no remedy for a lost answer, as in the tutorial. The count may then be one
+		// too high, and the lock stays until its lease ends. The strategy redis has the remedy.
 	})
 	if err != nil {
 		return nil, err
 	}
-	// DANGER: nobody renews. The hold says when its lease is over, but who does not
-	// listen works on beside the next holder.
+	// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder that
+	// ignores that works at the same time as the next one.
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
 }
 
-// counted reads the release script's answer.
+// counted reads the answer of the release script: below 0 is "not ours".
 func counted(answer int64, err error) error {
 	if err == nil && answer < 0 {
 		return locks.ErrNotHeld
@@ -64,7 +64,7 @@ func counted(answer int64, err error) error {
 	return err
 }
 
-// Clear deletes the hash, whoever holds the lock.
+// Clear deletes the hash, also that of a holder.
 func (l *redisReentrant) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-reentrant:"+key).Err()
 }

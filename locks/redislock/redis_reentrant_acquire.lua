@@ -1,10 +1,10 @@
--- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  ARGV[3] name of this hold  -> 1 granted, 0 somebody else's
+-- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  ARGV[3] name of this grant  -> 1 granted, 0 another owner has it
 if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 redis.call('hincrby', KEYS[1], ARGV[1], 1)
 redis.call('hset', KEYS[1], ARGV[3], 1)
--- An outer hold may have a longer lease: never shorten what is left of it.
+-- An outer grant may have a longer lease: never shorten what is left of it.
 if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
   redis.call('pexpire', KEYS[1], ARGV[2])
 end

@@ -1,4 +1,4 @@
--- KEYS[1] lock  ARGV[1] owner  ARGV[2] name of this hold
+-- KEYS[1] lock  ARGV[1] owner  ARGV[2] name of this grant
 -- -> 1 released, 0 counted down, -1 not ours, or released before
 if redis.call('hdel', KEYS[1], ARGV[2]) == 0 then
   return -1

@@ -8,8 +8,8 @@ import (
 	"oversell/locks"
 )
 
-// SetNX is the first lock in Redis (tutorial 3.1): whoever makes the key has the
-// lock, and deletes the key to give it back.
+// SetNX is the simplest lock in Redis (tutorial 3.1): the request that creates the key holds
+// the lock, and deletes the key to release it.
 func SetNX(c redis.UniversalClient) locks.Locker { return &redisSetNX{c} }
 
 type redisSetNX struct{ client redis.UniversalClient }
@@ -18,8 +18,8 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	lock := "redis-setnx:" + r.Key
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	asked, err := poll(ctx, r, try{
-		// DANGER: nothing but its holder ever removes this key. If the holder dies,
-		// or never hears that it got the lock, everybody waits for ever.
+		// DANGER: only the holder ever deletes this key. If the holder dies, or the answer
+		// with its grant is lost, all others wait for ever.
 		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
 		giveBack: release,
 	})
@@ -29,7 +29,7 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Release: release}), nil
 }
 
-// Clear deletes the key, whoever holds it: after a crash, the only way out.
+// Clear deletes the key, also that of a holder: the only remedy after a crash.
 func (l *redisSetNX) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-setnx:"+key).Err()
 }
@@ -40,17 +40,17 @@ func (*redisSetNX) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Locker: true, Slow: true,
 		Title: locks.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
 		Summary: locks.Text{
-			EN: "SETNX makes the key for one, DEL gives it back, the others try again every 100 ms; it never expires.",
+			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",
 			ZH: "SETNX 只让一个人建键，DEL 释放，其他人每 100 毫秒重试；键永不过期。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Overrun, locks.Pause, locks.ClockJump},
 		Breaks: append([]locks.Break{
 			{Hazard: locks.Crash, Why: locks.Text{
-				EN: "The key of a dead holder stays for ever, and everybody waits.",
+				EN: "The key of a dead holder stays for ever, and all others wait.",
 				ZH: "持有者死后键永远留着，所有人一直等。",
 			}},
 			{Hazard: locks.LostReply, Why: locks.Text{
-				EN: "A SETNX whose answer is lost may have made the key; its constant value does not say whose it is, so nobody deletes it.",
+				EN: "A SETNX whose answer is lost may have created the key; its constant value does not show its owner, so it is never deleted.",
 				ZH: "SETNX 的应答丢了，键可能已建；固定的值说不清是谁的，没人会删。",
 			}},
 		}, usual(locks.Nesting, locks.Polling, locks.Failover)...),

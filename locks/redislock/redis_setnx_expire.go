@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// SetNXExpire gives the key of SetNX a life with a second command (001, 002, 003;
-// the tutorial warns of it in 3.2). lease is for requests that name none.
+// SetNXExpire adds an expiry to the key of SetNX with a second command (001, 002, 003; the
+// tutorial warns of it in 3.2). lease is for requests that name none.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisSetNXExpire{c, lease}
 }
@@ -25,15 +25,15 @@ const afterSetNX locks.Step = "after-setnx" // has the key, which has no expiry 
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-setnx-expire:"+r.Key, leaseOf(r, l.lease)
 	var asked time.Time // for the expiry: the lease begins with it
-	// A blind DEL: past our lease it frees a stranger's lock, as in redis-expire.
+	// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	take := func(ctx context.Context) (got bool, err error) {
 		got, err = l.client.SetNX(ctx, lock, "locked", 0).Result()
 		if err != nil || !got {
 			return false, err
 		}
-		// DANGER: who dies between these two commands leaves a key without expiry
-		// (TTL -1), and everybody waits for ever.
+		// DANGER: a holder that dies between these two commands leaves a key without expiry
+		// (TTL -1), and all others wait for ever.
 		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
 		asked = time.Now()
 		err = uncut(ctx, func(ctx context.Context) (err error) { // a pause above must not use up the time for it
@@ -41,9 +41,9 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 			return err
 		})
 		if err != nil {
-			_ = uncut(ctx, release) // alive, we know that the key is ours
+			_ = uncut(ctx, release) // the key is ours: the SETNX was answered
 		}
-		return got, err // false: somebody cleared the key
+		return got, err // false: a Clear deleted the key
 	}
 	if _, err := poll(ctx, r, try{take: take, giveBack: release}); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisSetNXExpire) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-setnx-expire:"+key).Err()
 }
@@ -62,13 +62,13 @@ func (*redisSetNXExpire) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
 		Title: locks.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
 		Summary: locks.Text{
-			EN: "SETNX makes the key and EXPIRE gives it a life, in two commands with a gap between them.",
+			EN: "SETNX creates the key and EXPIRE sets its expiry: two commands with a gap between them.",
 			ZH: "SETNX 建键，EXPIRE 设过期，两条命令之间有空隙。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace},
 		Breaks: append([]locks.Break{
 			{Hazard: locks.Crash, At: afterSetNX, Why: locks.Text{
-				EN: "Who dies between SETNX and EXPIRE leaves a key that never expires.",
+				EN: "A holder that dies between SETNX and EXPIRE leaves a key that never expires.",
 				ZH: "死在 SETNX 和 EXPIRE 之间，留下的键永不过期。",
 			}},
 			{Hazard: locks.LostReply, Why: locks.Text{
@@ -76,7 +76,7 @@ func (*redisSetNXExpire) Card() locks.Card {
 				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
 			}},
 			{Hazard: locks.ForeignUnlock, Why: locks.Text{
-				EN: "A holder past its lease deletes the key, whoever holds it by now.",
+				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
 		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),

@@ -27,11 +27,11 @@ var stockLoadLua string
 //go:embed redis_stock_trim.lua
 var stockTrimLua string
 
-// Stock sells in Redis and writes to MySQL behind the customer's back. One script looks
-// at the count, takes from it and puts the order into an outbox, all or nothing; that is
-// the sale, and its one round trip. [locks.Runner] carries the outbox to the row.
+// Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script, and one
+// round trip: it checks the count, takes from it and adds the order to an outbox. The
+// [locks.Runner] writes the outbox to the row.
 //
-// The keys share a hash tag, for a script may touch one slot of a cluster only.
+// The keys share a hash tag, for a script may use only one slot of a cluster.
 func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
 	return &shelf{
 		client: c, db: db, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
@@ -45,15 +45,15 @@ type shelf struct {
 	ledger           *stock.Ledger
 	sell, load, trim *redis.Script
 	loading          singleflight.Group
-	sold             chan struct{} // wakes the carrier
+	sold             chan struct{} // wakes Run
 }
 
-// taken: Redis has sold it, and nobody else knows yet.
+// taken: the sale is in Redis, and not in the row yet.
 const taken locks.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
 
-// stockKeys are a product's count, its outbox, and the set of products to be carried.
+// stockKeys returns a product's count, its outbox, and the set of products with an outbox.
 func stockKeys(product int64) []string {
 	name := fmt.Sprintf("{redis-stock}:%d", product)
 	return []string{name, name + ":outbox", pendingName}
@@ -62,7 +62,7 @@ func stockKeys(product int64) []string {
 func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := locks.Key(o.Product)
 	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// There is nothing to hold: what takes time is done before the script.
+	// Nothing is locked, so the work is done before the script.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
@@ -85,28 +85,28 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	if err != nil {
 		return r, err
 	}
-	// DANGER: from here on it is sold, and in Redis only. If Redis loses its memory before
-	// the sale is carried, the row's count comes back and is sold once more.
+	// DANGER: the sale is in Redis only. If Redis loses its data before the sale is in the row,
+	// the count of the row is loaded again and sold once more.
 	locks.Trace(ctx, taken, key, o.Owner, 0)
 	select {
 	case s.sold <- struct{}{}:
-	default: // the carrier will wake up as it is
+	default: // a wake-up is pending already
 	}
 	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
 	return r, nil
 }
 
-// take is the sale. It is sent once, for Open forbids the driver to retry: a second
-// sending would sell a second piece. A lost answer leaves the outcome unknown.
+// take is the sale. It is sent only once (Open disables retries), for a second script would sell
+// a second time. After a lost answer the outcome is unknown.
 func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
 	}
-	// What was begun ends: hanging up now would not stop the script.
+	// A caller that goes away now does not stop the script, so wait for its answer.
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 	defer cancel()
-	// Sales that meet in this replica travel in one message, for a system call costs more
-	// than a sale: a quarter more sales a second.
+	// Concurrent sales of this replica share one message: a system call costs more than a
+	// sale. Measured: a quarter more sales per second.
 	together, err := s.client.AutoPipeline()
 	if err != nil {
 		return 0, beforeExec(free, err)
@@ -129,17 +129,17 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	}
 }
 
-// bring brings the count from the row to Redis: once for all who ask here, and under the
-// row's lock, for others may be bringing it, or carrying, elsewhere.
+// bring loads the count from the row to Redis, once for all requests of this replica. It locks
+// the row, for another replica may load or carry at the same time.
 func (s *shelf) bring(ctx context.Context, product int64) error {
 	done := s.loading.DoChan(strconv.FormatInt(product, 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 		defer cancel()
 		if _, err := s.ledger.Read(ctx, product); err != nil {
-			return nil, err // unknown, or MySQL is away
+			return nil, err // unknown product, or MySQL is unavailable
 		}
 		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *mark) error {
-			// What was sold before is carried by now, so the row is not behind.
+			// All earlier sales are carried by now, so the row is up to date.
 			var count int
 			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
 				return err
@@ -163,12 +163,12 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 	}
 }
 
-// mark is a sale: the load that it sold from, and its number there.
+// mark identifies a sale: the load that it sold from, and its number in that load.
 type mark struct{ load, sale int64 }
 
-// carry takes what was sold to the row, and in the same transaction notes how far it
-// came. So each sale leaves the row once, whoever carries it, and however often that one
-// dies; and who has the mark's row carries or loads alone. then goes on from the mark.
+// carry takes the sales in the outbox from the row. In the same transaction it stores the mark of
+// the last one, so that each sale is taken once, even if a replica dies on the way. The lock on
+// the row of the mark excludes other replicas. then, if set, runs in that transaction, too.
 func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *mark) error) (m mark, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
@@ -179,7 +179,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *m
 		if err != nil {
 			return err
 		}
-		// Only now: what is read before the lock, a rival may have carried since.
+		// Not before the lock: another replica could carry the same sales in the meantime.
 		pieces, err := s.pending(ctx, product, &m)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *m
 	return m, stock.NothingWritten(ctx, err)
 }
 
-// pending sums up the outbox after the mark, and moves the mark to its end.
+// pending returns the pieces in the outbox after the mark, and moves the mark to its end.
 func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int, err error) {
 	const batch = 1000
 	for {
@@ -229,16 +229,16 @@ func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int
 }
 
 const (
-	// gather is how long the carrier waits after a sale, so that many travel together.
+	// gather is the pause after a sale, so that many sales share one transaction.
 	gather = 50 * time.Millisecond
-	// sweep is how often it looks for what the dead have left, and tries again when
-	// Redis or MySQL is away.
+	// sweep is the interval at which Run carries what dead replicas have left, and tries again
+	// when Redis or MySQL is unavailable.
 	sweep = time.Second
-	// round bounds one look at everything, the last one before the end too.
+	// round limits one carryAll, including the last one.
 	round = 5 * time.Second
 )
 
-// Run carries until ctx ends, and then what is left: a peer would do it a second later.
+// Run carries until ctx ends, and then once more.
 func (s *shelf) Run(ctx context.Context) {
 	tick := time.NewTicker(sweep)
 	defer tick.Stop()
@@ -252,13 +252,13 @@ func (s *shelf) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if s.carryAll(ctx) != nil {
-			_ = locks.Work(ctx, sweep) // a failure needs no answer: nothing is lost
+			_ = locks.Work(ctx, sweep) // nothing is lost: the next round tries again
 		}
 	}
 }
 
-// carryAll carries all products that have something in their outbox, whoever sold it.
-// While nothing is sold, that is one question to Redis, and none to MySQL.
+// carryAll carries the outbox of all products, including the sales of other replicas. Without
+// sales, that is one request to Redis and none to MySQL.
 func (s *shelf) carryAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, round)
 	defer cancel()
@@ -266,11 +266,11 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	for _, name := range products {
 		product, bad := strconv.ParseInt(name, 10, 64)
 		if bad != nil {
-			continue // nobody's
+			continue // a foreign member
 		}
 		m, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// Who dies before this leaves entries behind that the mark passes over.
+			// If a replica dies before this, the mark skips the entries that stay behind.
 			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, m.load, m.sale).Err()
 		}
 		err = errors.Join(err, failed)
@@ -278,7 +278,7 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	return err
 }
 
-// Count is what can still be sold: Redis's count, or the row's where Redis has none.
+// Count returns the count in Redis, or that of the row if Redis has none.
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	count, err := s.client.HGet(ctx, stockKeys(product)[0], "count").Int()
 	if errors.Is(err, redis.Nil) {
@@ -291,9 +291,9 @@ func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	return count, nil
 }
 
-// Clear forgets the count and what was not carried. A carrier in the middle of its work
-// ends first; who comes later finds the mark beyond all that was sold so far, also when
-// Redis could not be reached here and still has it.
+// Clear deletes the count and all sales that are not carried. It waits for a carry that is under
+// way. A later one finds the mark beyond all sales so far, even if Redis could not be reached
+// here and still has them.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {
@@ -321,12 +321,12 @@ func (*shelf) Card() locks.Card {
 		Backends: []string{"mysql", "redis"}, Stock: "redis", CriticalStep: locks.Writing,
 		Title: locks.Text{EN: "Stock in Redis, written behind", ZH: "Redis 预扣库存，异步回写 MySQL"},
 		Summary: locks.Text{
-			EN: "One script takes from the count in Redis and notes the order in an outbox; every replica carries the outbox to the row, each sale once.",
+			EN: "One script takes from the count in Redis and adds the order to an outbox; the replicas write the outbox to the row, each sale once.",
 			ZH: "一个 Lua 脚本在 Redis 里扣减并写入 outbox；各副本把 outbox 搬回数据库那一行，每笔恰好一次。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause, locks.CASStorm, locks.WriteBehind},
 		Breaks: []locks.Break{{Hazard: locks.Failover, At: taken, Why: locks.Text{
-			EN: "What is sold and not carried yet is in one Redis only: a new master that has not heard of it, or a Redis that lost its memory, sells it again.",
+			EN: "A sale that is not in the row yet is in one Redis only: a new master without it, or a Redis that lost its data, sells it again.",
 			ZH: "已售出、还没搬回 MySQL 的只存在于一个 Redis：新主没收到或 Redis 丢了数据，就会再卖一次。",
 		}}},
 	}

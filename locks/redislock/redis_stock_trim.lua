@@ -1,9 +1,9 @@
 -- KEYS[1] stock  KEYS[2] outbox  KEYS[3] products with something in their outbox
--- ARGV[1] product  ARGV[2] load and ARGV[3] sale: carried as far as that  -> entries left
+-- ARGV[1] product  ARGV[2] load and ARGV[3] sale of the last carried one  -> entries left
 local stock = redis.call('hmget', KEYS[1], 'load', 'sale')
 local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
--- The row knows sales that Redis has forgotten: a replica that lagged was promoted. It
--- would give their ids once more, and what they sell would never be carried.
+-- The row has sales that Redis lacks: a replica that lagged behind was promoted. It would use
+-- their ids again, and those sales would never be carried.
 if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and stock[2] + 0 < sale) then
   redis.call('del', KEYS[1], KEYS[2])
 end

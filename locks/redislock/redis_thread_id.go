@@ -14,8 +14,8 @@ import (
 //go:embed redis_thread_id_release.lua
 var threadIDReleaseLua string
 
-// ThreadID takes the number of its thread for a value (001), and compares and
-// deletes in one script. lease is for requests that name none.
+// ThreadID uses the number of its thread as the value (001), and compares and deletes in one
+// script. lease is for requests that name none.
 func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisThreadID{client: c, lease: lease, release: redis.NewScript(threadIDReleaseLua)}
 }
@@ -29,9 +29,9 @@ type redisThreadID struct {
 
 func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-thread-id:"+r.Key, leaseOf(r, l.lease)
-	// DANGER: the number names a thread of this process, not of all of them. The
-	// replica next door has a thread 1 too: when our lease is over and the lock is
-	// its, our release finds "its own" number, and frees a stranger's lock.
+	// DANGER: the number is unique in this process only. Other replicas have a thread 1, too.
+	// After our lease, when such a thread holds the lock, our release finds "its own" number
+	// and frees another holder's lock.
 	number, leave := l.threads.enter(r.Key)
 	release := func(ctx context.Context) error {
 		return held(l.release.Run(ctx, l.client, []string{lock}, number).Int64())
@@ -49,9 +49,9 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	return h, nil
 }
 
-// threads numbers the tasks of this process that want a key. A goroutine has no
-// number that a program may know, so they get theirs as threads of a pool do: the
-// smallest that is free, from 1, until they have released. The zero value is ready.
+// threads numbers the tasks of this process for each key. A goroutine has no visible number,
+// so a task gets one like a thread of a pool: the smallest that is free, from 1, until its
+// release. The zero value is ready.
 type threads struct {
 	mu   sync.Mutex
 	busy map[string]map[int]bool
@@ -81,7 +81,7 @@ func (t *threads) enter(key string) (number int, leave func()) {
 	}
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisThreadID) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-thread-id:"+key).Err()
 }
@@ -98,11 +98,11 @@ func (*redisThreadID) Card() locks.Card {
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
 		Breaks: append([]locks.Break{
 			{Hazard: locks.ForeignUnlock, Why: locks.Text{
-				EN: "Two replicas share the number: a holder past its lease frees the lock of its namesake next door.",
+				EN: "Two replicas use the same numbers: a holder whose lease has expired frees the lock of the thread with its number on another replica.",
 				ZH: "两个副本的线程号会重复，超过租期的持有者会放掉隔壁同号线程的锁。",
 			}},
 			{Hazard: locks.LostReply, Why: locks.Text{
-				EN: "After a SET whose answer is lost, the number in the key may be a namesake's: it is left alone, and blocks for a lease.",
+				EN: "After a SET whose answer is lost, the number in the key may be that of another replica: the key stays, and blocks for a lease.",
 				ZH: "SET 的应答丢了，键里的号码可能是别人的，不能删，要白等一个租期。",
 			}},
 		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),

@@ -1,4 +1,4 @@
--- KEYS[1] lock  ARGV[1] thread number  -> 1 released, 0 another number's
+-- KEYS[1] lock  ARGV[1] thread number  -> 1 released, 0 another number has it
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
   return 0
 end

@@ -10,8 +10,8 @@ import (
 	"oversell/locks"
 )
 
-// UUID writes a random value that only its holder knows, and looks at it before
-// it deletes the key (tutorial 3.3; 001). lease is for requests that name none.
+// UUID stores a random value, and compares it before it deletes the key (tutorial 3.3; 001).
+// lease is for requests that name none.
 func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker { return &redisUUID{c, lease} }
 
 type redisUUID struct {
@@ -19,7 +19,7 @@ type redisUUID struct {
 	lease  time.Duration
 }
 
-const compared locks.Step = "compared" // has seen that the key is its own, deletes it next
+const compared locks.Step = "compared" // has found its own value, deletes the key next
 
 func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, token, lease := "redis-uuid:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
@@ -27,7 +27,7 @@ func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	asked, err := poll(ctx, r, try{
 		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
 		giveBack: release,
-		unsure:   release, // the value says whether the key is ours
+		unsure:   release, // the value shows whether the key is ours
 	})
 	if err != nil {
 		return nil, err
@@ -43,15 +43,15 @@ func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token str
 	if err != nil {
 		return err
 	}
-	// DANGER: the compare and the DEL are two commands. If the lease ends between
-	// them, the next holder makes the key, and what we delete is its lock.
+	// DANGER: the comparison and the DEL are two commands. If the lease ends between them and
+	// another request creates the key, we delete the lock of that holder.
 	locks.Trace(ctx, compared, r.Key, r.Owner, 0)
 	return uncut(ctx, func(ctx context.Context) error { // a pause above must not use up the time for it
 		return held(l.client.Del(ctx, lock).Result())
 	})
 }
 
-// Clear deletes the key, whoever holds it.
+// Clear deletes the key, also that of a holder.
 func (l *redisUUID) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-uuid:"+key).Err()
 }

@@ -13,12 +13,12 @@ import (
 	"oversell/stock"
 )
 
-// Watch keeps the stock in Redis and locks nothing (tutorial document 002): WATCH
-// the count, read it, write it in MULTI and EXEC, which does nothing if anybody
-// has written the count since the WATCH. Whoever is beaten starts again.
+// Watch keeps the stock in Redis and locks nothing (tutorial document 002): WATCH the count, read
+// it, write it in MULTI and EXEC. EXEC does nothing if the count was written since the WATCH;
+// then the sale starts again.
 //
-// The first sale of a product brings its count over from the row in MySQL. From
-// then on the row is not looked at, and not written either.
+// The first sale of a product loads its count from the row in MySQL. From then on the row is
+// neither read nor written.
 func Watch(c redis.UniversalClient, ledger *stock.Ledger) locks.Strategy {
 	return &watch{c, ledger}
 }
@@ -29,11 +29,10 @@ type watch struct {
 }
 
 const (
-	// longestPause bounds the mean pause before another try, which begins at
-	// shortestPause and doubles.
+	// The mean pause before another try begins at shortestPause and doubles up to longestPause.
 	longestPause  = 64 * time.Millisecond
 	shortestPause = time.Millisecond
-	// execTimeout bounds an EXEC that no longer listens to its caller.
+	// execTimeout limits an EXEC, which goes on when its caller goes away.
 	execTimeout = 5 * time.Second
 )
 
@@ -64,11 +63,11 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	}
 }
 
-// errNotLoaded says that Redis has no count of the product.
+// errNotLoaded: Redis has no count of the product.
 var errNotLoaded = errors.New("redis has no such stock")
 
-// try is one round of WATCH and EXEC; ErrConflict when a rival wrote in between.
-// It keeps its connection all the while, for WATCH belongs to a connection.
+// try is one round of WATCH and EXEC. It returns ErrConflict if the count was written in between.
+// It keeps one connection, for a WATCH belongs to its connection.
 func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
@@ -77,18 +76,18 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	sent := false
 	err = s.client.Watch(ctx, func(tx *redis.Tx) error {
 		if remaining, err = s.look(ctx, tx, o); err != nil {
-			// A cancelled caller's connection goes back without the WATCH, too.
+			// Also for a cancelled caller: the connection must not keep the WATCH.
 			_ = tx.Unwatch(context.WithoutCancel(ctx)).Err()
 			return err
 		}
 		locks.Trace(ctx, locks.Writing, locks.Key(o.Product), o.Owner, 0)
-		// What was begun ends: hanging up now would not stop the EXEC.
+		// A caller that goes away now does not stop the EXEC, so wait for its answer.
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 		defer cancel()
 		sent = true
 		_, err := tx.TxPipelined(free, func(p redis.Pipeliner) error {
-			// DANGER: what is sold here is sold in Redis only. A Redis that loses its
-			// memory takes the count from the row again, and sells it once more.
+			// DANGER: this sale is in Redis only. A Redis that loses its data loads the count
+			// from the row again, and sells the same pieces once more.
 			p.Set(free, name, remaining, 0)
 			return nil
 		})
@@ -105,7 +104,7 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	return remaining, err
 }
 
-// look reads the count that is being watched, and works out what would be left.
+// look reads the watched count and returns what would be left.
 func (s *watch) look(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
 	count, err := tx.Get(ctx, watchName(o.Product)).Int()
 	if errors.Is(err, redis.Nil) {
@@ -121,7 +120,7 @@ func (s *watch) look(ctx context.Context, tx *redis.Tx, o stock.Order) (remainin
 	return count - o.Qty, locks.Work(ctx, o.Work)
 }
 
-// beforeExec names the error of a try that surely sent no EXEC.
+// beforeExec returns the error of a try that sent no EXEC: nothing was taken.
 func beforeExec(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNotLoaded), errors.Is(err, stock.ErrSoldOut), errors.Is(err, stock.ErrCancelled):
@@ -129,14 +128,14 @@ func beforeExec(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))
 	case errors.Is(err, redis.ErrPoolTimeout):
-		return fmt.Errorf("%w: rivals have all the connections: %w", stock.ErrConflict, err)
+		return fmt.Errorf("%w: other requests use all connections to redis: %w", stock.ErrConflict, err)
 	default:
 		return &stock.Unavailable{Backend: "redis", Err: err}
 	}
 }
 
-// afterExec names the error of a try that sent one. Where Redis answered with an
-// error nothing was written; where the answer is missing, nobody knows.
+// afterExec returns the error of a try that sent an EXEC. If Redis answered with an error,
+// nothing was written; without an answer, the outcome is unknown.
 func afterExec(err error) error {
 	var answer redis.Error
 	switch {
@@ -151,7 +150,7 @@ func afterExec(err error) error {
 	}
 }
 
-// load brings the count over from the row, unless somebody else was faster.
+// load copies the count from the row, unless another request was faster.
 func (s *watch) load(ctx context.Context, product int64) error {
 	item, err := s.ledger.Read(ctx, product)
 	if err != nil {
@@ -163,8 +162,8 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// pause waits for mean on the average, at random, so that those who were beaten
-// together don't meet again. False: there is no time for another try.
+// pause sleeps for mean on average, at random, so that requests which collided do not collide
+// again. It returns false if there is no time for another try.
 func pause(ctx context.Context, mean, left time.Duration) bool {
 	d := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
 	if d >= left {
@@ -176,11 +175,11 @@ func pause(ctx context.Context, mean, left time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-		return true // the next try says that the caller is gone
+		return true // the next try returns the error
 	}
 }
 
-// Count is Redis's count, or the row's where Redis has none yet.
+// Count returns the count in Redis, or that of the row if Redis has none yet.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	count, err := s.client.Get(ctx, watchName(product)).Int()
 	if errors.Is(err, redis.Nil) {
@@ -193,7 +192,7 @@ func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return count, nil
 }
 
-// Clear forgets the count, and with it what was sold: the next sale begins from the row.
+// Clear deletes the count, and with it all sales: the next sale loads it from the row.
 func (s *watch) Clear(ctx context.Context, key string) error {
 	return s.client.Del(ctx, "redis-watch:"+key).Err()
 }
@@ -210,15 +209,15 @@ func (*watch) Card() locks.Card {
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
 		Breaks: []locks.Break{
 			{Hazard: locks.CASStorm, Why: locks.Text{
-				EN: "Of all who watch the same count one wins; the others' work is wasted, and retried beside everybody else's.",
+				EN: "Of all requests that watch the same count, one wins; the others have worked in vain and try again, together with new ones.",
 				ZH: "监视同一个库存的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
 			}},
 			{Hazard: locks.WriteBehind, Why: locks.Text{
-				EN: "Nobody carries the sales to the row: it stays as it was, and everybody else sells from it.",
+				EN: "The sales are never written to the row: it stays as it was, and others sell from it.",
 				ZH: "没有人把销售回写到数据库那一行：它一直不变，别人照样拿它来卖。",
 			}},
 			{Hazard: locks.Failover, Why: locks.Text{
-				EN: "The stock lives outside MySQL: a new master, or a Redis that lost its memory, forgets sales and sells the same pieces again.",
+				EN: "The stock is outside MySQL: a new master, or a Redis that lost its data, lacks sales and sells the same pieces again.",
 				ZH: "库存不在 MySQL 里：新主或丢了数据的 Redis 会忘掉已售出的，再卖一次。",
 			}},
 		},

@@ -19,9 +19,9 @@ var watchdogRenewLua string
 //go:embed redis_reentrant_release.lua
 var watchdogReleaseLua string
 
-// Watchdog is the hash of ReentrantLock, whose lease is renewed every third of it
-// for as long as its holder lives (tutorial 3.7). Acquire and release run the
-// scripts of redis-reentrant. lease is for requests that name none.
+// Watchdog is ReentrantLock with a lease that is renewed every third of it while the holder
+// lives (tutorial 3.7). It uses the acquire and release scripts of redis-reentrant. lease is for
+// requests that name none.
 func Watchdog(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisWatchdog{
 		client: c, lease: lease, renew: redis.NewScript(watchdogRenewLua),
@@ -37,7 +37,7 @@ type redisWatchdog struct {
 
 func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := []string{"redis-watchdog:" + r.Key}, leaseOf(r, l.lease)
-	hold := locks.Token(r.Owner) // names this hold: a release that is sent twice counts once
+	hold := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once
 	release := func(ctx context.Context) error {
 		return counted(l.release.Run(ctx, l.client, lock, r.Owner, hold).Int64())
 	}
@@ -45,14 +45,14 @@ func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 		take: func(ctx context.Context) (bool, error) {
 			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease), hold).Bool()
 		},
-		giveBack: release, // and nothing for a lost answer, as in redis-reentrant
+		giveBack: release, // no remedy for a lost answer, as in redis-reentrant
 	})
 	if err != nil {
 		return nil, err
 	}
-	// The Hold calls Renew every third of the lease, and stops before it releases.
-	// DANGER: a process that is paused renews nothing, and does not know it: past
-	// its lease, it wakes up beside the next holder.
+	// The Lock calls Renew every third of the lease, and stops that before the release.
+	// DANGER: a process that is paused renews nothing. When it goes on after its lease, the
+	// next holder works at the same time.
 	return locks.NewLock(ctx, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release,
 		Renew: func(ctx context.Context) error {
@@ -61,7 +61,7 @@ func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	}), nil
 }
 
-// Clear deletes the hash, whoever holds the lock.
+// Clear deletes the hash, also that of a holder.
 func (l *redisWatchdog) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-watchdog:"+key).Err()
 }

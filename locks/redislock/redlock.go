@@ -16,9 +16,9 @@ import (
 	"oversell/stock"
 )
 
-// Redlock asks five independent masters and holds the lock when a majority
-// granted it in time (tutorial 3.8, 3.9.4; redsync). Losing a minority of them
-// changes nothing; losing a majority grants nothing.
+// Redlock sends its request to five independent masters. It holds the lock when a majority
+// has granted it in time (tutorial 3.8, 3.9.4; redsync). The loss of a minority changes
+// nothing; without a majority there are no grants.
 func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedlock(nodes, lease)))
 }
@@ -32,10 +32,10 @@ func newRedlock(nodes []redis.UniversalClient, lease time.Duration) *redlock {
 	return &redlock{redsync: redsync.New(pools...), each: each, nodes: nodes, lease: lease, fences: newFences(nodes)}
 }
 
-// Between two tries a waiter sleeps for so long.
+// The sleep of a waiter between two tries.
 const (
-	shortestDoze = 2 * time.Millisecond
-	longestDoze  = 12 * time.Millisecond
+	shortestRetry = 2 * time.Millisecond
+	longestRetry  = 12 * time.Millisecond
 )
 
 type redlock struct {
@@ -54,7 +54,8 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	began := time.Now()
 	for {
 		asked, m := time.Now(), l.newMutex(r, lease)
-		// What was begun ends: a SET whose caller hangs up may come after our clean-up.
+		// DANGER: the SETs must end before our clean-up begins, or one may be carried out after
+		// it. So a caller that goes away does not cancel them.
 		trying, done := locks.CleanUp(ctx)
 		err := m.TryLockContext(trying)
 		done()
@@ -73,16 +74,15 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 		if l.lacking(err, time.Since(began) >= r.Wait) {
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
 		}
-		// Random, so that rivals who split the masters don't meet again.
-		if err := locks.SleepRetry(ctx, r, began, shortestDoze+rand.N(longestDoze-shortestDoze)); err != nil { //nolint:gosec // jitter, not a secret
+		// Random: waiters that split the masters between them must not collide again.
+		if err := locks.SleepRetry(ctx, r, began, shortestRetry+rand.N(longestRetry-shortestRetry)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
 	}
 }
 
-// lacking reports whether there is no majority of masters to ask. Those that
-// only were too slow are asked again while there is time: a machine under load
-// is no outage.
+// lacking reports whether no majority of the masters is reachable. Except at the last try, a
+// master that was only too slow counts as reachable: a machine under load is no outage.
 func (l *redlock) lacking(err error, last bool) bool {
 	down := unreachable(err)
 	if !last {
@@ -91,7 +91,7 @@ func (l *redlock) lacking(err error, last bool) bool {
 	return down > (len(l.nodes)-1)/2
 }
 
-// hold begins the hold, and mints its fence where one is wanted.
+// hold makes the Lock, with a fence if the request is Fenced.
 func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
@@ -129,21 +129,21 @@ func (*redlock) Card() locks.Card {
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: locks.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
 		Summary: locks.Text{
-			EN: "Five independent Redis; whoever gets a majority in time holds the lock.",
+			EN: "Five independent Redis; a request that gets a majority in time holds the lock.",
 			ZH: "五个独立的 Redis，在时限内拿到多数就算持有锁。",
 		},
 		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss, locks.LostReply, locks.Nesting},
 		Breaks: []locks.Break{
 			{Hazard: locks.Pause, Why: locks.Text{
-				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: locks.ClockJump, Why: locks.Text{
-				EN: "When the clocks of a majority leap, the keys are gone early.",
+				EN: "When the clocks of a majority jump, the keys expire early.",
 				ZH: "多数节点时钟跳变时，键会提前消失。",
 			}},
 			{Hazard: locks.Polling, Why: locks.Text{
-				EN: "No master knows who holds the lock, so none can tell: one waiter of each process asks again every few milliseconds.",
+				EN: "No master sends a message when the lock is free: one waiter of each process tries again every few milliseconds.",
 				ZH: "没有哪个节点知道锁在谁手里，也就没法通知：每个进程有一个等待者每隔几毫秒再问一次。",
 			}},
 		},

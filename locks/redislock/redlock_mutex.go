@@ -11,20 +11,19 @@ import (
 	"oversell/locks"
 )
 
-// mutex is one try for a lock, and what it got. Its value is its own: what comes
-// late of a try that was too slow, be it the grant or its undoing, must not meet
-// the next one's.
+// mutex is one try for a lock, and its result. Each try has a value of its own: a late SET or
+// DEL of a slow try must not affect the next one.
 type mutex struct {
 	*redsync.Mutex
-	// hasty is the same lock, for orders that go on when a majority has answered.
-	// A master that hangs is waited for by TryLock only, and not for long.
+	// hasty is the same lock, for calls that return when a majority has answered. Only
+	// TryLock waits for a master that hangs, and not for long.
 	hasty *redsync.Mutex
 	each  []*redsync.Mutex // on one master each
 	lease time.Duration
 }
 
 func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
-	// With the value set, unlocking takes back also what a failed try left on some nodes.
+	// With the value set, an unlock also deletes what a failed try left on some masters.
 	token := locks.Token(r.Owner)
 	options := []redsync.Option{
 		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease)) / float64(lease)),
@@ -42,21 +41,21 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 	return m
 }
 
-// nodeTimeout is how long one master may take to answer: far less than the
-// lease, or a single one that hangs would use it up.
+// nodeTimeout is how long one master may take to answer. It is far less than the lease, which
+// a single master that hangs would otherwise use up.
 func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
-// unlockTimeout bounds an unlock on the masters that are slower than a majority.
+// unlockTimeout limits an unlock on the masters that are slower than a majority.
 const unlockTimeout = 3 * time.Second
 
-// unlock asks every master, also those whose grant timed out: the answer may
-// have been late, and the key there. It returns when a majority has answered; a
-// master without an answer is asked again in the background, until the given time.
+// unlock sends its request to every master, also to those whose grant timed out: they may have
+// the key. It returns when a majority has answered. Where no answer comes, it repeats the
+// request in the background, until the given time.
 //
-// DANGER: it does not do to have released a majority. A key that stays on one master,
-// and the next holder's on another one, soon leave no majority to acquire.
+// DANGER: a release on a majority is not enough. One key that stays on one master, and one of
+// the next holder on another, soon leave no majority to acquire.
 func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	ctx, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -91,8 +90,8 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// unlockOne releases the key of one master: ErrNotHeld where that has none, or another
-// one's. It goes on when the unlock has returned, for the others have answered by then.
+// unlockOne releases the key on one master. It returns ErrNotHeld if there is none, or another
+// holder's. It goes on after unlock has returned, which waits for a majority only.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -102,17 +101,17 @@ func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error 
 	})
 }
 
-// sweep takes back in the background what a failed try may have left on the masters whose
-// answer is missing.
+// sweep deletes in the background what a failed try may have left on the masters that did not
+// answer.
 func (m *mutex) sweep(ctx context.Context, failed error) {
 	for _, node := range unanswered(failed) {
 		go func() { _ = m.unlockOne(ctx, node, time.Now().Add(m.lease)) }()
 	}
 }
 
-// extend asks every master that has the lock to keep it for a lease from now, and returns
-// when a majority has answered, or ctx ends. The others are asked for a lease. One that
-// hears of it after an unlock has none, and makes none.
+// extend renews the lease on every master. It returns when a majority has answered, or ctx
+// ends; the requests to the others go on for a lease. A request that arrives after the unlock
+// finds no key, and makes none.
 func (m *mutex) extend(ctx context.Context) error {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	time.AfterFunc(m.lease, cancel)
@@ -129,9 +128,8 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority reads redsync's answer: the lock is not held where so many masters
-// say so that the others are no majority. Where it hangs on those that were
-// silent, nobody knows.
+// majority reads redsync's answer. The lock is not held if the masters that deny it leave no
+// majority. If that depends on masters that did not answer, the result is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:
@@ -143,7 +141,7 @@ func majority(ok bool, err error, nodes int) error {
 	}
 }
 
-// refusals counts the masters that have no such lock, or another one's.
+// refusals counts the masters that have no such lock, or another holder's.
 func refusals(err error) int {
 	return count(err, func(err error) int {
 		var taken *redsync.ErrTaken
@@ -169,7 +167,7 @@ func unreachable(err error) int {
 	})
 }
 
-// unanswered are the masters that may have got the question, and gave no answer.
+// unanswered returns the masters that may have received the request and gave no answer.
 func unanswered(err error) (nodes []int) {
 	count(err, func(err error) int {
 		var down *redsync.RedisError
@@ -192,7 +190,7 @@ func tooSlow(err error) int {
 	})
 }
 
-// count adds up what each of the errors that redsync has joined stands for.
+// count sums up each over the errors that redsync has joined.
 func count(err error, each func(error) int) int {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

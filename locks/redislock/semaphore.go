@@ -22,14 +22,13 @@ var semaphoreRenewLua string
 //go:embed semaphore_release.lua
 var semaphoreReleaseLua string
 
-// semaphore is the tutorial's 3.9.6 with leases: Redisson's RSemaphore is a
-// number, and what a dead process took from it is gone for good. Here every
-// permit that is taken is a member of a sorted set, with its deadline by Redis's
-// clock, and its holder renews it.
+// semaphore is that of tutorial 3.9.6, with leases. Redisson's RSemaphore is a number: the
+// permits of a dead process are lost for ever. Here every permit that is taken is a member of
+// a sorted set, with a deadline on Redis's clock, and its holder renews it.
 type semaphore struct {
 	*primitive
 	acquire, renew, release *redis.Script
-	// Of all that wait in this process, one asks Redis.
+	// Of all waiters of this process, only one sends requests to Redis.
 	turns locks.FIFOMutex
 }
 
@@ -40,18 +39,18 @@ func newSemaphore(p *primitive) *semaphore {
 	}
 }
 
-// semaphoreNames are the keys of one semaphore. Both go with the last permit.
+// semaphoreNames returns the keys of one semaphore. Both are deleted with the last permit.
 func semaphoreNames(key string) (permits, total string) {
 	base := primitivePrefix + "semaphore:{" + key + "}"
 	return base + ":permits", base + ":total"
 }
 
-// Acquire takes qty permits of total. More than there are, or another total
-// than the one in use, is locks.ErrMismatch.
+// Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is more than total,
+// or total is not the one in use.
 //
-// A process serves its tasks in order of arrival, and a large wish is not
-// overtaken by small ones behind it. Processes compete. With a wait of 0 a task
-// takes what is free now, past those who wait, as Java's tryAcquire does.
+// A process serves its tasks in order of arrival: small requests do not overtake a large one.
+// Processes compete. With a wait of 0, a task takes free permits before the waiters do, like
+// Java's tryAcquire.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	switch {
 	case qty < 1 || qty > total:
@@ -59,7 +58,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	case ctx.Err() != nil:
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
-	began, w := time.Now(), s.wish(r, total, qty)
+	began, w := time.Now(), s.want(r, total, qty)
 	if r.Wait == 0 {
 		return s.take(ctx, r, began, w)
 	}
@@ -67,7 +66,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	if err != nil {
 		return nil, err
 	}
-	defer leave() // the permits stay: the turn is only to ask for them
+	defer leave() // the turn is for the request, not for the permits
 	h, err := s.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
 		s.turns.Fail(r.Key, err)
@@ -75,25 +74,25 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	return h, err
 }
 
-// turn waits to be the first of this process. Who can't be served at all learns
-// it before the line, not at its end.
+// turn waits until the task is the first of this process. A request with a wrong total fails
+// at once.
 func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, total int) (leave func(), err error) {
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil
 	}
 	_, size := semaphoreNames(r.Key)
-	// Without an answer, stand in line: its first learns what ails Redis.
+	// After an error, wait all the same: the first of the queue finds out what is wrong.
 	if inUse, err := s.client.Get(ctx, size).Int(); err == nil && inUse != total {
 		return nil, mismatch(r.Key, inUse, total)
 	}
 	return s.turns.Take(ctx, r.Key, max(0, r.Wait-time.Since(began)))
 }
 
-func (s *semaphore) wish(r locks.Request, total, qty int) wish {
+func (s *semaphore) want(r locks.Request, total, qty int) want {
 	permits, size := semaphoreNames(r.Key)
 	keys, channel := []string{permits, size}, primitiveChannel(permits)
 	token, lease := locks.Token(r.Owner), s.life(r)
-	return wish{
+	return want{
 		channel: channel,
 		try: func(ctx context.Context) (bool, time.Duration, error) {
 			reply, err := s.acquire.Run(ctx, s.client, keys, token, lease.Milliseconds(), total, qty).Int64Slice()

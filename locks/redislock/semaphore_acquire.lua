@@ -1,5 +1,5 @@
 -- KEYS[1] permits taken  KEYS[2] total  ARGV[1] token  ARGV[2] lease in ms  ARGV[3] total  ARGV[4] how many
--- -> {1, 0} granted, {0, ms until so many can have run out}, {-1, the total in use}
+-- -> {1, 0} granted, {0, ms until enough permits may have expired}, {-1, the total in use}
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
@@ -13,7 +13,7 @@ if total ~= ARGV[3] then
 end
 local lacking = taken + ARGV[4] - total
 if lacking > 0 then
-  -- The deadlines are sorted: when this one is over, enough of them are.
+  -- The deadlines are sorted: when this one has passed, enough permits are free.
   local free = redis.call('zrange', KEYS[1], lacking - 1, lacking - 1, 'withscores')[2]
   return {0, free - now}
 end

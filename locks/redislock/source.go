@@ -2,7 +2,7 @@ package redislock
 
 import "embed"
 
-// Source is this folder, for those who want to read the code that runs.
+// Source has the files of this folder, for display.
 //
 //go:embed *.go *.lua
 var Source embed.FS

@@ -17,8 +17,8 @@ import (
 	"oversell/stock"
 )
 
-// rungs are the polling locks, in the order of the ladder.
-func rungs(c redis.UniversalClient) []locks.Locker {
+// pollers returns the polling locks, in the order of the catalogue.
+func pollers(c redis.UniversalClient) []locks.Locker {
 	const lease = time.Minute
 	return []locks.Locker{
 		SetNX(c), SetNXExpire(c, lease), GetSet(c, lease), Expire(c, lease), UUID(c, lease), ThreadID(c, lease),
@@ -26,15 +26,15 @@ func rungs(c redis.UniversalClient) []locks.Locker {
 	}
 }
 
-// rung is one of them, as a replica has it.
-func rung(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
+// poller returns one of them, as a replica has it.
+func poller(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
 	t.Helper()
-	for _, l := range rungs(c) {
+	for _, l := range pollers(c) {
 		if l.Card().ID == id {
 			return l
 		}
 	}
-	t.Fatalf("no rung %s", id)
+	t.Fatalf("no polling lock %s", id)
 	return nil
 }
 
@@ -58,7 +58,7 @@ func free(t *testing.T, l locks.Locker, key string) bool {
 	return true
 }
 
-// TestForeignUnlock: a holder past its lease releases. The flawed rungs free the
+// TestForeignUnlock: a holder past its lease releases. The flawed locks free the
 // lock of its successor, on another replica.
 func TestForeignUnlock(t *testing.T) {
 	for _, test := range []struct {
@@ -75,7 +75,7 @@ func TestForeignUnlock(t *testing.T) {
 		{"redis-watchdog", false},
 	} {
 		t.Run(test.id, func(t *testing.T) {
-			here, there := rung(t, one(t), test.id), rung(t, one(t), test.id)
+			here, there := poller(t, one(t), test.id), poller(t, one(t), test.id)
 			key := newKey()
 			late := acquire(t, here, request(key, "late", 0, 50*time.Millisecond))
 			if here.Card().Renews { // its lease does not end while we look
@@ -101,7 +101,7 @@ func TestCompareThenDelete(t *testing.T) {
 	for id, hits := range map[string]bool{"redis-uuid": true, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
 			c := one(t)
-			l, key := rung(t, c, id), newKey()
+			l, key := poller(t, c, id), newKey()
 			first := acquire(t, l, request(key, "first", 0, time.Minute))
 			paused := false
 			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
@@ -128,7 +128,7 @@ func TestCompareThenDelete(t *testing.T) {
 // TestNoExpiry: what is left in Redis of a holder that died.
 func TestNoExpiry(t *testing.T) {
 	c := one(t)
-	for _, l := range rungs(c) {
+	for _, l := range pollers(c) {
 		id, key := l.Card().ID, newKey()
 		if _, err := l.Acquire(t.Context(), request(key, "dead", 0, 40*time.Second)); err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestDeathAfterSetNX(t *testing.T) {
 	for id, forEver := range map[string]bool{"redis-setnx-expire": true, "redis-expire": false, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
 			c := one(t)
-			l, key := rung(t, c, id), newKey()
+			l, key := poller(t, c, id), newKey()
 			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
 				if e.Step == "after-setnx" {
 					runtime.Goexit()
@@ -185,7 +185,7 @@ func TestDeathAfterSetNX(t *testing.T) {
 // TestNesting: an owner acquires again. Where that is allowed, Redis counts.
 func TestNesting(t *testing.T) {
 	c := one(t)
-	for _, l := range rungs(c) {
+	for _, l := range pollers(c) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			key := newKey()
 			name := l.Card().ID + ":" + key
@@ -221,7 +221,7 @@ func TestNesting(t *testing.T) {
 
 // TestOverrun: a holder that works for longer than its lease, and does not listen.
 func TestOverrun(t *testing.T) {
-	for _, l := range rungs(one(t)) {
+	for _, l := range pollers(one(t)) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			key := newKey()
 			if flawed(l, locks.Overrun) {
@@ -322,7 +322,7 @@ func TestThreads(t *testing.T) {
 // TestOddNames: keys, owners and leases that could break a command or a script.
 func TestOddNames(t *testing.T) {
 	const odd = "a b\r\n{x}*?'\"]] .. return 1 -- %s 锁\x00"
-	for _, l := range rungs(one(t)) {
+	for _, l := range pollers(one(t)) {
 		for _, lease := range []time.Duration{0, time.Minute + time.Microsecond} {
 			key := odd + newKey()
 			h, err := l.Acquire(t.Context(), request(key, odd, 0, lease))
@@ -350,7 +350,7 @@ func TestOddNames(t *testing.T) {
 func TestLateTake(t *testing.T) {
 	line := lineTo(t, servers.Addresses().Redis[0])
 	c := client(t, servers.RedisURL(line.Addr()))
-	for _, l := range rungs(c) {
+	for _, l := range pollers(c) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			if !free(t, l, newKey()) { // the scripts are loaded
 				t.Fatal("a new key is not free")
@@ -359,7 +359,7 @@ func TestLateTake(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			late(ctx, t, line, key, l, request(key, "late", time.Minute, time.Minute))
-			if there := rung(t, one(t), l.Card().ID); !free(t, there, key) {
+			if there := poller(t, one(t), l.Card().ID); !free(t, there, key) {
 				t.Error("the late command's lock is still there")
 			}
 		})
@@ -368,7 +368,7 @@ func TestLateTake(t *testing.T) {
 
 // TestNoRedis: who can't be reached is named, at once.
 func TestNoRedis(t *testing.T) {
-	for _, l := range rungs(client(t, "redis://127.0.0.1:1/0")) {
+	for _, l := range pollers(client(t, "redis://127.0.0.1:1/0")) {
 		var gone *stock.Unavailable
 		_, err := l.Acquire(t.Context(), request(newKey(), "owner", time.Minute, 0))
 		if !errors.As(err, &gone) || gone.Backend != "redis" {
