@@ -85,7 +85,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 		}
 	}
 	if time.Since(k.asked) > k.ttl/3 { // an election may have used up most of the lease
-		if err = k.renew(calls); err != nil {
+		if err := k.renew(calls); err != nil {
 			return nil, err
 		}
 	}

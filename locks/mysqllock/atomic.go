@@ -2,7 +2,6 @@ package mysqllock
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -21,29 +20,10 @@ type atomic struct {
 }
 
 func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key := locks.Key(o.Product)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// Nothing is locked or reserved meanwhile: the stock may be sold out after this work.
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return r, err
-	}
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
-	began, patience := time.Now(), newBackoff(o.Wait)
-	for {
-		r.Waited = time.Since(began) - r.Pooled
-		r.Remaining, err = s.write(ctx, o, &r, patience.left())
-		// Another transaction has locked the row for longer than InnoDB waits.
-		if !stock.IsContention(err) {
-			break
-		}
-		r.Retries++
-		if !patience.pause(ctx) {
-			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
-		}
-	}
-	if err == nil {
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
-	}
+	err = workThenWrite(ctx, o, &r, func(wait time.Duration) (err error) {
+		r.Remaining, err = s.write(ctx, o, &r, wait)
+		return err
+	})
 	return r, err
 }
 

@@ -43,36 +43,18 @@ func (bucket) TableName() string { return "db_buckets" }
 var errElsewhere = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key := locks.Key(o.Product)
 	r.Remaining = stock.Uncounted
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
-	// As with atomic, nothing is locked or reserved meanwhile.
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return r, err
-	}
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
-	began, patience := time.Now(), newBackoff(o.Wait)
-	for {
-		r.Waited = time.Since(began) - r.Pooled
-		var undealt int
-		undealt, err = s.take(ctx, o, &r, patience.left())
-		if errors.Is(err, errElsewhere) {
-			err = s.gather(ctx, o, &r, patience.left(), undealt)
+	err = workThenWrite(ctx, o, &r, func(wait time.Duration) error {
+		for {
+			undealt, err := s.take(ctx, o, &r, wait)
+			if errors.Is(err, errElsewhere) {
+				err = s.gather(ctx, o, &r, wait, undealt)
+			}
+			if !errors.Is(err, errElsewhere) { // or another sale has just distributed them
+				return err
+			}
 		}
-		if errors.Is(err, errElsewhere) { // another sale has just distributed them
-			continue
-		}
-		if !stock.IsContention(err) {
-			break
-		}
-		r.Retries++
-		if !patience.pause(ctx) {
-			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
-		}
-	}
-	if err == nil {
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
-	}
+	})
 	return r, err
 }
 

@@ -3,10 +3,12 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"gorm.io/gorm"
 
+	"oversell/locks"
 	"oversell/stock"
 )
 
@@ -33,4 +35,32 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	defer func() { r.Held = time.Since(sent) }() // also counts the wait for the row's lock
 	result, err := conn.ExecContext(context.WithoutCancel(ctx), query, args...)
 	return result, stock.Indeterminate(err)
+}
+
+// workThenWrite sells without a lock: it does the extra work, and then calls write until it
+// succeeds or the wait is over. Nothing is locked or reserved during the work, so the stock may
+// be sold out after it.
+func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write func(wait time.Duration) error) error {
+	key := locks.Key(o.Product)
+	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	if err := locks.Work(ctx, o.Work); err != nil {
+		return err
+	}
+	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	began, patience := time.Now(), newBackoff(o.Wait)
+	for {
+		r.Waited = time.Since(began) - r.Pooled
+		err := write(patience.left())
+		// Another transaction may have locked the row for longer than InnoDB waits.
+		if err == nil {
+			locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		}
+		if !stock.IsContention(err) {
+			return err
+		}
+		r.Retries++
+		if !patience.pause(ctx) {
+			return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
+		}
+	}
 }

@@ -63,7 +63,7 @@ func TestSweptAway(t *testing.T) {
 		old     time.Duration // how long ago the server has answered
 	}{
 		"just queued": {60 * time.Second, 0},
-		"waits long":  {6 * time.Second, 1100 * time.Millisecond},
+		"waits long":  {6 * time.Second, 2100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) { sweptAway(t, test.session, test.old) })
 	}

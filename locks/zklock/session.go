@@ -120,9 +120,9 @@ func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 }
 
 // stat returns zk.ErrNoNode where there is no such node.
-func (s *Session) stat(ctx context.Context, path string) (*zk.Stat, error) {
+func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 	return do(ctx, func() (*zk.Stat, error) {
-		exists, stat, err := s.Exists(path)
+		exists, stat, err := s.Exists(node)
 		if err == nil && !exists {
 			err = zk.ErrNoNode
 		}

@@ -54,14 +54,14 @@ func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) 
 	defer cancel()
 	token, asked := locks.Token(r.Owner), time.Now()
 	release := func(ctx context.Context) error { return l.remove(ctx, r.Key, token) }
-	make := func() error {
+	create := func() error {
 		_, err := l.session.makeEphemeral(calls, l.root+r.Key, []byte(token), 0, release)
 		return err
 	}
-	err := make()
+	err := create()
 	if isNoNode(err) {
 		if err = l.session.mkdir(calls, path.Dir(l.root+r.Key)); err == nil {
-			err = make()
+			err = create()
 		}
 	}
 	if err != nil {
