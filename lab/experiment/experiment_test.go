@@ -48,18 +48,12 @@ func TestDecisiveResults(t *testing.T) {
 		{"early-release", map[string]Verdict{"mutex-in-tx": Broken, "for-update": Safe}},
 		{"crash", map[string]Verdict{"redis-setnx": Stalled, "redis-setnx-expire": Stalled, "redis": Safe, "zk": Safe, "for-update": Safe}},
 		{"overrun", map[string]Verdict{"redis-lua": Aborted, "redis-watchdog": Safe}},
-		{"foreign-unlock", map[string]Verdict{"redis-expire": Broken, "redis-uuid": Broken, "redis-lua": Safe}},
-		{"pause", map[string]Verdict{
-			"redis": Broken, "redis --fenced": Safe, "redlock": Broken, "redlock --fenced": Safe,
-			"zk": Broken, "zk --fenced": Safe, "version": Safe,
-		}},
 		{"pause-at-read", map[string]Verdict{
 			"redis": Broken, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
 			"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
 		}},
 		{"failover", map[string]Verdict{"redis": Broken, "redis --fenced": Safe, "redis-watch": Broken, "redis-stock": Broken}},
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
-		{"dead-waiter", map[string]Verdict{"zk-watch-naive": Broken, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},
 		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
@@ -98,6 +92,36 @@ func TestDecisiveResults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryLock runs hazards that a lock across processes must survive, unless its card claims
+// that they break it: on every lock, also those whose card claims nothing about them.
+func TestEveryLock(t *testing.T) {
+	bed := open(t)
+	for _, hazard := range []string{"foreign-unlock", "dead-waiter", "pause"} {
+		store := &ResultStore{}
+		if err := Run(t.Context(), bed, Plan{Hazards: []string{hazard}, Seed: 1}, store, silent{}); err != nil {
+			t.Fatal(err)
+		}
+		broken := 0
+		for _, r := range store.Results() {
+			card := bed.Cards()[position(bed.Cards(), r)/2]
+			want := Safe
+			switch {
+			case r.Claim == Breaks:
+				want = Broken
+				broken++
+			case r.Claim == Silent && card.Scope != "shared":
+				continue
+			}
+			if r.Verdict != want {
+				t.Errorf("%s, %s: %q, want %q: %s", r.Name(), hazard, r.Verdict, want, r.Why)
+			}
+		}
+		if broken == 0 || broken == len(store.Results()) {
+			t.Errorf("%s: %d of %d are broken: this test shows no difference", hazard, broken, len(store.Results()))
+		}
 	}
 }
 

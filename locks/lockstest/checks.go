@@ -2,7 +2,6 @@ package lockstest
 
 import (
 	"context"
-	"slices"
 
 	"oversell/locks"
 )
@@ -121,17 +120,6 @@ func leaseChecks() []Check {
 			Claim: claimIf(locker, func(c locks.Card) bool { return c.Lease }),
 		},
 		{
-			Name: "foreign-unlock", Says: "a release after the lease does not free the successor's lock",
-			Denies: "it does",
-			Claim:  claimIf(leased, func(c locks.Card) bool { return !breaks(c, locks.ForeignUnlock) }), yes: foreignUnlockSafe, no: foreignUnlockSeen,
-		},
-		{
-			Name: "dead-waiter", Says: "a waiter that dies in the middle of the queue lets nobody in early",
-			Denies: "it lets its successor in beside the holder",
-			Claim: claimIf(func(c locks.Card) bool { return c.Fair || breaks(c, locks.DeadWaiter) || protects(c, locks.DeadWaiter) },
-				func(c locks.Card) bool { return !breaks(c, locks.DeadWaiter) }), yes: deadWaiterSafe, no: deadWaiterSeen,
-		},
-		{
 			Name: "order", Says: "grants go in the order of arrival, over all processes",
 			Claim: claimIf(func(c locks.Card) bool { return c.Fair }, every), yes: inOrder,
 		},
@@ -149,9 +137,8 @@ func leaseChecks() []Check {
 			Claim: claimIf(leased, every), yes: lossNotice,
 		},
 		{
-			Name: "pause", Says: "a holder that sleeps past its lease just before it writes loses no update",
-			Denies: "a holder that sleeps past its lease just before it writes overwrites its successor's sale",
-			Claim:  claimIf(leased, func(c locks.Card) bool { return !breaks(c, locks.Pause) }), yes: pauseSafe, no: pauseUnsafe,
+			Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write warns of that",
+			Claim: claimIf(leased, every), yes: lateReceipt,
 		},
 		{
 			Name: "fenced-write", Says: "a fenced write of a holder that was paused past its lease is refused",
@@ -211,10 +198,6 @@ func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
 			return No
 		}
 	}
-}
-
-func protects(c locks.Card, h locks.Hazard) bool {
-	return slices.Contains(c.Protects, h)
 }
 
 func breaks(c locks.Card, h locks.Hazard) bool {

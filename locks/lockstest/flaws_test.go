@@ -45,12 +45,9 @@ const (
 	deniesLease   flaw = "denies-lease"
 	deniesScope   flaw = "denies-scope"
 	deniesSafety  flaw = "denies-safety"
-	hidesItsPause flaw = "hides-its-pause"
 	hidesItsPolls flaw = "hides-its-polls"
 	// One that confesses what it does not do.
-	confessesStrangers  flaw = "confesses-strangers"
-	confessesDeadWaiter flaw = "confesses-dead-waiter"
-	confessesPolls      flaw = "confesses-polls"
+	confessesPolls flaw = "confesses-polls"
 	// One that boasts of an order which it does not keep: its first waiter dozes.
 	boastsOfOrder flaw = "boasts-of-order"
 )
@@ -74,14 +71,8 @@ func cardOf(f flaw) locks.Card {
 		c.Scope = locks.ScopeProcess
 	case deniesSafety:
 		c.Safe = false
-	case hidesItsPause:
-		c.Breaks = nil
 	case hidesItsPolls:
 		c.Breaks = c.Breaks[:1]
-	case confessesStrangers:
-		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.ForeignUnlock})
-	case confessesDeadWaiter:
-		c.Breaks = append(c.Breaks, locks.Break{Hazard: locks.DeadWaiter})
 	case boastsOfOrder:
 		c.Fair = true
 	}

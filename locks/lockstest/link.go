@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Line is a wire to a server on which a message can be held up, for what only
+// Link is a network link to a server on which a message can be delayed, for what only
 // happens when two connections overtake each other. Close it after use.
 type Link struct {
 	listener net.Listener
@@ -25,7 +25,7 @@ type Link struct {
 	conns map[net.Conn]bool
 }
 
-// NewLine opens a line to the server at target, host:port.
+// NewLink opens a link to the server at target, host:port.
 func NewLink(ctx context.Context, target string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

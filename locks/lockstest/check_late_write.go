@@ -9,19 +9,15 @@ import (
 	"oversell/stock"
 )
 
-func pauseSafe(ctx context.Context, s *Subject) error { return s.pause(ctx, 0) }
-
-func pauseUnsafe(ctx context.Context, s *Subject) error { return s.pause(ctx, 1) }
-
-func (s *Subject) pause(ctx context.Context, want int) error {
-	return s.loses(ctx, want, func() (int, error) {
-		lost, _, err := s.writesLate(ctx, false)
-		return lost, err
-	})
+// lateReceipt pauses a holder past its lease, right before its write. The experiment pause
+// judges whether an update is lost.
+func lateReceipt(ctx context.Context, s *Subject) error {
+	_, _, err := s.writesLate(ctx, false)
+	return err
 }
 
-// fencedWrite is the same with a fence on the write: the late one is refused,
-// and nothing is lost.
+// fencedWrite pauses a holder in the same way, with fenced writes: the late one is rejected, and
+// no update is lost.
 func fencedWrite(ctx context.Context, s *Subject) error {
 	lost, late, err := s.writesLate(ctx, true)
 	if err != nil {
