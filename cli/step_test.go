@@ -29,7 +29,7 @@ func TestStepCommand(t *testing.T) {
 		3:  "> read        has read 10               > read        has read 10\n",
 		6:  "    answer: sold, 9 left\n\n  the row: 9\n",
 		9:  "  2 sold, 9 left of 10: an update was lost.\n",
-		10: "> has sent no request yet                     > has sent no request yet\n\n  the row: 10\n",
+		10: "> has sent no request yet               > has sent no request yet\n\n  the row: 10\n",
 	} {
 		if !strings.Contains(screens[i], want) {
 			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])

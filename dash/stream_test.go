@@ -58,7 +58,7 @@ func TestPagesBeginUpToDate(t *testing.T) {
 		{"/", "There are none yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "There are none yet"},
 		{"/dash/shop", "Nothing was told yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "Nothing was told yet"},
 		{"/dash/try", "Nobody is here", "/dash/try/send", trial, "redis begin", "Nobody is here"},
-		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has not asked yet", "No round is open"},
+		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has sent no request yet", "No round is open"},
 	} {
 		if status, body := get(t.Context(), s, c.path); status != http.StatusOK || !strings.Contains(body, c.before) {
 			t.Errorf("%s lacks %q before anything has run: %d\n%s", c.path, c.before, status, body)
