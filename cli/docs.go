@@ -12,8 +12,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"oversell/api"
 	"oversell/lab/matrix"
-	"oversell/locks"
 	"oversell/locks/catalog"
 )
 
@@ -83,7 +83,7 @@ func (g generated) put() error {
 }
 
 func writeStrategies(w io.Writer, inChinese bool) error {
-	var cards []locks.Card
+	var cards []api.Card
 	for _, s := range catalog.Strategies(catalog.Backends{}) {
 		cards = append(cards, s.Card())
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"oversell/locks"
+	"oversell/api"
 	"oversell/locks/catalog"
 )
 
@@ -47,7 +47,7 @@ func strategiesCommand() *cobra.Command {
 
 // printMarkdown writes what the cards claim as a table, then each strategy in a line, with
 // links from the folder docs.
-func printMarkdown(w io.Writer, cards []locks.Card, inChinese bool) error {
+func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	if inChinese {
 		fmt.Fprintln(out, "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |")
@@ -81,7 +81,7 @@ func printMarkdown(w io.Writer, cards []locks.Card, inChinese bool) error {
 	return out.Flush()
 }
 
-func linked(c locks.Card) string {
+func linked(c api.Card) string {
 	if c.Core {
 		return "**[`" + c.ID + "`]**"
 	}
@@ -100,7 +100,7 @@ func mark(claim, inChinese bool) string {
 }
 
 // breaks puts what breaks a strategy into a sentence.
-func breaks(c locks.Card, sentence string) string {
+func breaks(c api.Card, sentence string) string {
 	if len(c.Breaks) == 0 {
 		return ""
 	}
@@ -111,20 +111,20 @@ func breaks(c locks.Card, sentence string) string {
 	return fmt.Sprintf(sentence, strings.Join(hazards, ", "))
 }
 
-func printLadder(w io.Writer, cards []locks.Card) {
+func printLadder(w io.Writer, cards []api.Card) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"Strategy", "Keeps order", "Sells exactly", "What it does"})
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 4, WidthMax: 60}})
 	for _, card := range cards {
-		order := map[locks.Scope]string{locks.ScopeNone: "nowhere", locks.ScopeProcess: "in one process", locks.ScopeShared: "everywhere"}
+		order := map[api.Scope]string{api.ScopeNone: "nowhere", api.ScopeProcess: "in one process", api.ScopeShared: "everywhere"}
 		t.AppendRow(table.Row{card.ID, order[card.Scope], yes(card.Safe), card.Summary.EN})
 	}
 	t.Render()
 }
 
-func printCard(w io.Writer, card locks.Card) {
+func printCard(w io.Writer, card api.Card) {
 	fmt.Fprintf(w, "%s: %s (%s)\n\n%s\n%s\n\n", card.ID, card.Title.EN, card.Title.ZH, card.Summary.EN, card.Summary.ZH)
 	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s\n", card.Source,
 		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced), yes(card.Fair))
@@ -145,7 +145,7 @@ func printCard(w io.Writer, card locks.Card) {
 	}
 }
 
-func printCode(w io.Writer, card locks.Card) error {
+func printCode(w io.Writer, card api.Card) error {
 	files, err := catalog.Source(card)
 	if err != nil {
 		return err

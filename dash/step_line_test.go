@@ -8,8 +8,8 @@ import (
 func TestLineOf(t *testing.T) {
 	t.Parallel()
 	files := []codeFile{
-		{"own.go", strings.Split(`const afterSetNX locks.Step = "after-setnx" // danger
-	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+		{"own.go", strings.Split(`const afterSetNX api.Step = "after-setnx" // danger
+	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)`, "\n")},
 		{"guard.go", strings.Split(`	Trace(ctx, Asked, key, o.Owner, 0)
 	// Granted, it says.

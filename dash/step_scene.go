@@ -130,7 +130,7 @@ func inLines(c card) []codeFile {
 }
 
 // lineOf finds the line that tells of a step: locks.Trace with the step's constant, which
-// is one of package locks, such as locks.Read, or the strategy's own.
+// is one of package locks, such as api.Read, or the strategy's own.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	constant := strings.ToUpper(step[:1]) + step[1:]
 	own := regexp.MustCompile(`\b(\w+)\b(?:\s+locks\.Step)?\s*=\s*(?:locks\.Step\()?"` + regexp.QuoteMeta(step) + `"`)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/handlers"
 	"oversell/locks"
 	"oversell/stock"
@@ -26,7 +27,7 @@ type till struct {
 	n    atomic.Int64
 }
 
-func (s *till) Card() locks.Card { return locks.Card{ID: s.id, Locker: true} }
+func (s *till) Card() api.Card { return api.Card{ID: s.id, Locker: true} }
 
 func (s *till) Deduct(_ context.Context, o stock.Order) (stock.Receipt, error) {
 	s.last.Store(&o)
@@ -240,7 +241,7 @@ func TestLongWorkAfterBody(t *testing.T) {
 // worker works for as long as it is told.
 type worker struct{}
 
-func (worker) Card() locks.Card { return locks.Card{ID: "worker"} }
+func (worker) Card() api.Card { return api.Card{ID: "worker"} }
 
 func (worker) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	return stock.Receipt{}, locks.Work(ctx, o.Work)

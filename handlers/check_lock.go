@@ -61,7 +61,7 @@ func (s *Service) traced(ctx context.Context, strategy string) context.Context {
 		return ctx
 	}
 	tell, stop := s.events.tracer(s.Replica, strategy), s.failpoints.tracer(strategy)
-	return locks.WithTracer(ctx, func(ctx context.Context, e locks.Event) {
+	return locks.WithTracer(ctx, func(ctx context.Context, e api.Event) {
 		if watched {
 			tell(ctx, e)
 		}

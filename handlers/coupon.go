@@ -94,7 +94,7 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 	if err := s.Coupons.Check(shield.context(ctx), id, user); err != nil {
 		return order, "", err
 	}
-	t.trace(ctx, locks.Read)
+	t.trace(ctx, api.Read)
 	err = shield.commit(ctx, guard.early, func(committing func() error) (err error) {
 		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
 		return err

@@ -39,7 +39,7 @@ func newHub() *hub {
 func (h *hub) watched() bool { return h.count.Load() > 0 }
 
 func (h *hub) tracer(replica, strategy string) locks.Tracer {
-	return func(_ context.Context, e locks.Event) {
+	return func(_ context.Context, e api.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for l := range h.listeners {

@@ -57,7 +57,7 @@ func (f *failpoints) any() bool {
 
 // tracer stops the strategy's owners where a failpoint wants it.
 func (f *failpoints) tracer(strategy string) locks.Tracer {
-	return func(_ context.Context, e locks.Event) {
+	return func(_ context.Context, e api.Event) {
 		do, s := f.reach(strategy, e)
 		switch do {
 		case api.DoDie:
@@ -80,11 +80,11 @@ func (f *failpoints) tracer(strategy string) locks.Tracer {
 }
 
 // reach uses up the failpoint for this step, if there is one.
-func (f *failpoints) reach(strategy string, e locks.Event) (do api.Action, s *paused) {
+func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.armed, func(p *api.Failpoint) bool {
-		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && locks.Key(p.Product) == e.Key
+		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && api.Key(p.Product) == e.Key
 		return ours && (p.Step == "" || p.Step == e.Step)
 	})
 	if i < 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/handlers"
 	"oversell/locks"
 	"oversell/stock"
@@ -17,11 +18,11 @@ import (
 // steps is a strategy that takes its steps and nothing else.
 type steps struct{}
 
-func (steps) Card() locks.Card { return locks.Card{ID: "steps"} }
+func (steps) Card() api.Card { return api.Card{ID: "steps"} }
 
 func (steps) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
-	for _, s := range []locks.Step{locks.Granted, locks.Read, locks.Written} {
-		locks.Trace(ctx, s, locks.Key(o.Product), o.Owner, 7)
+	for _, s := range []api.Step{api.Granted, api.Read, api.Written} {
+		locks.Trace(ctx, s, api.Key(o.Product), o.Owner, 7)
 	}
 	return stock.Receipt{}, nil
 }

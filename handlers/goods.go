@@ -16,8 +16,8 @@ import (
 var grains = map[string]func(o stock.Order) (lock, key string){ //nolint:gochecknoglobals // a table, never written
 	"none": func(stock.Order) (string, string) { return "", "" },
 	// So fine that nobody ever meets anybody: as good as none.
-	"order": func(o stock.Order) (string, string) { return "redis", locks.Key(o.Product) + ":" + o.Owner },
-	"each":  func(o stock.Order) (string, string) { return "redis", locks.Key(o.Product) },
+	"order": func(o stock.Order) (string, string) { return "redis", api.Key(o.Product) + ":" + o.Owner },
+	"each":  func(o stock.Order) (string, string) { return "redis", api.Key(o.Product) },
 	// Right, and everybody waits for everybody.
 	"all": func(stock.Order) (string, string) { return "redis", allGoods },
 }
@@ -59,7 +59,7 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 	if err := s.has(ctx, o.Product); err != nil {
 		return r, err
 	}
-	asked, goods := time.Now(), task{key: locks.Key(o.Product), owner: o.Owner}
+	asked, goods := time.Now(), task{key: api.Key(o.Product), owner: o.Owner}
 	shield, err := s.acquireGuard(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
 	granted := time.Now()
 	r.Waited = granted.Sub(asked)
@@ -71,7 +71,7 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 	if err != nil {
 		return r, err
 	}
-	goods.trace(ctx, locks.Read)
+	goods.trace(ctx, api.Read)
 	if item.Count < o.Qty {
 		return r, stock.ErrSoldOut
 	}
@@ -87,10 +87,10 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 		return r, err
 	}
 	r.Remaining = item.Count - o.Qty
-	goods.trace(ctx, locks.Writing)
+	goods.trace(ctx, api.Writing)
 	if err := writer.Write(ctx, o.Product, r.Remaining); err != nil {
 		return r, err
 	}
-	goods.trace(ctx, locks.Written)
+	goods.trace(ctx, api.Written)
 	return r, nil
 }

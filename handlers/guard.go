@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -17,7 +18,7 @@ type task struct {
 	wait, lease time.Duration
 }
 
-func (t task) trace(ctx context.Context, step locks.Step) {
+func (t task) trace(ctx context.Context, step api.Step) {
 	locks.Trace(ctx, step, t.key, t.owner, 0)
 }
 
@@ -30,13 +31,13 @@ type heldLock struct {
 }
 
 // inserted is the step between the last statement of a transaction and its commit.
-const inserted locks.Step = "inserted"
+const inserted api.Step = "inserted"
 
 // acquireGuard takes the lock of that name; empty is no lock. lower it on every way out.
 func (s *Service) acquireGuard(ctx context.Context, lock string, t task) (*heldLock, error) {
-	t.trace(ctx, locks.Asked)
+	t.trace(ctx, api.Asked)
 	if lock == "" {
-		t.trace(ctx, locks.Granted)
+		t.trace(ctx, api.Granted)
 		return &heldLock{task: t}, nil
 	}
 	locker, ok := s.Lockers[lock]
@@ -47,7 +48,7 @@ func (s *Service) acquireGuard(ctx context.Context, lock string, t task) (*heldL
 	if err != nil {
 		return nil, err
 	}
-	t.trace(ctx, locks.Granted)
+	t.trace(ctx, api.Granted)
 	return &heldLock{task: t, hold: hold}, nil
 }
 
@@ -89,14 +90,14 @@ func (s *heldLock) commit(ctx context.Context, early bool, write func(committing
 		if err := s.verify(); err != nil {
 			return err
 		}
-		s.trace(ctx, locks.Writing)
+		s.trace(ctx, api.Writing)
 		err := write(committing)
 		// A rival had the row for too long, and nothing was written: once more.
 		if errors.Is(err, stock.ErrConflict) && ctx.Err() == nil {
 			continue
 		}
 		if err == nil {
-			s.trace(ctx, locks.Written)
+			s.trace(ctx, api.Written)
 		}
 		return err
 	}
@@ -114,6 +115,6 @@ func (s *heldLock) release(ctx context.Context) (warning string) {
 			warning = "the lock was lost, or must run out: " + err.Error()
 		}
 	}
-	s.trace(ctx, locks.Released)
+	s.trace(ctx, api.Released)
 	return warning
 }

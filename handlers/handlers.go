@@ -30,7 +30,7 @@ type Config struct {
 	// names another.
 	Primitives []locks.Primitives
 	// Source gives the code of a card's strategy.
-	Source func(locks.Card) ([]locks.File, error)
+	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
 	// Resets is for PUT /stock: a ledger whose connections no sale can use up. nil: Ledger.
 	Resets *stock.Ledger
@@ -64,7 +64,7 @@ type Service struct {
 	Config
 	byID     map[string]locks.Strategy
 	ids      []string
-	cards    []locks.Card
+	cards    []api.Card
 	events   *hub
 	streams  chan struct{} // one for each stream of strangers
 	metrics  *metrics
@@ -159,8 +159,8 @@ func (s *Service) getStrategy(c *gin.Context) {
 		return
 	}
 	c.JSON(http.StatusOK, struct {
-		locks.Card
-		Code []locks.File `json:"code"`
+		api.Card
+		Code []api.File `json:"code"`
 	}{strategy.Card(), code})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -191,13 +192,13 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 	card := strategy.Card()
 	id := card.ID
 	if o.Fenced && !card.Fenced {
-		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c locks.Card) bool { return c.Fenced }))
+		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c api.Card) bool { return c.Fenced }))
 	}
 	if o.Nested && !card.Locker {
-		p.fail("nested", "true", "left out for "+id+", which is no lock; these are: "+s.having(func(c locks.Card) bool { return c.Locker }))
+		p.fail("nested", "true", "left out for "+id+", which is no lock; these are: "+s.having(func(c api.Card) bool { return c.Locker }))
 	}
 	if o.Lease > 0 && !card.LeasePerRequest {
-		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c locks.Card) bool { return c.LeasePerRequest }))
+		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c api.Card) bool { return c.LeasePerRequest }))
 	}
 	return strategy, o, p.err
 }
@@ -214,7 +215,7 @@ func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 }
 
 // having lists the strategies whose card says so.
-func (s *Service) having(claim func(locks.Card) bool) string {
+func (s *Service) having(claim func(api.Card) bool) string {
 	var ids []string
 	for _, card := range s.cards {
 		if claim(card) {

@@ -129,13 +129,13 @@ func (v *visit) refused() bool {
 		return true
 	}
 	v.began = time.Now()
-	v.trace(locks.Asked)
+	v.trace(api.Asked)
 	return false
 }
 
 // trace tells a step of the visitor. The strategy is the route, such as /test/read, and
 // the key the name.
-func (v *visit) trace(step locks.Step) {
+func (v *visit) trace(step api.Step) {
 	locks.Trace(v.service.traced(v.context(), v.gin.FullPath()), step, v.request.Key, cmp.Or(v.visitor, v.request.Owner), 0)
 }
 

@@ -108,9 +108,9 @@ func (v *visit) hold(first take, hold time.Duration, then string, other take) {
 // finish works under the grant, gives it back and answers.
 func (v *visit) finish(grant *locks.Lock, answer held, work func(context.Context) error) {
 	v.granted = time.Now()
-	v.trace(locks.Granted)
+	v.trace(api.Granted)
 	warning, err := keep(v.context(), grant, work)
-	v.trace(locks.Released)
+	v.trace(api.Released)
 	if v.failed(err) {
 		return
 	}

@@ -109,7 +109,7 @@ func (s *Service) recharge(ctx context.Context, w rechargeRequest, t task) (warn
 	if err != nil {
 		return "", err
 	}
-	t.trace(ctx, locks.Read)
+	t.trace(ctx, api.Read)
 	if err := locks.Work(inside, w.work); err != nil {
 		return "", err
 	}

@@ -42,7 +42,7 @@ func (s *Service) getStock(c *gin.Context) {
 // flushes counts the FLUSHALL and FLUSHDB that the servers of a strategy executed: they delete
 // locks under their holders, so a lab that sees the number rise must not blame the lock. nil: the
 // strategy uses no Redis, or not every server answers.
-func (s *Service) flushes(ctx context.Context, card locks.Card) (sum *int64) {
+func (s *Service) flushes(ctx context.Context, card api.Card) (sum *int64) {
 	for _, backend := range s.Backends {
 		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {
 			continue
@@ -73,7 +73,7 @@ func (s *Service) putStock(c *gin.Context) {
 			return
 		}
 	}
-	warnings := s.clear(ctx, locks.Key(id))
+	warnings := s.clear(ctx, api.Key(id))
 	if err := s.Resets.Reset(ctx, id, count); err != nil {
 		s.problem(c, describe(err))
 		return

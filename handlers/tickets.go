@@ -110,18 +110,18 @@ func (s *Service) sellNext(ctx context.Context, shield *heldLock, w *sale, sell 
 	if err != nil {
 		return 0, err
 	}
-	w.trace(ctx, locks.Read)
+	w.trace(ctx, api.Read)
 	if show.Next < 1 {
 		return 0, stock.ErrSoldOut
 	}
 	if err := shield.verify(); err != nil {
 		return 0, err
 	}
-	w.trace(ctx, locks.Writing)
+	w.trace(ctx, api.Writing)
 	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}, shield.verify); err != nil {
 		return 0, err
 	}
-	w.trace(ctx, locks.Written)
+	w.trace(ctx, api.Written)
 	return show.Next, nil
 }
 
@@ -131,17 +131,17 @@ func (s *Service) takeAndAsk(ctx context.Context, w *sale) (int, error) {
 	if err := s.Tickets.Take(ctx, w.show); err != nil {
 		return 0, err
 	}
-	w.trace(ctx, locks.Read)
+	w.trace(ctx, api.Read)
 	show, err := s.Tickets.Read(context.WithoutCancel(ctx), w.show)
 	if err != nil {
 		return 0, fmt.Errorf("a ticket was taken, and which one is not known: %v", err) //nolint:errorlint // it is not "nothing was taken"
 	}
 	sold := stock.Ticket{Number: show.Next + 1, Window: w.window}
-	w.trace(ctx, locks.Writing)
+	w.trace(ctx, api.Writing)
 	if err := s.Tickets.Hand(ctx, w.show, sold); err != nil {
 		return 0, fmt.Errorf("ticket %d was taken, and perhaps not noted: %v", sold.Number, err) //nolint:errorlint // as above
 	}
-	w.trace(ctx, locks.Written)
+	w.trace(ctx, api.Written)
 	return sold.Number, nil
 }
 

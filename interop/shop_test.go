@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/rig"
-	"oversell/locks"
 )
 
 // The replicas are the program itself, known by HTTP only.
@@ -22,7 +22,7 @@ import (
 // by the clients of two replicas.
 func mixedDeductions(t *testing.T, s side, java *worker) {
 	const stock, threads, clients = 2000, 2, 4 // clients of each replica
-	key, replicas := locks.Key(1), servers.Addresses().Replicas
+	key, replicas := api.Key(1), servers.Addresses().Replicas
 	setStock(t, stock)
 
 	java.tell(t, "deduct", key, strconv.Itoa(stock/2/threads), strconv.Itoa(threads))
@@ -57,7 +57,7 @@ func mixedDeductions(t *testing.T, s side, java *worker) {
 // replicaDies: a replica that holds the lock is killed, with a sale begun and not yet
 // written; Java, which has waited for it, goes on.
 func replicaDies(t *testing.T, s side, java *worker) {
-	key := locks.Key(1)
+	key := api.Key(1)
 	replica := serverNamed(t, "replica-1")
 	setStock(t, 1)
 	answer := make(chan error, 1)

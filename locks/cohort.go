@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/stock"
 )
 
@@ -15,7 +16,7 @@ import (
 //
 // Each of these holders has a Lock of its own. It is trusted no longer than the shared Lock,
 // is lost with it, and has its fence.
-func Cohort(card Card, shared Locker, bounds Bounds) Locker {
+func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*handedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.giveBackUnclaimed
 	return c
@@ -33,7 +34,7 @@ type Bounds struct {
 }
 
 type cohort struct {
-	card   Card
+	card   api.Card
 	shared Locker
 	bounds Bounds
 	turns  FIFOMutex
@@ -51,7 +52,7 @@ type handedLock struct {
 	holders int
 }
 
-func (c *cohort) Card() Card { return c.card }
+func (c *cohort) Card() api.Card { return c.card }
 
 func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()

@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
 
 func cohort(s locks.Locker, bounds locks.Bounds) locks.Locker {
-	return locks.Cohort(locks.Card{ID: "cohort"}, s, bounds)
+	return locks.Cohort(api.Card{ID: "cohort"}, s, bounds)
 }
 
 // took says how often the shared lock was taken and given back, as + and -.

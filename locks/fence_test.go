@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
@@ -29,7 +30,7 @@ type open struct {
 	granted func(*locks.Lock)
 }
 
-func (open) Card() locks.Card { return locks.Card{ID: "open"} }
+func (open) Card() api.Card { return api.Card{ID: "open"} }
 
 func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	h := locks.NewLock(ctx, locks.Grant{
@@ -43,7 +44,7 @@ func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 }
 
 // claimed is the point between the two statements of a claim.
-const claimed locks.Step = "claimed"
+const claimed api.Step = "claimed"
 
 // TestFencedSalesInEveryOrder tries all interleavings of some sales, statement by statement,
 // behind a lock that keeps nobody out. With a fence no order loses an update, also where a
@@ -115,8 +116,8 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 	}
 	holds, taken, waits := make(chan *locks.Lock, 1), make(chan *sql.Conn, 1), int64(0)
 	lock := open{fence: func(string) int64 { return 1 }, granted: func(h *locks.Lock) { holds <- h }}
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Read {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Read {
 			conn, err := pool.Conn(context.Background())
 			if err != nil {
 				t.Error(err)
@@ -189,8 +190,8 @@ func play(t *testing.T, strategy locks.Strategy, sales int, fenced bool, begin [
 	for i := range waiting {
 		s := &sale{stopped: make(chan bool), goOn: make(chan struct{})}
 		waiting[i] = s
-		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-			if e.Step == locks.Granted || e.Step == claimed || e.Step == locks.Writing {
+		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+			if e.Step == api.Granted || e.Step == claimed || e.Step == api.Writing {
 				s.stopped <- true
 				<-s.goOn
 			}

@@ -20,8 +20,8 @@ type guard struct {
 }
 
 func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receipt, err error) {
-	key, asked := Key(o.Product), time.Now()
-	Trace(ctx, Asked, key, o.Owner, 0)
+	key, asked := api.Key(o.Product), time.Now()
+	Trace(ctx, api.Asked, key, o.Owner, 0)
 	hold, err := g.Acquire(ctx, Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced})
 	granted := time.Now()
 	receipt.Waited = granted.Sub(asked)
@@ -32,9 +32,9 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 		receipt.Held = time.Since(granted)
 		receipt.Fence = hold.Fence()
 		receipt.Warning = lateNews(hold.Release(ctx))
-		Trace(ctx, Released, key, o.Owner, receipt.Fence)
+		Trace(ctx, api.Released, key, o.Owner, receipt.Fence)
 	}()
-	Trace(ctx, Granted, key, o.Owner, hold.Fence())
+	Trace(ctx, api.Granted, key, o.Owner, hold.Fence())
 	if o.Nested {
 		inner, err := g.Acquire(hold.Context(), Request{Key: key, Owner: o.Owner, Wait: max(0, o.Wait-receipt.Waited), Lease: o.Lease, Fenced: o.Fenced})
 		if err != nil {
@@ -53,7 +53,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err != nil {
 		return 0, lossOr(hold, err)
 	}
-	Trace(ctx, Read, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Read, hold.Key(), hold.Owner(), hold.Fence())
 	if item.Count < o.Qty {
 		return item.Count, stock.ErrSoldOut
 	}
@@ -69,7 +69,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err := hold.Verify(); err != nil {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
-	Trace(ctx, Writing, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Writing, hold.Key(), hold.Owner(), hold.Fence())
 	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison
 	// with a clock can prevent that; the fence can.
 	if o.Fenced {
@@ -80,7 +80,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err != nil {
 		return item.Count, err
 	}
-	Trace(ctx, Written, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Written, hold.Key(), hold.Owner(), hold.Fence())
 	return item.Count - o.Qty, nil
 }
 
@@ -134,9 +134,6 @@ func lateNews(err error) string {
 		return "the lock could not be released and stays until its lease expires: " + err.Error()
 	}
 }
-
-// Key returns the key that a sale of the product locks.
-func Key(product int64) string { return api.Key(product) }
 
 // Work sleeps for d in place of work. It returns stock.ErrCancelled when ctx ends before.
 func Work(ctx context.Context, d time.Duration) error {

@@ -4,13 +4,15 @@ import (
 	"context"
 	"time"
 
+	"oversell/api"
+
 	"github.com/google/uuid"
 )
 
 // Locker grants a key to one owner at a time, within the limits of its card. Guard makes a
 // Strategy of it.
 type Locker interface {
-	Card() Card
+	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
 	// when ctx ends or r.Wait has passed, and stock.Unavailable when the backend cannot be
 	// used. After a failure nothing is left in the backend.

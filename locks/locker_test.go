@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -111,11 +112,11 @@ func TestNothingTaken(t *testing.T) {
 
 // TestTrace: a tracer sees the steps of what runs under its context, only.
 func TestTrace(t *testing.T) {
-	var seen []locks.Event
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) { seen = append(seen, e) })
-	locks.Trace(ctx, locks.Read, "stock:1", "owner", 7)
-	locks.Trace(t.Context(), locks.Written, "stock:1", "owner", 7)
-	if len(seen) != 1 || seen[0].Step != locks.Read || seen[0].Fence != 7 || seen[0].At.IsZero() {
+	var seen []api.Event
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) { seen = append(seen, e) })
+	locks.Trace(ctx, api.Read, "stock:1", "owner", 7)
+	locks.Trace(t.Context(), api.Written, "stock:1", "owner", 7)
+	if len(seen) != 1 || seen[0].Step != api.Read || seen[0].Fence != 7 || seen[0].At.IsZero() {
 		t.Errorf("seen: %+v", seen)
 	}
 }

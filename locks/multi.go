@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"oversell/api"
 )
 
 // Multi makes one lock of several: all of them or none (tutorial 3.9.3, 4.6.4). keys returns
@@ -13,17 +15,17 @@ import (
 //
 // The locks are acquired in sorted order of their keys. Otherwise two requests could each
 // hold one lock and wait for the other: a deadlock. r.Wait is for all of them together.
-func Multi(card Card, l Locker, keys func(key string) []string) Locker {
+func Multi(card api.Card, l Locker, keys func(key string) []string) Locker {
 	return &multi{card: card, inner: l, keys: keys}
 }
 
 type multi struct {
-	card  Card
+	card  api.Card
 	inner Locker
 	keys  func(key string) []string
 }
 
-func (m *multi) Card() Card { return m.card }
+func (m *multi) Card() api.Card { return m.card }
 
 func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/local"
 )
@@ -86,7 +87,7 @@ func (s *shelf) wantLog(t *testing.T, want ...string) {
 
 // several is a Multi for these keys, whatever is asked for.
 func several(l locks.Locker, keys ...string) locks.Locker {
-	return locks.Multi(locks.Card{ID: "several"}, l, func(string) []string { return keys })
+	return locks.Multi(api.Card{ID: "several"}, l, func(string) []string { return keys })
 }
 
 func ask(owner string, wait time.Duration) locks.Request {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -28,7 +29,7 @@ type single struct {
 	cleared  []string
 }
 
-func (*single) Card() locks.Card { return locks.Card{ID: "single"} }
+func (*single) Card() api.Card { return api.Card{ID: "single"} }
 
 func (s *single) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	s.ask(1, r)

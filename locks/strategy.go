@@ -3,13 +3,14 @@ package locks
 import (
 	"context"
 
+	"oversell/api"
 	"oversell/stock"
 )
 
 // Strategy takes stock while requests on other replicas do the same.
 type Strategy interface {
 	// Card describes the strategy. It is constant, and needs no backend.
-	Card() Card
+	Card() api.Card
 	// Deduct takes o.Qty or nothing. Without an error, the stock was taken once. With an
 	// error for which NothingTaken is true, nothing was taken. With any other error the
 	// outcome is unknown, and a retry could take the stock twice.

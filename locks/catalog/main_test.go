@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
@@ -149,7 +150,7 @@ func workerCommand(c class) *exec.Cmd {
 }
 
 // subject is one entry of the catalogue, to be tried in this lesson.
-func (l *lesson) subject(card locks.Card) *lockstest.Subject {
+func (l *lesson) subject(card api.Card) *lockstest.Subject {
 	return &lockstest.Subject{
 		Card: card, Crew: l.crew, NewProduct: l.newProduct, Count: l.count,
 		Lease: 2 * time.Second, Patience: 20 * time.Second,
@@ -168,4 +169,4 @@ func (l *lesson) count(ctx context.Context, product int64) (int, error) {
 }
 
 // cards are the catalogue's. They need no server, and no client.
-func cards() []locks.Card { return catalog.Cards() }
+func cards() []api.Card { return catalog.Cards() }

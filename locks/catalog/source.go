@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/etcdlock"
 	"oversell/locks/local"
@@ -17,7 +18,7 @@ import (
 // Source returns the code of a card's strategy in reading order: the file named after its
 // id, each further file of the family that runs for it, the scripts that these embed, and
 // for a lock guard.go, the sale around it. The shared contract in package locks is left out.
-func Source(card locks.Card) ([]locks.File, error) {
+func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string
 		files  fs.FS
@@ -31,13 +32,13 @@ func Source(card locks.Card) ([]locks.File, error) {
 	if family.files == nil {
 		return nil, fmt.Errorf("source of %s: no family %q", card.ID, card.Family)
 	}
-	var files []locks.File
+	var files []api.File
 	add := func(from fs.FS, folder, name string) error {
 		text, err := fs.ReadFile(from, name)
 		if err != nil {
 			return fmt.Errorf("source of %s: %w", card.ID, err)
 		}
-		files = append(files, locks.File{Name: "locks/" + path.Join(folder, name), Text: string(text)})
+		files = append(files, api.File{Name: "locks/" + path.Join(folder, name), Text: string(text)})
 		return nil
 	}
 	names, err := follow(family.files, strings.ReplaceAll(card.ID, "-", "_")+".go")

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -73,7 +74,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	if err != nil {
 		return nil, err
 	}
-	locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	for before != "" {
 		// Then list again: the key before may have been a waiter's that gave up, while another
 		// one further ahead still holds the lock.
@@ -116,21 +117,21 @@ func (l *etcdLock) Clear(ctx context.Context, key string) error {
 	return err
 }
 
-func (*etcdLock) Card() locks.Card {
-	return locks.Card{
-		ID: "etcd", Family: "etcd", Source: "etcd, client/v3/concurrency", Scope: locks.ScopeShared, Safe: true,
+func (*etcdLock) Card() api.Card {
+	return api.Card{
+		ID: "etcd", Family: "etcd", Source: "etcd, client/v3/concurrency", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "etcd"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Title: locks.Text{EN: "etcd, with the revision as fence", ZH: "etcd 锁（以 revision 作栅栏号）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "etcd, with the revision as fence", ZH: "etcd 锁（以 revision 作栅栏号）"},
+		Summary: api.Text{
 			EN: "A queue of keys on leases; the first one created holds the lock, each waiter watches the one before it, and the revision is the fence.",
 			ZH: "一排挂在租约上的键，最先创建的持有锁；每个等待者只监听前一个，revision 就是栅栏号。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.MinorityLoss,
-			locks.DeadWaiter, locks.SessionExpiry, locks.Cutoff, locks.LostReply, locks.Nesting, locks.Herd,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.MinorityLoss,
+			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
 		},
-		Breaks: []locks.Break{{Hazard: locks.Pause, Why: locks.Text{
+		Breaks: []api.Break{{Hazard: api.Pause, Why: api.Text{
 			EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
 			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 		}}},

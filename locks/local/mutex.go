@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -27,21 +28,21 @@ func (m *mutex) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	}), nil
 }
 
-func (*mutex) Card() locks.Card {
-	return locks.Card{
-		ID: "mutex", Family: "local", Source: "1.4, 1.5", Scope: locks.ScopeProcess,
+func (*mutex) Card() api.Card {
+	return api.Card{
+		ID: "mutex", Family: "local", Source: "1.4, 1.5", Scope: api.ScopeProcess,
 		Core: true, Backends: []string{"mysql"}, Locker: true,
-		Title: locks.Text{EN: "A mutex in each process", ZH: "进程内互斥锁"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A mutex in each process", ZH: "进程内互斥锁"},
+		Summary: api.Text{
 			EN: "One request at a time in each replica. With three replicas, three requests at a time.",
 			ZH: "每个进程内一次只放行一个请求；三个副本就同时放行三个。",
 		},
-		Protects: []locks.Hazard{locks.Race},
-		Breaks: []locks.Break{{Hazard: locks.ReplicaRace, Why: locks.Text{
+		Protects: []api.Hazard{api.Race},
+		Breaks: []api.Break{{Hazard: api.ReplicaRace, Why: api.Text{
 			EN: "The lock lives in one address space; the replica next door has another.",
 			ZH: "锁只存在于一个进程的内存里，隔壁的副本用的是另一把锁。",
 		}}},
-		Tutorial: []locks.Figure{
+		Tutorial: []api.Figure{
 			{Note: "one server", Throughput: 82.2, MedianMS: 1144, Remaining: 0},
 			{Note: "three servers", Throughput: 85.5, MedianMS: 1082, Remaining: 1425},
 		},

@@ -9,12 +9,13 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
 
 // unlocked: the mutex is free, and the transaction has not committed yet.
-const unlocked locks.Step = "unlocked"
+const unlocked api.Step = "unlocked"
 
 // MutexInTx takes the mutex inside the transaction and releases it before the
 // commit, as a method does that is @Transactional and synchronized (the
@@ -28,8 +29,8 @@ type mutexInTx struct {
 }
 
 func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	began, queue := time.Now(), locks.Request{Key: locks.Key(o.Product), Wait: o.Wait}
-	locks.Trace(ctx, locks.Asked, queue.Key, o.Owner, 0)
+	began, queue := time.Now(), locks.Request{Key: api.Key(o.Product), Wait: o.Wait}
+	locks.Trace(ctx, api.Asked, queue.Key, o.Owner, 0)
 	for {
 		err := s.try(ctx, o, &r, max(0, o.Wait-time.Since(began)))
 		if !stock.IsContention(err) {
@@ -61,18 +62,18 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 			// for our row lock when it writes, and then writes over what we sold.
 			// MariaDB with innodb_snapshot_isolation refuses that write with 1020.
 			committing = true
-			locks.Trace(ctx, unlocked, locks.Key(o.Product), o.Owner, 0)
+			locks.Trace(ctx, unlocked, api.Key(o.Product), o.Owner, 0)
 			return nil
 		})
 	})
 	if r.Held > 0 { // granted, and by now committed or rolled back
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+		locks.Trace(ctx, api.Released, api.Key(o.Product), o.Owner, 0)
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
-		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
+		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
 	case stock.IsContention(err) || locks.NothingTaken(err):
 		return err
 	case committing:
@@ -84,7 +85,7 @@ func (s *mutexInTx) try(ctx context.Context, o stock.Order, r *stock.Receipt, wa
 
 // synchronized is the body of the method: one task at a time in this process.
 func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
-	key, asked := locks.Key(o.Product), time.Now()
+	key, asked := api.Key(o.Product), time.Now()
 	leave, err := s.turns.Take(ctx, key, wait)
 	granted := time.Now()
 	r.Waited += granted.Sub(asked)
@@ -93,7 +94,7 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 	}
 	defer leave()
 	defer func() { r.Held = time.Since(granted) }()
-	locks.Trace(ctx, locks.Granted, key, o.Owner, 0)
+	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
 	var item stock.Item
 	err = tx.Take(&item, o.Product).Error // the first read, so the snapshot is taken here
 	if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -102,7 +103,7 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 	if err != nil {
 		return err
 	}
-	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
 		return stock.ErrSoldOut
 	}
@@ -110,31 +111,31 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 		return err
 	}
 	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	// The row may be locked by somebody who has not committed: InnoDB waits 2 s
 	// at most (stock.Open), and says 1205.
 	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
 		return err
 	}
-	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	return nil
 }
 
-func (*mutexInTx) Card() locks.Card {
-	return locks.Card{
-		ID: "mutex-in-tx", Family: "local", Source: "1.4, 1.6.1", Scope: locks.ScopeNone,
+func (*mutexInTx) Card() api.Card {
+	return api.Card{
+		ID: "mutex-in-tx", Family: "local", Source: "1.4, 1.6.1", Scope: api.ScopeNone,
 		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "A mutex inside the transaction", ZH: "事务里的互斥锁"},
-		Summary: locks.Text{
+		Title:    api.Text{EN: "A mutex inside the transaction", ZH: "事务里的互斥锁"},
+		Summary: api.Text{
 			EN: "BEGIN, lock the mutex, SELECT, UPDATE, unlock, and only then COMMIT: the next request reads before the sale is visible.",
 			ZH: "开启事务，加锁，查询，更新，解锁，最后才提交：下一个请求读到的还是提交前的库存。",
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.EarlyRelease, At: unlocked, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.EarlyRelease, At: unlocked, Why: api.Text{
 				EN: "The mutex is free before the commit, so the next request reads the old count, even in the same process. MariaDB 11.6 and later refuse its write with error 1020 (innodb_snapshot_isolation, which the lab turns off); the request then starts again, and nothing is lost.",
 				ZH: "锁在提交之前就释放了，下一个请求读到旧库存，哪怕在同一个进程里。MariaDB 11.6 起默认开启 innodb_snapshot_isolation（实验室里关闭），这次写入会被 1020 错误拒绝，请求从头重试，不会丢失更新。",
 			}},
-			{Hazard: locks.ReplicaRace, Why: locks.Text{
+			{Hazard: api.ReplicaRace, Why: api.Text{
 				EN: "The lock lives in one address space; the replica next door has another.",
 				ZH: "锁只存在于一个进程的内存里，隔壁的副本用的是另一把锁。",
 			}},

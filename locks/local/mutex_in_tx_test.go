@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -22,11 +23,11 @@ type pausedSale struct {
 	over        chan struct{}
 }
 
-func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at locks.Step) *pausedSale {
+func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at api.Step) *pausedSale {
 	t.Helper()
 	p := &pausedSale{there: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
 	var once sync.Once // the next attempt of the same sale goes on
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == at {
 			once.Do(func() {
 				close(p.there)
@@ -67,7 +68,7 @@ func TestMutexInTxLoses(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
 	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: 20 * time.Second}, unlocked)
-	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, locks.Read)
+	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, api.Read)
 	for _, sale := range []*pausedSale{first, second} {
 		if r, err := sale.end(); err != nil || r.Remaining != 9 {
 			t.Fatalf("%+v, %v; want a sale that leaves 9", r, err)
@@ -83,7 +84,7 @@ func TestMutexInTxLoses(t *testing.T) {
 func TestMutexInTxKeepsOut(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
-	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, locks.Read)
+	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, api.Read)
 	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 50 * time.Millisecond})
 	if !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("while the mutex is taken: %v", err)
@@ -145,7 +146,7 @@ func TestMutexInTxSnapshotIsolation(t *testing.T) {
 	s := &mutexInTx{db: db}
 	product := newProduct(t, s.db, 10)
 	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: 20 * time.Second}, unlocked)
-	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, locks.Read)
+	second := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "second", Wait: 20 * time.Second}, api.Read)
 	if r, err := first.end(); err != nil || r.Remaining != 9 {
 		t.Errorf("the first sale: %+v, %v; want one that leaves 9", r, err)
 	}

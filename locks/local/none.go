@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -18,12 +19,12 @@ type none struct{ ledger *stock.Ledger }
 func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began := time.Now()
 	defer func() { r.Held = time.Since(began) }()
-	key := locks.Key(o.Product)
+	key := api.Key(o.Product)
 	item, err := s.ledger.Read(ctx, o.Product)
 	if err != nil {
 		return r, err
 	}
-	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
 		return r, stock.ErrSoldOut
 	}
@@ -33,33 +34,33 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 	// A rival that read the same count writes the same result: two pieces are
 	// sold, one leaves the shelf. That is the lesson of this file.
 	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	if err := s.ledger.Write(ctx, o.Product, r.Remaining); err != nil {
 		return r, err
 	}
-	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	return r, nil
 }
 
-func (none) Card() locks.Card {
-	return locks.Card{
-		ID: "none", Family: "local", Source: "1.2, 1.3", Scope: locks.ScopeNone,
+func (none) Card() api.Card {
+	return api.Card{
+		ID: "none", Family: "local", Source: "1.2, 1.3", Scope: api.ScopeNone,
 		Core: true, Backends: []string{"mysql"},
-		Title: locks.Text{EN: "No lock", ZH: "无锁"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "No lock", ZH: "无锁"},
+		Summary: api.Text{
 			EN: "SELECT the count, then UPDATE it to one less: two requests that read the same count sell two pieces and take one off the shelf.",
 			ZH: "先查库存，再更新为减一：两个请求读到同一个数，卖出两件，库存只少一件。",
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Race, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Race, Why: api.Text{
 				EN: "Nothing keeps a rival out between the read and the write.",
 				ZH: "读和写之间，没有任何东西挡住别的请求。",
 			}},
-			{Hazard: locks.ReplicaRace, Why: locks.Text{
+			{Hazard: api.ReplicaRace, Why: api.Text{
 				EN: "The same, with more rivals.",
 				ZH: "同上，只是竞争者更多。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Throughput: 473.8, MedianMS: 173, Remaining: 4870}},
+		Tutorial: []api.Figure{{Throughput: 473.8, MedianMS: 173, Remaining: 4870}},
 	}
 }

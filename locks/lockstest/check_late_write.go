@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"oversell/locks"
+	"oversell/api"
 	"oversell/stock"
 )
 
@@ -47,7 +47,7 @@ func (s *Subject) writesLate(ctx context.Context, fenced bool) (lost int, late, 
 		return 0, nil, err
 	}
 	defer sleeper.Kill()
-	sale, err := sleeper.deducting(ctx, s.sale(product, "sleeper", fenced), locks.Writing)
+	sale, err := sleeper.deducting(ctx, s.sale(product, "sleeper", fenced), api.Writing)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -96,7 +96,7 @@ func amnesia(ctx context.Context, s *Subject) error {
 	last := int64(0)
 	for i := range before + after {
 		if i == before {
-			if err := went("wipe the lock", all[0].clear(ctx, locks.Key(product))); err != nil {
+			if err := went("wipe the lock", all[0].clear(ctx, api.Key(product))); err != nil {
 				return err
 			}
 		}

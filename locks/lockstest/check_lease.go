@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -41,7 +42,7 @@ func expiry(ctx context.Context, s *Subject) error {
 	if err := wakesUp(ctx, s, h); err != nil {
 		return err
 	}
-	if breaks(s.Card, locks.ForeignUnlock) {
+	if breaks(s.Card, api.ForeignUnlock) {
 		return nil // its release is another check's matter
 	}
 	if err := is("the release of the lost lock", h.release(ctx), locks.ErrNotHeld); err != nil {

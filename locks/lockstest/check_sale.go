@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"oversell/locks"
+	"oversell/api"
 	"oversell/stock"
 )
 
@@ -67,11 +67,11 @@ func (s *Subject) stepRace(ctx context.Context, rival int) (lost int, err error)
 }
 
 // stands is where a sale stands between its look at the stock and its write.
-func (s *Subject) stands() locks.Step {
+func (s *Subject) stands() api.Step {
 	if s.Card.CriticalStep != "" {
 		return s.Card.CriticalStep
 	}
-	return locks.Read
+	return api.Read
 }
 
 // lostUpdates compares the sales that were made with what left the shelf.
@@ -165,7 +165,7 @@ func refusals(ctx context.Context, s *Subject) error {
 // hangsUp cancels a sale in its critical section, before it writes.
 func (s *Subject) hangsUp(ctx context.Context, p peer, product int64) error {
 	o := order(product, "fickle", s.Patience)
-	if s.stands() != locks.Writing { // by then the work is done
+	if s.stands() != api.Writing { // by then the work is done
 		o.Work = s.Crew.Long
 	}
 	sale, err := p.deducting(ctx, o, s.stands())

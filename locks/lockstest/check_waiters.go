@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -58,7 +59,7 @@ func seat(i int) int { return i / 3 % 3 }
 
 // queued asks, and returns when the request has its place in the queue.
 func (s *Subject) queued(ctx context.Context, p peer, r locks.Request) (*call, error) {
-	c, err := p.send(command{Do: doAcquire, Strategy: s.Card.ID, Request: r, Step: locks.Queued})
+	c, err := p.send(command{Do: doAcquire, Strategy: s.Card.ID, Request: r, Step: api.Queued})
 	if err != nil {
 		return nil, err
 	}

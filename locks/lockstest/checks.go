@@ -3,7 +3,7 @@ package lockstest
 import (
 	"context"
 
-	"oversell/locks"
+	"oversell/api"
 )
 
 // Claim is what a card says about a check.
@@ -24,7 +24,7 @@ type Check struct {
 	// Alone: it takes backends away, and disturbs whatever runs beside it.
 	Alone bool
 	// Claim reads the card.
-	Claim func(locks.Card) Claim
+	Claim func(api.Card) Claim
 
 	yes, no func(context.Context, *Subject) error
 }
@@ -46,7 +46,7 @@ func (c Check) Run(ctx context.Context, s *Subject) error {
 }
 
 // claimed is the claim in words.
-func (c Check) claimed(card locks.Card) string {
+func (c Check) claimed(card api.Card) string {
 	if c.Claim(card) == No {
 		return c.Denies
 	}
@@ -60,13 +60,13 @@ func Checks() []Check {
 	return append(all, Check{
 		Name: "polling", Alone: true,
 		Says: "waiters wait to be told, and ask nothing meanwhile", Denies: "waiters ask again and again",
-		Claim: claimIf(func(c locks.Card) bool { return c.Locker && c.Scope == locks.ScopeShared },
-			func(c locks.Card) bool { return !breaks(c, locks.Polling) }), yes: quiet, no: polls,
+		Claim: claimIf(func(c api.Card) bool { return c.Locker && c.Scope == api.ScopeShared },
+			func(c api.Card) bool { return !breaks(c, api.Polling) }), yes: quiet, no: polls,
 	}, Check{
 		Name: "outage", Alone: true,
 		Says: "a backend that is gone is named in an error at once, and used again when it is back",
 		// Stock that goes with its backend does not come back with it: that is Failover.
-		Claim: claimIf(func(c locks.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, locks.Failover)) }, every), yes: outage,
+		Claim: claimIf(func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, every), yes: outage,
 	})
 }
 
@@ -74,13 +74,13 @@ func lockChecks() []Check {
 	return []Check{
 		{
 			Name: "exclusion", Says: "one holder at a time, in one process",
-			Claim: claimIf(func(c locks.Card) bool { return c.Locker && ordered(c) }, every), yes: exclusionInside,
+			Claim: claimIf(func(c api.Card) bool { return c.Locker && ordered(c) }, every), yes: exclusionInside,
 		},
 		{
 			Name: "exclusion-across", Says: "one holder at a time, in all processes together",
 			Denies: "one holder in each process, however many processes", yes: exclusionAcross, no: noExclusionAcross,
-			Claim: claimIf(func(c locks.Card) bool { return c.Locker && ordered(c) },
-				func(c locks.Card) bool { return c.Scope == locks.ScopeShared }),
+			Claim: claimIf(func(c api.Card) bool { return c.Locker && ordered(c) },
+				func(c api.Card) bool { return c.Scope == api.ScopeShared }),
 		},
 		{
 			Name: "time-out", Says: "a waiter gives up when its wait is over, not before; a wait of 0 is one try",
@@ -101,27 +101,27 @@ func lockChecks() []Check {
 		{
 			Name: "re-entry", Says: "the same owner acquires again without waiting for itself; the last release frees the lock",
 			Denies: "the same owner can't acquire twice", yes: reEntry, no: noReEntry,
-			Claim: claimIf(locker, func(c locks.Card) bool { return c.Reentrant }),
+			Claim: claimIf(locker, func(c api.Card) bool { return c.Reentrant }),
 		},
 		{
 			Name: "fence", Says: "fences rise with every grant, whichever process it goes to",
 			Denies: "grants carry no fence", yes: fence, no: noFence,
-			Claim: claimIf(locker, func(c locks.Card) bool { return c.Fenced }),
+			Claim: claimIf(locker, func(c api.Card) bool { return c.Fenced }),
 		},
 	}
 }
 
 func leaseChecks() []Check {
-	leased := func(c locks.Card) bool { return c.Locker && c.Lease }
+	leased := func(c api.Card) bool { return c.Locker && c.Lease }
 	return []Check{
 		{
 			Name: "expiry", Says: "a holder that sleeps past its lease has lost the lock, and knows it when it wakes up",
 			Denies: "a grant does not end by itself", yes: expiry, no: noExpiry,
-			Claim: claimIf(locker, func(c locks.Card) bool { return c.Lease }),
+			Claim: claimIf(locker, func(c api.Card) bool { return c.Lease }),
 		},
 		{
 			Name: "order", Says: "grants go in the order of arrival, over all processes",
-			Claim: claimIf(func(c locks.Card) bool { return c.Fair }, every), yes: inOrder,
+			Claim: claimIf(func(c api.Card) bool { return c.Fair }, every), yes: inOrder,
 		},
 		{
 			Name: "crash", Says: "a dead holder or waiter blocks nobody for longer than its lease",
@@ -130,7 +130,7 @@ func leaseChecks() []Check {
 		{
 			Name: "renewal", Says: "a living holder keeps the lock for as long as it works",
 			Denies: "a hold is over when its lease is", yes: renewal, no: noRenewal,
-			Claim: claimIf(leased, func(c locks.Card) bool { return c.Renews }),
+			Claim: claimIf(leased, func(c api.Card) bool { return c.Renews }),
 		},
 		{
 			Name: "loss-notice", Says: "a holder that has lost the lock is told",
@@ -142,11 +142,11 @@ func leaseChecks() []Check {
 		},
 		{
 			Name: "fenced-write", Says: "a fenced write of a holder that was paused past its lease is refused",
-			Claim: claimIf(func(c locks.Card) bool { return leased(c) && c.Fenced }, every), yes: fencedWrite,
+			Claim: claimIf(func(c api.Card) bool { return leased(c) && c.Fenced }, every), yes: fencedWrite,
 		},
 		{
 			Name: "amnesia", Says: "fenced sales go on, with rising fences, when the backend has forgotten everything",
-			Claim: claimIf(func(c locks.Card) bool { return leased(c) && c.Fenced }, every), yes: amnesia,
+			Claim: claimIf(func(c api.Card) bool { return leased(c) && c.Fenced }, every), yes: amnesia,
 		},
 	}
 }
@@ -156,7 +156,7 @@ func saleChecks() []Check {
 		{
 			Name: "step-race", Says: "a sale that begins while another one stands between its read and its write loses no update, across processes",
 			Denies: "it loses one", yes: stepRaceAcross, no: stepRaceAcrossLoses,
-			Claim: claimIf(commitsFirst, func(c locks.Card) bool { return c.Safe }),
+			Claim: claimIf(commitsFirst, func(c api.Card) bool { return c.Safe }),
 		},
 		{
 			Name: "step-race-inside", Says: "the same in one process",
@@ -176,19 +176,19 @@ func saleChecks() []Check {
 }
 
 // every card is meant.
-func every(locks.Card) bool { return true }
+func every(api.Card) bool { return true }
 
-func locker(c locks.Card) bool { return c.Locker }
+func locker(c api.Card) bool { return c.Locker }
 
 // ordered: it keeps some order, be it in one process only.
-func ordered(c locks.Card) bool { return c.Scope != locks.ScopeNone }
+func ordered(c api.Card) bool { return c.Scope != api.ScopeNone }
 
 // commitsFirst: its race is between read and write. early-release has the other.
-func commitsFirst(c locks.Card) bool { return !breaks(c, locks.EarlyRelease) }
+func commitsFirst(c api.Card) bool { return !breaks(c, api.EarlyRelease) }
 
 // claimIf is silent where the check does not apply, and else as claimed says.
-func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
-	return func(c locks.Card) Claim {
+func claimIf(applies, claimed func(api.Card) bool) func(api.Card) Claim {
+	return func(c api.Card) Claim {
 		switch {
 		case !applies(c):
 			return Silent
@@ -200,7 +200,7 @@ func claimIf(applies, claimed func(locks.Card) bool) func(locks.Card) Claim {
 	}
 }
 
-func breaks(c locks.Card, h locks.Hazard) bool {
+func breaks(c api.Card, h api.Hazard) bool {
 	for _, b := range c.Breaks {
 		if b.Hazard == h {
 			return true

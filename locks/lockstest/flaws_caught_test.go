@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/locks"
+	"oversell/api"
 	"oversell/locks/lockstest"
 )
 
@@ -123,7 +123,7 @@ func sees(t *testing.T, s *lockstest.Subject, names ...string) map[string]error 
 func TestSilent(t *testing.T) {
 	var asked []string
 	for _, c := range lockstest.Checks() {
-		if c.Claim(locks.Card{Scope: locks.ScopeNone}) == lockstest.Yes {
+		if c.Claim(api.Card{Scope: api.ScopeNone}) == lockstest.Yes {
 			asked = append(asked, c.Name)
 		}
 	}

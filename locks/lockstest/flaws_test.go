@@ -1,6 +1,6 @@
 package lockstest_test
 
-import "oversell/locks"
+import "oversell/api"
 
 // flaw is one way in which a locker can break its card's word, and the id under
 // which a worker opens it.
@@ -52,11 +52,11 @@ const (
 	boastsOfOrder flaw = "boasts-of-order"
 )
 
-func cardOf(f flaw) locks.Card {
-	c := locks.Card{
-		ID: string(f), Family: "desk", Scope: locks.ScopeShared, Safe: true, Backends: []string{"desk"}, Locker: true,
+func cardOf(f flaw) api.Card {
+	c := api.Card{
+		ID: string(f), Family: "desk", Scope: api.ScopeShared, Safe: true, Backends: []string{"desk"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Breaks: []locks.Break{{Hazard: locks.Pause}, {Hazard: locks.Polling}},
+		Breaks: []api.Break{{Hazard: api.Pause}, {Hazard: api.Polling}},
 	}
 	switch f {
 	case deniesReEntry:
@@ -68,7 +68,7 @@ func cardOf(f flaw) locks.Card {
 	case deniesLease:
 		c.Lease = false
 	case deniesScope:
-		c.Scope = locks.ScopeProcess
+		c.Scope = api.ScopeProcess
 	case deniesSafety:
 		c.Safe = false
 	case hidesItsPolls:

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -45,9 +46,9 @@ func newShop(desk *rpc.Client, f flaw) locks.Strategy {
 	return &shop{Locker: l, desk: desk, flaw: f}
 }
 
-func (s *shop) Card() locks.Card { return cardOf(s.flaw) }
+func (s *shop) Card() api.Card { return cardOf(s.flaw) }
 
-func (l *deskLock) Card() locks.Card { return cardOf(l.flaw) }
+func (l *deskLock) Card() api.Card { return cardOf(l.flaw) }
 
 func (l *deskLock) ask(what string, a Ask) (Answer, error) {
 	var got Answer
@@ -87,7 +88,7 @@ func (l *deskLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 			return nil, err
 		}
 		if first {
-			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+			locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 		}
 		if l.flaw == forgetsItsGrant {
 			time.Sleep(2 * time.Millisecond)
@@ -177,7 +178,7 @@ func (s *shop) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err 
 	if err != nil {
 		return r, err
 	}
-	key := locks.Key(o.Product)
+	key := api.Key(o.Product)
 	h, err := s.Acquire(ctx, locks.Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced})
 	if err != nil {
 		return r, err
@@ -200,14 +201,14 @@ func (s *shop) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err 
 	if s.flaw == releasesEarly {
 		_ = h.Release(ctx)
 	}
-	locks.Trace(h.Context(), locks.Read, key, o.Owner, h.Fence())
+	locks.Trace(h.Context(), api.Read, key, o.Owner, h.Fence())
 	if item.Count < o.Qty && s.flaw != sellsAir {
 		return r, stock.ErrSoldOut
 	}
 	if err := locks.Work(h.Context(), o.Work); err != nil {
 		return r, err
 	}
-	locks.Trace(h.Context(), locks.Writing, key, o.Owner, h.Fence())
+	locks.Trace(h.Context(), api.Writing, key, o.Owner, h.Fence())
 	return r, s.write(h, o, item.Count-o.Qty)
 }
 
@@ -243,7 +244,7 @@ func (s *shop) write(h *locks.Lock, o stock.Order, count int) error {
 // deskless is a lock of this process.
 type deskless struct{ turns locks.FIFOMutex }
 
-func (*deskless) Card() locks.Card { return cardOf(onlyNextDoor) }
+func (*deskless) Card() api.Card { return cardOf(onlyNextDoor) }
 
 func (l *deskless) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	leave, err := l.turns.Take(ctx, r.Key, r.Wait)

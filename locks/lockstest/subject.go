@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
 
 // Subject is one strategy under test.
 type Subject struct {
-	Card locks.Card
+	Card api.Card
 	Crew *Crew
 
 	// NewProduct puts a product of so many pieces into the stock. Every check
@@ -69,7 +70,7 @@ func (s *Subject) gather(ctx context.Context, n int, lease time.Duration) ([]pee
 	all := make([]peer, n)
 	for i := range all {
 		seat := i
-		if s.Card.Scope == locks.ScopeProcess {
+		if s.Card.Scope == api.ScopeProcess {
 			seat = 0
 		}
 		w, err := s.Crew.Shared(ctx, seat, lease)
@@ -96,7 +97,7 @@ func (s *Subject) recruit(ctx context.Context) (peer, error) {
 // newKey returns a key that nobody else locks.
 func (s *Subject) newKey(ctx context.Context) (string, error) {
 	product, err := s.NewProduct(ctx, 1)
-	return locks.Key(product), err
+	return api.Key(product), err
 }
 
 // short is a request whose lease runs out within the test, patient one whose
@@ -197,7 +198,7 @@ func (p peer) deduct(ctx context.Context, o stock.Order) error {
 }
 
 // deducting begins to sell and returns when the sale stands at the step.
-func (p peer) deducting(ctx context.Context, o stock.Order, at locks.Step) (*call, error) {
+func (p peer) deducting(ctx context.Context, o stock.Order, at api.Step) (*call, error) {
 	c, err := p.send(command{Do: doDeduct, Strategy: p.subject.Card.ID, Order: o, Step: at})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -39,7 +40,7 @@ type command struct {
 	Order   stock.Order   `json:"order,omitzero"`
 	// Step is where a deduction is to be paused, once, or an acquisition tells that
 	// it passes.
-	Step locks.Step `json:"step,omitempty"`
+	Step api.Step `json:"step,omitempty"`
 	// Cancelled: the command is given a context that has ended already.
 	Cancelled bool          `json:"cancelled,omitempty"`
 	Wait      time.Duration `json:"wait,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -149,7 +150,7 @@ func (w *worker) meddle(c command) reply {
 
 func (w *worker) acquire(ctx context.Context, c command, l locks.Locker) reply {
 	if c.Step != "" { // told, not paused: the lock must not be kept waiting
-		ctx = locks.WithTracer(ctx, func(_ context.Context, e locks.Event) {
+		ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
 			if e.Step == c.Step {
 				w.answer(reply{ID: c.ID, Paused: true})
 			}

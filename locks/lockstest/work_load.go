@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -23,7 +24,7 @@ func (w *worker) deduct(ctx context.Context, c command, s locks.Strategy) reply 
 	w.mu.Unlock()
 	if c.Step != "" {
 		var once sync.Once
-		ctx = locks.WithTracer(ctx, func(_ context.Context, e locks.Event) {
+		ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
 			if e.Step == c.Step {
 				once.Do(func() {
 					w.answer(reply{ID: c.ID, Paused: true})

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -47,16 +48,16 @@ func (s *atomic) write(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	return 0, stock.ErrSoldOut
 }
 
-func (*atomic) Card() locks.Card {
-	return locks.Card{
-		ID: "atomic", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
-		Title: locks.Text{EN: "One conditional UPDATE", ZH: "一条条件 UPDATE"},
-		Summary: locks.Text{
+func (*atomic) Card() api.Card {
+	return api.Card{
+		ID: "atomic", Family: "mysql", Source: "beyond", Scope: api.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, CriticalStep: api.Writing,
+		Title: api.Text{EN: "One conditional UPDATE", ZH: "一条条件 UPDATE"},
+		Summary: api.Text{
 			EN: "UPDATE … SET count = count - 1 WHERE count >= 1: look and write in one statement, the lock you did not need. It holds nothing, so extra work comes before it.",
 			ZH: "UPDATE … SET count = count - 1 WHERE count >= 1：一条语句里既判断又写入，根本不用锁。它什么也不占着，额外的工作放在写入之前。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
 	}
 }

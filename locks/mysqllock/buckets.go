@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -162,16 +163,16 @@ func (s *buckets) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_buckets", key)
 }
 
-func (*buckets) Card() locks.Card {
-	return locks.Card{
-		ID: "buckets", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
-		Title: locks.Text{EN: "The count split over 16 rows", ZH: "库存分成 16 个桶"},
-		Summary: locks.Text{
+func (*buckets) Card() api.Card {
+	return api.Card{
+		ID: "buckets", Family: "mysql", Source: "beyond", Scope: api.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, CriticalStep: api.Writing,
+		Title: api.Text{EN: "The count split over 16 rows", ZH: "库存分成 16 个桶"},
+		Summary: api.Text{
 			EN: "A sale takes from one of 16 rows, drawn at random, so few sales queue for the same one. Near the end of the stock a sale must search for a bucket that has any, and collects scattered pieces in a transaction.",
 			ZH: "库存拆成 16 行，随机抽一行扣减，很少有人排同一个队；快卖完时要找还有货的桶，分散的几件在一个事务里先归拢再卖。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
 	}
 }

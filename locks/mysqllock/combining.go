@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -49,8 +50,8 @@ type saleRequest struct {
 }
 
 func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
-	key := locks.Key(o.Product)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	key := api.Key(o.Product)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	// The extra work comes before the queue: the critical section is one statement, and work
 	// inside it would delay the whole batch.
 	if err := locks.Work(ctx, o.Work); err != nil {
@@ -62,7 +63,7 @@ func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, e
 	}
 	<-w.done // a request in a batch shares its outcome, also where its wait is over
 	if w.err == nil {
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	}
 	return w.receipt, w.err
 }
@@ -85,7 +86,7 @@ func (s *combining) await(w *saleRequest) (leads bool) {
 		return true
 	case <-w.done:
 	case <-timer.C:
-		s.quit(w, locks.NotAcquired(w.ctx, locks.Key(w.Product), w.Wait))
+		s.quit(w, locks.NotAcquired(w.ctx, api.Key(w.Product), w.Wait))
 	case <-w.ctx.Done():
 		s.quit(w, hungUp(w.ctx))
 	}
@@ -130,7 +131,7 @@ func (s *combining) serve(product int64) {
 	s.mu.Unlock()
 	var sent []*saleRequest
 	for _, w := range batch {
-		locks.Trace(w.ctx, locks.Writing, locks.Key(product), w.Owner, 0)
+		locks.Trace(w.ctx, api.Writing, api.Key(product), w.Owner, 0)
 		w.receipt.Waited = time.Since(w.queued)
 		if w.ctx.Err() != nil {
 			w.err = hungUp(w.ctx)
@@ -215,16 +216,16 @@ func hungUp(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))
 }
 
-func (*combining) Card() locks.Card {
-	return locks.Card{
-		ID: "combining", Family: "mysql", Source: "Hendler et al., SPAA 2010", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, CriticalStep: locks.Writing,
-		Title: locks.Text{EN: "One UPDATE for all who wait", ZH: "合并扣减：排队的请求合成一条 UPDATE"},
-		Summary: locks.Text{
+func (*combining) Card() api.Card {
+	return api.Card{
+		ID: "combining", Family: "mysql", Source: "Hendler et al., SPAA 2010", Scope: api.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, CriticalStep: api.Writing,
+		Title: api.Text{EN: "One UPDATE for all who wait", ZH: "合并扣减：排队的请求合成一条 UPDATE"},
+		Summary: api.Text{
 			EN: "Each replica adds up what its waiting requests want, and takes it with one UPDATE; if its answer is lost, the outcome is unknown to all of them.",
 			ZH: "每个副本把排队请求的数量加起来，用一条 UPDATE 一次扣减；这条语句的回复丢了，整批请求的结果都未知。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
 	}
 }

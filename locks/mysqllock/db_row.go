@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -160,27 +161,27 @@ func (l *dbRow) Clear(ctx context.Context, key string) error {
 	return err
 }
 
-func (*dbRow) Card() locks.Card {
-	return locks.Card{
-		ID: "db-row", Family: "mysql", Source: "2, 2.3; 002, 004", Scope: locks.ScopeShared, Safe: true,
+func (*dbRow) Card() api.Card {
+	return api.Card{
+		ID: "db-row", Family: "mysql", Source: "2, 2.3; 002, 004", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Title: locks.Text{EN: "A row that is the lock", ZH: "数据库锁表"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A row that is the lock", ZH: "数据库锁表"},
+		Summary: api.Text{
 			EN: "A row under a unique key names the owner, expires by the database's clock, and is taken over in one UPDATE.",
 			ZH: "唯一键的一行记录持有者，按数据库时钟过期，用一条 UPDATE 接管。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Nesting, locks.LostReply},
-		Breaks: []locks.Break{
-			{Hazard: locks.Pause, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply},
+		Breaks: []api.Break{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.Polling, Why: locks.Text{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "A database tells nobody: one waiter of each process asks again every few milliseconds.",
 				ZH: "数据库不会通知谁：每个进程有一个等待者每隔几毫秒再问一次。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Note: "without expiry, retry after 50 ms", Throughput: 20.1, MedianMS: 152, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: "without expiry, retry after 50 ms", Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
 }

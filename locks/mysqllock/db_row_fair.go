@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -127,7 +128,7 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 		return err
 	}
 	p.id, p.asked = id, asked
-	locks.Trace(ctx, locks.Queued, p.key, p.task, p.id)
+	locks.Trace(ctx, api.Queued, p.key, p.task, p.id)
 	return nil
 }
 
@@ -237,25 +238,25 @@ func (l *dbRowFair) own(ctx context.Context, query string, args ...any) error {
 	return tx.Error
 }
 
-func (*dbRowFair) Card() locks.Card {
-	return locks.Card{
-		ID: "db-row-fair", Family: "mysql", Source: "002", Scope: locks.ScopeShared, Safe: true,
+func (*dbRowFair) Card() api.Card {
+	return api.Card{
+		ID: "db-row-fair", Family: "mysql", Source: "002", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
-		Title: locks.Text{EN: "A queue in a table", ZH: "数据库排队表（公平锁）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A queue in a table", ZH: "数据库排队表（公平锁）"},
+		Summary: api.Text{
 			EN: "Each waiter inserts a row, and the lowest id holds the lock: first come, first served, over all replicas.",
 			ZH: "每个等待者插入一行，编号最小的持有锁：跨所有副本先来先得。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.DeadWaiter, locks.LostReply, locks.Nesting,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.DeadWaiter, api.LostReply, api.Nesting,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Pause, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.Polling, Why: locks.Text{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter asks the database again and again: the next in line every 5 ms, the twentieth every 100 ms.",
 				ZH: "每个等待者都在反复查询数据库：排第一的每 5 毫秒一次，第二十个每 100 毫秒一次。",
 			}},

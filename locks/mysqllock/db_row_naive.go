@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -93,34 +94,34 @@ func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }
 
-func (*dbRowNaive) Card() locks.Card {
-	return locks.Card{
-		ID: "db-row-naive", Family: "mysql", Source: "2.2; 002", Scope: locks.ScopeShared, Safe: true,
+func (*dbRowNaive) Card() api.Card {
+	return api.Card{
+		ID: "db-row-naive", Family: "mysql", Source: "2.2; 002", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, Locker: true, Slow: true,
-		Title: locks.Text{EN: "INSERT to lock, DELETE to unlock", ZH: "插入加锁，删除解锁"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "INSERT to lock, DELETE to unlock", ZH: "插入加锁，删除解锁"},
+		Summary: api.Text{
 			EN: "Whoever inserts the row has the lock and deletes it; the rest sleep 50 ms and try again.",
 			ZH: "谁能插入这一行谁就持有锁，用完删除；其他请求睡 50 毫秒再试。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Pause},
-		Breaks: []locks.Break{
-			{Hazard: locks.Crash, At: locks.Granted, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Pause},
+		Breaks: []api.Break{
+			{Hazard: api.Crash, At: api.Granted, Why: api.Text{
 				EN: "The row has no expiry: when its holder dies, it is locked for ever.",
 				ZH: "这一行没有过期时间，持有者一死，锁就永远留在那里。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "The row does not say whose it is: when the answer to the INSERT is lost, nobody dares delete it.",
 				ZH: "这一行没写是谁的：插入成功但回复丢了，就没人敢删它。",
 			}},
-			{Hazard: locks.Nesting, Why: locks.Text{
+			{Hazard: api.Nesting, Why: api.Text{
 				EN: "An owner that acquires again waits for its own row.",
 				ZH: "同一个持有者再次加锁，等的是自己那一行。",
 			}},
-			{Hazard: locks.Polling, Why: locks.Text{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter tries an INSERT every 50 ms, and a free lock lies idle meanwhile.",
 				ZH: "每个等待者每 50 毫秒插入一次；锁空出来，也要等到下一次才有人拿。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},
+		Tutorial: []api.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/lockstest"
 	"oversell/stock"
@@ -213,7 +214,7 @@ func TestRowDeleted(t *testing.T) {
 			t.Fatalf("sale %d has fence %d, %v", n, receipt.Fence, err)
 		}
 		if n == 4 {
-			if err := db.Exec("DELETE FROM db_lock WHERE lock_name = ?", locks.Key(item.ID)).Error; err != nil {
+			if err := db.Exec("DELETE FROM db_lock WHERE lock_name = ?", api.Key(item.ID)).Error; err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -22,8 +23,8 @@ func ForUpdate(db *gorm.DB) locks.Strategy { return &forUpdate{db} }
 type forUpdate struct{ db *gorm.DB }
 
 func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	key, patience := api.Key(o.Product), newBackoff(o.Wait)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	for {
 		wait := patience.left()
 		err := inTransaction(ctx, s.db, o, &r, wait, func(tx *gorm.DB) error {
@@ -43,7 +44,7 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 
 // deductLocked sells between BEGIN and COMMIT.
 func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
-	key, asked := locks.Key(o.Product), time.Now()
+	key, asked := api.Key(o.Product), time.Now()
 	item, err := lockRow(ctx, tx, o.Product, wait)
 	granted := time.Now()
 	r.Waited += granted.Sub(asked)
@@ -51,8 +52,8 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		return err
 	}
 	defer func() { r.Held = time.Since(granted) }()
-	locks.Trace(ctx, locks.Granted, key, o.Owner, 0)
-	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
+	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
 		return stock.ErrSoldOut
 	}
@@ -60,11 +61,11 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		return err
 	}
 	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
 		return err
 	}
-	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	return nil
 }
 
@@ -83,22 +84,22 @@ func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return item, fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
 	case err != nil && waiting.Err() != nil:
-		return item, locks.NotAcquired(ctx, locks.Key(product), wait)
+		return item, locks.NotAcquired(ctx, api.Key(product), wait)
 	}
 	return item, err
 }
 
-func (*forUpdate) Card() locks.Card {
-	return locks.Card{
-		ID: "for-update", Family: "mysql", Source: "1.6.1", Scope: locks.ScopeShared, Safe: true,
+func (*forUpdate) Card() api.Card {
+	return api.Card{
+		ID: "for-update", Family: "mysql", Source: "1.6.1", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql"},
-		Title: locks.Text{EN: "SELECT … FOR UPDATE", ZH: "悲观锁 FOR UPDATE"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "SELECT … FOR UPDATE", ZH: "悲观锁 FOR UPDATE"},
+		Summary: api.Text{
 			EN: "The database locks the row until the transaction commits; everybody else waits for it.",
 			ZH: "数据库把这一行锁住直到事务提交，其他请求排队等待。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
-		Tutorial: []locks.Figure{{Throughput: 231.5, MedianMS: 411, Remaining: 0}},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
+		Tutorial: []api.Figure{{Throughput: 231.5, MedianMS: 411, Remaining: 0}},
 	}
 }

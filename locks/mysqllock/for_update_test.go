@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -55,8 +56,8 @@ func TestVersionGivesUp(t *testing.T) {
 	db := database(t, "")
 	s, product := Version(db), newProduct(t, db, 5)
 	// A rival that is always faster: it writes between each read and the write.
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Read {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Read {
 			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {
 				t.Error(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -55,7 +56,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 		granted := false
 		if err == nil {
 			if r.Wait > 0 { // the server sends no message when it has queued the request
-				locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+				locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 			}
 			granted, err = p.wait(patience, r.Wait-time.Since(began))
 		}
@@ -206,18 +207,18 @@ func (l *getLock) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec(fmt.Sprintf("KILL %d", holder.Int64)).Error
 }
 
-func (*getLock) Card() locks.Card {
-	return locks.Card{
-		ID: "get-lock", Family: "mysql", Source: "MySQL, Locking Functions", Scope: locks.ScopeShared, Safe: true,
+func (*getLock) Card() api.Card {
+	return api.Card{
+		ID: "get-lock", Family: "mysql", Source: "MySQL, Locking Functions", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, Locker: true, Reentrant: true,
-		Title: locks.Text{EN: "GET_LOCK, MySQL's named lock", ZH: "MySQL 命名锁 GET_LOCK"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "GET_LOCK, MySQL's named lock", ZH: "MySQL 命名锁 GET_LOCK"},
+		Summary: api.Text{
 			EN: "The server keeps the lock for a connection, and its waiters in a queue; the lock ends with the connection.",
 			ZH: "锁归一个数据库连接所有，等待者在服务器里排队；连接一断，锁就释放。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Pause, locks.DeadWaiter, locks.LostReply, locks.Nesting,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Pause, api.DeadWaiter, api.LostReply, api.Nesting,
 		},
-		Breaks: []locks.Break{},
+		Breaks: []api.Break{},
 	}
 }

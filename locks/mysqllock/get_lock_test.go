@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -135,9 +136,9 @@ func TestGetLockPatience(t *testing.T) {
 func TestGetLockLoss(t *testing.T) {
 	db := database(t, "")
 	l, product := GetLock(db), newProduct(t, db, 5)
-	key := locks.Key(product)
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step != locks.Read {
+	key := api.Key(product)
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step != api.Read {
 			return
 		}
 		if err := db.Exec("KILL ?", holderOf(t, db, key).Int64).Error; err != nil {
@@ -248,8 +249,8 @@ func TestGetLockEndedBeforeTheWrite(t *testing.T) {
 		_, err := locks.Guard(GetLock(db), ledger).Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: time.Minute})
 		return err
 	}
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step != locks.Writing {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step != api.Writing {
 			return
 		}
 		if err := db.Exec(fmt.Sprintf("KILL %d", holderOf(t, db, e.Key).Int64)).Error; err != nil {

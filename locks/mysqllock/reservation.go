@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -27,18 +28,18 @@ type reservation struct {
 }
 
 // reserved is the step after the reservation.
-const reserved locks.Step = "reserved"
+const reserved api.Step = "reserved"
 
 // booking is a row of db_reservations.
 type booking struct{ ID, Product, Qty int64 }
 
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key := locks.Key(o.Product)
+	key := api.Key(o.Product)
 	r.Remaining = stock.Uncounted // reserved pieces may be sold, or returned
 	if o.Lease == 0 {
 		o.Lease = s.lease
 	}
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	pieces, err := s.reserve(ctx, o, &r)
 	if err != nil {
 		return r, err
@@ -48,11 +49,11 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 	locks.Trace(ctx, reserved, key, o.Owner, 0)
 	err = locks.Work(ctx, o.Work)
 	if err == nil {
-		locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+		locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 		err = s.confirm(ctx, pieces, o.Lease)
 	}
 	if err == nil {
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 		return r, nil
 	}
 	if locks.NothingTaken(err) {
@@ -92,7 +93,7 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		}
 		r.Retries++
 		if !patience.pause(ctx) {
-			return pieces, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
+			return pieces, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
 		}
 	}
 }
@@ -194,17 +195,17 @@ func (s *reservation) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_reservations", key)
 }
 
-func (*reservation) Card() locks.Card {
-	return locks.Card{
-		ID: "reservation", Family: "mysql", Source: "O'Neil 1986", Scope: locks.ScopeShared, Safe: true,
+func (*reservation) Card() api.Card {
+	return api.Card{
+		ID: "reservation", Family: "mysql", Source: "O'Neil 1986", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, Lease: true, LeasePerRequest: true, CriticalStep: reserved,
-		Title: locks.Text{EN: "Reserve, then confirm", ZH: "先预留，再确认"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Reserve, then confirm", ZH: "先预留，再确认"},
+		Summary: api.Text{
 			EN: "Pieces are set aside until a deadline, and sold by a confirmation in time; a late one is refused, and what ran out is for sale again. Reserved is sold out to the others.",
 			ZH: "先把商品预留到截止时间，按时确认才算卖出；迟到的确认会被拒绝，过期的预留退回库存。预留期间对别人就是售罄。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks: []locks.Break{{Hazard: locks.Overrun, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks: []api.Break{{Hazard: api.Overrun, Why: api.Text{
 			EN: "Work that takes longer than the reservation is for nothing: the confirmation is refused.",
 			ZH: "工作时间超过预留期限就白做了：确认被拒绝。",
 		}}},

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -25,8 +26,8 @@ func TestReservationLateConfirm(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 1)
 	there, goOn := make(chan struct{}), make(chan struct{})
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Writing {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Writing {
 			close(there)
 			<-goOn
 		}
@@ -55,7 +56,7 @@ func TestReservationLateConfirm(t *testing.T) {
 func TestReservationLate(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 3)
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
 			soon(t, "it runs out", func() bool {
 				n, err := s.(locks.StockHolder).Count(t.Context(), product)
@@ -82,7 +83,7 @@ func TestReservationCrash(t *testing.T) {
 		dead := make(chan struct{})
 		go func() {
 			defer close(dead)
-			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 				if e.Step == reserved {
 					runtime.Goexit()
 				}
@@ -133,7 +134,7 @@ func TestReservationHangUp(t *testing.T) {
 	s, product := Reservation(db, long), newProduct(t, db, 5)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	traced := locks.WithTracer(ctx, func(_ context.Context, e locks.Event) {
+	traced := locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
 			books(t, db, product, 3, 2)
 			cancel()
@@ -164,7 +165,7 @@ func TestReservationLostCommit(t *testing.T) {
 func TestReservationOutage(t *testing.T) {
 	line, db := viaLine(t)
 	s, product := Reservation(db, long), newProduct(t, db, 5)
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
 			line.Cut(true)
 		}
@@ -193,7 +194,7 @@ func backOnTheShelf(t *testing.T, db *gorm.DB, product int64, count int) {
 func TestReservationReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 5)
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
 			reset(t, db, s, product, 5000)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -22,7 +23,7 @@ func TestWaitersLeaveConnections(t *testing.T) {
 	ledger := stock.NewLedger(db)
 	strategies := []locks.Strategy{ForUpdate(db), ShareMode(db), locks.Guard(GetLock(db), ledger)}
 	unlock := lockRowOf(t, elsewhere, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
-	acquire(t, GetLock(elsewhere), request(locks.Key(product), "holder", time.Minute, 0))
+	acquire(t, GetLock(elsewhere), request(api.Key(product), "holder", time.Minute, 0))
 	before := pool.Stats().WaitCount // of the migrations
 	var all sync.WaitGroup
 	for i := range 30 {

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -20,11 +21,11 @@ func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 type shareMode struct{ db *gorm.DB }
 
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
+	key, patience := api.Key(o.Product), newBackoff(o.Wait)
 	// Where an attempt takes long, transactions deadlock with one another: on a busy machine
 	// all of them, for ever, without longer pauses.
 	patience.minPause = 8
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	for {
 		err := inTransaction(ctx, s.db, o, &r, patience.left(), func(tx *gorm.DB) error {
 			return deductShared(ctx, tx, o, &r, patience)
@@ -43,7 +44,7 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 
 // deductShared sells between BEGIN and COMMIT.
 func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, patience *backoff) error {
-	key, asked := locks.Key(o.Product), time.Now()
+	key, asked := api.Key(o.Product), time.Now()
 	var item stock.Item
 	err := bounded(ctx, o, patience, func(waiting context.Context) error {
 		// MySQL 8 also has FOR SHARE; MariaDB has the old syntax only.
@@ -58,8 +59,8 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		return err
 	}
 	defer func() { r.Held = time.Since(granted) }()
-	locks.Trace(ctx, locks.Granted, key, o.Owner, 0)
-	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
+	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
 		return stock.ErrSoldOut
 	}
@@ -67,7 +68,7 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		return err
 	}
 	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	// DANGER: other transactions may have read the row under a shared lock as well. To write,
 	// each must wait until the others have ended: a deadlock, which InnoDB resolves with error
 	// 1213. With FOR UPDATE only one of them would have read.
@@ -75,7 +76,7 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		return tx.WithContext(waiting).Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error
 	})
 	if err == nil {
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	}
 	return err
 }
@@ -87,22 +88,22 @@ func bounded(ctx context.Context, o stock.Order, patience *backoff, statement fu
 	defer cancel()
 	err := statement(waiting)
 	if err != nil && waiting.Err() != nil {
-		return locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait)
+		return locks.NotAcquired(ctx, api.Key(o.Product), o.Wait)
 	}
 	return err
 }
 
-func (*shareMode) Card() locks.Card {
-	return locks.Card{
-		ID: "share-mode", Family: "mysql", Source: "1.6.1", Scope: locks.ScopeShared, Safe: true,
+func (*shareMode) Card() api.Card {
+	return api.Card{
+		ID: "share-mode", Family: "mysql", Source: "1.6.1", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "SELECT … LOCK IN SHARE MODE", ZH: "共享锁 LOCK IN SHARE MODE"},
-		Summary: locks.Text{
+		Title:    api.Text{EN: "SELECT … LOCK IN SHARE MODE", ZH: "共享锁 LOCK IN SHARE MODE"},
+		Summary: api.Text{
 			EN: "Everybody may read under a shared lock; whoever then writes must wait for all the other readers.",
 			ZH: "大家都能加共享锁读取，但谁要写入，就得等其他所有读者走开。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks: []locks.Break{{Hazard: locks.Deadlock, At: locks.Read, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks: []api.Break{{Hazard: api.Deadlock, At: api.Read, Why: api.Text{
 			EN: "Two readers that both want to write wait for each other until the database ends one of them with error 1213.",
 			ZH: "两个读者都想写入，就互相等待，直到数据库用 1213 错误终止其中一个。",
 		}}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -20,8 +21,8 @@ func TestShareModeDeadlocks(t *testing.T) {
 	product := newProduct(t, db, 10)
 	var mu sync.Mutex
 	reads, both := 0, make(chan struct{})
-	ctx := locks.WithTracer(t.Context(), func(ctx context.Context, e locks.Event) {
-		if e.Step != locks.Read {
+	ctx := locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
+		if e.Step != api.Read {
 			return
 		}
 		mu.Lock()
@@ -60,8 +61,8 @@ func TestShareModeCircle(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
 	there, goOn := make(chan struct{}), make(chan struct{})
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Read {
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Read {
 			close(there)
 			<-goOn
 		}

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -42,9 +43,9 @@ func (unit) TableName() string { return "db_units" }
 var errShort = fmt.Errorf("%w: rivals have the rest", stock.ErrConflict)
 
 func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := locks.Key(o.Product), newBackoff(o.Wait)
+	key, patience := api.Key(o.Product), newBackoff(o.Wait)
 	r.Remaining = stock.Uncounted
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	for {
 		// From a random piece on: a search from the first piece would skip all that other
 		// sales have locked or just sold.
@@ -68,7 +69,7 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 // sell locks pieces and deletes them, in one transaction.
 func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, from int64, option string) error {
 	return inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
-		key, asked := locks.Key(o.Product), time.Now()
+		key, asked := api.Key(o.Product), time.Now()
 		pieces, err := lockPieces(ctx, tx, o, wait, from, option)
 		granted := time.Now()
 		r.Waited += granted.Sub(asked)
@@ -76,15 +77,15 @@ func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, 
 			return err
 		}
 		defer func() { r.Held = time.Since(granted) }()
-		locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+		locks.Trace(ctx, api.Read, key, o.Owner, 0)
 		if err := locks.Work(ctx, o.Work); err != nil {
 			return err
 		}
-		locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+		locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 		if err := tx.Exec("DELETE FROM db_units WHERE product = ? AND id IN ?", o.Product, pieces).Error; err != nil {
 			return err
 		}
-		locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 		return nil
 	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // REPEATABLE READ locks the gaps as well
 }
@@ -101,7 +102,7 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 		Where("product = ? AND id >= ?", o.Product, from).Order("id").Limit(o.Qty).Pluck("id", &ids).Error
 	switch {
 	case err != nil && waiting.Err() != nil:
-		return nil, locks.NotAcquired(ctx, locks.Key(o.Product), wait)
+		return nil, locks.NotAcquired(ctx, api.Key(o.Product), wait)
 	case err == nil && len(ids) < o.Qty:
 		return nil, errShort
 	}
@@ -177,16 +178,16 @@ func (s *skipLocked) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_units", key)
 }
 
-func (*skipLocked) Card() locks.Card {
-	return locks.Card{
-		ID: "skip-locked", Family: "mysql", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, CriticalStep: locks.Read,
-		Title: locks.Text{EN: "A row for each piece, SKIP LOCKED", ZH: "一件一行 SKIP LOCKED"},
-		Summary: locks.Text{
+func (*skipLocked) Card() api.Card {
+	return api.Card{
+		ID: "skip-locked", Family: "mysql", Source: "beyond", Scope: api.ScopeShared, Safe: true,
+		Backends: []string{"mysql"}, CriticalStep: api.Read,
+		Title: api.Text{EN: "A row for each piece, SKIP LOCKED", ZH: "一件一行 SKIP LOCKED"},
+		Summary: api.Text{
 			EN: "Each piece is a row; a sale locks one that nobody has locked and deletes it. Where all the rest are locked it waits: a rival that rolls back gives its piece back, so locked is not sold out.",
 			ZH: "每件商品一行；跳过别人锁住的行，锁一件、删一件。剩下的都被锁住时要等待：对手可能回滚，把货退回来，锁住不等于售罄。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
 	}
 }

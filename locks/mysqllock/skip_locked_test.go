@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -22,8 +23,8 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	has := make(chan struct{})
 	fickle := make(chan error, 1)
 	go func() {
-		traced := locks.WithTracer(ctx, func(_ context.Context, e locks.Event) {
-			if e.Step == locks.Read {
+		traced := locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
+			if e.Step == api.Read {
 				close(has)
 			}
 		})
@@ -116,7 +117,7 @@ func TestSkipLockedReset(t *testing.T) {
 // reset does what PUT /stock/:id does.
 func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int) {
 	t.Helper()
-	cleared := s.(locks.Cleaner).Clear(t.Context(), locks.Key(product))
+	cleared := s.(locks.Cleaner).Clear(t.Context(), api.Key(product))
 	if err := errors.Join(cleared, stock.NewLedger(db).Reset(t.Context(), product, count)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -41,19 +42,19 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 // succeeds or the wait is over. Nothing is locked or reserved during the work, so the stock may
 // be sold out after it.
 func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write func(wait time.Duration) error) error {
-	key := locks.Key(o.Product)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	key := api.Key(o.Product)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return err
 	}
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	began, patience := time.Now(), newBackoff(o.Wait)
 	for {
 		r.Waited = time.Since(began) - r.Pooled
 		err := write(patience.left())
 		// Another transaction may have locked the row for longer than InnoDB waits.
 		if err == nil {
-			locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+			locks.Trace(ctx, api.Written, key, o.Owner, 0)
 		}
 		if !stock.IsContention(err) {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -31,13 +32,13 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 		}, opts...)
 	})
 	if r.Held > 0 { // granted, and by now committed or rolled back
-		locks.Trace(ctx, locks.Released, locks.Key(o.Product), o.Owner, 0)
+		locks.Trace(ctx, api.Released, api.Key(o.Product), o.Owner, 0)
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
-		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, locks.Key(o.Product), o.Wait), err)
+		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
 	case stock.IsContention(err) || locks.NothingTaken(err):
 		return err
 	case committing:

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -24,7 +25,7 @@ type version struct {
 
 func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began, patience := time.Now(), newBackoff(o.Wait)
-	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
+	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	for {
 		tried := time.Now()
 		r.Waited = tried.Sub(began)
@@ -42,19 +43,19 @@ func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 
 // try does one compare-and-set. ErrConflict: another request wrote first.
 func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err error) {
-	key := locks.Key(o.Product)
+	key := api.Key(o.Product)
 	item, err := s.ledger.Read(ctx, o.Product)
 	if err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Read, key, o.Owner, 0)
+	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
 		return 0, stock.ErrSoldOut
 	}
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	tx := s.db.WithContext(ctx).Exec(
 		"UPDATE db_stock SET count = ?, version = version + 1 WHERE id = ? AND version = ? AND count >= ?",
 		item.Count-o.Qty, o.Product, item.Version, o.Qty)
@@ -64,25 +65,25 @@ func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err er
 	case tx.RowsAffected == 0:
 		return 0, fmt.Errorf("%w: version %d is gone", stock.ErrConflict, item.Version)
 	}
-	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	return item.Count - o.Qty, nil
 }
 
-func (*version) Card() locks.Card {
-	return locks.Card{
-		ID: "version", Family: "mysql", Source: "1.6.2", Scope: locks.ScopeShared, Safe: true,
+func (*version) Card() api.Card {
+	return api.Card{
+		ID: "version", Family: "mysql", Source: "1.6.2", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql"},
-		Title: locks.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
+		Summary: api.Text{
 			EN: "Read count and version, write only if the version has not moved, else start again.",
 			ZH: "读出库存和版本号，版本没变才写入，变了就重来。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks: []locks.Break{{Hazard: locks.CASStorm, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "Of all who read the same version one wins; the others' work is wasted, and retried beside everybody else's.",
 			ZH: "读到同一版本的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
 		}}},
-		Tutorial: []locks.Figure{
+		Tutorial: []api.Figure{
 			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},
 			{Note: "few clients", Throughput: 190.0, MedianMS: 47, Remaining: 0},
 		},

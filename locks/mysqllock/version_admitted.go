@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -32,8 +33,8 @@ type versionAdmitted struct {
 }
 
 func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	began, key := time.Now(), locks.Key(o.Product)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	began, key := time.Now(), api.Key(o.Product)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	p := s.come(o.Product)
 	defer s.leave(o.Product, p)
 	done, err := s.turns.Take(ctx, key, o.Wait)
@@ -118,16 +119,16 @@ func (s *versionAdmitted) leave(product int64, p *pace) {
 	}
 }
 
-func (*versionAdmitted) Card() locks.Card {
-	return locks.Card{
-		ID: "version-admitted", Family: "mysql", Source: "Chiu, Jain 1989", Scope: locks.ScopeShared, Safe: true,
+func (*versionAdmitted) Card() api.Card {
+	return api.Card{
+		ID: "version-admitted", Family: "mysql", Source: "Chiu, Jain 1989", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"},
-		Title:    locks.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
-		Summary: locks.Text{
+		Title:    api.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
+		Summary: api.Text{
 			EN: "The compare-and-set of version, but in each replica one request at a time tries, and replicas that conflict try less often.",
 			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks:   []locks.Break{},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks:   []api.Break{},
 	}
 }

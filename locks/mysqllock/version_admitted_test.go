@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -64,8 +65,8 @@ func TestVersionsGiveUp(t *testing.T) {
 	for _, s := range []locks.Strategy{VersionNaive(db), VersionAdmitted(db)} {
 		product, behind := newProduct(t, db, 5), sync.Once{}
 		// A rival that is always faster: it writes between each read and the write.
-		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
-			if e.Step != locks.Read {
+		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+			if e.Step != api.Read {
 				return
 			}
 			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -23,7 +24,7 @@ type versionNaive struct{ cas version }
 
 func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began := time.Now()
-	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
+	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	for {
 		tried := time.Now()
 		r.Waited = tried.Sub(began)
@@ -41,21 +42,21 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 	}
 }
 
-func (*versionNaive) Card() locks.Card {
-	return locks.Card{
-		ID: "version-naive", Family: "mysql", Source: "1.6.2", Scope: locks.ScopeShared, Safe: true,
+func (*versionNaive) Card() api.Card {
+	return api.Card{
+		ID: "version-naive", Family: "mysql", Source: "1.6.2", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, Slow: true,
-		Title: locks.Text{EN: "Version, retried at once", ZH: "乐观锁，失败立即重试"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Version, retried at once", ZH: "乐观锁，失败立即重试"},
+		Summary: api.Text{
 			EN: "The compare-and-set of version; whoever is beaten starts again without a pause, until its wait is over.",
 			ZH: "同样比较 version 再写入；失败的不停顿，立即重来，直到等待时间用完。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks: []locks.Break{{Hazard: locks.CASStorm, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "All who were beaten are back at once: dozens of attempts for each sale, and some give up although there is stock.",
 			ZH: "失败的请求立刻又来：卖一件要试几十次，有的等到放弃，其实还有库存。",
 		}}},
-		Tutorial: []locks.Figure{
+		Tutorial: []api.Figure{
 			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},
 			{Note: "few clients", Throughput: 190.0, MedianMS: 47, Remaining: 0},
 		},

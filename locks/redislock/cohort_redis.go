@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -14,8 +15,8 @@ func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redisLock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redis", false, nil
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
-	card.Title = locks.Text{EN: "redis, passed on within a replica", ZH: "redis 锁在副本内接力"}
-	card.Summary = locks.Text{
+	card.Title = api.Text{EN: "redis, passed on within a replica", ZH: "redis 锁在副本内接力"}
+	card.Summary = api.Text{
 		EN: "A replica that holds the redis lock passes it to its own next waiter, at most 64 times or for 50 ms, before another replica has its turn.",
 		ZH: "拿到 redis 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本。",
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -15,8 +16,8 @@ func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Loc
 	card := (*redlock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redlock", false, nil
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
-	card.Title = locks.Text{EN: "redlock, passed on within a replica", ZH: "红锁在副本内接力"}
-	card.Summary = locks.Text{
+	card.Title = api.Text{EN: "redlock, passed on within a replica", ZH: "红锁在副本内接力"}
+	card.Summary = api.Text{
 		EN: "A replica that holds redlock passes it to its own next waiter, at most 200 times or for 100 ms, before another replica has its turn.",
 		ZH: "拿到红锁的副本先在自己的等待者之间接力，最多 200 次或 100 毫秒，再让给别的副本。",
 	}

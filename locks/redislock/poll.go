@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -80,36 +81,36 @@ func leaseOf(r locks.Request, standard time.Duration) time.Duration {
 func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }
 
 // usual returns the flaws that several strategies share.
-func usual(hazards ...locks.Hazard) []locks.Break {
-	words := map[locks.Hazard]locks.Text{
-		locks.Overrun: {
+func usual(hazards ...api.Hazard) []api.Break {
+	words := map[api.Hazard]api.Text{
+		api.Overrun: {
 			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
 			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
 		},
-		locks.Pause: {
+		api.Pause: {
 			EN: "A holder that is paused beyond its lease still writes when it goes on.",
 			ZH: "持有者停顿超过租期，醒来后照样写入。",
 		},
-		locks.Nesting: {
+		api.Nesting: {
 			EN: "An owner that acquires again waits for itself.",
 			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
 		},
-		locks.Polling: {
+		api.Polling: {
 			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
 			ZH: "每个等待者每 100 毫秒问一次 Redis，释放时没人通知。",
 		},
-		locks.Failover: {
+		api.Failover: {
 			EN: "Replication is asynchronous: the new master may not have the lock.",
 			ZH: "主从复制是异步的，新主可能没有这把锁。",
 		},
-		locks.ClockJump: {
+		api.ClockJump: {
 			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
 			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 		},
 	}
-	all := make([]locks.Break, len(hazards))
+	all := make([]api.Break, len(hazards))
 	for i, hazard := range hazards {
-		all[i] = locks.Break{Hazard: hazard, Why: words[hazard]}
+		all[i] = api.Break{Hazard: hazard, Why: words[hazard]}
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -38,8 +39,8 @@ func poller(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
 	return nil
 }
 
-func flawed(l locks.Locker, h locks.Hazard) bool {
-	return slices.ContainsFunc(l.Card().Breaks, func(b locks.Break) bool { return b.Hazard == h })
+func flawed(l locks.Locker, h api.Hazard) bool {
+	return slices.ContainsFunc(l.Card().Breaks, func(b api.Break) bool { return b.Hazard == h })
 }
 
 // free reports whether somebody gets the key at once, and gives it back.
@@ -104,7 +105,7 @@ func TestCompareThenDelete(t *testing.T) {
 			l, key := poller(t, c, id), newKey()
 			first := acquire(t, l, request(key, "first", 0, time.Minute))
 			paused := false
-			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 				if e.Step != "compared" {
 					return
 				}
@@ -161,7 +162,7 @@ func TestDeathAfterSetNX(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			c := one(t)
 			l, key := poller(t, c, id), newKey()
-			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e locks.Event) {
+			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 				if e.Step == "after-setnx" {
 					runtime.Goexit()
 				}
@@ -191,7 +192,7 @@ func TestNesting(t *testing.T) {
 			name := l.Card().ID + ":" + key
 			outer := acquire(t, l, request(key, "owner", 0, time.Minute))
 			inner, err := l.Acquire(t.Context(), request(key, "owner", 0, time.Second))
-			if flawed(l, locks.Nesting) {
+			if flawed(l, api.Nesting) {
 				if !errors.Is(err, locks.ErrNotAcquired) {
 					t.Errorf("the same owner again: %v", err)
 				}
@@ -224,7 +225,7 @@ func TestOverrun(t *testing.T) {
 	for _, l := range pollers(one(t)) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			key := newKey()
-			if flawed(l, locks.Overrun) {
+			if flawed(l, api.Overrun) {
 				slow := acquire(t, l, request(key, "slow", 0, 50*time.Millisecond))
 				second := acquire(t, l, request(key, "second", 20*time.Second, time.Minute))
 				if err := second.Verify(); err != nil {

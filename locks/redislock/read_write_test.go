@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -445,7 +446,7 @@ func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return f(ctx, r)
 }
 
-func (acquires) Card() locks.Card { return locks.Card{} }
+func (acquires) Card() api.Card { return api.Card{} }
 
 // TestLatePrimitives: a script that arrives after its caller hung up takes nothing;
 // a Redis that can't be reached is unavailable, not busy.

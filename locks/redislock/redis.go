@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -151,30 +152,30 @@ func (l *redisLock) Clear(ctx context.Context, key string) error {
 	return l.client.Publish(ctx, channel, "0").Err()
 }
 
-func (*redisLock) Card() locks.Card {
-	return locks.Card{
-		ID: "redis", Family: "redis", Source: "3.9.1; 002, 003", Scope: locks.ScopeShared, Safe: true,
+func (*redisLock) Card() api.Card {
+	return api.Card{
+		ID: "redis", Family: "redis", Source: "3.9.1; 002, 003", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Title: locks.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
+		Summary: api.Text{
 			EN: "A hash that expires, renewed by a watchdog while the holder lives; a release wakes the waiters; the holder is notified when the lock is lost.",
 			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢了会告诉持有者。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting, locks.Herd},
-		Breaks: []locks.Break{
-			{Hazard: locks.Failover, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
+		Breaks: []api.Break{
+			{Hazard: api.Failover, Why: api.Text{
 				EN: "Replication is asynchronous: the new master may not have the lock.",
 				ZH: "主从复制是异步的，新主可能没有这把锁。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.ClockJump, Why: locks.Text{
+			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Note: "Redisson", Throughput: 49.2, MedianMS: 264, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: "Redisson", Throughput: 49.2, MedianMS: 264, Remaining: 0}},
 	}
 }

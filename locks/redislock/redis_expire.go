@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -41,26 +42,26 @@ func (l *redisExpire) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-expire:"+key).Err()
 }
 
-func (*redisExpire) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-expire", Family: "redis", Source: "3.2", Scope: locks.ScopeShared, Safe: true,
+func (*redisExpire) Card() api.Card {
+	return api.Card{
+		ID: "redis-expire", Family: "redis", Source: "3.2", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "SET NX with an expiry", ZH: "SET NX 带过期时间"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "SET NX with an expiry", ZH: "SET NX 带过期时间"},
+		Summary: api.Text{
 			EN: "SET NX PX creates the key with its expiry in one command; the release deletes it without a comparison.",
 			ZH: "SET NX PX 一条命令建键并设过期；释放时不看是谁的，直接删。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
+		Breaks: append([]api.Break{
+			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SET whose answer is lost may have created the key; its constant value does not show its owner, so it blocks for a lease.",
 				ZH: "SET 的应答丢了，键可能已建；固定的值说不清是谁的，要白等一个租期。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
-		Tutorial: []locks.Figure{{Note: "lease of 3 s", Throughput: 47.7, MedianMS: 25, Remaining: 0}},
+		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
+		Tutorial: []api.Figure{{Note: "lease of 3 s", Throughput: 47.7, MedianMS: 25, Remaining: 0}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -101,7 +102,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
 		if !queued {
-			locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+			locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 			queued = true
 		}
 		if err := l.listen(ctx, r, channel, sequence, began, busy, ahead); err != nil {
@@ -239,30 +240,30 @@ func (l *fairLock) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()
 }
 
-func (*fairLock) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-fair", Family: "redis", Source: "3.9.2", Scope: locks.ScopeShared, Safe: true,
+func (*fairLock) Card() api.Card {
+	return api.Card{
+		ID: "redis-fair", Family: "redis", Source: "3.9.2", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
-		Title: locks.Text{EN: "One Redis, in order of arrival", ZH: "Redis 公平锁"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "One Redis, in order of arrival", ZH: "Redis 公平锁"},
+		Summary: api.Text{
 			EN: "All waiters of all replicas are in one queue in Redis; a release wakes only the first, and dead waiters expire after 5 s.",
 			ZH: "所有副本的等待者在 Redis 里排成一队；释放只唤醒队首，死掉的等待者 5 秒后被跳过。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting,
-			locks.Herd, locks.DeadWaiter,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
+			api.Herd, api.DeadWaiter,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Failover, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Failover, Why: api.Text{
 				EN: "Replication is asynchronous: the new master may have neither the lock nor the queue.",
 				ZH: "主从复制是异步的，新主可能既没有这把锁，也没有这个队列。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.ClockJump, Why: locks.Text{
+			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "The lease and the queue run on Redis's clock: when that jumps, entries expire early.",
 				ZH: "租期和队列中的位置都按 Redis 的时钟走，时钟一跳，就提前失效。",
 			}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -70,29 +71,29 @@ func (l *redisGetSet) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-getset:"+key).Err()
 }
 
-func (*redisGetSet) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-getset", Family: "redis", Source: "002, 003", Scope: locks.ScopeShared, Safe: true,
+func (*redisGetSet) Card() api.Card {
+	return api.Card{
+		ID: "redis-getset", Family: "redis", Source: "002, 003", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
+		Summary: api.Text{
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",
 			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的人接管。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.ClockJump, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
+		Breaks: append([]api.Break{
+			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "Clients compare deadlines by their own clocks: a fast one takes the lock from a holder that works.",
 				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走别人正用着的锁。",
 			}},
-			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a lost answer, the deadline in the key shows no owner: the lock stays until the deadline has passed.",
 				ZH: "应答丢了，到期时间上没有名字，到期之前这把锁没有主人。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover)...),
+		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover)...),
 	}
 }

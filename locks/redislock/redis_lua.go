@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -51,17 +52,17 @@ func (l *redisLua) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-lua:"+key).Err()
 }
 
-func (*redisLua) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-lua", Family: "redis", Source: "3.4, 3.5; 001, 004", Scope: locks.ScopeShared, Safe: true,
+func (*redisLua) Card() api.Card {
+	return api.Card{
+		ID: "redis-lua", Family: "redis", Source: "3.4, 3.5; 001, 004", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
+		Summary: api.Text{
 			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",
 			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删别人的锁。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.LostReply, locks.Cutoff},
-		Breaks:   usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump),
-		Tutorial: []locks.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.LostReply, api.Cutoff},
+		Breaks:   usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump),
+		Tutorial: []api.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -21,30 +22,30 @@ func productAndWarehouse(key string) []string {
 	return []string{product, product + ":warehouse"}
 }
 
-func multiCard() locks.Card {
-	return locks.Card{
-		ID: "redis-multi", Family: "redis", Source: "3.9.3", Scope: locks.ScopeShared, Safe: true,
+func multiCard() api.Card {
+	return api.Card{
+		ID: "redis-multi", Family: "redis", Source: "3.9.3", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Title: locks.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
+		Summary: api.Text{
 			EN: "A sale locks its product and the warehouse, both or none, always in the same order, and loses both when one is lost.",
 			ZH: "一次销售同时锁住商品和仓库，要么全锁要么全不锁，顺序固定；丢了一把就算全丢。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Cutoff, locks.LostReply, locks.Nesting,
-			locks.Herd, locks.Deadlock,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
+			api.Herd, api.Deadlock,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Failover, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Failover, Why: api.Text{
 				EN: "Replication is asynchronous: the new master may lack one of the locks, or both.",
 				ZH: "主从复制是异步的，新主可能缺其中一把锁，甚至全都没有。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.ClockJump, Why: locks.Text{
+			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "The leases run on Redis's clock: when that jumps, the keys expire early.",
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -69,22 +70,22 @@ func (l *redisReentrant) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-reentrant:"+key).Err()
 }
 
-func (*redisReentrant) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-reentrant", Family: "redis", Source: "3.6", Scope: locks.ScopeShared, Safe: true,
+func (*redisReentrant) Card() api.Card {
+	return api.Card{
+		ID: "redis-reentrant", Family: "redis", Source: "3.6", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
-		Title: locks.Text{EN: "A hash that counts its owner", ZH: "Hash + Lua 可重入锁"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A hash that counts its owner", ZH: "Hash + Lua 可重入锁"},
+		Summary: api.Text{
 			EN: "A hash of owner and count, changed by scripts: the owner may acquire again, and its last release frees the lock.",
 			ZH: "用哈希记持有者和次数，由脚本加减：持有者可再次加锁，最后一次释放才真正解锁。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.Nesting, locks.Cutoff},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.LostReply, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff},
+		Breaks: append([]api.Break{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
 				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Polling, locks.Failover, locks.ClockJump)...),
-		Tutorial: []locks.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
+		}, usual(api.Overrun, api.Pause, api.Polling, api.Failover, api.ClockJump)...),
+		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
 	}
 }

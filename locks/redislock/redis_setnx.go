@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -34,26 +35,26 @@ func (l *redisSetNX) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-setnx:"+key).Err()
 }
 
-func (*redisSetNX) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-setnx", Family: "redis", Source: "3.1", Scope: locks.ScopeShared, Safe: true,
+func (*redisSetNX) Card() api.Card {
+	return api.Card{
+		ID: "redis-setnx", Family: "redis", Source: "3.1", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Slow: true,
-		Title: locks.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
+		Summary: api.Text{
 			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",
 			ZH: "SETNX 只让一个人建键，DEL 释放，其他人每 100 毫秒重试；键永不过期。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Overrun, locks.Pause, locks.ClockJump},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.Crash, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Overrun, api.Pause, api.ClockJump},
+		Breaks: append([]api.Break{
+			{Hazard: api.Crash, Why: api.Text{
 				EN: "The key of a dead holder stays for ever, and all others wait.",
 				ZH: "持有者死后键永远留着，所有人一直等。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SETNX whose answer is lost may have created the key; its constant value does not show its owner, so it is never deleted.",
 				ZH: "SETNX 的应答丢了，键可能已建；固定的值说不清是谁的，没人会删。",
 			}},
-		}, usual(locks.Nesting, locks.Polling, locks.Failover)...),
-		Tutorial: []locks.Figure{{Throughput: 47.8, MedianMS: 25, Remaining: 0}},
+		}, usual(api.Nesting, api.Polling, api.Failover)...),
+		Tutorial: []api.Figure{{Throughput: 47.8, MedianMS: 25, Remaining: 0}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -20,7 +21,7 @@ type redisSetNXExpire struct {
 	lease  time.Duration
 }
 
-const afterSetNX locks.Step = "after-setnx" // has the key, which has no expiry yet
+const afterSetNX api.Step = "after-setnx" // has the key, which has no expiry yet
 
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := "redis-setnx-expire:"+r.Key, leaseOf(r, l.lease)
@@ -56,29 +57,29 @@ func (l *redisSetNXExpire) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-setnx-expire:"+key).Err()
 }
 
-func (*redisSetNXExpire) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-setnx-expire", Family: "redis", Source: "3.2; 001, 002, 003", Scope: locks.ScopeShared, Safe: true,
+func (*redisSetNXExpire) Card() api.Card {
+	return api.Card{
+		ID: "redis-setnx-expire", Family: "redis", Source: "3.2; 001, 002, 003", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
+		Summary: api.Text{
 			EN: "SETNX creates the key and EXPIRE sets its expiry: two commands with a gap between them.",
 			ZH: "SETNX 建键，EXPIRE 设过期，两条命令之间有空隙。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.Crash, At: afterSetNX, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace},
+		Breaks: append([]api.Break{
+			{Hazard: api.Crash, At: afterSetNX, Why: api.Text{
 				EN: "A holder that dies between SETNX and EXPIRE leaves a key that never expires.",
 				ZH: "死在 SETNX 和 EXPIRE 之间，留下的键永不过期。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SETNX whose answer is lost is not followed by an EXPIRE: the key stays for ever.",
 				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
 			}},
-			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -49,7 +50,7 @@ type shelf struct {
 }
 
 // taken: the sale is in Redis, and not in the row yet.
-const taken locks.Step = "taken"
+const taken api.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
 
@@ -60,13 +61,13 @@ func stockKeys(product int64) []string {
 }
 
 func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key := locks.Key(o.Product)
-	locks.Trace(ctx, locks.Asked, key, o.Owner, 0)
+	key := api.Key(o.Product)
+	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	// Nothing is locked, so the work is done before the script.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
-	locks.Trace(ctx, locks.Writing, key, o.Owner, 0)
+	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	for began := time.Now(); ; {
 		asked := time.Now()
 		r.Waited = asked.Sub(began)
@@ -92,7 +93,7 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	case s.sold <- struct{}{}:
 	default: // a wake-up is pending already
 	}
-	locks.Trace(ctx, locks.Written, key, o.Owner, 0)
+	locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	return r, nil
 }
 
@@ -315,17 +316,17 @@ func (s *shelf) Clear(ctx context.Context, key string) error {
 	return errors.Join(err, forgot)
 }
 
-func (*shelf) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-stock", Family: "redis", Source: "beyond", Scope: locks.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Stock: "redis", CriticalStep: locks.Writing,
-		Title: locks.Text{EN: "Stock in Redis, written behind", ZH: "Redis 预扣库存，异步回写 MySQL"},
-		Summary: locks.Text{
+func (*shelf) Card() api.Card {
+	return api.Card{
+		ID: "redis-stock", Family: "redis", Source: "beyond", Scope: api.ScopeShared, Safe: true,
+		Backends: []string{"mysql", "redis"}, Stock: "redis", CriticalStep: api.Writing,
+		Title: api.Text{EN: "Stock in Redis, written behind", ZH: "Redis 预扣库存，异步回写 MySQL"},
+		Summary: api.Text{
 			EN: "One script takes from the count in Redis and adds the order to an outbox; the replicas write the outbox to the row, each sale once.",
 			ZH: "一个 Lua 脚本在 Redis 里扣减并写入 outbox；各副本把 outbox 搬回数据库那一行，每笔恰好一次。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause, locks.CASStorm, locks.WriteBehind},
-		Breaks: []locks.Break{{Hazard: locks.Failover, At: taken, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause, api.CASStorm, api.WriteBehind},
+		Breaks: []api.Break{{Hazard: api.Failover, At: taken, Why: api.Text{
 			EN: "A sale that is not in the row yet is in one Redis only: a new master without it, or a Redis that lost its data, sells it again.",
 			ZH: "已售出、还没搬回 MySQL 的只存在于一个 Redis：新主没收到或 Redis 丢了数据，就会再卖一次。",
 		}}},

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/lockstest"
 	"oversell/stock"
@@ -281,7 +282,7 @@ func stockReset(t *testing.T, s *shop) {
 			t.Errorf("the carrier's mark is free: %v", err)
 		}
 		go func() {
-			err := other.Clear(t.Context(), locks.Key(product))
+			err := other.Clear(t.Context(), api.Key(product))
 			reset <- errors.Join(err, s.ledger.Reset(t.Context(), product, 50))
 		}()
 		return nil
@@ -302,7 +303,7 @@ func stockResetAlone(t *testing.T, s *shop) {
 	r := s.newReplica(t)
 	sellOne(t, r, product, 9)
 	cutOff := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://127.0.0.1:1/0"))
-	if err := cutOff.Clear(t.Context(), locks.Key(product)); err == nil {
+	if err := cutOff.Clear(t.Context(), api.Key(product)); err == nil {
 		t.Error("cleared without Redis, and nobody is told")
 	}
 	if err := s.ledger.Reset(t.Context(), product, 50); err != nil {
@@ -321,8 +322,8 @@ func stockRefusals(t *testing.T, s *shop) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	midway, hangUp := context.WithCancel(t.Context())
-	midway = locks.WithTracer(midway, func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Writing {
+	midway = locks.WithTracer(midway, func(_ context.Context, e api.Event) {
+		if e.Step == api.Writing {
 			hangUp()
 		}
 	})

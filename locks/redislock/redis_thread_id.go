@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -86,25 +87,25 @@ func (l *redisThreadID) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-thread-id:"+key).Err()
 }
 
-func (*redisThreadID) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-thread-id", Family: "redis", Source: "001", Scope: locks.ScopeShared, Safe: true,
+func (*redisThreadID) Card() api.Card {
+	return api.Card{
+		ID: "redis-thread-id", Family: "redis", Source: "001", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
+		Summary: api.Text{
 			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",
 			ZH: "值是线程号，用脚本比较并删除；可是每个进程都有 1 号线程。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.ForeignUnlock, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
+		Breaks: append([]api.Break{
+			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "Two replicas use the same numbers: a holder whose lease has expired frees the lock of the thread with its number on another replica.",
 				ZH: "两个副本的线程号会重复，超过租期的持有者会放掉隔壁同号线程的锁。",
 			}},
-			{Hazard: locks.LostReply, Why: locks.Text{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a SET whose answer is lost, the number in the key may be that of another replica: the key stays, and blocks for a lease.",
 				ZH: "SET 的应答丢了，键里的号码可能是别人的，不能删，要白等一个租期。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -19,7 +20,7 @@ type redisUUID struct {
 	lease  time.Duration
 }
 
-const compared locks.Step = "compared" // has found its own value, deletes the key next
+const compared api.Step = "compared" // has found its own value, deletes the key next
 
 func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, token, lease := "redis-uuid:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
@@ -56,21 +57,21 @@ func (l *redisUUID) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-uuid:"+key).Err()
 }
 
-func (*redisUUID) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-uuid", Family: "redis", Source: "3.3; 001", Scope: locks.ScopeShared, Safe: true,
+func (*redisUUID) Card() api.Card {
+	return api.Card{
+		ID: "redis-uuid", Family: "redis", Source: "3.3; 001", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
-		Title: locks.Text{EN: "A random value, GET before DEL", ZH: "UUID 防误删"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A random value, GET before DEL", ZH: "UUID 防误删"},
+		Summary: api.Text{
 			EN: "The value is random; the release compares it with a GET, and deletes the key in a second command.",
 			ZH: "值是随机的 UUID；释放时先 GET 比较，再用另一条命令 DEL。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.LostReply},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.ForeignUnlock, At: compared, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.LostReply},
+		Breaks: append([]api.Break{
+			{Hazard: api.ForeignUnlock, At: compared, Why: api.Text{
 				EN: "The compare and the DEL are two steps: a lease that ends between them lets the DEL hit the next holder's lock.",
 				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是别人的锁。",
 			}},
-		}, usual(locks.Overrun, locks.Pause, locks.Nesting, locks.Polling, locks.Failover, locks.ClockJump)...),
+		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -36,11 +37,11 @@ const (
 	execTimeout = 5 * time.Second
 )
 
-func watchName(product int64) string { return "redis-watch:" + locks.Key(product) }
+func watchName(product int64) string { return "redis-watch:" + api.Key(product) }
 
 func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began, mean := time.Now(), shortestPause
-	locks.Trace(ctx, locks.Asked, locks.Key(o.Product), o.Owner, 0)
+	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	for {
 		tried := time.Now()
 		r.Waited = tried.Sub(began)
@@ -80,7 +81,7 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 			_ = tx.Unwatch(context.WithoutCancel(ctx)).Err()
 			return err
 		}
-		locks.Trace(ctx, locks.Writing, locks.Key(o.Product), o.Owner, 0)
+		locks.Trace(ctx, api.Writing, api.Key(o.Product), o.Owner, 0)
 		// A caller that goes away now does not stop the EXEC, so wait for its answer.
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 		defer cancel()
@@ -99,7 +100,7 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 		err = beforeExec(ctx, err)
 	}
 	if err == nil {
-		locks.Trace(ctx, locks.Written, locks.Key(o.Product), o.Owner, 0)
+		locks.Trace(ctx, api.Written, api.Key(o.Product), o.Owner, 0)
 	}
 	return remaining, err
 }
@@ -113,7 +114,7 @@ func (s *watch) look(ctx context.Context, tx *redis.Tx, o stock.Order) (remainin
 	if err != nil {
 		return 0, err
 	}
-	locks.Trace(ctx, locks.Read, locks.Key(o.Product), o.Owner, 0)
+	locks.Trace(ctx, api.Read, api.Key(o.Product), o.Owner, 0)
 	if count < o.Qty {
 		return count, stock.ErrSoldOut
 	}
@@ -197,26 +198,26 @@ func (s *watch) Clear(ctx context.Context, key string) error {
 	return s.client.Del(ctx, "redis-watch:"+key).Err()
 }
 
-func (*watch) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-watch", Family: "redis", Source: "002", Scope: locks.ScopeShared, Safe: true,
+func (*watch) Card() api.Card {
+	return api.Card{
+		ID: "redis-watch", Family: "redis", Source: "002", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Stock: "redis",
-		Title: locks.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
+		Summary: api.Text{
 			EN: "The count lives in Redis: watch it, read it, write it only if nobody has written it since, else start again.",
 			ZH: "库存放在 Redis：监视、读出，期间没人改过才写入，否则重来。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Pause},
-		Breaks: []locks.Break{
-			{Hazard: locks.CASStorm, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Breaks: []api.Break{
+			{Hazard: api.CASStorm, Why: api.Text{
 				EN: "Of all requests that watch the same count, one wins; the others have worked in vain and try again, together with new ones.",
 				ZH: "监视同一个库存的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
 			}},
-			{Hazard: locks.WriteBehind, Why: locks.Text{
+			{Hazard: api.WriteBehind, Why: api.Text{
 				EN: "The sales are never written to the row: it stays as it was, and others sell from it.",
 				ZH: "没有人把销售回写到数据库那一行：它一直不变，别人照样拿它来卖。",
 			}},
-			{Hazard: locks.Failover, Why: locks.Text{
+			{Hazard: api.Failover, Why: api.Text{
 				EN: "The stock is outside MySQL: a new master, or a Redis that lost its data, lacks sales and sells the same pieces again.",
 				ZH: "库存不在 MySQL 里：新主或丢了数据的 Redis 会忘掉已售出的，再卖一次。",
 			}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
@@ -115,8 +116,8 @@ func watchConflict(t *testing.T, s *shop) {
 	shelf := Watch(c, s.ledger)
 	// beaten has a rival write after each of the first reads.
 	beaten := func(times int) context.Context {
-		return locks.WithTracer(t.Context(), func(ctx context.Context, e locks.Event) {
-			if e.Step == locks.Writing && times > 0 {
+		return locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
+			if e.Step == api.Writing && times > 0 {
 				times--
 				if err := c.Decr(ctx, watchName(product)).Err(); err != nil {
 					t.Error(err)
@@ -148,8 +149,8 @@ func watchRefusals(t *testing.T, s *shop) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	midway, hangUp := context.WithCancel(t.Context())
-	midway = locks.WithTracer(midway, func(_ context.Context, e locks.Event) {
-		if e.Step == locks.Read {
+	midway = locks.WithTracer(midway, func(_ context.Context, e api.Event) {
+		if e.Step == api.Read {
 			hangUp()
 		}
 	})
@@ -198,7 +199,7 @@ func watchKeeper(t *testing.T, s *shop) {
 	if item, err := s.ledger.Read(t.Context(), product); err != nil || item.Count != 5 {
 		t.Errorf("the row has %d, %v", item.Count, err)
 	}
-	if err := shelf.(locks.Cleaner).Clear(t.Context(), locks.Key(product)); err != nil {
+	if err := shelf.(locks.Cleaner).Clear(t.Context(), api.Key(product)); err != nil {
 		t.Fatal(err)
 	}
 	count(5)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -66,23 +67,23 @@ func (l *redisWatchdog) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, "redis-watchdog:"+key).Err()
 }
 
-func (*redisWatchdog) Card() locks.Card {
-	return locks.Card{
-		ID: "redis-watchdog", Family: "redis", Source: "3.7; 003", Scope: locks.ScopeShared, Safe: true,
+func (*redisWatchdog) Card() api.Card {
+	return api.Card{
+		ID: "redis-watchdog", Family: "redis", Source: "3.7; 003", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "redis"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Slow: true,
-		Title: locks.Text{EN: "The counting hash, renewed", ZH: "可重入锁加自动续期"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "The counting hash, renewed", ZH: "可重入锁加自动续期"},
+		Summary: api.Text{
 			EN: "The hash of redis-reentrant, renewed every third of the lease while its holder lives.",
 			ZH: "在 redis-reentrant 之上，持有者活着就每三分之一租期续一次。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.ForeignUnlock, locks.Nesting, locks.Cutoff, locks.Overrun},
-		Breaks: append([]locks.Break{
-			{Hazard: locks.LostReply, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff, api.Overrun},
+		Breaks: append([]api.Break{
+			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
 				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
 			}},
-		}, usual(locks.Pause, locks.Polling, locks.Failover, locks.ClockJump)...),
-		Tutorial: []locks.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
+		}, usual(api.Pause, api.Polling, api.Failover, api.ClockJump)...),
+		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
 	}
 }

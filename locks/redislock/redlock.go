@@ -12,6 +12,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -122,31 +123,31 @@ func (l *redlock) Clear(ctx context.Context, key string) error {
 	return errors.Join(errs...)
 }
 
-func (*redlock) Card() locks.Card {
-	return locks.Card{
-		ID: "redlock", Family: "redis", Source: "3.8, 3.9.4; 003, 004", Scope: locks.ScopeShared, Safe: true,
+func (*redlock) Card() api.Card {
+	return api.Card{
+		ID: "redlock", Family: "redis", Source: "3.8, 3.9.4; 003, 004", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql", "redlock"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Title: locks.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
+		Summary: api.Text{
 			EN: "Five independent Redis; a request that gets a majority in time holds the lock.",
 			ZH: "五个独立的 Redis，在时限内拿到多数就算持有锁。",
 		},
-		Protects: []locks.Hazard{locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss, locks.LostReply, locks.Nesting},
-		Breaks: []locks.Break{
-			{Hazard: locks.Pause, Why: locks.Text{
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting},
+		Breaks: []api.Break{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
-			{Hazard: locks.ClockJump, Why: locks.Text{
+			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "When the clocks of a majority jump, the keys expire early.",
 				ZH: "多数节点时钟跳变时，键会提前消失。",
 			}},
-			{Hazard: locks.Polling, Why: locks.Text{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "No master sends a message when the lock is free: one waiter of each process tries again every few milliseconds.",
 				ZH: "没有哪个节点知道锁在谁手里，也就没法通知：每个进程有一个等待者每隔几毫秒再问一次。",
 			}},
 		},
-		Tutorial: []locks.Figure{},
+		Tutorial: []api.Figure{},
 	}
 }

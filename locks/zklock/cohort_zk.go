@@ -3,6 +3,7 @@ package zklock
 import (
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -12,8 +13,8 @@ func CohortZK(s *Session) locks.Locker {
 	card := (*zkLock)(nil).Card()
 	card.ID, card.Core, card.Fair, card.Tutorial = "cohort-zk", false, false, nil
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
-	card.Title = locks.Text{EN: "zk, passed on within a replica", ZH: "zk 锁在副本内接力"}
-	card.Summary = locks.Text{
+	card.Title = api.Text{EN: "zk, passed on within a replica", ZH: "zk 锁在副本内接力"}
+	card.Summary = api.Text{
 		EN: "A replica that holds the zk lock passes it to its own next waiter, at most 128 times or for 100 ms, before another replica has its turn. The order of arrival is kept within a replica only.",
 		ZH: "拿到 zk 锁的副本先在自己的等待者之间接力，最多 128 次或 100 毫秒，再让给别的副本；只在副本内先来先得。",
 	}

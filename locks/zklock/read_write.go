@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -88,7 +89,7 @@ type side struct {
 	kind string
 }
 
-func (side) Card() locks.Card { return locks.Card{} }
+func (side) Card() api.Card { return api.Card{} }
 
 func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -57,7 +58,7 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 		if err != nil {
 			return nil, err
 		}
-		locks.Trace(ctx, locks.Queued, r.Key, r.Owner, 0)
+		locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 		fence := int64(0)
 		if r.Fenced {
 			fence, err = n.fence(calls)
@@ -137,24 +138,24 @@ func (l *zkLock) Clear(ctx context.Context, key string) error {
 	return l.session.empty(ctx, l.root+key, "")
 }
 
-func (*zkLock) Card() locks.Card {
-	return locks.Card{
-		ID: "zk", Family: "zookeeper", Source: "4.5, 4.6.1; 002, 004", Scope: locks.ScopeShared, Safe: true,
+func (*zkLock) Card() api.Card {
+	return api.Card{
+		ID: "zk", Family: "zookeeper", Source: "4.5, 4.6.1; 002, 004", Scope: api.ScopeShared, Safe: true,
 		Core: true, Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
-		Title: locks.Text{EN: "ZooKeeper, as Curator does it", ZH: "ZooKeeper 可重入锁（Curator 方式）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "ZooKeeper, as Curator does it", ZH: "ZooKeeper 可重入锁（Curator 方式）"},
+		Summary: api.Text{
 			EN: "A queue of ephemeral sequential nodes; each waiter watches the one before it, and lists them again unless the holder has released it.",
 			ZH: "一排临时顺序节点，每个等待者只监听前一个，它消失后再看一次。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
-			locks.ClockJump, locks.DeadWaiter, locks.SessionExpiry, locks.Cutoff, locks.LostReply, locks.Nesting, locks.Herd,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
 		},
-		Breaks: []locks.Break{{Hazard: locks.Pause, Why: locks.Text{
+		Breaks: []api.Break{{Hazard: api.Pause, Why: api.Text{
 			EN: "A holder that sleeps past its session still writes when it wakes up, unless the write is fenced.",
 			ZH: "持有者停顿超过会话时限，醒来后照样写入，除非写入带栅栏号。",
 		}}},
-		Tutorial: []locks.Figure{{Note: "Curator", Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: "Curator", Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -103,34 +104,34 @@ func (l *singleNode) Clear(ctx context.Context, key string) error {
 	return nil
 }
 
-func (*ephemeral) Card() locks.Card {
-	return locks.Card{
-		ID: "zk-ephemeral", Family: "zookeeper", Source: "4.3", Scope: locks.ScopeShared, Safe: true,
+func (*ephemeral) Card() api.Card {
+	return api.Card{
+		ID: "zk-ephemeral", Family: "zookeeper", Source: "4.3", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Slow: true,
-		Title: locks.Text{EN: "One ephemeral node", ZH: "ZooKeeper 临时节点"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "One ephemeral node", ZH: "ZooKeeper 临时节点"},
+		Summary: api.Text{
 			EN: "Whoever creates the node holds the lock; the others try again every 200 ms.",
 			ZH: "谁创建了临时节点谁持有锁，其他人每 200 毫秒重试。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
-			locks.ClockJump, locks.SessionExpiry, locks.Cutoff, locks.LostReply,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Polling, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter asks five times a second, and each try is a write for the ensemble.",
 				ZH: "每个等待者每秒问五次，每次重试对集群都是一次写。",
 			}},
-			{Hazard: locks.Nesting, Why: locks.Text{
+			{Hazard: api.Nesting, Why: api.Text{
 				EN: "The node does not know its owner: who acquires again waits for himself.",
 				ZH: "节点不认持有者：再次加锁就是等自己。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its session still writes when it wakes up.",
 				ZH: "持有者停顿超过会话时限，醒来后照样写入。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Throughput: 25.7, MedianMS: 49, Remaining: 0}},
+		Tutorial: []api.Figure{{Throughput: 25.7, MedianMS: 49, Remaining: 0}},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -38,30 +39,30 @@ func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.L
 	})
 }
 
-func (*ephemeralWatch) Card() locks.Card {
-	return locks.Card{
-		ID: "zk-ephemeral-watch", Family: "zookeeper", Source: "004", Scope: locks.ScopeShared, Safe: true,
+func (*ephemeralWatch) Card() api.Card {
+	return api.Card{
+		ID: "zk-ephemeral-watch", Family: "zookeeper", Source: "004", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true, Slow: true,
 		Lease: true, Renews: true,
-		Title: locks.Text{EN: "One ephemeral node, watched by all", ZH: "ZooKeeper 临时节点加监听"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "One ephemeral node, watched by all", ZH: "ZooKeeper 临时节点加监听"},
+		Summary: api.Text{
 			EN: "Whoever creates the node holds the lock; the others watch it and try again when it is deleted.",
 			ZH: "谁创建了临时节点谁持有锁，其他人监听它，被删除后再试。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
-			locks.ClockJump, locks.SessionExpiry, locks.Cutoff, locks.LostReply,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Herd, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Herd, Why: api.Text{
 				EN: "All watch the same node: each release wakes everybody, and all but one for nothing.",
 				ZH: "所有人监听同一个节点：每次释放都惊醒全部等待者，只有一个能拿到锁。",
 			}},
-			{Hazard: locks.Nesting, Why: locks.Text{
+			{Hazard: api.Nesting, Why: api.Text{
 				EN: "The node does not know its owner: who acquires again waits for himself.",
 				ZH: "节点不认持有者：再次加锁就是等自己。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its session still writes when it wakes up.",
 				ZH: "持有者停顿超过会话时限，醒来后照样写入。",
 			}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -52,34 +53,34 @@ func (l *sequential) explain(ctx context.Context, before string, waited error) e
 	return waited
 }
 
-func (*sequential) Card() locks.Card {
-	return locks.Card{
-		ID: "zk-sequential", Family: "zookeeper", Source: "4.4.1", Scope: locks.ScopeShared, Safe: true,
+func (*sequential) Card() api.Card {
+	return api.Card{
+		ID: "zk-sequential", Family: "zookeeper", Source: "4.4.1", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Fair: true, Slow: true,
-		Title: locks.Text{EN: "A queue of nodes, polled", ZH: "ZooKeeper 顺序节点轮询"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A queue of nodes, polled", ZH: "ZooKeeper 顺序节点轮询"},
+		Summary: api.Text{
 			EN: "A queue of ephemeral sequential nodes; every waiter lists them all until its own is the first.",
 			ZH: "一排临时顺序节点，每个等待者反复读取全部子节点，直到自己排第一。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
-			locks.ClockJump, locks.DeadWaiter, locks.SessionExpiry, locks.Cutoff, locks.LostReply,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.Polling, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
 				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
 			}},
-			{Hazard: locks.Nesting, Why: locks.Text{
+			{Hazard: api.Nesting, Why: api.Text{
 				EN: "An owner that acquires again queues behind itself.",
 				ZH: "持有者再次加锁，就排在自己后面。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its session still writes when it wakes up.",
 				ZH: "持有者停顿超过会话时限，醒来后照样写入。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Throughput: 19.2, MedianMS: 5140, Remaining: 0}},
+		Tutorial: []api.Figure{{Throughput: 19.2, MedianMS: 5140, Remaining: 0}},
 	}
 }

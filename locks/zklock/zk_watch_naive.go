@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -46,34 +47,34 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 	return asked, err
 }
 
-func (*watchNaive) Card() locks.Card {
-	return locks.Card{
-		ID: "zk-watch-naive", Family: "zookeeper", Source: "4.4.2", Scope: locks.ScopeShared, Safe: true,
+func (*watchNaive) Card() api.Card {
+	return api.Card{
+		ID: "zk-watch-naive", Family: "zookeeper", Source: "4.4.2", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql", "zookeeper"}, Locker: true,
 		Lease: true, Renews: true, Fair: true,
-		Title: locks.Text{EN: "A queue of nodes, watched but not listed again", ZH: "ZooKeeper 监听前一个节点（不复查）"},
-		Summary: locks.Text{
+		Title: api.Text{EN: "A queue of nodes, watched but not listed again", ZH: "ZooKeeper 监听前一个节点（不复查）"},
+		Summary: api.Text{
 			EN: "A queue of ephemeral sequential nodes; each waiter watches the one before it, and takes the lock as soon as it is gone.",
 			ZH: "一排临时顺序节点，每个等待者只监听前一个，它一消失就认为轮到自己。",
 		},
-		Protects: []locks.Hazard{
-			locks.Race, locks.ReplicaRace, locks.Crash, locks.Overrun, locks.Failover, locks.MinorityLoss,
-			locks.ClockJump, locks.SessionExpiry, locks.Cutoff, locks.LostReply, locks.Herd,
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
 		},
-		Breaks: []locks.Break{
-			{Hazard: locks.DeadWaiter, Why: locks.Text{
+		Breaks: []api.Break{
+			{Hazard: api.DeadWaiter, Why: api.Text{
 				EN: "A waiter that dies or gives up in the middle lets the next one in beside the holder.",
 				ZH: "中间的等待者死亡或放弃，后一个就会和持有者同时进入。",
 			}},
-			{Hazard: locks.Nesting, Why: locks.Text{
+			{Hazard: api.Nesting, Why: api.Text{
 				EN: "An owner that acquires again queues behind itself.",
 				ZH: "持有者再次加锁，就排在自己后面。",
 			}},
-			{Hazard: locks.Pause, Why: locks.Text{
+			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its session still writes when it wakes up.",
 				ZH: "持有者停顿超过会话时限，醒来后照样写入。",
 			}},
 		},
-		Tutorial: []locks.Figure{{Throughput: 39.8, MedianMS: 2344, Remaining: 0}},
+		Tutorial: []api.Figure{{Throughput: 39.8, MedianMS: 2344, Remaining: 0}},
 	}
 }
