@@ -45,13 +45,15 @@ func (e *Error) Error() string {
 
 // Cards returns the cards of all strategies, in the order in which they are taught.
 func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
-	return cards, c.Call(ctx, http.MethodGet, "/strategies", nil, &cards)
+	err = c.Call(ctx, http.MethodGet, "/strategies", nil, &cards)
+	return cards, err
 }
 
 // ResetStock sets the count of a product, and clears the locks, fences and versions that
 // earlier sales left. Its Warnings name the backends that could not be cleared.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
-	return s, c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
+	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
+	return s, err
 }
 
 // SetStock is ResetStock for a product that need not exist yet.
@@ -61,7 +63,8 @@ func (c Client) SetStock(ctx context.Context, product int64, count int) error {
 
 // Stock returns the stock of a product; its Count is where the strategy keeps it.
 func (c Client) Stock(ctx context.Context, strategy string, product int64) (s Stock, err error) {
-	return s, c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &s)
+	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &s)
+	return s, err
 }
 
 // Count returns the Count of Stock.

@@ -25,12 +25,12 @@ type Primitives struct {
 }
 
 var (
-	// ErrUpgrade: a reader asked for the write lock. Two readers that did so would wait for
+	// ErrUpgrade says that a reader asked for the write lock. Two readers that did so would wait for
 	// each other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
-	// ErrFull: MaxNames names are in use. Without a limit, clients could fill the backend.
+	// ErrFull says that MaxNames names are in use. Without a limit, clients could fill the backend.
 	ErrFull = errors.New("too many names in use")
-	// ErrMismatch: the primitive is in use with another size.
+	// ErrMismatch says that the primitive is in use with another size.
 	ErrMismatch = errors.New("in use with another size")
 )
 

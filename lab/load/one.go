@@ -14,10 +14,10 @@ import (
 
 // One sends one request and judges its answer as a run does. start is what Call and
 // Return are counted from.
-func One(ctx context.Context, client *http.Client, url string, start time.Time) (op history.Op) {
+func One(ctx context.Context, client *http.Client, address string, start time.Time) (op history.Op) {
 	op = history.Op{Client: 1, Qty: 1, Call: time.Since(start)}
 	defer func() { op.Return = time.Since(start) }()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		op.Outcome, op.Reason, op.Detail = history.Refused, history.Unreachable, err.Error()
 		return op
