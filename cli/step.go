@@ -104,15 +104,15 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	return ended(ctx, errors.Join(err, started.Close()))
 }
 
-// teach gives the lesson in a lab that was started for it.
+// teach runs the step mode in a lab that was started for it.
 func (f *stepFlags) teach(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
 	lab, err := stepper.Open(started.Addresses(), strategy)
 	if err != nil {
 		return err
 	}
-	lesson := &lesson{lab: lab, out: out, pace: f.pace}
+	session := &session{lab: lab, out: out, pace: f.pace}
 	if f.solution {
-		return lesson.solve(ctx)
+		return session.solve(ctx)
 	}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		before, err := term.MakeRaw(int(file.Fd())) // single keys, without Enter
@@ -120,10 +120,10 @@ func (f *stepFlags) teach(ctx context.Context, interrupt func(), started *rig.Ri
 			return fmt.Errorf("step: %w", err)
 		}
 		defer func() { _ = term.Restore(int(file.Fd()), before) }()
-		lesson.out = rawTerminal{out}
-		_, lesson.clear = terminal(out)
+		session.out = rawTerminal{out}
+		_, session.clear = terminal(out)
 	}
-	return lesson.give(ctx, keys(ctx, in, interrupt))
+	return session.give(ctx, keys(ctx, in, interrupt))
 }
 
 // ctrlC is what the key sends to a raw terminal, which makes no signal of it.
@@ -166,8 +166,8 @@ func (r rawTerminal) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// lesson is a step mode under way.
-type lesson struct {
+// session is a step mode under way.
+type session struct {
 	lab   *stepper.Lab
 	out   io.Writer
 	clear bool // the screen, before each drawing
@@ -179,7 +179,7 @@ var errQuit = errors.New("step: quit")
 
 // give does what the keys say, until q or the end of the input. A client that waited
 // for the lock goes on by itself, so it also looks when no key is pressed.
-func (l *lesson) give(ctx context.Context, typed <-chan byte) (err error) {
+func (l *session) give(ctx context.Context, typed <-chan byte) (err error) {
 	if err := l.begin(ctx); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (l *lesson) give(ctx context.Context, typed <-chan byte) (err error) {
 	}
 }
 
-func (l *lesson) press(ctx context.Context, key byte) error {
+func (l *session) press(ctx context.Context, key byte) error {
 	switch key {
 	case 'a':
 		return l.step(ctx, stepper.A)
@@ -238,7 +238,7 @@ func (l *lesson) press(ctx context.Context, key byte) error {
 	}
 }
 
-func (l *lesson) step(ctx context.Context, who stepper.Who) error {
+func (l *session) step(ctx context.Context, who stepper.Who) error {
 	if l.round.State(who) == stepper.Ended {
 		return l.say(who.String() + " has its answer; r starts anew")
 	}
@@ -248,7 +248,7 @@ func (l *lesson) step(ctx context.Context, who stepper.Who) error {
 	return l.draw()
 }
 
-func (l *lesson) begin(ctx context.Context) error {
+func (l *session) begin(ctx context.Context) error {
 	round, err := l.lab.Begin(ctx)
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (l *lesson) begin(ctx context.Context) error {
 	return nil
 }
 
-func (l *lesson) draw() error {
+func (l *session) draw() error {
 	if l.clear {
 		_, _ = io.WriteString(l.out, "\x1b[2J\x1b[H")
 	} else {
@@ -269,7 +269,7 @@ func (l *lesson) draw() error {
 	return l.say("\na, b: A or B goes on   s: the solution   r: start anew   q: quit")
 }
 
-func (l *lesson) say(line string) error {
+func (l *session) say(line string) error {
 	if _, err := fmt.Fprintln(l.out, line); err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
@@ -277,7 +277,7 @@ func (l *lesson) say(line string) error {
 }
 
 // solve searches for the lost update, and plays it.
-func (l *lesson) solve(ctx context.Context) error {
+func (l *session) solve(ctx context.Context) error {
 	_, _ = io.WriteString(l.out, "\nlooking for a way to lose an update ")
 	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })
 	_, _ = io.WriteString(l.out, "\n")

@@ -116,7 +116,7 @@ func (b *breaks) learn(ctx context.Context) ([]experiment.Card, error) {
 	if cards != nil {
 		return cards, nil
 	}
-	if err := b.s.ladder.ask(ctx, "/strategies", &cards); err != nil {
+	if err := b.s.catalogue.ask(ctx, "/strategies", &cards); err != nil {
 		return nil, err
 	}
 	b.s.hub.send("break", func() []message { b.cards = cards; return nil })
@@ -124,7 +124,7 @@ func (b *breaks) learn(ctx context.Context) ([]experiment.Card, error) {
 }
 
 func (b *breaks) page(w http.ResponseWriter, r *http.Request) {
-	groups, err := b.s.ladder.groups(r.Context())
+	groups, err := b.s.catalogue.groups(r.Context())
 	if err == nil {
 		_, err = b.learn(r.Context())
 	}
@@ -234,7 +234,7 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	} else if n > 0 {
 		what += ": " + strings.Join(p.Strategies, ", ")
 	}
-	return b.s.desk.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context, free func()) { b.work(ctx, p, req.Who, free) })
+	return b.s.jobs.take(ctx, req.Who, Text{"break " + what, "破坏 " + what}, func(ctx context.Context, free func()) { b.work(ctx, p, req.Who, free) })
 }
 
 // work runs the plan in a separate lab, so that the lab of the page keeps running.

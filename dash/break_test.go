@@ -112,7 +112,7 @@ func TestLearnInABrowser(t *testing.T) {
 		chromedp.WaitVisible(`#film .missing`, chromedp.ByQuery),
 	)
 	pictures(t, tab, "result-zh")
-	do(t, tab, reads(`#part-now`, "完成")) // the next test needs the desk
+	do(t, tab, reads(`#part-now`, "完成")) // the next test starts a job
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
 		reads(`.claims .breaks`, "被破坏 是这里看到的结果"),

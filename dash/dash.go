@@ -45,14 +45,14 @@ type Config struct {
 type Server struct {
 	Config
 	hub      *hub
-	desk     desk
-	ladder   ladder
+	jobs     jobs
+	catalogue   catalogue
 	runs     *runs
 	breaks   *breaks
-	lessons  *lessons
+	strategyPages  *strategyPages
 	steps    *steps
-	trials   *trials
-	stories  *stories
+	primitivesPage   *primitivesPage
+	scenarioPage  *scenarioPage
 	pages    map[string]*template.Template
 	routes   *http.ServeMux
 	handler  http.Handler
@@ -64,13 +64,13 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
-	s.ladder.shop = c.Shop
+	s.catalogue.shop = c.Shop
 	s.runs = newRuns(s)
 	s.breaks = newBreaks(s)
-	s.lessons = newLessons(s)
+	s.strategyPages = newStrategyPages(s)
 	s.steps = newSteps(s)
-	s.trials = newTrials(s)
-	s.stories = newStories(s)
+	s.primitivesPage = newPrimitivesPage(s)
+	s.scenarioPage = newScenarioPage(s)
 	for _, name := range []string{"run", "break", "result", "step", "learn", "lesson", "try", "shop", "problem"} {
 		s.pages[name] = parse(name)
 	}
@@ -78,13 +78,13 @@ func New(c Config) *Server {
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
 	s.routes.HandleFunc("POST /dash/language", s.switchLanguage)
-	s.routes.HandleFunc("POST /dash/stop", s.guarded(func(ctx context.Context, _ request) error { s.desk.stop(ctx); return nil }))
+	s.routes.HandleFunc("POST /dash/stop", s.guarded(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
 	s.runs.route()
 	s.breaks.route()
-	s.lessons.route()
+	s.strategyPages.route()
 	s.steps.route()
-	s.trials.route()
-	s.stories.route()
+	s.primitivesPage.route()
+	s.scenarioPage.route()
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
@@ -95,9 +95,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Close ends the streams and what runs, and returns when that has cleaned up.
 func (s *Server) Close() {
 	s.hub.close()
-	s.desk.stop(context.Background())
+	s.jobs.stop(context.Background())
 	s.end()
-	s.trials.close()
+	s.primitivesPage.close()
 }
 
 // policy lets a page have its own script, style and streams, and nothing from elsewhere.

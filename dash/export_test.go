@@ -5,7 +5,7 @@ import "testing"
 // Strategies are the ids of all in the shop.
 func (s *Server) Strategies(t *testing.T) (ids []string) {
 	t.Helper()
-	cards, err := s.ladder.all(t.Context())
+	cards, err := s.catalogue.all(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func (s *Server) Strategies(t *testing.T) (ids []string) {
 // Marks says whether a line of the strategy's code tells of the step.
 func (s *Server) Marks(t *testing.T, strategy, step string) bool {
 	t.Helper()
-	c, err := s.ladder.one(t.Context(), strategy)
+	c, err := s.catalogue.one(t.Context(), strategy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func TestDeskIsFreeWhenThePageSaysSo(t *testing.T) {
 	defer s.Close()
 	page := s.hub.join(s.hub.topics["run"])
 	for range 200 {
-		err := s.desk.take(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
+		err := s.jobs.take(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
 			s.runs.work(ctx, comparison.Plan{Target: s.Shop.Target, Clients: 1, Loops: 1}, "a test", free)
 		})
 		if err != nil {

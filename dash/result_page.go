@@ -56,7 +56,7 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	x := resultPage{Why: b.s.ladder.why(r.Context(), q)}
+	x := resultPage{Why: b.s.catalogue.why(r.Context(), q)}
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], all[h], q.Fenced)
@@ -100,7 +100,7 @@ func (x *resultPage) draw(lang string) (err error) {
 }
 
 // why returns the reason on the card, if it claims that the hazard breaks the strategy.
-func (l *ladder) why(ctx context.Context, q resultKey) Text {
+func (l *catalogue) why(ctx context.Context, q resultKey) Text {
 	all, _ := l.all(ctx) // without them there is no page at all
 	for _, c := range all {
 		for _, b := range c.Breaks {

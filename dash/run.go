@@ -31,7 +31,7 @@ func newRuns(s *Server) *runs {
 func (r *runs) route() {
 	s := r.s
 	s.routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, req *http.Request) {
-		groups, err := s.ladder.groups(req.Context())
+		groups, err := s.catalogue.groups(req.Context())
 		if err != nil {
 			s.sorry(w, req, http.StatusServiceUnavailable, unreachable(err))
 			return
@@ -81,7 +81,7 @@ func (r *runs) start(ctx context.Context, req request) error {
 	if err != nil {
 		return err
 	}
-	cards, err := r.s.ladder.all(ctx)
+	cards, err := r.s.catalogue.all(ctx)
 	if err != nil {
 		return refusal{http.StatusServiceUnavailable, unreachable(err)}
 	}
@@ -91,7 +91,7 @@ func (r *runs) start(ctx context.Context, req request) error {
 		}
 	}
 	names := strings.Join(p.Strategies, ", ")
-	return r.s.desk.take(ctx, req.Who, Text{names, names}, func(ctx context.Context, free func()) { r.work(ctx, p, req.Who, free) })
+	return r.s.jobs.take(ctx, req.Who, Text{names, names}, func(ctx context.Context, free func()) { r.work(ctx, p, req.Who, free) })
 }
 
 // work loads the strategies one after the other.
@@ -99,11 +99,11 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 	var item struct {
 		Product string `json:"product_code"`
 	}
-	_ = r.s.ladder.ask(ctx, "/stock/1", &item) // a shop that does not answer is what the run shows
+	_ = r.s.catalogue.ask(ctx, "/stock/1", &item) // a shop that does not answer is what the run shows
 	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), every: often}
 	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, plan: p}
-	trials, err := comparison.Run(ctx, p, watch)
+	primitivesPage, err := comparison.Run(ctx, p, watch)
 	watch.close()
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // its results say so
@@ -114,7 +114,7 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 		if err != nil {
 			begun.Error = &Text{err.Error(), err.Error()}
 		}
-		for _, t := range trials {
+		for _, t := range primitivesPage {
 			r.next++
 			r.results = append(r.results, kept{r.next, t.Result, t.History})
 		}

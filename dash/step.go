@@ -21,7 +21,7 @@ type steps struct {
 }
 
 const (
-	// tired ends a round in which nobody presses anything: it keeps the desk.
+	// tired ends a round in which nobody presses anything: no other job can start meanwhile.
 	tired = 10 * time.Minute
 	// glance is how often a client that waits is looked at.
 	glance = 250 * time.Millisecond
@@ -40,7 +40,7 @@ func newSteps(s *Server) *steps {
 func (p *steps) route() {
 	s := p.s
 	s.routes.HandleFunc("GET /dash/step", func(w http.ResponseWriter, r *http.Request) {
-		groups, err := s.ladder.groups(r.Context())
+		groups, err := s.catalogue.groups(r.Context())
 		if err != nil {
 			s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
 			return
@@ -65,7 +65,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 		return refusal{http.StatusConflict, Text{"Two clients need two replicas, and this lab told of fewer.", "两个客户端需要两个副本，而这个实验室给出的副本不足。"}}
 	}
 	id := req.Form.Get("strategy")
-	c, err := p.s.ladder.one(ctx, id)
+	c, err := p.s.catalogue.one(ctx, id)
 	var known refusal
 	switch {
 	case errors.As(err, &known):
@@ -77,7 +77,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 		return err
 	}
 	what := Text{c.ID + ", step by step", "单步 " + c.ID}
-	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
+	return p.s.jobs.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
 // end ends the round that is open, and returns when both clients are gone.
@@ -139,7 +139,7 @@ func (p *steps) reveal(context.Context, request) error {
 
 // work is the job: a round by hand, or the solution.
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
-	job, presses := p.s.desk.now(), make(chan stepper.Who, 2)
+	job, presses := p.s.jobs.now(), make(chan stepper.Who, 2)
 	p.s.hub.send("step", func() []message {
 		p.scene = scene{Card: c, Code: inLines(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
 		p.job = job

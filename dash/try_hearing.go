@@ -20,7 +20,7 @@ type hearing struct {
 // their answers tell how it was.
 const deaf = 2 * time.Second
 
-func (t *trials) listen() *hearing {
+func (t *primitivesPage) listen() *hearing {
 	ctx, stop := context.WithCancel(t.s.lifetime)
 	h := &hearing{ready: make(chan struct{}), stop: stop}
 	var greeted sync.WaitGroup
@@ -60,7 +60,7 @@ func (h *hearing) wait(ctx context.Context) {
 }
 
 // redraw has the lanes grow.
-func (t *trials) redraw(ctx context.Context) {
+func (t *primitivesPage) redraw(ctx context.Context) {
 	clock := time.NewTicker(redraw)
 	defer clock.Stop()
 	for {
@@ -74,7 +74,7 @@ func (t *trials) redraw(ctx context.Context) {
 }
 
 // follow reads one stream to its end.
-func (t *trials) follow(ctx context.Context, base string, hello func()) {
+func (t *primitivesPage) follow(ctx context.Context, base string, hello func()) {
 	client := api.Client{Base: base, Token: t.s.Shop.Token, HTTP: &http.Client{Transport: t.client.Transport}} // no time-out
 	_ = client.Follow(ctx, func(kind string, data []byte) {
 		switch kind {

@@ -159,7 +159,7 @@ func (m meeting) Slots() []bool {
 func (m meeting) Drawn() lanes { return draw(m.visitors, m.now) }
 
 // places are where visitors meet, the newest first.
-func (t *trials) places() []meeting {
+func (t *primitivesPage) places() []meeting {
 	now := time.Now()
 	var all []meeting
 	for _, v := range slices.Backward(t.visitors) {

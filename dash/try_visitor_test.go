@@ -53,7 +53,7 @@ func TestLearn(t *testing.T) {
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	left := func(n int) told { return told{Outcome: "counted", Left: &n} }
 	latch := spot{Primitive: "latch"}
-	trials := &trials{facts: map[spot]fact{}}
+	primitivesPage := &primitivesPage{facts: map[spot]fact{}}
 	for _, c := range []struct {
 		answer     told
 		begun, end int
@@ -65,16 +65,16 @@ func TestLearn(t *testing.T) {
 		{left(0), 6, 7, 0},
 		{left(5), 8, 9, 5}, // the next latch
 	} {
-		trials.learn(latch, c.answer, at(c.begun), at(c.end))
-		if got := *trials.facts[latch].Left; got != c.want {
+		primitivesPage.learn(latch, c.answer, at(c.begun), at(c.end))
+		if got := *primitivesPage.facts[latch].Left; got != c.want {
 			t.Errorf("after %d: %d left, want %d", *c.answer.Left, got, c.want)
 		}
 	}
 	value := func(n, version int64) told { return told{Outcome: "changed", After: &n, Version: version} }
 	counter := spot{Primitive: "counter"}
-	trials.learn(counter, value(2, 2), at(0), at(2))
-	trials.learn(counter, value(1, 1), at(0), at(3))
-	if got := *trials.facts[counter].Value; got != 2 {
+	primitivesPage.learn(counter, value(2, 2), at(0), at(2))
+	primitivesPage.learn(counter, value(1, 1), at(0), at(3))
+	if got := *primitivesPage.facts[counter].Value; got != 2 {
 		t.Errorf("the counter is %d", got)
 	}
 }

@@ -83,19 +83,19 @@ func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGu
 	if err := s.Coupons.Open(ctx, id); err != nil {
 		return order, "", err
 	}
-	shield, err := s.acquireGuard(ctx, guard.lock, t)
+	held, err := s.acquireGuard(ctx, guard.lock, t)
 	if errors.Is(err, locks.ErrNotAcquired) && ctx.Err() == nil {
 		return order, "", fmt.Errorf("coupon %d: %w", id, errRunning)
 	}
 	if err != nil {
 		return order, "", err
 	}
-	defer func() { warning = shield.release(ctx) }()
-	if err := s.Coupons.Check(shield.context(ctx), id, user); err != nil {
+	defer func() { warning = held.release(ctx) }()
+	if err := s.Coupons.Check(held.context(ctx), id, user); err != nil {
 		return order, "", err
 	}
 	t.trace(ctx, api.Read)
-	err = shield.commit(ctx, guard.early, func(committing func() error) (err error) {
+	err = held.commit(ctx, guard.early, func(committing func() error) (err error) {
 		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
 		return err
 	})

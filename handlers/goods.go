@@ -60,14 +60,14 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 		return r, err
 	}
 	asked, goods := time.Now(), task{key: api.Key(o.Product), owner: o.Owner}
-	shield, err := s.acquireGuard(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
+	held, err := s.acquireGuard(ctx, lock, task{key: key, owner: o.Owner, wait: o.Wait})
 	granted := time.Now()
 	r.Waited = granted.Sub(asked)
 	if err != nil {
 		return r, err
 	}
-	defer func() { r.Held, r.Warning = time.Since(granted), shield.release(ctx) }()
-	item, err := s.Ledger.Read(shield.context(ctx), o.Product)
+	defer func() { r.Held, r.Warning = time.Since(granted), held.release(ctx) }()
+	item, err := s.Ledger.Read(held.context(ctx), o.Product)
 	if err != nil {
 		return r, err
 	}
@@ -75,15 +75,15 @@ func (s *Service) sellGoods(ctx context.Context, lock, key string, o stock.Order
 	if item.Count < o.Qty {
 		return r, stock.ErrSoldOut
 	}
-	if err := locks.Work(shield.context(ctx), o.Work); err != nil {
+	if err := locks.Work(held.context(ctx), o.Work); err != nil {
 		return r, err
 	}
-	writer, err := s.Ledger.Connect(shield.context(ctx))
+	writer, err := s.Ledger.Connect(held.context(ctx))
 	if err != nil {
 		return r, err
 	}
 	defer writer.Close()
-	if err := shield.verify(); err != nil {
+	if err := held.verify(); err != nil {
 		return r, err
 	}
 	r.Remaining = item.Count - o.Qty

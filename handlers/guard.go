@@ -52,7 +52,7 @@ func (s *Service) acquireGuard(ctx context.Context, lock string, t task) (*heldL
 	return &heldLock{task: t, hold: hold}, nil
 }
 
-// context is for the work behind the shield: it ends when the lock is lost.
+// context is for the work under the lock: it ends when the lock is lost.
 func (s *heldLock) context(ctx context.Context) context.Context {
 	if s.hold == nil {
 		return ctx

@@ -94,12 +94,12 @@ func (s *Service) postRecharge(c *gin.Context) {
 
 // recharge checks, works, and credits, all behind the guard's lock.
 func (s *Service) recharge(ctx context.Context, w rechargeRequest, t task) (warning string, err error) {
-	shield, err := s.acquireGuard(ctx, w.guard.lock, t)
+	held, err := s.acquireGuard(ctx, w.guard.lock, t)
 	if err != nil {
 		return "", err
 	}
-	defer func() { warning = shield.release(ctx) }()
-	inside := shield.context(ctx)
+	defer func() { warning = held.release(ctx) }()
+	inside := held.context(ctx)
 	if w.key != "" {
 		if err := s.Recharges.Replayed(inside, w.key, w.id, w.amount); err != nil {
 			return "", err
@@ -113,7 +113,7 @@ func (s *Service) recharge(ctx context.Context, w rechargeRequest, t task) (warn
 	if err := locks.Work(inside, w.work); err != nil {
 		return "", err
 	}
-	return "", shield.commit(ctx, w.guard.early, func(committing func() error) error {
+	return "", held.commit(ctx, w.guard.early, func(committing func() error) error {
 		return s.Recharges.Credit(ctx, order, stock.Proof{Version: w.guard.version, Key: w.key}, committing)
 	})
 }

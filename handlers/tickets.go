@@ -86,27 +86,27 @@ func (s *Service) postTicket(c *gin.Context) {
 // sellTicket sells behind the guard's lock, which it gives back after the commit.
 func (s *Service) sellTicket(ctx context.Context, guard ticketGuard, w *sale) (number int, warning string, err error) {
 	asked := time.Now()
-	shield, err := s.acquireGuard(ctx, guard.lock, w.task)
+	held, err := s.acquireGuard(ctx, guard.lock, w.task)
 	w.waited = time.Since(asked)
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { warning = shield.release(ctx) }()
+	defer func() { warning = held.release(ctx) }()
 	switch {
 	case guard.count:
 		number, err = s.takeAndAsk(ctx, w)
 	case guard.once:
-		number, err = s.sellOnce(ctx, shield, w)
+		number, err = s.sellOnce(ctx, held, w)
 	default:
-		number, err = s.sellNext(ctx, shield, w, s.Tickets.Sell)
+		number, err = s.sellNext(ctx, held, w, s.Tickets.Sell)
 	}
 	return number, "", err
 }
 
 // sellNext reads the number and sells it. Between the two a rival may do the same, unless
-// the shield keeps it out.
-func (s *Service) sellNext(ctx context.Context, shield *heldLock, w *sale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
-	show, err := s.Tickets.Read(shield.context(ctx), w.show)
+// the lock keeps it out.
+func (s *Service) sellNext(ctx context.Context, held *heldLock, w *sale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
+	show, err := s.Tickets.Read(held.context(ctx), w.show)
 	if err != nil {
 		return 0, err
 	}
@@ -114,11 +114,11 @@ func (s *Service) sellNext(ctx context.Context, shield *heldLock, w *sale, sell 
 	if show.Next < 1 {
 		return 0, stock.ErrSoldOut
 	}
-	if err := shield.verify(); err != nil {
+	if err := held.verify(); err != nil {
 		return 0, err
 	}
 	w.trace(ctx, api.Writing)
-	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}, shield.verify); err != nil {
+	if err := sell(ctx, w.show, stock.Ticket{Number: show.Next, Window: w.window}, held.verify); err != nil {
 		return 0, err
 	}
 	w.trace(ctx, api.Written)
@@ -147,9 +147,9 @@ func (s *Service) takeAndAsk(ctx context.Context, w *sale) (int, error) {
 
 // sellOnce asks nobody for leave: of all who sell the same number the table lets one, and
 // the others look again.
-func (s *Service) sellOnce(ctx context.Context, shield *heldLock, w *sale) (int, error) {
+func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *sale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
-		number, err := s.sellNext(ctx, shield, w, s.Tickets.SellOnce)
+		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)
 		if !errors.Is(err, stock.ErrTicketSold) && !errors.Is(err, stock.ErrConflict) {
 			return number, err
 		}

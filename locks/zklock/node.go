@@ -110,6 +110,9 @@ func (n *node) release(ctx context.Context) error {
 // pass releases the lock: it changes the node and deletes it in one transaction. The event that
 // the waiter behind receives is then that of the change, and says that a holder has released
 // the lock. A waiter that gives up, and a session that ends, only delete the node.
+//
+// DANGER: another client that writes to the node, as Curator's Revoker does, looks like a
+// release to the waiter behind, while the holder still works. Only a fenced write is safe then.
 func (n *node) pass(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error {
 		_, err := do(ctx, func() ([]zk.MultiResponse, error) {

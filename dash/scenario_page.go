@@ -13,17 +13,16 @@ import (
 	"oversell/lab/scenario"
 )
 
-// stories is the page of the scenarios: what a lock guards in a shop, with each of its
-// guards.
-type stories struct {
+// scenarioPage runs the scenarios, each with every guard, and shows the results.
+type scenarioPage struct {
 	s *Server
 	// What follows is changed and read in the hub's turn only: see hub.send.
-	now  telling
-	told []tale
+	now  scenarioRun
+	told []scenarioResult
 }
 
-// telling is what runs, or what ran last.
-type telling struct {
+// scenarioRun is the run under way, or the last one.
+type scenarioRun struct {
 	Begun, Running, Stopped bool
 
 	Who   string
@@ -31,8 +30,8 @@ type telling struct {
 	Error *Text
 }
 
-// tale is how a story went.
-type tale struct {
+// scenarioResult is the result of one scenario with one guard.
+type scenarioResult struct {
 	scenario.Result
 	Answers []figure // what the customers were told, by number
 	Numbers []figure
@@ -42,23 +41,23 @@ type tale struct {
 type figure struct{ Name, Value string }
 
 // Class marks a result for the eye.
-func (t tale) Class() string {
+func (t scenarioResult) Class() string {
 	if t.Holds() {
 		return "holds"
 	}
 	return "broken"
 }
 
-// mostTold results are kept.
-const mostTold = 60
+// maxResults is the number of results that the page keeps.
+const maxResults = 60
 
-func newStories(s *Server) *stories {
-	p := &stories{s: s}
+func newScenarioPage(s *Server) *scenarioPage {
+	p := &scenarioPage{s: s}
 	s.hub.open("shop", p.all)
 	return p
 }
 
-func (p *stories) route() {
+func (p *scenarioPage) route() {
 	p.s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
 		type story struct {
 			scenario.Scenario
@@ -74,11 +73,11 @@ func (p *stories) route() {
 }
 
 // all is everything that a page shows. It is called in the hub's turn.
-func (p *stories) all() []message {
+func (p *scenarioPage) all() []message {
 	return []message{p.s.part("shop", "telling", p.now), p.s.part("shop", "told", p.told)}
 }
 
-func (p *stories) start(ctx context.Context, req request) error {
+func (p *scenarioPage) start(ctx context.Context, req request) error {
 	id := req.Form.Get("scenario")
 	i := slices.IndexFunc(scenario.All(), func(s scenario.Scenario) bool { return s.ID == id })
 	if i < 0 {
@@ -103,12 +102,12 @@ func (p *stories) start(ctx context.Context, req request) error {
 		}}
 	}
 	what := Text{story.ID, story.ID}
-	return p.s.desk.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, story, guards, req.Who, free) })
+	return p.s.jobs.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, story, guards, req.Who, free) })
 }
 
 // work tells the story with each guard.
-func (p *stories) work(ctx context.Context, story scenario.Scenario, guards []scenario.Guard, who string, free func()) {
-	p.change(func() { p.now = telling{Begun: true, Running: true, Who: who, What: Text(story.Title)} })
+func (p *scenarioPage) work(ctx context.Context, story scenario.Scenario, guards []scenario.Guard, who string, free func()) {
+	p.change(func() { p.now = scenarioRun{Begun: true, Running: true, Who: who, What: Text(story.Title)} })
 	err := p.tell(ctx, story, guards)
 	stopped := errors.Is(context.Cause(ctx), errStopped)
 	p.change(func() {
@@ -120,7 +119,7 @@ func (p *stories) work(ctx context.Context, story scenario.Scenario, guards []sc
 	})
 }
 
-func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []scenario.Guard) (err error) {
+func (p *scenarioPage) tell(ctx context.Context, story scenario.Scenario, guards []scenario.Guard) (err error) {
 	addrs := p.s.Shop
 	if len(addrs.Replicas) < story.Replicas {
 		p.change(func() {
@@ -149,21 +148,21 @@ func (p *stories) tell(ctx context.Context, story scenario.Scenario, guards []sc
 			return err
 		}
 		p.change(func() {
-			p.told = append([]tale{inWords(result)}, p.told...)
-			p.told = p.told[:min(len(p.told), mostTold)]
+			p.told = append([]scenarioResult{inWords(result)}, p.told...)
+			p.told = p.told[:min(len(p.told), maxResults)]
 		})
 	}
 	return nil
 }
 
 // change changes what there is, and sends all of it.
-func (p *stories) change(what func()) {
+func (p *scenarioPage) change(what func()) {
 	p.s.hub.send("shop", func() []message { what(); return p.all() })
 }
 
 // inWords has a result's figures in an order.
-func inWords(r scenario.Result) tale {
-	t := tale{Result: r}
+func inWords(r scenario.Result) scenarioResult {
+	t := scenarioResult{Result: r}
 	for name, n := range r.Told {
 		t.Answers = append(t.Answers, figure{name, strconv.Itoa(n)})
 	}
@@ -177,4 +176,4 @@ func inWords(r scenario.Result) tale {
 }
 
 // Said is the sentence in the page's language.
-func (t tale) Said() Text { return Text(t.Sentence) }
+func (t scenarioResult) Said() Text { return Text(t.Sentence) }

@@ -18,14 +18,14 @@ type card struct {
 	Code []api.File `json:"code"`
 }
 
-// group is a part of the ladder.
+// group is a part of the catalogue.
 type group struct {
 	Title Text
 	Cards []card
 }
 
-// ladder asks a replica for the strategies, and remembers them: they are compiled in.
-type ladder struct {
+// catalogue asks a replica for the strategies, and remembers them: they are compiled in.
+type catalogue struct {
 	shop rig.Addresses
 
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ type ladder struct {
 }
 
 // ask reads JSON from the shop. Through nginx, as one replica may be down.
-func (l *ladder) ask(ctx context.Context, path string, answer any) error {
+func (l *catalogue) ask(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	shop := api.Client{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
@@ -42,7 +42,7 @@ func (l *ladder) ask(ctx context.Context, path string, answer any) error {
 
 // all asks the shop outside the lock: while the shop does not answer, each page would wait
 // for the time-outs of all pages before it.
-func (l *ladder) all(ctx context.Context) ([]card, error) {
+func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	l.mu.Lock()
 	cards := l.cards
 	l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *ladder) all(ctx context.Context) ([]card, error) {
 }
 
 // one is a card with its code.
-func (l *ladder) one(ctx context.Context, id string) (card, error) {
+func (l *catalogue) one(ctx context.Context, id string) (card, error) {
 	all, err := l.all(ctx)
 	if err != nil {
 		return card{}, err
@@ -72,8 +72,8 @@ func (l *ladder) one(ctx context.Context, id string) (card, error) {
 	return c, err
 }
 
-// groups are the cards by family, in the order in which the ladder first has each.
-func (l *ladder) groups(ctx context.Context) ([]group, error) {
+// groups are the cards by family, in the order in which the catalogue first has each.
+func (l *catalogue) groups(ctx context.Context) ([]group, error) {
 	all, err := l.all(ctx)
 	if err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// desk lets one thing at a time run in the lab: two loads would measure each other.
-type desk struct {
+// jobs lets one job at a time run in the lab: two loads would measure each other.
+type jobs struct {
 	mu   sync.Mutex
 	busy *job
 }
@@ -37,7 +37,7 @@ var errStopped = errors.New("stopped")
 //
 // Work calls free in the hub's turn that announces its end: a page that shows the end may
 // start the next job at once, and must not be refused because of the job that has ended.
-func (d *desk) take(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
+func (d *jobs) take(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy != nil {
@@ -61,14 +61,14 @@ func (d *desk) take(ctx context.Context, who string, what Text, work func(ctx co
 }
 
 // now is the job that runs, nil when none does.
-func (d *desk) now() *job {
+func (d *jobs) now() *job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.busy
 }
 
 // stop ends the job that runs and waits until it has cleaned up, or ctx ends.
-func (d *desk) stop(ctx context.Context) {
+func (d *jobs) stop(ctx context.Context) {
 	j := d.now()
 	if j == nil {
 		return

@@ -10,19 +10,19 @@ import (
 	"oversell/lab/report"
 )
 
-// lessons are the pages that tell of a strategy: its card in words, its code, its figures,
+// strategyPages are the pages of the strategies: its card in words, its code, its figures,
 // and what breaks it. They change only with what was run.
-type lessons struct{ s *Server }
+type strategyPages struct{ s *Server }
 
-func newLessons(s *Server) *lessons {
+func newStrategyPages(s *Server) *strategyPages {
 	// Nothing is sent: a page listens to learn whether the lab is there.
 	s.hub.open("learn", func() []message { return nil })
-	return &lessons{s}
+	return &strategyPages{s}
 }
 
-func (l *lessons) route() {
+func (l *strategyPages) route() {
 	l.s.routes.HandleFunc("GET /dash/learn", func(w http.ResponseWriter, r *http.Request) {
-		groups, err := l.s.ladder.groups(r.Context())
+		groups, err := l.s.catalogue.groups(r.Context())
 		if err != nil {
 			l.s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
 			return
@@ -32,14 +32,14 @@ func (l *lessons) route() {
 	l.s.routes.HandleFunc("GET /dash/learn/{id}", l.page)
 }
 
-// lesson is what a strategy's page shows.
-type lesson struct {
+// strategyView is what a strategy's page shows.
+type strategyView struct {
 	card
 	Able     bool
 	Claims   []claim
 	Listings []listing
 	Ours     *report.Result // the newest; nil: not run yet
-	Before   string         // on the ladder; empty for the first
+	Before   string         // on the catalogue; empty for the first
 	After    string         // empty for the last
 }
 
@@ -58,7 +58,7 @@ type listing struct {
 	Lines []string
 }
 
-func (l *lessons) page(w http.ResponseWriter, r *http.Request) {
+func (l *strategyPages) page(w http.ResponseWriter, r *http.Request) {
 	x, err := l.of(r.Context(), r.PathValue("id"))
 	var refused refusal
 	switch {
@@ -71,11 +71,11 @@ func (l *lessons) page(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l *lessons) of(ctx context.Context, id string) (x lesson, err error) {
-	if x.card, err = l.s.ladder.one(ctx, id); err != nil {
+func (l *strategyPages) of(ctx context.Context, id string) (x strategyView, err error) {
+	if x.card, err = l.s.catalogue.one(ctx, id); err != nil {
 		return x, err
 	}
-	all, err := l.s.ladder.all(ctx)
+	all, err := l.s.catalogue.all(ctx)
 	if err != nil {
 		return x, err
 	}
@@ -113,7 +113,7 @@ func (l *lessons) of(ctx context.Context, id string) (x lesson, err error) {
 	return x, nil
 }
 
-func (x *lesson) add(c claim) {
+func (x *strategyView) add(c claim) {
 	c.hazard, _ = hazardOf(c.Hazard)
 	x.Claims = append(x.Claims, c)
 }

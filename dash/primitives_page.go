@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// trials is the page on which the primitives are tried. It needs no desk: visitors come
+// primitivesPage is the page on which the primitives are tried. It is no job: visitors come
 // and go, and that they meet is the point.
-type trials struct {
+type primitivesPage struct {
 	s       *Server
 	client  *http.Client
 	boot    string // visitors of one life of the page are not those of another
@@ -87,8 +87,8 @@ const (
 	mostShown = 40
 )
 
-func newTrials(s *Server) *trials {
-	t := &trials{
+func newPrimitivesPage(s *Server) *primitivesPage {
+	t := &primitivesPage{
 		s: s, boot: strconv.FormatInt(time.Now().UnixMilli(), 36), facts: map[spot]fact{},
 		// A request may wait for a minute and hold for another one.
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: crowd}, Timeout: 150 * time.Second},
@@ -97,7 +97,7 @@ func newTrials(s *Server) *trials {
 	return t
 }
 
-func (t *trials) route() {
+func (t *primitivesPage) route() {
 	s := t.s
 	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "try", Text{"Try", "动手"}, struct {
@@ -110,10 +110,10 @@ func (t *trials) route() {
 }
 
 // close returns when all visitors are gone. The server's lifetime has ended by then.
-func (t *trials) close() { t.visits.Wait() }
+func (t *primitivesPage) close() { t.visits.Wait() }
 
 // send sends visitors.
-func (t *trials) send(_ context.Context, req request) error {
+func (t *primitivesPage) send(_ context.Context, req request) error {
 	order, err := sendingOf(req)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (t *trials) send(_ context.Context, req request) error {
 }
 
 // here is how many visitors are not gone yet.
-func (t *trials) here() (n int) {
+func (t *primitivesPage) here() (n int) {
 	for _, v := range t.visitors {
 		if !v.over() {
 			n++
@@ -168,7 +168,7 @@ func (t *trials) here() (n int) {
 }
 
 // comer is a new visitor.
-func (t *trials) comer(order sending) *visitor {
+func (t *primitivesPage) comer(order sending) *visitor {
 	t.next++
 	v := &visitor{
 		N: t.next, Tag: fmt.Sprintf("v-%s-%d", t.boot, t.next), Of: order.of, Action: order.action,
@@ -180,7 +180,7 @@ func (t *trials) comer(order sending) *visitor {
 }
 
 // inside are members that may leave, those that came first.
-func (t *trials) inside(order sending) []*visitor {
+func (t *primitivesPage) inside(order sending) []*visitor {
 	var members []*visitor
 	at := spot{order.of.ID, order.backend, order.name}
 	for _, v := range t.visitors {
@@ -193,7 +193,7 @@ func (t *trials) inside(order sending) []*visitor {
 }
 
 // tidy forgets who is gone for long, and the oldest of too many.
-func (t *trials) tidy() {
+func (t *primitivesPage) tidy() {
 	now, extra := time.Now(), len(t.visitors)-mostShown
 	t.visitors = slices.DeleteFunc(t.visitors, func(v *visitor) bool {
 		if !v.over() {
@@ -205,14 +205,14 @@ func (t *trials) tidy() {
 	t.forgetPlaces()
 }
 
-func (t *trials) forgetPlaces() {
+func (t *primitivesPage) forgetPlaces() {
 	maps.DeleteFunc(t.facts, func(p spot, _ fact) bool {
 		return !slices.ContainsFunc(t.visitors, func(v *visitor) bool { return v.Place == p })
 	})
 }
 
 // clear forgets who is gone.
-func (t *trials) clear(context.Context, request) error {
+func (t *primitivesPage) clear(context.Context, request) error {
 	t.s.hub.send("try", func() []message {
 		t.visitors = slices.DeleteFunc(t.visitors, (*visitor).over)
 		t.forgetPlaces()
@@ -235,7 +235,7 @@ type told struct {
 }
 
 // visit is one request, from its sending to its answer.
-func (t *trials) visit(heard *hearing, v *visitor, a action, query url.Values) {
+func (t *primitivesPage) visit(heard *hearing, v *visitor, a action, query url.Values) {
 	heard.wait(t.s.lifetime)
 	begun := time.Now()
 	t.s.hub.send("try", func() []message {
@@ -257,7 +257,7 @@ func (t *trials) visit(heard *hearing, v *visitor, a action, query url.Values) {
 	})
 }
 
-func (t *trials) ask(a action, query url.Values) (answer told, err error) {
+func (t *primitivesPage) ask(a action, query url.Values) (answer told, err error) {
 	address := t.s.Shop.Target + "/test/" + a.Path + "?" + query.Encode()
 	r, err := http.NewRequestWithContext(t.s.lifetime, http.MethodPost, address, nil)
 	if err != nil {
@@ -327,7 +327,7 @@ func (v *visitor) answered(a action, answer told, err error, begun, now time.Tim
 // learn remembers what an answer told of the place. Of two requests that were under way
 // together, the later answer may tell of the earlier moment: then the latch that is
 // further down is the newer one, and the counter with the higher version.
-func (t *trials) learn(p spot, answer told, begun, now time.Time) {
+func (t *primitivesPage) learn(p spot, answer told, begun, now time.Time) {
 	f := t.facts[p]
 	later := begun.After(f.at)
 	value := answer.Value
@@ -355,12 +355,12 @@ func (t *trials) learn(p spot, answer told, begun, now time.Time) {
 }
 
 // all is everything that a page shows. It is called in the hub's turn.
-func (t *trials) all() []message {
+func (t *primitivesPage) all() []message {
 	return []message{t.s.part("try", "places", t.places())}
 }
 
 // hear is called with each step that a replica told of.
-func (t *trials) hear(tag, step, replica string) {
+func (t *primitivesPage) hear(tag, step, replica string) {
 	if !strings.HasPrefix(tag, "v-"+t.boot+"-") {
 		return
 	}
