@@ -104,6 +104,13 @@ matrix: build ## put the verdicts of make break into docs/matrix.json and docs/f
 	cp results/matrix.json docs/matrix.json
 	bin/oversell docs
 
+# For a new strategy, or one that changed.
+.PHONY: claims
+claims: servers build ## every hazard for one strategy, SEEDS times: make claims strategy=redis; into docs/matrix.json
+	@mkdir -p results
+	bin/oversell break --all $(strategy) --seeds $(SEEDS) --json results/claims.json
+	bin/oversell docs --record results/claims.json
+
 .PHONY: bench
 bench: servers build ## our locks against other libraries, and the service against a straight loop: bench/RESULTS.md
 	cd bench && $(GO) run .

@@ -152,8 +152,8 @@ func TestProven(t *testing.T) {
 		for hazard, claim := range claims(c) {
 			s := shown[c.ID][string(hazard)]
 			if s.Runs == 0 || s.Claim != claim || !s.Agrees {
-				t.Errorf("the card of %s says that it %s %s, and docs/matrix.json %s: run bin/oversell break %s %s, and record it with make break matrix",
-					c.ID, claim, hazard, s, hazard, c.ID)
+				t.Errorf("the card of %s says that it %s %s, and docs/matrix.json %s: run make claims strategy=%s",
+					c.ID, claim, hazard, s, c.ID)
 			}
 		}
 	}

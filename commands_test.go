@@ -79,7 +79,7 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
-		"make break SEEDS=1": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
+		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,
 		"make jmeter plan=coupon.jmx guard=none": slow, "make jmeter plan=semaphore.jmx backend=zk": slow,
 		"make bench": slow, "cd bench && go run . -only locks -rounds 3": slow,

@@ -31,7 +31,7 @@ type breakFlags struct {
 func breakCommand() *cobra.Command {
 	var flags breakFlags
 	cmd := &cobra.Command{
-		Use:   "break [hazard] [strategy...]",
+		Use:   "break [hazard | --all] [strategy...]",
 		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
 		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
 It injects one hazard, for one strategy or for all of them at once, and gives a verdict on
@@ -53,11 +53,11 @@ Exit status:
   oversell break --all --seeds 20 --keep results/break --html matrix.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case flags.all && len(args) > 0:
-				return &exit{2, errors.New("break: --all runs every hazard; name neither a hazard nor a strategy with it")}
-			case !flags.all && len(args) == 0:
+			case flags.all:
+				flags.plan.Strategies = args
+			case len(args) == 0:
 				return &exit{2, errors.New("break: name a hazard, or use --all; the hazards: " + strings.Join(experiment.Hazards(), ", "))}
-			case len(args) > 0:
+			default:
 				flags.plan.Hazards, flags.plan.Strategies = args[:1], args[1:]
 			}
 			if flags.plan.Seeds < 1 {
@@ -67,7 +67,7 @@ Exit status:
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.all, "all", false, "every hazard on every strategy that it applies to")
+	f.BoolVar(&flags.all, "all", false, "every hazard, for the strategies named or for all")
 	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fencing token")
 	f.Int64Var(&flags.plan.Seed, "seed", 1, "random draw of the replicas and the order of the strategies")
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")

@@ -42,12 +42,18 @@ func generatedParts() []generated {
 // docsCommand writes the documents' generated parts. Users have no need for it, so it is
 // hidden.
 func docsCommand() *cobra.Command {
-	return &cobra.Command{
+	var record string
+	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "write the generated parts of the documents in this folder anew",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
+			if record != "" {
+				if err := recordClaims(record); err != nil {
+					return fmt.Errorf("docs: %w", err)
+				}
+			}
 			for _, part := range generatedParts() {
 				if err := part.put(); err != nil {
 					return fmt.Errorf("docs: %w", err)
@@ -56,6 +62,37 @@ func docsCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&record, "record", "", "first put the results of `FILE`, by break --json, into docs/matrix.json")
+	return cmd
+}
+
+const recordedMatrix = "docs/matrix.json"
+
+// recordClaims puts the results of some strategies into the recorded matrix.
+func recordClaims(newer string) error {
+	m, about, err := readMatrix(recordedMatrix)
+	if err != nil {
+		return err
+	}
+	some, _, err := readMatrix(newer)
+	if err != nil {
+		return err
+	}
+	m.Record(some)
+	var out bytes.Buffer
+	if err := m.WriteJSON(&out, about); err != nil {
+		return err
+	}
+	return os.WriteFile(recordedMatrix, out.Bytes(), 0o644) //nolint:gosec // a document
+}
+
+func readMatrix(path string) (m matrix.Matrix, about matrix.About, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return m, about, err
+	}
+	defer func() { _ = f.Close() }()
+	return matrix.ReadMatrix(f)
 }
 
 // put writes the part into its file.
@@ -91,12 +128,7 @@ func writeStrategies(w io.Writer, inChinese bool) error {
 }
 
 func writeMatrix(w io.Writer) error {
-	file, err := os.Open("docs/matrix.json")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	m, about, err := matrix.ReadMatrix(file)
+	m, about, err := readMatrix(recordedMatrix)
 	if err != nil {
 		return err
 	}

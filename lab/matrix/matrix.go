@@ -5,6 +5,7 @@ package matrix
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,6 +56,24 @@ func Summarise(results []experiment.Result) Matrix {
 		m.Rows[i].Summaries[result.Hazard] = m.Rows[i].Summaries[result.Hazard].with(result)
 	}
 	return m
+}
+
+// Record replaces the summaries of m by those of newer for the same strategy, fence and
+// hazard, and adds those that m does not have.
+func (m *Matrix) Record(newer Matrix) {
+	for _, hazard := range newer.Hazards {
+		if !slices.Contains(m.Hazards, hazard) {
+			m.Hazards = append(m.Hazards, hazard)
+		}
+	}
+	for _, row := range newer.Rows {
+		i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == row.Strategy && r.Fenced == row.Fenced })
+		if i < 0 {
+			m.Rows = append(m.Rows, Row{row.Strategy, row.Fenced, map[string]Summary{}})
+			i = len(m.Rows) - 1
+		}
+		maps.Copy(m.Rows[i].Summaries, row.Summaries)
+	}
 }
 
 // with adds one run.

@@ -116,3 +116,25 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
 	}
 }
+
+// TestRecord: what ran again replaces what it was, and nothing else changes.
+func TestRecord(t *testing.T) {
+	old := Summarise(append(results(experiment.Protects, experiment.Safe, experiment.Safe),
+		experiment.Result{Hazard: "race", Strategy: "redis", Seed: 1, Verdict: experiment.Safe},
+		experiment.Result{Hazard: "race", Strategy: "none", Seed: 1, Verdict: experiment.Broken}))
+	fenced := experiment.Result{Hazard: "crash", Strategy: "redis", Fenced: true, Seed: 1, Verdict: experiment.Safe}
+	old.Record(Summarise(append(results(experiment.Breaks, experiment.Broken), fenced)))
+	if want := []string{"pause", "race", "crash"}; !slices.Equal(old.Hazards, want) {
+		t.Errorf("the hazards are %v, want %v", old.Hazards, want)
+	}
+	if len(old.Rows) != 3 || !old.Rows[2].Fenced {
+		t.Fatalf("the rows are %+v", old.Rows)
+	}
+	redis := old.Rows[0].Summaries
+	if s := redis["pause"]; s.Claim != experiment.Breaks || s.Runs != 1 || s.Failed != 1 || !s.Agrees {
+		t.Errorf("what ran again: %+v", s)
+	}
+	if redis["race"].Runs != 1 || old.Rows[1].Summaries["race"].Failed != 1 {
+		t.Errorf("what did not run again: %+v, %+v", redis["race"], old.Rows[1])
+	}
+}
