@@ -44,20 +44,20 @@ type Config struct {
 // Server is the page.
 type Server struct {
 	Config
-	hub      *hub
-	jobs     jobs
-	catalogue   catalogue
-	runs     *runs
-	breaks   *breaks
+	hub            *hub
+	jobs           jobs
+	catalogue      catalogue
+	runs           *runs
+	breaks         *breaks
 	strategyPages  *strategyPages
-	steps    *steps
-	primitivesPage   *primitivesPage
-	scenarioPage  *scenarioPage
-	pages    map[string]*template.Template
-	routes   *http.ServeMux
-	handler  http.Handler
-	lifetime context.Context
-	end      context.CancelFunc
+	steps          *steps
+	primitivesPage *primitivesPage
+	scenarioPage   *scenarioPage
+	pages          map[string]*template.Template
+	routes         *http.ServeMux
+	handler        http.Handler
+	lifetime       context.Context
+	end            context.CancelFunc
 }
 
 // New prepares the page. Nothing is asked of the lab before somebody comes.
