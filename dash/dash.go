@@ -124,8 +124,8 @@ type view struct {
 // T chooses between the two languages.
 func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
 
-// In is a text in the page's language.
-func (v view) In(t Text) string { return t.In(v.Lang) }
+// In returns a Text, or a card's api.Text, in the page's language.
+func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.Lang) }
 
 // Part is what the page's stream sends first for a part.
 func (v view) Part(id string) (template.HTML, error) {
