@@ -187,7 +187,7 @@ func TestPause(t *testing.T) {
 	redisWrite(t, r.Addresses().Redis[0])
 	s.Kill()
 	must(t, s.Resume())
-	if err := s.Pause(); err == nil || !strings.Contains(err.Error(), "does not run") {
+	if err := s.Pause(); err == nil || !strings.Contains(err.Error(), "is not running") {
 		t.Errorf("pause of a dead server: %v", err)
 	}
 }

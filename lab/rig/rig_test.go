@@ -67,7 +67,7 @@ func TestServersStopAndStart(t *testing.T) {
 func TestStartAndStopTwice(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 1})
 	s := r.Servers()[0]
-	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "is running already") {
 		t.Errorf("start of a running server: %v", err)
 	}
 	must(t, s.Stop(t.Context()))
