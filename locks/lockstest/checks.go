@@ -33,16 +33,19 @@ type Check struct {
 // the card is silent says nothing. A check that fails while the machine stands still
 // for a fifth of the subject's lease is run again, up to three times in all.
 func (c Check) Run(ctx context.Context, s *Subject) error {
-	return unlessStalled(ctx, s.Lease/5, func() error {
-		switch c.Claim(s.Card) {
-		case Yes:
-			return c.yes(ctx, s)
-		case No:
-			return c.no(ctx, s)
-		default:
-			return nil
-		}
-	})
+	return unlessStalled(ctx, s.Lease/5, func() error { return c.RunOnce(ctx, s) })
+}
+
+// RunOnce is Run without a second attempt, for a subject that must fail.
+func (c Check) RunOnce(ctx context.Context, s *Subject) error {
+	switch c.Claim(s.Card) {
+	case Yes:
+		return c.yes(ctx, s)
+	case No:
+		return c.no(ctx, s)
+	default:
+		return nil
+	}
 }
 
 // claimed is the claim in words.

@@ -58,7 +58,7 @@ func TestFlaws(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.flaw), func(t *testing.T) {
 			t.Parallel()
-			compare(t, sees(t, f.subject(test.flaw), test.only...), test.caught, test.may)
+			compare(t, sees(t, f.subject(test.flaw), test.caught, test.only...), test.caught, test.may)
 		})
 	}
 }
@@ -69,7 +69,7 @@ func TestOutageFlaws(t *testing.T) {
 	for flaw, caught := range map[flaw][]string{sound: nil, blamesAnother: {"outage"}, mumblesOutages: {"outage"}, staysAway: {"outage"}} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
-			compare(t, sees(t, openFair(t).subject(flaw), "outage"), caught, nil)
+			compare(t, sees(t, openFair(t).subject(flaw), caught, "outage"), caught, nil)
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestPollingFlaws(t *testing.T) {
 	for flaw, caught := range map[flaw][]string{sound: nil, hidesItsPolls: {"polling"}, confessesPolls: {"polling"}} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
-			compare(t, sees(t, openFair(t).subject(flaw), "polling"), caught, nil)
+			compare(t, sees(t, openFair(t).subject(flaw), caught, "polling"), caught, nil)
 		})
 	}
 }
@@ -104,15 +104,23 @@ func compare(t *testing.T, seen map[string]error, caught, may []string) {
 }
 
 // sees runs the named checks, else all that may run beside others, and returns
-// what each of them says.
-func sees(t *testing.T, s *lockstest.Subject, names ...string) map[string]error {
+// what each of them says. On a machine that stands still now and then, a check that must
+// catch the flaw has three attempts to do so.
+func sees(t *testing.T, s *lockstest.Subject, caught []string, names ...string) map[string]error {
 	t.Helper()
 	seen := map[string]error{}
 	for _, c := range lockstest.Checks() {
 		wanted := slices.Contains(names, c.Name) || len(names) == 0 && !c.Alone
 		if wanted && c.Claim(s.Card) != lockstest.Silent {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			seen[c.Name] = c.Run(ctx, s)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			run := c.Run
+			if slices.Contains(caught, c.Name) {
+				run = c.RunOnce
+			}
+			seen[c.Name] = run(ctx, s)
+			for attempt := 1; slices.Contains(caught, c.Name) && seen[c.Name] == nil && attempt < 3; attempt++ {
+				seen[c.Name] = c.RunOnce(ctx, s)
+			}
 			cancel()
 		}
 	}
