@@ -16,11 +16,11 @@ func TestShopInABrowser(t *testing.T) {
 		reads(`#part-told`, "Nothing was told yet"),
 		press(`button[data-body="scenario=coupon&guard=none"]`),
 		reads(`#part-told tbody tr:nth-child(1)`, "✗ broken"),
-		reads(`#part-scenarioRun`, "Done."),
+		reads(`#part-telling`, "Done."),
 		press(`button[data-body="scenario=coupon&guard=unique"]`),
 		reads(`#part-told tbody tr:nth-child(1)`, "✓ holds"),
 		reads(`#part-told .sentences li:nth-child(1)`, "coupon"),
-		reads(`#part-scenarioRun`, "Done."),
+		reads(`#part-telling`, "Done."),
 	)
 	pictures(t, tab, "shop")
 }

@@ -130,16 +130,16 @@ func inLines(c card) []codeFile {
 }
 
 // lineOf finds the line that tells of a step: locks.Trace with the step's constant, which
-// is one of package locks, such as api.Read, or the strategy's own.
+// is one of package api, such as api.Read, or the strategy's own.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	constant := strings.ToUpper(step[:1]) + step[1:]
-	own := regexp.MustCompile(`\b(\w+)\b(?:\s+locks\.Step)?\s*=\s*(?:locks\.Step\()?"` + regexp.QuoteMeta(step) + `"`)
+	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)
 	for _, f := range files {
 		if name := own.FindStringSubmatch(strings.Join(f.Lines, "\n")); name != nil {
 			constant = name[1]
 		}
 	}
-	told := regexp.MustCompile(`\bTrace\([\w.]+, (locks\.)?` + regexp.QuoteMeta(constant) + `,`)
+	told := regexp.MustCompile(`\bTrace\([\w.]+, (api\.)?` + regexp.QuoteMeta(constant) + `,`)
 	for i, f := range files {
 		for n, text := range f.Lines {
 			if told.MatchString(text) {

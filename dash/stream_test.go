@@ -199,7 +199,7 @@ func TestSilentLine(t *testing.T) {
 	}
 	do(t, tab,
 		reads(`#part-told tbody tr:nth-child(1)`, "recharge"),
-		reads(`#part-scenarioRun`, "Done."),
+		reads(`#part-telling`, "Done."),
 		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
 	)
 }
