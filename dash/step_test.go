@@ -95,11 +95,11 @@ func TestStepWaitsInChinese(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "想要锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "在等锁"),
-		reads(`#part-codeB .at`, "Trace(ctx, Asked"),
+		reads(`#part-codeB .at`, "Trace(ctx, api.Asked"),
 		reads(`#part-codeB h3:last-of-type`, "locks/guard.go"),
 		chromedp.Reload(),
 		reads(`#part-B`, "在等锁"),
-		reads(`#part-codeA .at`, "Trace(ctx, Granted"),
+		reads(`#part-codeA .at`, "Trace(ctx, api.Granted"),
 	)
 	pictures(t, tab, "step-zh")
 	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "到此结束"))
