@@ -1,14 +1,51 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"time"
 
+	"oversell/api"
+	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
+
+// Experiment injects one hazard, for all its subjects at the same time.
+type Experiment struct {
+	Hazard string
+	// Title says what the experiment does, Shows what there is to see.
+	Title, Shows string
+	// Applies reports whether the hazard can affect a strategy at all.
+	Applies func(Card) bool
+	// Fenced runs the strategies that have a fence twice: without it and with it. The fence
+	// must protect them.
+	Fenced bool
+	// ClaimedAs is the hazard whose claim applies, if that is another one.
+	ClaimedAs string
+	// Lab configures a lab for this experiment alone. If nil, the testbed's lab serves.
+	Lab func(rig.Config) rig.Config
+	run func(ctx context.Context, r *run) ([]Result, error)
+}
+
+// AppliesTo reports whether a strategy goes through the experiment. Every claim of a card
+// is tested, even where the hazard cannot do harm.
+func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
+
+// Claim returns the card's claim, or for a fenced run the claim of the fence.
+func (e Experiment) Claim(c Card, fenced bool) Claim {
+	switch {
+	case !fenced:
+		return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
+	case e.Fenced:
+		return Protects
+	default:
+		return Silent
+	}
+}
 
 // All returns the experiments in the order of the matrix.
 func All() []Experiment {
@@ -27,108 +64,104 @@ func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
 
-// withWait returns the parameters of a request that waits that long for the lock.
-func withWait(d time.Duration) func(Card) url.Values {
-	return func(Card) url.Values { return url.Values{"wait": {d.String()}} }
-}
+// wait returns the parameters of a request that waits that long for the lock.
+func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
-// race runs two requests in one process: the second reads the stock before the first writes
-// it.
+// grantBound limits the time from a fault until another request holds the lock. It covers
+// a lease or a session, the time to notice its end, and the delays of a busy machine.
+const grantBound = 3*Lease + 2*time.Second
+
 func race() Experiment {
-	sched := schedule{hazard: "race", step: "read", sameReplica: true, contenderParams: withWait(500 * time.Millisecond)}
-	return sched.experiment(always, "two requests in one process", "a lost update: 2 sold, 1 taken from stock")
+	return Experiment{
+		Hazard: "race", Title: "two requests in one process", Shows: "a lost update: 2 sold, 1 taken from stock", Applies: always,
+		run: schedule{step: "read", sameReplica: true, contenderParams: wait(500 * time.Millisecond)}.run,
+	}
 }
 
-// replicaRace runs the same on two replicas, which share no memory.
 func replicaRace() Experiment {
-	sched := schedule{hazard: "replica-race", step: "read", contenderParams: withWait(500 * time.Millisecond)}
-	return sched.experiment(always, "two requests on two replicas", "correct on one replica, broken on two")
+	return Experiment{
+		Hazard: "replica-race", Title: "two requests on two replicas", Shows: "correct on one replica, broken on two", Applies: always,
+		run: schedule{step: "read", contenderParams: wait(500 * time.Millisecond)}.run,
+	}
 }
 
 // earlyRelease stops the holder between its release and its commit, until the contender has
 // read.
 func earlyRelease() Experiment {
-	sched := schedule{hazard: "early-release", step: "released", sameReplica: true, contenderAt: "writing", contenderParams: withWait(5 * time.Second)}
-	return sched.experiment(always, "unlock before commit", "a lost update in spite of the lock")
+	return Experiment{
+		Hazard: "early-release", Title: "unlock before commit", Shows: "a lost update in spite of the lock", Applies: always,
+		run: schedule{step: "released", sameReplica: true, contenderAt: "writing", contenderParams: wait(5 * time.Second)}.run,
+	}
 }
 
-// deadlock lets two requests read before both write.
 func deadlock() Experiment {
-	sched := schedule{
-		hazard: "deadlock", step: "read", contenderAt: "writing", contenderParams: withWait(time.Second),
-		judge: func(p *participant) *finding {
-			if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
-				return &finding{Wasteful, "", fmt.Sprintf("each request waited for the other, with %d retries; ", n)}
-			}
-			return nil
-		},
+	return Experiment{
+		Hazard: "deadlock", Title: "two requests have read, and both write", Shows: "error 1213: MySQL rolls one of them back", Applies: claimed("deadlock"),
+		run: schedule{
+			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
+			judge: func(p *participant) *finding {
+				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
+					return &finding{Wasteful, "", fmt.Sprintf("each request waited for the other, with %d retries; ", n)}
+				}
+				return nil
+			},
+		}.run,
 	}
-	e := sched.experiment(claimed("deadlock"), "two requests have read, and both write", "error 1213: MySQL rolls one of them back")
-	return e
 }
 
-// crash kills the holder's replica while it holds the lock.
 func crash() Experiment {
-	sched := schedule{
-		hazard: "crash", step: "granted", contenderParams: withWait(grantBound), inject: killHolders,
-		judge: func(p *participant) *finding {
-			if p.ops[contender].Outcome == history.OK {
-				return nil
-			}
-			return &finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
-		},
+	late := finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
+	return Experiment{
+		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
+		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killHolders, judge: mustSell(late, contender)}.run,
 	}
-	return sched.experiment(always, "the holder's process is killed", "how long the others wait for the lock of a dead holder")
 }
 
-// overrun lets the holder work for longer than its lease.
 func overrun() Experiment {
-	sched := schedule{
-		hazard: "overrun", step: "read", contenderParams: withWait(grantBound), inject: resumeHolders,
-		holderParams: func(Card) url.Values { return url.Values{"hold": {(2 * Lease).String()}} },
-		judge: func(p *participant) *finding {
-			if p.ops[holder].Outcome == history.OK {
-				return nil
-			}
-			return &finding{Aborted, "", "the lease expired before the work finished, and the request was rejected; "}
-		},
+	expired := finding{Aborted, "", "the lease expired before the work finished, and the request was rejected; "}
+	return Experiment{
+		Hazard: "overrun", Title: "work longer than the lease", Shows: "the lease expires while the holder works", Applies: lockers,
+		run: schedule{
+			step: "read", holderParams: url.Values{"hold": {(2 * Lease).String()}}, contenderParams: wait(grantBound),
+			inject: resumeHolders, judge: mustSell(expired, holder),
+		}.run,
 	}
-	return sched.experiment(lockers, "work longer than the lease", "the lease expires while the holder works")
 }
 
-// foreignUnlock makes the holder release a lock that the contender holds by then.
 func foreignUnlock() Experiment {
-	sched := schedule{
-		hazard: "foreign-unlock", step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: withWait(grantBound), inject: freezeHolders,
-		judge: func(p *participant) *finding {
-			if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-				return &finding{Broken, MutualExclusion, "a third request acquired the lock while the contender held it; "}
-			}
-			return nil
-		},
+	return Experiment{
+		Hazard: "foreign-unlock", Title: "a late release", Shows: "the release of a lock that another request holds by then",
+		Applies: func(c Card) bool { return c.Lease },
+		run: schedule{
+			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
+			judge: func(p *participant) *finding {
+				if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
+					return &finding{Broken, MutualExclusion, "a third request acquired the lock while the contender held it; "}
+				}
+				return nil
+			},
+		}.run,
 	}
-	return sched.experiment(func(c Card) bool { return c.Lease }, "a late release", "the release of a lock that another request holds by then")
 }
 
 // pause pauses the holder's process past the end of its lease, after its last check.
 func pause() Experiment {
-	sched := schedule{hazard: "pause", step: "writing", contenderParams: withWait(grantBound), inject: freezeHolders, fenced: Protects, meanwhile: leasesEnd}
-	e := sched.experiment(always, "the holder pauses past the end of its lease, then writes", "two holders, and the late write wins")
-	e.Fenced = true
-	return e
+	return Experiment{
+		Hazard: "pause", Title: "the holder pauses past the end of its lease, then writes", Shows: "two holders, and the late write wins",
+		Applies: always, Fenced: true,
+		run: schedule{step: "writing", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd}.run,
+	}
 }
 
 // pauseAtRead is the same pause, but the late write comes when the contender has read and not
 // yet written. A fencing token that only the writes carry accepts both. The card's claim about
 // a pause covers this order as well.
 func pauseAtRead() Experiment {
-	sched := schedule{
-		hazard: "pause-at-read", claimedAs: "pause", step: "writing", contenderStops: "read",
-		contenderParams: withWait(grantBound), inject: freezeHolders, fenced: Protects, meanwhile: leasesEnd,
+	return Experiment{
+		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
+		Shows: "the contender overwrites the late write, and both have sold the same piece", Applies: always, Fenced: true, ClaimedAs: "pause",
+		run: schedule{step: "writing", contenderStops: "read", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd}.run,
 	}
-	e := sched.experiment(always, "the holder pauses past the end of its lease, and writes between the contender's read and write", "the contender overwrites the late write, and both have sold the same piece")
-	e.Fenced = true
-	return e
 }
 
 // leasesEnd waits until the leases have expired that no contender waits for. For a lock, the
@@ -137,62 +170,50 @@ func leasesEnd(ctx context.Context, r *run) error {
 	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(r.injectedAt + Lease - r.bed.since()):
-	}
-	return ctx.Err()
+	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
 }
 
 // deadWaiter kills a waiter between the holder and the contender.
 func deadWaiter() Experiment {
-	sched := schedule{
-		hazard: "dead-waiter", step: "read", contenderParams: withWait(ZKSession + 3*time.Second),
-		inject: func(ctx context.Context, r *run) (func(context.Context) error, error) {
-			r.send(ctx, observer, withWait(30*time.Second))
-			for _, p := range r.participants {
-				if err := r.awaitStep(ctx, p, observer, queued(p.Card)); err != nil {
-					return nil, err
-				}
-			}
-			return func(ctx context.Context) error { return r.bed.restart(ctx, r.on[observer]) }, nil
-		},
-		meanwhile: func(ctx context.Context, r *run) error {
-			for _, p := range r.participants {
-				if err := r.awaitStep(ctx, p, contender, queued(p.Card)); err != nil {
+	return Experiment{
+		Hazard: "dead-waiter", Title: "a waiter in the middle of the queue is killed", Shows: "the waiter behind it enters beside the holder", Applies: lockers,
+		run: schedule{
+			step: "read", contenderParams: wait(ZKSession + 3*time.Second),
+			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+				r.send(ctx, observer, wait(30*time.Second))
+				restart := func(ctx context.Context) error { return r.bed.restart(ctx, name(r.on[observer])) }
+				return restart, r.awaitStep(ctx, observer, queued)
+			},
+			meanwhile: func(ctx context.Context, r *run) error {
+				if err := r.awaitStep(ctx, contender, queued); err != nil {
 					return err
 				}
-			}
-			r.span.What, r.span.Who = "killed", name(r.on[observer])
-			return r.bed.kill(r.on[observer])
-		},
+				server, err := r.bed.Rig.Server(name(r.on[observer]))
+				if err != nil {
+					return err
+				}
+				r.span.What, r.span.Who = "killed", server.Name()
+				server.Kill()
+				return nil
+			},
+		}.run,
 	}
-	return sched.experiment(lockers, "a waiter in the middle of the queue is killed", "the waiter behind it enters beside the holder")
 }
 
 // queued returns the step that shows that a request waits: in a queue, where there is one.
 func queued(c Card) string {
 	if c.Fair {
-		return "queued"
+		return string(api.Queued)
 	}
-	return "asked"
+	return string(api.Asked)
 }
 
-// nesting makes the holder acquire its own lock again.
 func nesting() Experiment {
-	sched := schedule{
-		hazard: "nesting", step: "asked", contenderParams: withWait(grantBound), inject: resumeHolders,
-		holderParams: func(Card) url.Values { return url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}} },
-		judge: func(p *participant) *finding {
-			if p.ops[holder].Outcome == history.OK {
-				return nil
-			}
-			return &finding{Stalled, Progress, "the holder waited for itself; "}
-		},
+	return Experiment{
+		Hazard: "nesting", Title: "the holder acquires its lock again", Shows: "a holder that waits for itself", Applies: lockers,
+		run: schedule{
+			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
+			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, "the holder waited for itself; "}, holder),
+		}.run,
 	}
-	return sched.experiment(lockers, "the holder acquires its lock again", "a holder that waits for itself")
-}
-
-func (sched schedule) experiment(applies func(Card) bool, title, shows string) Experiment {
-	return Experiment{Hazard: sched.hazard, Title: title, Shows: shows, Applies: applies, Fence: sched.fenced, ClaimedAs: sched.claimedAs, run: sched.run}
 }

@@ -22,7 +22,7 @@ const (
 	offered       = 100 // requests in a second
 	requests      = 720 // of each loop: 7 s
 	closedClients = 2   // of the closed loop
-	// connections of the open one: with as few, a slow machine could not keep up.
+	// openConnections is higher: with two, a slow machine could not keep up.
 	openConnections = 4
 	frozen          = 200 * time.Millisecond
 	// frozenAfter is the number of answers after which MySQL freezes.
@@ -40,20 +40,14 @@ const (
 // and compares their response times. This is about measuring, and the lock does not matter:
 // three strategies are enough.
 func percentiles() Experiment {
-	run := func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
-		for _, s := range subjects {
-			result, err := bed.measureTwice(ctx, s, seed)
-			if err != nil {
-				return results, fmt.Errorf("%s: %w", s.Name(), err)
-			}
-			results = append(results, result)
-		}
-		return results, nil
-	}
 	return Experiment{
-		Hazard: "percentiles", run: run,
+		Hazard: "percentiles", Title: "MySQL freezes for 200 ms (longer on a busy machine), measured twice",
+		Shows:   "the p99 of a closed loop hides what clients waited for",
 		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
-		Title:   "MySQL freezes for 200 ms (longer on a busy machine), measured twice", Shows: "the p99 of a closed loop hides what clients waited for",
+		run: func(ctx context.Context, r *run) ([]Result, error) {
+			const stock = 10 * requests // more than all attempts buy
+			return r.each(ctx, stock, func(s Subject) (Result, error) { return r.measureTwice(ctx, s, stock) })
+		},
 	}
 }
 
@@ -81,25 +75,21 @@ func (m measured) figure(loop string, p50, p99, most float64) Figure {
 }
 
 // measureTwice sells one product in a closed loop, and then in an open one.
-func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (result Result, err error) {
-	const pieces = 10 * requests // more than all attempts buy
-	if s.product, err = bed.addProduct(ctx, 0, pieces); err != nil {
-		return result, err
-	}
+func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Result, err error) {
 	plan := load.Plan{
-		Target: bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
-		Wait: 5 * time.Second, Seed: seed,
+		Target: r.bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
+		Wait: 5 * time.Second, Seed: r.seed,
 	}
 	every := closedClients * time.Second / offered
-	slow, open := plan, plan
-	slow.Clients, slow.Loops = closedClients, requests/closedClients
-	slow.Every, slow.RampUp = every, every // one after the other, not all at once
+	closed, open := plan, plan
+	closed.Clients, closed.Loops = closedClients, requests/closedClients
+	closed.Every, closed.RampUp = every, every // one after the other, not all at once
 	open.Clients, open.Loops, open.Rate = openConnections, requests/openConnections, offered
 	var both [2]measured
 	var all []history.Op
 	for lasts := frozen; lasts <= longest; lasts *= 2 {
-		for i, p := range []load.Plan{slow, open} {
-			if both[i], err = bed.frozenIn(ctx, p, lasts); err != nil {
+		for i, p := range []load.Plan{closed, open} {
+			if both[i], err = r.bed.frozenIn(ctx, p, lasts); err != nil {
 				return result, err
 			}
 			all = append(all, both[i].history.Ops...)
@@ -108,20 +98,16 @@ func (bed *Testbed) measureTwice(ctx context.Context, s Subject, seed int64) (re
 			break
 		}
 	}
-	result = Result{
-		Hazard: "percentiles", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("percentiles"),
-		Recording: history.Recording{
-			Start: bed.rec.start, Ops: slices.Concat(both[0].duringFreeze(), both[1].duringFreeze()),
-			Spans: []history.Span{both[0].frozen, both[1].frozen},
-		},
-	}
-	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
+	result = r.safe(s, stock, all)
+	conservation, err := r.count(ctx, 0, s, &result)
 	if err != nil {
 		return result, err
 	}
-	stock := check.Stock(all, pieces, left)
-	result.Sold, result.Taken = stock.Sold, pieces-left
-	result.compare(both[0], both[1], stock)
+	result.Recording = history.Recording{
+		Start: r.bed.rec.start, Ops: slices.Concat(both[0].duringFreeze(), both[1].duringFreeze()),
+		Spans: []history.Span{both[0].frozen, both[1].frozen},
+	}
+	result.compare(both[0], both[1], conservation)
 	return result, nil
 }
 
@@ -161,17 +147,16 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	if err != nil {
 		return m, err
 	}
-	struck, failed := false, error(nil)
+	var failed error
 	m.history, err = load.Run(ctx, p, func(g load.Progress) {
-		if !struck && g.Done >= frozenAfter && g.Done < g.Total {
-			struck = true
+		if m.frozen.What == "" && g.Done >= frozenAfter && g.Done < g.Total {
 			m.frozen, failed = bed.freezeServer(ctx, mysql, lasts)
 		}
 	})
 	switch {
 	case err != nil || failed != nil:
 		return m, errors.Join(err, failed)
-	case !struck:
+	case m.frozen.What == "":
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
 	m.began = m.history.Start.Sub(bed.rec.start)
@@ -181,15 +166,13 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 
 // freezeServer pauses the server for a moment, and returns when that was.
 func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
+	span := history.Span{What: "stopped", Who: server.Name()}
 	heal, err := fault.Stop{Server: server}.Inject(ctx)
 	if err != nil {
-		return history.Span{}, err
+		return span, err
 	}
-	span := history.Span{What: "stopped", Who: server.Name(), From: bed.since()}
-	select {
-	case <-ctx.Done():
-	case <-time.After(lasts):
-	}
+	span.From = bed.since()
+	_ = sleep(ctx, lasts)
 	err = heal(context.WithoutCancel(ctx))
 	span.To = bed.since()
 	return span, err

@@ -3,13 +3,11 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"net/url"
+	"slices"
 	"sync"
 	"time"
 
-	"oversell/api"
 	"oversell/lab/check"
-	"oversell/lab/fault"
 	"oversell/lab/history"
 )
 
@@ -36,51 +34,40 @@ type clients struct {
 func (s *clients) boughtAfter(after time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.ops {
-		if s.ops[i].Outcome == history.OK && s.ops[i].Call >= after {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.ops, func(op history.Op) bool { return op.Outcome == history.OK && op.Call >= after })
 }
 
-func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
-	groups := make([]*clients, len(subjects))
-	for i, s := range subjects {
-		product, err := bed.addProduct(ctx, 0, plenty)
-		if err != nil {
+func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
+	groups := make([]*clients, len(r.subjects))
+	for i, s := range r.subjects {
+		var err error
+		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
 			return nil, err
 		}
-		s.product = product
 		groups[i] = &clients{Subject: s}
 	}
 	open, closing := context.WithCancel(ctx)
 	defer closing()
 	var all sync.WaitGroup
 	for _, s := range groups {
-		for n := range bed.Rig.Addresses().Replicas {
-			all.Go(func() { bed.buyUntilClosed(open, n, s) })
+		for n := range r.bed.Rig.Addresses().Replicas {
+			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
 		}
 	}
 	allBought := func(after time.Duration) func() bool {
 		return func() bool {
-			for _, s := range groups {
-				if !s.boughtAfter(after) {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.boughtAfter(after) })
 		}
 	}
-	span := history.Span{What: "restarted", Who: "mysql", From: bed.since()}
+	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
 	err := eventually(ctx, "every client has bought something", allBought(0))
 	if err == nil {
-		err = bed.restartAll(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
+		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
-	span.To = bed.since()
+	r.span.To = r.bed.since()
 	// This only waits: a strategy that does not recover is judged below.
 	recovering, cancel := context.WithTimeout(ctx, grantBound)
-	_ = eventually(recovering, "every client buys again", allBought(span.To))
+	_ = eventually(recovering, "every client buys again", allBought(r.span.To))
 	cancel()
 	closing()
 	all.Wait()
@@ -89,7 +76,7 @@ func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, see
 	}
 	results := make([]Result, len(groups))
 	for i, s := range groups {
-		results[i] = s.result(ctx, bed, seed, plenty, span)
+		results[i] = r.afterRestart(ctx, s)
 	}
 	return results, ctx.Err()
 }
@@ -98,50 +85,23 @@ func restartUnderLoad(ctx context.Context, bed *Testbed, subjects []Subject, see
 // known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
-		op := bed.buy(context.WithoutCancel(open), n, s.Subject, url.Values{"wait": {"2s"}})
+		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))
 		op.Client = n + 1
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
-		select { // a pause: all strategies share a few cores
-		case <-open.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
+		_ = sleep(open, 100*time.Millisecond) // all strategies share a few cores
 	}
 }
 
-// restartAll restarts the servers one after the other. It waits until each serves again.
-func (bed *Testbed) restartAll(ctx context.Context, servers ...string) error {
-	for _, name := range servers {
-		server, err := bed.Rig.Server(name)
-		if err != nil {
-			return err
-		}
-		heal, err := fault.Restart{Server: server}.Inject(ctx)
-		if err != nil {
-			return err
-		}
-		if err := heal(context.WithoutCancel(ctx)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *clients) result(ctx context.Context, bed *Testbed, seed int64, initial int, span history.Span) Result {
-	result := Result{
-		Hazard: "restart", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("restart"), Verdict: Safe,
-		Recording: history.Recording{
-			Start: bed.rec.start, Stock: initial, Ops: s.ops, Events: bed.rec.eventsOf(api.Key(s.product)), Spans: []history.Span{span},
-		},
-	}
-	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
+// afterRestart judges the clients of one strategy.
+func (r *run) afterRestart(ctx context.Context, s *clients) Result {
+	result := r.safe(s.Subject, plenty, s.ops)
+	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
 		result.Verdict, result.Why = Unknown, err.Error()
 		return result
 	}
-	stock := check.Stock(s.ops, initial, left)
-	result.Sold, result.Taken = stock.Sold, initial-left
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
 	counts := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
 	if stock.Verdict == check.Broken {
@@ -151,11 +111,11 @@ func (s *clients) result(ctx context.Context, bed *Testbed, seed int64, initial 
 		}
 		return result
 	}
-	linear := check.Linear(s.ops, initial)
+	linear := check.Linear(s.ops, plenty)
 	switch {
 	case linear.Verdict == check.Broken && s.Card.Safe:
 		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+counts
-	case !s.boughtAfter(span.To):
+	case !s.boughtAfter(r.span.To):
 		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after the restart; %s", grantBound, counts)
 	default:
 		result.Why = counts + "; " + linear.Why

@@ -1,13 +1,10 @@
 package experiment
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/rig"
 )
 
 // Verdict says what an experiment showed of one strategy.
@@ -43,6 +40,8 @@ type Subject struct {
 	Fenced  bool
 	product int64
 }
+
+func (s Subject) key() string { return api.Key(s.product) }
 
 // Name returns the strategy's id, and whether it is fenced.
 func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fenced}.Name() }
@@ -109,37 +108,3 @@ func (r Result) withLostEvents(lost int) Result {
 func (r Result) Command() string {
 	return "oversell break " + r.Hazard + " " + r.Name()
 }
-
-// Experiment injects one hazard, for all its subjects at the same time.
-type Experiment struct {
-	Hazard string
-	// Title says what the experiment does, Shows what there is to see.
-	Title, Shows string
-	// Applies reports whether the hazard can affect a strategy at all.
-	Applies func(Card) bool
-	// Fenced runs the strategies that have a fence twice: without it and with it.
-	Fenced bool
-	// ClaimedAs is the hazard whose claim applies, if that is another one.
-	ClaimedAs string
-	// Fence is the claim of the fence about the hazard.
-	Fence Claim
-	// Lab configures a lab for this experiment alone. If nil, the testbed's lab serves.
-	Lab func(rig.Config) rig.Config
-	run func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error)
-}
-
-// AppliesTo reports whether a strategy goes through the experiment. Every claim of a card
-// is tested, even where the hazard cannot do harm.
-func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
-
-// Claim returns the card's claim, or for a fenced run the claim of the fence.
-func (e Experiment) Claim(c Card, fenced bool) Claim {
-	if fenced {
-		return e.Fence
-	}
-	return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
-}
-
-// grantBound limits the time from a fault until another request holds the lock. It covers
-// a lease or a session, the time to notice its end, and the delays of a busy machine.
-const grantBound = 3*Lease + 2*time.Second

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"oversell/lab/check"
+	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -118,22 +120,69 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 // runOn runs the experiment on a testbed, and heals that.
 func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
-	results, err := e.run(ctx, bed, subjects, seed)
+	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
 	// When the testbed is healed, every stream is open again: only now is every loss known.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
 	for i := range results {
 		results[i] = results[i].withLostEvents(lost)
+		results[i].MySQL = bed.mysql
 	}
-	return onMySQL(bed.mysql, results), err
+	return results, err
 }
 
-// onMySQL sets the version of MySQL that the results ran on.
-func onMySQL(version string, results []Result) []Result {
-	for i := range results {
-		results[i].MySQL = version
+// run is an experiment in progress.
+type run struct {
+	Experiment
+	bed      *Testbed
+	subjects []Subject
+	seed     int64
+
+	// Of a schedule:
+	schedule
+	on           [3]int // the replica of each part
+	participants []*participant
+	span         history.Span
+	injectedAt   time.Duration // on the recording's clock
+}
+
+// each runs f for one subject after the other, each with a product of its own.
+func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, error)) (results []Result, err error) {
+	for _, s := range r.subjects {
+		if s.product, err = r.bed.addProduct(ctx, 0, pieces); err != nil {
+			return results, err
+		}
+		result, err := f(s)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", s.Name(), err)
+		}
+		results = append(results, result)
 	}
-	return results
+	return results, ctx.Err()
+}
+
+// safe returns the result of a run that did no harm.
+func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
+	result := Result{
+		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: Safe,
+		Recording: history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())},
+	}
+	if r.span.What != "" {
+		result.Recording.Spans = []history.Span{r.span}
+	}
+	return result
+}
+
+// count reads the remaining stock through a replica, sets what was sold and taken, and checks
+// conservation. It uses the operations and the stock of the recording.
+func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
+	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
+	if err != nil {
+		return check.Conservation{}, err
+	}
+	stock := check.Stock(result.Recording.Ops, result.Recording.Stock, left)
+	result.Sold, result.Taken = stock.Sold, stock.Initial-left
+	return stock, nil
 }
 
 // position returns the place of a result in the catalogue, fenced after plain.

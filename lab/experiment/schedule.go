@@ -1,11 +1,11 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -15,15 +15,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/fault"
 	"oversell/lab/history"
 )
 
-// pieces is the stock of each product at the start of a run.
+// pieces is the stock of each product at the start of a schedule.
 const pieces = 10
 
-// The parts of a run, each on a replica of its own.
+// The parts of a schedule, each on a replica of its own.
 const (
 	holder = iota
 	contender
@@ -35,55 +35,45 @@ const (
 // All strategies do this at the same time, each with its own product, so that one fault
 // serves them all.
 type schedule struct {
-	hazard string
-	// claimedAs is the hazard whose claim applies, if that is another one.
-	claimedAs string
 	// step is where the holder stops, unless its card names another.
 	step string
 	// sameReplica sends the contender to the holder's replica.
 	sameReplica bool
+	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
+	twoNodes bool
 	// fresh restarts the replicas first, so that both begin to count at the same number.
 	fresh bool
 	// prepare runs before everything else.
 	prepare func(ctx context.Context, r *run) error
-	// fenced is the claim of the fence about the hazard.
-	fenced Claim
+	// Parameters of the requests.
+	holderParams, contenderParams url.Values
+	// inject injects the fault while all holders are stopped.
+	inject func(ctx context.Context, r *run) (fault.Heal, error)
 	// healLate resumes the holders before the fault ends.
 	healLate bool
-	// Parameters of the requests.
-	holderParams, contenderParams func(Card) url.Values
-	// inject injects the fault while all holders are stopped, and returns how to end it.
-	inject func(ctx context.Context, r *run) (heal func(context.Context) error, err error)
-	// contenderAt is the step at which a contender lets its holder resume. Without it the
+	// contenderAt is the step at which a contender lets its holder resume. Without it, the
 	// holders resume when every contender has its answer.
 	contenderAt string
 	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
-	// probe sends an observer's request before the contender resumes: it must not get the
-	// lock that the contender holds.
+	// probe sends an observer's request before the contender resumes. The observer must not
+	// get the lock that the contender holds.
 	probe bool
-	// meanwhile runs beside the contenders.
+	// meanwhile runs at the same time as the contenders.
 	meanwhile func(ctx context.Context, r *run) error
+	// after runs when holder and contender have ended, before a late heal.
+	after func(ctx context.Context, r *run) error
 	// judge returns the verdict of this hazard, or nil if its own criterion is met.
 	judge func(p *participant) *finding
-}
-
-// run is a schedule in progress.
-type run struct {
-	schedule
-	bed          *Testbed
-	on           [3]int // the replica of each part
-	participants []*participant
-	span         history.Span
-	injectedAt   time.Duration
+	// explain adds to a result what only this schedule can show.
+	explain func(result *Result, p *participant)
 }
 
 // participant is one strategy in a run.
 type participant struct {
 	Subject
-	key         string
-	holderID    string // of the holder's request
-	contenderID string // of the contender's request, if it is stopped
+	holderID    string // owner of the holder's request
+	contenderID string // owner of the contender's request, if that is stopped
 	ops         [3]history.Op
 	ended       [3]chan struct{}
 }
@@ -95,16 +85,10 @@ type finding struct {
 	why       string
 }
 
-func (sched schedule) run(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
-	random := draw(seed, sched.hazard)
-	r := &run{schedule: sched, bed: bed}
-	copy(r.on[:], random.Perm(len(bed.Rig.Addresses().Replicas)))
-	if sched.sameReplica {
-		r.on[contender] = r.on[holder]
-	}
-	subjects = slices.Clone(subjects)
-	random.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
-	if err := r.stopHolders(ctx, subjects); err != nil {
+func (s schedule) run(ctx context.Context, r *run) ([]Result, error) {
+	r.schedule = s
+	r.drawReplicas()
+	if err := r.stopHolders(ctx); err != nil {
 		return nil, fmt.Errorf("stop the holders: %w", err)
 	}
 	if err := r.execute(ctx); err != nil {
@@ -112,19 +96,57 @@ func (sched schedule) run(ctx context.Context, bed *Testbed, subjects []Subject,
 	}
 	results := make([]Result, len(r.participants))
 	for i, p := range r.participants {
-		results[i] = r.result(ctx, p, seed)
+		results[i] = r.result(ctx, p)
+		if s.explain != nil {
+			s.explain(&results[i], p)
+		}
 	}
 	return results, ctx.Err()
 }
 
-// stopHolders brings every holder to its step.
-func (r *run) stopHolders(ctx context.Context, subjects []Subject) error {
-	bed := r.bed
-	if r.fresh {
-		for _, n := range []int{r.on[holder], r.on[contender]} {
-			if err := bed.restart(ctx, n); err != nil {
-				return err
+// inGroups runs the schedule for one group of subjects after the other.
+func (s schedule) inGroups(group func(Subject) string) func(context.Context, *run) ([]Result, error) {
+	return func(ctx context.Context, r *run) (results []Result, err error) {
+		groups := map[string][]Subject{}
+		for _, subject := range r.subjects {
+			groups[group(subject)] = append(groups[group(subject)], subject)
+		}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			some, err := s.run(ctx, &run{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: groups[name]})
+			results = append(results, some...)
+			if err != nil {
+				return results, fmt.Errorf("%s: %w", name, err)
 			}
+		}
+		return results, nil
+	}
+}
+
+// drawReplicas draws the replica of each part, and the order of the subjects. The random
+// numbers depend on the seed and on the hazard's name only, so a new experiment does not change
+// the runs of the others.
+func (r *run) drawReplicas() {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(r.Hazard))
+	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
+	if r.twoNodes {
+		// Replicas 1 and 3 write to node A, replica 2 writes to node B.
+		r.on = [3]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
+	} else {
+		copy(r.on[:], random.Perm(len(r.bed.Rig.Addresses().Replicas)))
+	}
+	if r.sameReplica {
+		r.on[contender] = r.on[holder]
+	}
+	r.subjects = slices.Clone(r.subjects)
+	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
+}
+
+// stopHolders brings every holder to its step.
+func (r *run) stopHolders(ctx context.Context) error {
+	if r.fresh {
+		if err := r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender])); err != nil {
+			return err
 		}
 	}
 	if r.prepare != nil {
@@ -132,7 +154,7 @@ func (r *run) stopHolders(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 	}
-	if err := r.addProducts(ctx, subjects, r.step); err != nil {
+	if err := r.addProducts(ctx); err != nil {
 		return err
 	}
 	r.send(ctx, holder, r.holderParams)
@@ -140,20 +162,19 @@ func (r *run) stopHolders(ctx context.Context, subjects []Subject) error {
 }
 
 // addProducts adds a product for each subject, in each database, and arms the failpoints of
-// the holders at the step, unless a card names another.
-func (r *run) addProducts(ctx context.Context, subjects []Subject, step string) error {
-	for _, s := range subjects {
-		product, err := r.bed.addProduct(ctx, r.on[holder], pieces)
-		if err != nil {
+// the holders.
+func (r *run) addProducts(ctx context.Context) error {
+	for _, s := range r.subjects {
+		var err error
+		if s.product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
 			return err
 		}
-		s.product = product
-		p := &participant{Subject: s, key: api.Key(product)}
+		p := &participant{Subject: s}
 		for part := range p.ended {
 			p.ended[part] = make(chan struct{})
 		}
 		r.participants = append(r.participants, p)
-		if err := r.bed.stop(ctx, r.on[holder], s, s.Card.stepFor(r.hazard, step)); err != nil {
+		if err := r.bed.stop(ctx, r.on[holder], s, s.Card.stepFor(r.Hazard, r.step)); err != nil {
 			return err
 		}
 	}
@@ -161,20 +182,20 @@ func (r *run) addProducts(ctx context.Context, subjects []Subject, step string) 
 }
 
 // send sends the requests of one part, for all participants.
-func (r *run) send(ctx context.Context, part int, params func(Card) url.Values) {
+func (r *run) send(ctx context.Context, part int, params url.Values) {
 	for _, p := range r.participants {
-		var query url.Values
-		if params != nil {
-			query = params(p.Card)
-		}
-		go func() {
-			defer close(p.ended[part])
-			p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, query)
-		}()
+		go r.buy(ctx, p, part, params)
 	}
 }
 
-// awaitStopped waits until every request of the part is stopped or answered.
+// buy sends the request of one part, and waits for its answer.
+func (r *run) buy(ctx context.Context, p *participant, part int, params url.Values) {
+	defer close(p.ended[part])
+	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
+}
+
+// awaitStopped waits until every request of the part is stopped or answered. Then it calls
+// found with the owner of each stopped request, or with "" for an answered one.
 func (r *run) awaitStopped(ctx context.Context, part int, found func(p *participant, owner string)) error {
 	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
@@ -182,7 +203,7 @@ func (r *run) awaitStopped(ctx context.Context, part int, found func(p *particip
 			return false
 		}
 		for _, p := range r.participants {
-			owner := stopped[p.key]
+			owner := stopped[p.key()]
 			if owner == "" && !isClosed(p.ended[part]) {
 				return false
 			}
@@ -194,41 +215,38 @@ func (r *run) awaitStopped(ctx context.Context, part int, found func(p *particip
 
 // execute does everything from the moment when the holders are at their step.
 func (r *run) execute(ctx context.Context) error {
-	bed := r.bed
-	r.span = history.Span{What: r.hazard, Who: name(r.on[holder]), From: bed.since()}
-	heal := func(context.Context) error { return nil }
+	r.span = history.Span{What: r.Hazard, Who: name(r.on[holder]), From: r.bed.since()}
+	uncancelled := context.WithoutCancel(ctx)
+	var heal fault.Heal = noHeal
 	if r.inject != nil {
 		undo, err := r.inject(ctx, r)
 		if err != nil {
 			if undo != nil {
-				err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+				err = errors.Join(err, undo(uncancelled))
 			}
 			return fmt.Errorf("inject the fault: %w", err)
 		}
 		heal = undo
 	}
-	r.injectedAt = bed.since()
+	r.injectedAt = r.bed.since()
 	err := r.contend(ctx)
-	uncancelled := context.WithoutCancel(ctx)
-	if !r.healLate || err != nil {
-		if healed := heal(uncancelled); healed != nil {
-			return errors.Join(err, fmt.Errorf("heal: %w", healed))
-		}
-		r.span.To = bed.since()
+	if err == nil && r.healLate {
+		err = r.finish(ctx)
 	}
-	if err != nil {
+	if healed := heal(uncancelled); healed != nil {
+		return errors.Join(err, fmt.Errorf("heal: %w", healed))
+	}
+	r.span.To = r.bed.since()
+	if err == nil && !r.healLate {
+		err = r.finish(ctx)
+	}
+	return err
+}
+
+// finish resumes the holders and waits until holders and contenders have ended.
+func (r *run) finish(ctx context.Context) error {
+	if err := r.bed.replica(r.on[holder]).ResumeAll(context.WithoutCancel(ctx)); err != nil {
 		return err
-	}
-	if err := bed.replica(r.on[holder]).ResumeAll(uncancelled); err != nil {
-		return err
-	}
-	if r.healLate {
-		r.await(holder)
-		r.await(contender)
-		if err := heal(uncancelled); err != nil {
-			return fmt.Errorf("heal: %w", err)
-		}
-		r.span.To = bed.since()
 	}
 	if r.contenderStops != "" {
 		if err := r.resumeContenders(ctx); err != nil {
@@ -237,6 +255,9 @@ func (r *run) execute(ctx context.Context) error {
 	}
 	r.await(holder)
 	r.await(contender)
+	if r.after != nil {
+		return r.after(ctx, r)
+	}
 	return nil
 }
 
@@ -250,8 +271,7 @@ func (r *run) resumeContenders(ctx context.Context) error {
 		all.Go(func() error {
 			<-p.ended[holder]
 			if r.probe {
-				p.ops[observer] = r.bed.buy(ctx, r.on[observer], p.Subject, url.Values{"wait": {"500ms"}})
-				close(p.ended[observer])
+				r.buy(ctx, p, observer, wait(500*time.Millisecond))
 			}
 			if p.contenderID == "" {
 				return nil
@@ -262,7 +282,7 @@ func (r *run) resumeContenders(ctx context.Context) error {
 	return all.Wait()
 }
 
-// contend runs the contenders for as long as the holders are stopped.
+// contend runs the contenders while the holders are stopped.
 func (r *run) contend(ctx context.Context) error {
 	if r.contenderStops != "" {
 		for _, p := range r.participants {
@@ -273,34 +293,34 @@ func (r *run) contend(ctx context.Context) error {
 	}
 	r.send(ctx, contender, r.contenderParams)
 	var beside sync.WaitGroup
-	var failed error
+	var err, failed error
 	if r.meanwhile != nil {
 		beside.Go(func() { failed = r.meanwhile(ctx, r) })
 	}
-	defer beside.Wait()
 	switch {
 	case r.contenderStops != "":
-		return r.awaitStopped(ctx, contender, func(p *participant, owner string) { p.contenderID = owner })
+		err = r.awaitStopped(ctx, contender, func(p *participant, owner string) { p.contenderID = owner })
 	case r.contenderAt != "":
-		for _, p := range r.participants {
-			if err := r.awaitStep(ctx, p, contender, r.contenderAt); err != nil {
-				return err
-			}
-		}
+		err = r.awaitStep(ctx, contender, func(Card) string { return r.contenderAt })
 	default:
 		r.await(contender)
 	}
 	beside.Wait()
-	return failed
+	return errors.Join(err, failed)
 }
 
-// awaitStep waits until the request of the part took one of the steps, or is answered.
-func (r *run) awaitStep(ctx context.Context, p *participant, part int, steps ...string) error {
-	return eventually(ctx, p.Name()+" at "+strings.Join(steps, " or "), func() bool {
-		return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key), func(e history.Event) bool {
-			return e.Replica == name(r.on[part]) && e.Owner != p.holderID && slices.Contains(steps, e.Step)
-		})
-	})
+// awaitStep waits until every request of the part has taken its step, or is answered.
+func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) error {
+	for _, p := range r.participants {
+		if err := eventually(ctx, p.Name()+" at "+step(p.Card), func() bool {
+			return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key()), func(e history.Event) bool {
+				return e.Replica == name(r.on[part]) && e.Owner != p.holderID && e.Step == step(p.Card)
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) await(part int) {
@@ -319,30 +339,32 @@ func isClosed(ended <-chan struct{}) bool {
 }
 
 // result judges the run of one participant.
-func (r *run) result(ctx context.Context, p *participant, seed int64) Result {
-	result := Result{Hazard: r.hazard, Strategy: p.Card.ID, Fenced: p.Fenced, Seed: seed, Claim: p.Card.Claim(cmp.Or(r.claimedAs, r.hazard))}
-	if p.Fenced {
-		result.Claim = r.fenced
-	}
-	left, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
-	if err != nil {
-		result.Verdict, result.Why = Unknown, err.Error()
-		return result
-	}
+func (r *run) result(ctx context.Context, p *participant) Result {
 	var ops []history.Op
 	for part := range p.ops {
 		if isClosed(p.ended[part]) {
 			ops = append(ops, p.ops[part])
 		}
 	}
-	result.Recording = history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(p.key), Spans: []history.Span{r.span}}
+	result := r.safe(p.Subject, pieces, ops)
 	result.NextGrantMS = nextGrant(result.Recording.Events, p.holderID, r.injectedAt)
-	stock := check.Stock(ops, pieces, left)
-	result.Sold, result.Taken = stock.Sold, pieces-left
+	countOn := r.on[contender]
+	if r.twoNodes {
+		countOn = r.on[holder]
+	}
+	stock, err := r.count(ctx, countOn, p.Subject, &result)
+	if err != nil {
+		result.Verdict, result.Why = Unknown, err.Error()
+		return result
+	}
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = found.why + "holder: " + Answer(p.ops[holder]) + "; contender: " + Answer(p.ops[contender])
+	result.Why = found.why + p.answers()
 	return result
+}
+
+func (p *participant) answers() string {
+	return "holder: " + Answer(p.ops[holder]) + "; contender: " + Answer(p.ops[contender])
 }
 
 func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
@@ -366,6 +388,18 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	return finding{Safe, "", ""}
 }
 
+// mustSell returns a judge that finds f unless the requests of these parts have sold.
+func mustSell(f finding, parts ...int) func(*participant) *finding {
+	return func(p *participant) *finding {
+		for _, part := range parts {
+			if p.ops[part].Outcome != history.OK {
+				return &f
+			}
+		}
+		return nil
+	}
+}
+
 // nextGrant returns the milliseconds from the fault until another request acquired the
 // lock, or 0 if none did.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
@@ -384,12 +418,4 @@ func Answer(op history.Op) string {
 		detail = detail[:100] + "…"
 	}
 	return strings.TrimSuffix(strings.TrimSpace(op.Reason+": "+detail), ":")
-}
-
-// draw returns the random numbers of one experiment. They depend on the seed and on the
-// hazard's name only, so a new experiment does not change the runs of the others.
-func draw(seed int64, hazard string) *rand.Rand {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(hazard))
-	return rand.New(rand.NewPCG(uint64(seed), hash.Sum64())) //nolint:gosec // not a secret
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/rig"
@@ -137,42 +138,22 @@ func (bed *Testbed) heal(ctx context.Context) error {
 		}
 	}
 	for i := range bed.Rig.Addresses().Replicas {
-		errs = append(errs, bed.ready(ctx, i), bed.replica(i).ResumeAll(ctx))
+		ready := eventually(ctx, name(i)+" is ready", func() bool { return bed.replica(i).Ready(ctx) == nil })
+		errs = append(errs, ready, bed.replica(i).ResumeAll(ctx))
 	}
 	return errors.Join(append(errs, bed.rec.awaitConnected(ctx))...)
 }
 
-// ready waits until the replica reaches all its backends.
-func (bed *Testbed) ready(ctx context.Context, on int) error {
-	return eventually(ctx, name(on)+" is ready", func() bool {
-		return bed.replica(on).Ready(ctx) == nil
-	})
-}
-
-// kill ends a replica as a power cut does.
-func (bed *Testbed) kill(n int) error {
-	server, err := bed.Rig.Server(name(n))
-	if err != nil {
-		return err
-	}
-	server.Kill()
-	return nil
-}
-
-// restart restarts the replica, whatever state it is in.
-func (bed *Testbed) restart(ctx context.Context, n int) error {
-	server, err := bed.Rig.Server(name(n))
-	if err != nil {
-		return err
-	}
-	if err := server.Stop(ctx); err != nil {
-		return err
-	}
-	if err := server.Start(ctx); err != nil {
-		return err
-	}
-	if err := bed.ready(ctx, n); err != nil {
-		return err
+// restart restarts the servers one after the other. It waits until each serves again.
+func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
+	for _, name := range servers {
+		server, err := bed.Rig.Server(name)
+		if err != nil {
+			return err
+		}
+		if _, err := (fault.Restart{Server: server}).Inject(ctx); err != nil {
+			return err
+		}
 	}
 	return bed.rec.awaitConnected(ctx)
 }
@@ -187,11 +168,18 @@ func eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for !so() {
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, 10*time.Millisecond) != nil {
 			return fmt.Errorf("%s: %w (%w)", what, errTimeout, context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil
+}
+
+// sleep returns after d, or with an error when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err()
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"time"
 
-	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -24,16 +22,10 @@ const (
 
 // polling counts the requests that waiters send to their backend while nothing happens.
 func polling() Experiment {
-	nothing := func(ctx context.Context, _ *queue) error {
-		select {
-		case <-ctx.Done():
-		case <-time.After(quietPeriod):
-		}
-		return ctx.Err()
-	}
+	nothing := func(ctx context.Context, _ *queue) error { return sleep(ctx, quietPeriod) }
 	return Experiment{
-		Hazard: "polling", Applies: lockers, run: measureEach("polling", "in a second without any change", pollSamples, nothing),
-		Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
+		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
+		Applies: lockers, run: measureEach("in a second without any change", pollSamples, nothing),
 	}
 }
 
@@ -47,94 +39,75 @@ func herd() Experiment {
 		return errors.Join(err, q.awaitQuiet(ctx, quietSamples))
 	}
 	return Experiment{
-		Hazard: "herd", Applies: claimed("herd"), run: measureEach("herd", "because of one release", quietSamples, release),
-		Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
+		Hazard: "herd", Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
+		Applies: claimed("herd"), run: measureEach("because of one release", quietSamples, release),
 	}
 }
 
 // casStorm sends many requests at once that compete by compare-and-set.
 func casStorm() Experiment {
-	run := func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
-		for _, s := range subjects {
-			if s.product, err = bed.addProduct(ctx, 0, waiters); err != nil {
-				return results, err
-			}
-			ops := make([]history.Op, waiters)
-			var all sync.WaitGroup
-			for i := range ops {
-				all.Go(func() { ops[i] = bed.buy(ctx, i%3, s, url.Values{"wait": {"30s"}}) })
-			}
-			all.Wait()
-			retries := 0
-			for _, op := range ops {
-				retries += op.Retries
-			}
-			left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
-			if err != nil {
-				return results, err
-			}
-			sold := history.Taken(ops, history.OK)
-			result := Result{
-				Hazard: "cas-storm", Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim("cas-storm"), Verdict: Safe, Sold: sold, Taken: waiters - left,
-				Why:       fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, sold, retries),
-				Recording: history.Recording{Start: bed.rec.start, Stock: waiters, Ops: ops, Events: bed.rec.eventsOf(api.Key(s.product))},
-			}
-			// A third of the attempts fail, or more.
-			if retries > sold/2 {
-				result.Verdict = Wasteful
-			}
-			results = append(results, result)
-		}
-		return results, ctx.Err()
-	}
 	return Experiment{
-		Hazard: "cas-storm", Applies: claimed("cas-storm"), run: run,
-		Title: "60 requests at once", Shows: "failed attempts for each sale",
+		Hazard: "cas-storm", Title: "60 requests at once", Shows: "failed attempts for each sale", Applies: claimed("cas-storm"),
+		run: func(ctx context.Context, r *run) ([]Result, error) {
+			return r.each(ctx, waiters, func(s Subject) (Result, error) { return r.buyAtOnce(ctx, s) })
+		},
 	}
+}
+
+func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
+	ops := make([]history.Op, waiters)
+	var all sync.WaitGroup
+	for i := range ops {
+		all.Go(func() { ops[i] = r.bed.buy(ctx, i%3, s, wait(30*time.Second)) })
+	}
+	all.Wait()
+	retries := 0
+	for _, op := range ops {
+		retries += op.Retries
+	}
+	result := r.safe(s, waiters, ops)
+	if _, err := r.count(ctx, 0, s, &result); err != nil {
+		return result, err
+	}
+	result.Why = fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, result.Sold, retries)
+	// A third of the attempts fail, or more.
+	if retries > result.Sold/2 {
+		result.Verdict = Wasteful
+	}
+	return result, nil
 }
 
 // queue is a holder that is stopped on the first replica, and the waiters behind it.
 type queue struct {
 	Subject
 	bed *Testbed
-	key string
 }
 
 // measureEach measures one strategy after the other, because a backend counts the requests
 // of all together.
-func measureEach(hazard, when string, samples int, do func(context.Context, *queue) error) func(context.Context, *Testbed, []Subject, int64) ([]Result, error) {
-	return func(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
-		for _, s := range subjects {
-			asked, q, err := measure(ctx, bed, s, samples, do)
-			if err != nil {
-				return results, fmt.Errorf("%s: %w", s.Name(), err)
-			}
-			result := Result{
-				Hazard: hazard, Strategy: s.Card.ID, Seed: seed, Claim: s.Card.Claim(hazard), Verdict: Safe,
-				Why:       fmt.Sprintf("%d waiters sent %d requests to the backends %s", waiters, asked, when),
-				Recording: history.Recording{Start: bed.rec.start, Events: bed.rec.eventsOf(q.key)},
-			}
+func measureEach(when string, samples int, do func(context.Context, *queue) error) func(context.Context, *run) ([]Result, error) {
+	return func(ctx context.Context, r *run) ([]Result, error) {
+		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
+			sent, err := (&queue{Subject: s, bed: r.bed}).measure(ctx, samples, do)
+			result := r.safe(s, 0, nil)
+			result.Why = fmt.Sprintf("%d waiters sent %d requests to the backends %s", waiters, sent, when)
 			// A few requests are normal: a renewal, a heartbeat, the release itself.
-			if asked > waiters*3/2 {
+			if sent > waiters*3/2 {
 				result.Verdict = Wasteful
 			}
-			results = append(results, result)
-		}
-		return results, nil
+			return result, err
+		})
 	}
 }
 
 // measure counts the requests to the backends while do runs.
-func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(context.Context, *queue) error) (asked int64, q *queue, err error) {
-	if s.product, err = bed.addProduct(ctx, 0, 2*waiters); err != nil {
-		return 0, nil, err
-	}
+func (q *queue) measure(ctx context.Context, samples int, do func(context.Context, *queue) error) (sent int64, err error) {
+	bed := q.bed
 	if bed.ownCost == 0 {
 		if err := bed.measureOwnCost(ctx); err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 	}
-	q = &queue{Subject: s, bed: bed, key: api.Key(s.product)}
 	// At the end every request is cancelled: what it would buy does not matter.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -144,39 +117,39 @@ func measure(ctx context.Context, bed *Testbed, s Subject, samples int, do func(
 	// The holder stops, and so does the next one. A request stops only at failpoints that
 	// were armed before it came.
 	for n := range 3 {
-		if err := bed.stop(ctx, n, s, "read"); err != nil {
-			return 0, q, err
+		if err := bed.stop(ctx, n, q.Subject, "read"); err != nil {
+			return 0, err
 		}
 	}
-	all.Go(func() { _ = bed.buy(buying, 0, s, nil) })
+	all.Go(func() { _ = bed.buy(buying, 0, q.Subject, nil) })
 	if err := eventually(ctx, "the holder has the lock", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
-		return 0, q, err
+		return 0, err
 	}
 	for i := range waiters {
-		all.Go(func() { _ = bed.buy(buying, 1+i%2, s, url.Values{"wait": {"60s"}}) })
+		all.Go(func() { _ = bed.buy(buying, 1+i%2, q.Subject, wait(time.Minute)) })
 	}
 	if err := eventually(ctx, "all waiters wait", q.waiting); err != nil {
-		return 0, q, err
+		return 0, err
 	}
 	if err := q.awaitQuiet(ctx, samples); err != nil {
-		return 0, q, err
+		return 0, err
 	}
 	before, err := bed.backendRequests(ctx)
 	if err != nil {
-		return 0, q, err
+		return 0, err
 	}
 	if err := do(ctx, q); err != nil {
-		return 0, q, err
+		return 0, err
 	}
 	after, err := bed.backendRequests(ctx)
-	return after - before, q, err
+	return after - before, err
 }
 
 // waiting reports whether every waiter has requested the lock, and is queued where the
 // strategy has a queue.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
-	for _, e := range q.bed.rec.eventsOf(q.key) {
+	for _, e := range q.bed.rec.eventsOf(q.key()) {
 		if e.Replica != name(0) && e.Step == queued(q.Card) {
 			owners[e.Owner] = true
 		}
@@ -186,7 +159,7 @@ func (q *queue) waiting() bool {
 
 func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 	owners, err := q.bed.stopped(ctx, n)
-	return err == nil && owners[q.key] != ""
+	return err == nil && owners[q.key()] != ""
 }
 
 // awaitQuiet waits until the waiters send no more requests, for a number of samples at most:
@@ -197,10 +170,8 @@ func (q *queue) awaitQuiet(ctx context.Context, samples int) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 		var after int64
 		if after, err = q.bed.backendRequests(ctx); err == nil && after-before <= 2 {

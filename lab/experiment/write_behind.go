@@ -16,20 +16,18 @@ import (
 // the sale reaches the row in MySQL.
 func writeBehind() Experiment {
 	return Experiment{
-		Hazard: "write-behind", run: soldBehindTheRow,
-		Applies: func(c Card) bool { return c.Stock != "" },
-		Title:   "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
+		Hazard: "write-behind", Title: "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
+		Applies: func(c Card) bool { return c.Stock != "" }, run: soldBehindTheRow,
 	}
 }
 
-func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
-	random := draw(seed, "write-behind")
-	r := &run{schedule: schedule{hazard: "write-behind"}, bed: bed}
-	copy(r.on[:], random.Perm(len(bed.Rig.Addresses().Replicas)))
-	if err := r.addProducts(ctx, subjects, "written"); err != nil {
+func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
+	r.step = "written"
+	r.drawReplicas()
+	if err := r.addProducts(ctx); err != nil {
 		return nil, fmt.Errorf("add the products: %w", err)
 	}
-	mend, revive, err := r.sellUncarried(ctx)
+	restore, revive, err := r.sellUncarried(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +36,12 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 		return nil, err
 	}
 	uncancelled := context.WithoutCancel(ctx)
-	if err := mend(uncancelled); err != nil {
+	if err := restore(uncancelled); err != nil {
 		return nil, err
 	}
-	r.injectedAt = bed.since()
+	r.injectedAt = r.bed.since()
 	took := r.awaitReconciled(ctx) // while the holder is dead: the others must write the row
-	r.span.To = bed.since()
+	r.span.To = r.bed.since()
 	after, err := r.rows(ctx)
 	if err := errors.Join(err, revive(uncancelled)); err != nil {
 		return nil, err
@@ -51,19 +49,18 @@ func soldBehindTheRow(ctx context.Context, bed *Testbed, subjects []Subject, see
 	results := make([]Result, len(r.participants))
 	for i, p := range r.participants {
 		results[i] = r.reconciliation(ctx, p, before[i], after[i], took[i])
-		results[i].Seed = seed
 	}
 	return results, ctx.Err()
 }
 
 // sellUncarried sells while no replica reaches MySQL, kills the holder's replica, and sells
-// once more. mend restores the links, revive the replica.
-func (r *run) sellUncarried(ctx context.Context) (mend func(context.Context) error, revive fault.Heal, err error) {
+// once more. restore ends the cuts, revive starts the replica again.
+func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
 	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
 	r.await(observer)
 	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
 	// without it.
-	mend, err = r.injectAll(ctx, r.bed.cutsTo("mysql")...)
+	restore, err = r.injectAll(ctx, cuts(r.bed.links("", "mysql"))...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,19 +68,14 @@ func (r *run) sellUncarried(ctx context.Context) (mend func(context.Context) err
 	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
 		return nil, nil, err
 	}
-	server, err := r.server(holder)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.span = history.Span{What: "killed", Who: server.Name(), From: r.bed.since()}
-	revive, err = fault.Kill{Server: server}.Inject(ctx)
-	if err != nil {
+	r.span = history.Span{From: r.bed.since()}
+	if revive, err = killHolders(ctx, r); err != nil {
 		return nil, nil, err
 	}
 	r.await(holder)
 	r.send(ctx, contender, nil) // its answer has the remaining stock
 	r.await(contender)
-	return mend, revive, nil
+	return restore, revive, nil
 }
 
 // rows returns the counts of the participants in MySQL, read past all links.
@@ -128,31 +120,29 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	return took
 }
 
-// reconciliation judges a participant by its row before and after.
+// reconciliation judges a participant by its row, before and after: everything that was sold
+// must be missing from it in the end.
 func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
-	ops := p.ops[:]
-	left := p.ops[contender].Remaining
-	result := Result{
-		Hazard: r.hazard, Strategy: p.Card.ID, Claim: p.Card.Claim(r.hazard),
-		Sold: history.Taken(ops, history.OK), Taken: pieces - after,
-		Recording: history.Recording{Start: r.bed.rec.start, Ops: ops, Events: r.bed.rec.eventsOf(p.key), Spans: []history.Span{r.span}},
-	}
+	result := r.safe(p.Subject, 0, p.ops[:])
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
-	books := check.StockElsewhere(ops, pieces, after, 0)
+	row := check.Stock(p.ops[:], pieces, after)
+	result.Sold, result.Taken = row.Sold, pieces-after
+	left := p.ops[contender].Remaining
 	seen := fmt.Sprintf("with the holder dead, %s had %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
+	counts := fmt.Sprintf("later the row had %d: %d sold, %d perhaps sold, %d taken from the row", after, row.Sold, row.Unknown, result.Taken)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Unknown, err.Error()
 	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = Unknown, "holder: "+Answer(p.ops[holder])+"; contender: "+Answer(p.ops[contender])
-	case books.Verdict != check.Holds:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("%v later the row had %d: %s", grantBound, after, books.Why)
+		result.Verdict, result.Why = Unknown, p.answers()
+	case row.Verdict != check.Holds:
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%s%v %s", seen, grantBound, counts)
 	case after != count:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, seen+fmt.Sprintf("later the row had %d, and %s %d", after, p.Card.Stock, count)
+		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%slater the row had %d, and %s %d", seen, after, p.Card.Stock, count)
 	case before <= left:
-		result.Verdict, result.Why = NotShown, seen+books.Why
+		result.Verdict, result.Why = NotShown, seen+counts
 	default:
-		result.Verdict, result.Why = Safe, seen+fmt.Sprintf("%v later the row had %d: %s", took.Round(time.Millisecond), after, books.Why)
+		result.Why = fmt.Sprintf("%s%v %s", seen, took.Round(time.Millisecond), counts)
 	}
 	return result
 }
