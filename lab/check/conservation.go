@@ -1,25 +1,13 @@
-// Package check judges a run from its history. The same history always gets the same
-// verdict, and no server is needed.
 package check
 
 import "oversell/lab/history"
-
-// Verdict is the verdict of a check.
-type Verdict string
-
-// The verdicts. Undecided means that the requests with an unknown outcome allow both others.
-const (
-	Holds     Verdict = "holds"
-	Broken    Verdict = "broken"
-	Undecided Verdict = "undecided"
-)
 
 // Conservation is the first invariant (I1): sold = initial - remaining, and sold <= initial.
 // Counts are pieces, not requests.
 type Conservation struct {
 	Initial   int
 	Remaining int
-	Sold      int // surely sold
+	Sold      int // certainly sold
 	Unknown   int // perhaps sold
 	LostMin   int // lost updates if no unknown request sold anything
 	LostMax   int // lost updates if all of them did
@@ -29,12 +17,10 @@ type Conservation struct {
 // Stock checks conservation. The remaining stock alone proves nothing: with 5001 sold of 5000
 // and 0 left the row looks right, and one buyer gets nothing.
 func Stock(ops []history.Op, initial, remaining int) Conservation {
+	c := Undecidable(ops, initial)
+	c.Remaining = remaining
 	taken := initial - remaining
-	sold, unknown := history.Taken(ops, history.OK), history.Taken(ops, history.Unknown)
-	c := Conservation{
-		Initial: initial, Remaining: remaining, Sold: sold, Unknown: unknown,
-		LostMin: sold - taken, LostMax: sold + unknown - taken,
-	}
+	c.LostMin, c.LostMax = c.Sold-taken, c.Sold+c.Unknown-taken
 	switch {
 	case c.LostMin > 0, c.LostMax < 0, taken > initial:
 		// More was sold than taken, or more taken than all requests can have bought, or
@@ -43,8 +29,6 @@ func Stock(ops []history.Op, initial, remaining int) Conservation {
 	case c.LostMax == 0:
 		// Every unknown request sold: that many pieces are gone.
 		c.Verdict = Holds
-	default:
-		c.Verdict = Undecided
 	}
 	return c
 }
@@ -58,18 +42,9 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	}
 }
 
-// Lost returns the number of updates that are surely lost: sold - (initial - remaining) when
-// all outcomes are known. It is negative when pieces are gone that no request bought.
-func (c Conservation) Lost() int {
-	switch {
-	case c.LostMin > 0:
-		return c.LostMin
-	case c.LostMax < 0:
-		return c.LostMax
-	default:
-		return 0
-	}
-}
+// Lost returns the number of updates that are certainly lost: of LostMin to LostMax the number
+// nearest to 0. It is negative when pieces are gone that no request bought.
+func (c Conservation) Lost() int { return max(c.LostMin, min(0, c.LostMax)) }
 
-// Oversold returns the number of pieces that were surely sold and never existed.
+// Oversold returns the number of pieces that were certainly sold and never existed.
 func (c Conservation) Oversold() int { return max(0, c.Sold-c.Initial) }

@@ -46,18 +46,18 @@ func TestStock(t *testing.T) {
 		{"the tutorial's own run", ops(5000, 0, 0), 5000, 4870, check.Broken, 4870, 4870, 0},
 		{"remaining 0 hides an oversell", ops(11, 0, 0), 10, 0, check.Broken, 1, 1, 1},
 		{"oversold and lost", ops(12, 0, 0), 10, 4, check.Broken, 6, 6, 2},
-		{"count below zero, books in order", ops(12, 0, 0), 10, -2, check.Broken, 0, 0, 2},
+		{"count below zero, and sold agrees with taken", ops(12, 0, 0), 10, -2, check.Broken, 0, 0, 2},
 		{"count below zero, nothing sold", ops(0, 0, 0), 10, -1, check.Broken, -11, -11, 0},
 		{"vanished without a sale", ops(3, 0, 0), 10, 6, check.Broken, -1, -1, 0},
 		{"stock grew", ops(0, 0, 0), 10, 11, check.Broken, 1, 1, 0},
 		{"sold from nothing", ops(1, 0, 0), 0, 0, check.Broken, 1, 1, 1},
 
-		// Unknown outcomes widen it by their number, and by no more.
+		// Unknown outcomes widen the range by their number, and by no more.
 		{"unknown, none of them gone", ops(3, 0, 2), 10, 7, check.Undecided, 0, 2, 0},
 		{"unknown, one of two gone", ops(3, 0, 2), 10, 6, check.Undecided, 0, 1, 0},
-		{"lost beyond doubt in spite of unknowns", ops(5, 0, 2), 10, 6, check.Broken, 1, 3, 0},
-		{"vanished beyond the unknowns", ops(3, 0, 2), 10, 4, check.Broken, -1, -1, 0},
-		{"oversold beyond doubt in spite of unknowns", ops(11, 0, 5), 10, 0, check.Broken, 1, 6, 1},
+		{"certainly lost in spite of unknowns", ops(5, 0, 2), 10, 6, check.Broken, 1, 3, 0},
+		{"more vanished than the unknowns explain", ops(3, 0, 2), 10, 4, check.Broken, -1, -1, 0},
+		{"certainly oversold in spite of unknowns", ops(11, 0, 5), 10, 0, check.Broken, 1, 6, 1},
 		{"perhaps oversold", ops(10, 0, 1), 10, 0, check.Undecided, 0, 1, 0},
 		{"unknowns took it below zero", ops(9, 0, 2), 10, -1, check.Broken, 0, 0, 0},
 		{"everything unknown, nothing gone", ops(0, 0, 10), 10, 10, check.Undecided, 0, 10, 0},
@@ -121,7 +121,7 @@ func TestStockAgainstTheTruth(t *testing.T) {
 			t.Fatalf("seed %d: holds, but %d were lost", seed, lost)
 		}
 		if got.Verdict == check.Broken && lost == 0 {
-			t.Fatalf("seed %d: violated, but the shop was honest", seed)
+			t.Fatalf("seed %d: broken, but no update was lost", seed)
 		}
 		if got.Unknown == 0 && got.Verdict == check.Undecided {
 			t.Fatalf("seed %d: undecided although every outcome is known", seed)

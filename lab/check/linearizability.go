@@ -36,7 +36,7 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	if len(ends) == 0 {
 		return c
 	}
-	until := func(i int) Verdict { return search(shopAt(ops, ops[ends[i]].Return), initial) }
+	until := func(i int) Verdict { return search(knownAt(ops, ops[ends[i]].Return), initial) }
 	c.Verdict = until(len(ends) - 1)
 	switch c.Verdict {
 	case Holds:
@@ -52,17 +52,17 @@ func Linear(ops []history.Op, initial int) Linearizability {
 }
 
 func whyNot(i int, op history.Op) string {
-	said := fmt.Sprintf("sold %d", op.Qty)
+	answer := fmt.Sprintf("sold %d", op.Qty)
 	switch {
 	case op.Outcome == history.Refused:
-		said = fmt.Sprintf("was sold out for %d", op.Qty)
+		answer = fmt.Sprintf("was sold out for %d", op.Qty)
 	case op.Qty == 0:
-		said = fmt.Sprintf("read %d", op.Remaining)
+		answer = fmt.Sprintf("read %d", op.Remaining)
 	case op.HasRemaining:
-		said += fmt.Sprintf(" and left %d", op.Remaining)
+		answer += fmt.Sprintf(" and left %d", op.Remaining)
 	}
 	return fmt.Sprintf("request %d of client %d %s, answered at %v: no order of the answers until then explains it",
-		i, op.Client, said, brief(op.Return))
+		i, op.Client, answer, brief(op.Return))
 }
 
 // answers returns the indices of the judged requests, in the order of Return.
@@ -83,30 +83,29 @@ func answered(op *history.Op) bool {
 
 // request is a request as the model sees it.
 type request struct {
-	qty       int
-	outcome   history.Outcome
-	remaining int
-	told      bool // remaining is known
-	turn      int  // of an unknown request, or anyTurn
+	qty          int
+	outcome      history.Outcome
+	remaining    int
+	hasRemaining bool
+	rank         int // of an unknown request, or anyRank
 }
 
-// shopAt returns what was known at a time: a request without an answer may get any.
-func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
+// knownAt returns what was known at a time: a request without an answer may get any.
+func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 	var known, open []porcupine.Operation
 	for i := range ops {
 		op := &ops[i]
 		o := porcupine.Operation{ClientId: max(0, op.Client-1), Call: int64(op.Call), Return: int64(op.Return)}
-		in := request{qty: op.Qty, outcome: op.Outcome, remaining: op.Remaining, told: op.HasRemaining}
+		in := request{qty: op.Qty, outcome: op.Outcome, remaining: op.Remaining, hasRemaining: op.HasRemaining}
 		switch {
 		case op.Call > at, op.Outcome == history.Refused && !answered(op):
 			continue // nothing was taken, or not yet
 		case op.Return > at, !answered(op):
-			if op.Qty == 0 {
-				continue // an unknown read
+			if op.Qty > 0 { // an unknown read says nothing
+				in.outcome, o.Return = history.Unknown, math.MaxInt64
+				o.Input = in
+				open = append(open, o)
 			}
-			in.outcome, o.Return = history.Unknown, math.MaxInt64
-			o.Input = in
-			open = append(open, o)
 			continue
 		case op.Outcome == history.Refused:
 			// The stock never grows: if it is sold out during the request, it is at its
@@ -116,35 +115,35 @@ func shopAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 		o.Input = in
 		known = append(known, o)
 	}
-	takeTurns(open)
+	rank(open)
 	return append(known, open...)
 }
 
-// anyTurn is for an unknown request that may take effect before and after any other.
-const anyTurn = -1
+// anyRank is for an unknown request that may take effect before and after any other.
+const anyRank = -1
 
-// takeTurns lets unknown requests of the same size take effect in the order of their calls.
-// They are interchangeable, and without turns the search would try all their subsets. A run
-// has requests of one size only, so other sizes get no turns.
-func takeTurns(open []porcupine.Operation) {
+// rank lets unknown requests of the same size take effect in the order of their calls. They
+// are interchangeable, and otherwise the search would try all their subsets. A run has
+// requests of one size only, so other sizes get no rank.
+func rank(open []porcupine.Operation) {
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	turn, size := 0, 0
+	next, size := 0, 0
 	for i := range open {
 		in, _ := open[i].Input.(request)
 		if i == 0 {
 			size = in.qty
 		}
-		if in.turn = anyTurn; in.qty == size {
-			in.turn = turn
-			turn++
+		if in.rank = anyRank; in.qty == size {
+			in.rank = next
+			next++
 		}
 		open[i].Input = in
 	}
 }
 
-// shelf is the state of the model: the stock, the number of answers that saw this count, and
-// the turn.
-type shelf struct{ count, seen, turn int }
+// state is the stock, the number of answers that saw this count, and the rank of the next
+// unknown request.
+type state struct{ count, seen, next int }
 
 // model is a single counter. It holds the number of requests whose answer saw each count.
 // The stock never grows, so all of them must be served before the count changes: later they
@@ -154,7 +153,7 @@ type model map[int]int
 func modelOf(requests []porcupine.Operation) model {
 	m := model{}
 	for _, o := range requests {
-		if r, _ := o.Input.(request); r.outcome == history.OK && r.told {
+		if r, _ := o.Input.(request); r.outcome == history.OK && r.hasRemaining {
 			m[r.remaining+r.qty]++
 		}
 	}
@@ -162,25 +161,25 @@ func modelOf(requests []porcupine.Operation) model {
 }
 
 // after returns the state after the request, and false if its answer contradicts the state.
-func (m model) after(s shelf, r request) (shelf, bool) {
+func (m model) after(s state, r request) (state, bool) {
 	switch {
 	case r.outcome == history.Refused:
 		return s, s.count < r.qty
-	case r.outcome == history.OK && r.told:
-		if s.count != r.remaining+r.qty {
-			return s, false
-		}
-		s.seen++
-		return m.take(s, r.qty)
 	case r.outcome == history.OK:
+		if r.hasRemaining {
+			if s.count != r.remaining+r.qty {
+				return s, false
+			}
+			s.seen++
+		}
 		return m.take(s, r.qty)
-	case r.turn != anyTurn && r.turn != s.turn:
+	case r.rank != anyRank && r.rank != s.next:
 		return s, false
 	}
 	// Unknown. A request that never took effect needs no case of its own: it may come last,
 	// where no answer sees it.
-	if r.turn != anyTurn {
-		s.turn++
+	if r.rank != anyRank {
+		s.next++
 	}
 	if s.count < r.qty {
 		return s, true
@@ -189,26 +188,26 @@ func (m model) after(s shelf, r request) (shelf, bool) {
 }
 
 // take takes qty pieces, if there are enough and no other answer saw this count.
-func (m model) take(s shelf, qty int) (shelf, bool) {
+func (m model) take(s state, qty int) (state, bool) {
 	if qty == 0 {
 		return s, true
 	}
-	return shelf{count: s.count - qty, turn: s.turn}, s.count >= qty && s.seen == m[s.count]
+	return state{count: s.count - qty, next: s.next}, s.count >= qty && s.seen == m[s.count]
 }
 
-// effort limits a search, in words of memory: for every step it remembers which requests
-// were done by then. This is 128 MB, and some seconds at most.
+// effort limits a search, in words of memory: the search remembers for each of its steps which
+// requests were done by then. The limit is 128 MB, and some seconds at most.
 const effort = 1 << 24
 
 // search looks for an order of the requests.
 func search(requests []porcupine.Operation, initial int) Verdict {
-	left, price, shop := effort, len(requests)/64+8, modelOf(requests)
+	left, price, m := effort, len(requests)/64+8, modelOf(requests)
 	found := porcupine.CheckOperations(porcupine.Model{
-		Init: func() any { return shelf{count: initial} },
-		Step: func(state, input, _ any) (bool, any) {
-			s, _ := state.(shelf)
+		Init: func() any { return state{count: initial} },
+		Step: func(before, input, _ any) (bool, any) {
+			s, _ := before.(state)
 			r, _ := input.(request)
-			next, fits := shop.after(s, r)
+			next, fits := m.after(s, r)
 			if fits {
 				left -= price
 			}

@@ -32,10 +32,10 @@ func unknown(from, to int) history.Op {
 	return op
 }
 
-// pieces sets the quantity; hushed hides the remaining stock.
+// pieces sets the quantity. withoutRemaining removes the remaining stock from the answer.
 func pieces(n int, op history.Op) history.Op { op.Qty = n; return op }
 
-func hushed(op history.Op) history.Op { op.HasRemaining = false; return op }
+func withoutRemaining(op history.Op) history.Op { op.HasRemaining = false; return op }
 
 func TestLinear(t *testing.T) {
 	refused := unknown(3, 4)
@@ -54,7 +54,7 @@ func TestLinear(t *testing.T) {
 		{"reads see either side of a sale", 3, []history.Op{sale(1, 9, 2), read(2, 3, 3), read(4, 5, 2)}, -1},
 		{"sold out before the seller knows", 1, []history.Op{sale(1, 9, 0), soldOut(2, 3)}, -1},
 		{"of two sizes", 5, []history.Op{pieces(2, sale(1, 2, 3)), pieces(4, soldOut(3, 4)), pieces(3, sale(5, 6, 0))}, -1},
-		{"nobody said what was left", 2, []history.Op{hushed(sale(1, 2, 0)), hushed(sale(3, 4, 0)), soldOut(5, 6)}, -1},
+		{"no answer has the remaining stock", 2, []history.Op{withoutRemaining(sale(1, 2, 0)), withoutRemaining(sale(3, 4, 0)), soldOut(5, 6)}, -1},
 		{"a lock not acquired says nothing", 2, []history.Op{sale(1, 2, 1), refused, sale(5, 6, 0)}, -1},
 		{"unknown, and it happened", 3, []history.Op{unknown(1, 2), sale(3, 4, 1)}, -1},
 		{"unknown, and it never happened", 3, []history.Op{unknown(1, 2), sale(3, 4, 2)}, -1},
@@ -73,7 +73,7 @@ func TestLinear(t *testing.T) {
 		{"a piece vanished", 3, []history.Op{sale(1, 2, 2), read(3, 4, 1)}, 1},
 		{"sold out with stock left", 3, []history.Op{sale(1, 2, 2), soldOut(3, 4)}, 1},
 		{"sold out, and sold again", 1, []history.Op{soldOut(1, 2), sale(3, 4, 0)}, 0},
-		{"more than there was", 2, []history.Op{hushed(sale(1, 2, 0)), hushed(sale(3, 4, 0)), hushed(sale(5, 6, 0))}, 2},
+		{"more than there was", 2, []history.Op{withoutRemaining(sale(1, 2, 0)), withoutRemaining(sale(3, 4, 0)), withoutRemaining(sale(5, 6, 0))}, 2},
 		{"below zero, and says so", 1, []history.Op{sale(1, 2, 0), sale(3, 4, -1)}, 1},
 		{"more than one unknown can explain", 3, []history.Op{unknown(1, 2), sale(3, 4, 0)}, 1},
 		{"an unknown that came later explains nothing", 3, []history.Op{sale(3, 4, 1), unknown(5, 6)}, 0},
@@ -102,7 +102,7 @@ func TestLinearSaysWhy(t *testing.T) {
 		{[]history.Op{sale(1, 2, 1)}, "request 0 of client 1 sold 1 and left 1, answered at 2ms: no order of the answers until then explains it"},
 		{[]history.Op{read(1, 2, 1)}, "request 0 of client 1 read 1, answered at 2ms: no order of the answers until then explains it"},
 		{[]history.Op{soldOut(1, 2)}, "request 0 of client 1 was sold out for 1, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{hushed(pieces(4, sale(1, 2, 0)))}, "request 0 of client 1 sold 4, answered at 2ms: no order of the answers until then explains it"},
+		{[]history.Op{withoutRemaining(pieces(4, sale(1, 2, 0)))}, "request 0 of client 1 sold 4, answered at 2ms: no order of the answers until then explains it"},
 		{[]history.Op{sale(1, 2, 2)}, "there is an order for all 1 answers"},
 		{[]history.Op{unknown(1, 2)}, "there was no answer to judge"},
 	}
@@ -113,10 +113,10 @@ func TestLinearSaysWhy(t *testing.T) {
 	}
 }
 
-// shop makes correct requests at random times: each takes effect at one moment between its
+// honest makes correct requests at random times: each takes effect at one moment between its
 // call and its answer. A sixth of the answers is lost, and half of those requests never take
 // effect. Size 0 is a read.
-func shop(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
+func honest(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
 	count := initial
 	var all []history.Op
 	for i := range requests {
@@ -143,7 +143,7 @@ func shop(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.
 func TestLinearTrustsAnHonestShop(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		if got := check.Linear(shop(r, 40, 30, 5, 0, 1, 2), 30); got.Verdict != check.Holds {
+		if got := check.Linear(honest(r, 40, 30, 5, 0, 1, 2), 30); got.Verdict != check.Holds {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
 	}
@@ -155,7 +155,7 @@ func TestLinearAgainstAllOrders(t *testing.T) {
 	verdicts := map[check.Verdict]int{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		h := shop(r, 1+r.IntN(6), 5, 3, 0, 1, 2)
+		h := honest(r, 1+r.IntN(6), 5, 3, 0, 1, 2)
 		if liar := &h[r.IntN(len(h))]; r.IntN(2) == 0 {
 			liar.Remaining += 1 - 2*r.IntN(2)
 		}
@@ -241,7 +241,7 @@ func TestLinearDecidesLargeRuns(t *testing.T) {
 	}
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		h := shop(r, 2000, 1500, 50, 1, 1, 1, 0)
+		h := honest(r, 2000, 1500, 50, 1, 1, 1, 0)
 		if got := check.Linear(h, 1500); got.Verdict != check.Holds {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
@@ -254,7 +254,7 @@ func TestLinearDecidesLargeRuns(t *testing.T) {
 }
 
 // A hundred concurrent answers "sold out" do not affect each other.
-func TestLinearIsNotConfusedByACrowdOfRefusals(t *testing.T) {
+func TestLinearWithManyRefusals(t *testing.T) {
 	h := []history.Op{sale(1, 2, 0)}
 	for i := range 100 {
 		h = append(h, soldOut(3+i, 200+i))
@@ -265,12 +265,12 @@ func TestLinearIsNotConfusedByACrowdOfRefusals(t *testing.T) {
 	}
 }
 
-// Forty sales without a remaining stock have 40! orders, and none of them explains the read
-// after them.
+// Forty sales that do not report the remaining stock can be ordered in 40! ways. None of them
+// explains the read after them.
 func TestLinearGivesUp(t *testing.T) {
 	var h []history.Op
 	for i := range 40 {
-		h = append(h, hushed(pieces(1+i%7, sale(1, 2, 0))))
+		h = append(h, withoutRemaining(pieces(1+i%7, sale(1, 2, 0))))
 	}
 	h = append(h, read(3, 4, 1))
 	first := check.Linear(h, 1000)

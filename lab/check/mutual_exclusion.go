@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -15,18 +16,21 @@ import (
 type Hold struct {
 	Key, Owner, Replica string
 	From, To            time.Duration
+
+	// Indices in Events decide what came first, not times: two steps may have the same time.
+	granted, end int
+	acts         []int // the holder's steps writing and written
+	entered      int   // entries not yet left; more than one when nested
 }
 
 // Overlap is a pair of holds of one key at the same time.
 type Overlap struct {
-	First, Second Hold // First was granted first
+	First, Second *Hold // First was granted first
 	From, To      time.Duration
-	Event         int // index of Second's grant in Events
-	// Acted is true if First wrote, or was about to, after the grant to Second. Act is the
-	// index of that step, or -1. Without it the overlap did no harm: First may have noticed
-	// its loss in time, or its release was reported late.
+	// Acted is true if First wrote, or was about to, after the grant to Second. Without it the
+	// overlap did no harm: First may have noticed its loss in time, or its release was reported
+	// late.
 	Acted bool
-	Act   int
 }
 
 // MutualExclusion is the second invariant (I2): no two holds of a key overlap.
@@ -35,7 +39,6 @@ type MutualExclusion struct {
 	Acted    int // pairs whose first holder went on writing
 	Idle     int // pairs whose first holder did no more
 	Overlaps []Overlap
-	Event    int // the grant that made the first harmful pair, or -1
 	Verdict  Verdict
 	Why      string
 }
@@ -48,89 +51,74 @@ const mostIdle = 100
 // harmful pair, and the first hundred idle ones.
 //
 // A strategy must report released on every path, also after a rollback. Otherwise its holds
-// seem to last for ever.
+// never seem to end.
 func Exclusion(rec history.Recording) MutualExclusion {
 	all := holdsOf(rec)
-	c := MutualExclusion{Holds: len(all), Event: none, Verdict: Holds}
-	live := map[string][]*hold{} // by key: granted before, and perhaps not over yet
+	c := MutualExclusion{Holds: len(all), Verdict: Holds}
+	live := map[string][]*Hold{} // by key: granted before, and perhaps not over yet
 	for _, second := range all {
-		others := slices.DeleteFunc(live[second.Key], func(h *hold) bool { return h.end <= second.granted })
+		others := slices.DeleteFunc(live[second.Key], func(h *Hold) bool { return h.end <= second.granted })
 		for _, first := range others {
-			c.add(first.overlap(second))
+			c.add(Overlap{
+				First: first, Second: second, From: second.From, To: min(first.To, second.To),
+				Acted: slices.ContainsFunc(first.acts, func(act int) bool { return act > second.granted }),
+			})
 		}
 		live[second.Key] = append(others, second)
 	}
-	c.Why = c.why()
+	switch {
+	case c.Verdict == Broken:
+	case c.Holds == 0:
+		c.Why = "there was no grant to judge"
+	case c.Idle > 0:
+		c.Why = fmt.Sprintf("of %d holds %d pairs overlapped, but no first holder wrote after the second grant", c.Holds, c.Idle)
+	default:
+		c.Why = fmt.Sprintf("none of %d holds overlapped with another", c.Holds)
+	}
 	return c
 }
 
 func (c *MutualExclusion) add(o Overlap) {
-	switch {
-	case !o.Acted:
-		c.Idle++
-		if c.Idle > mostIdle {
-			return
-		}
-	case c.Acted == 0:
-		c.Event, c.Verdict = o.Event, Broken
-		fallthrough
-	default:
+	if o.Acted {
 		c.Acted++
+	} else {
+		c.Idle++
 	}
-	c.Overlaps = append(c.Overlaps, o)
-}
-
-func (c *MutualExclusion) why() string {
-	if c.Verdict == Broken {
-		i := slices.IndexFunc(c.Overlaps, func(o Overlap) bool { return o.Acted })
-		o := c.Overlaps[i]
-		return fmt.Sprintf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote",
+	if o.Acted || c.Idle <= mostIdle {
+		c.Overlaps = append(c.Overlaps, o)
+	}
+	if o.Acted && c.Verdict == Holds {
+		c.Verdict = Broken
+		c.Why = fmt.Sprintf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote",
 			o.Second.Owner, o.Second.Replica, o.Second.Key, brief(o.Second.From), o.First.Owner, o.First.Replica, brief(o.First.From))
 	}
-	switch {
-	case c.Holds == 0:
-		return "there was no grant to judge"
-	case c.Idle > 0:
-		return fmt.Sprintf("of %d holds %d pairs overlapped, but no first holder wrote after the second grant", c.Holds, c.Idle)
-	default:
-		return fmt.Sprintf("none of %d holds overlapped with another", c.Holds)
-	}
 }
-
-// hold is a Hold with its indices in the recording. Indices decide what came first, not
-// times: two steps may have the same time.
-type hold struct {
-	Hold
-	granted, end int   // from its grant's index to before that of its end
-	acts         []int // the holder's writing and written
-	entered      int   // entries not yet left; more than one when nested
-}
-
-// task identifies a holder. The service gives every request a unique owner.
-type task struct{ key, owner, replica string }
 
 // holdsOf returns all holds in the order of their grants. Nested entries of one owner
 // are one hold, from the first grant to the last release.
-func holdsOf(rec history.Recording) []*hold {
-	var all []*hold
-	held := map[task]*hold{}
+func holdsOf(rec history.Recording) []*Hold {
+	// The service gives every request a unique owner, but an owner's name on two replicas is two
+	// holders.
+	type holder struct{ key, owner, replica string }
+	var all []*Hold
+	held := map[holder]*Hold{}
 	for i, e := range rec.Events {
-		id := task{e.Key, e.Owner, e.Replica}
+		id := holder{e.Key, e.Owner, e.Replica}
 		h := held[id]
-		if h == nil && e.Step == granted {
-			h = &hold{Hold: Hold{Key: e.Key, Owner: e.Owner, Replica: e.Replica, From: e.At}, granted: i, end: none}
+		if h == nil && e.Step == string(api.Granted) {
+			h = &Hold{Key: e.Key, Owner: e.Owner, Replica: e.Replica, From: e.At, granted: i, end: none}
 			held[id] = h
 			all = append(all, h)
 		}
 		if h == nil {
 			continue
 		}
-		switch e.Step {
-		case granted:
+		switch api.Step(e.Step) {
+		case api.Granted:
 			h.entered++
-		case writing, written:
+		case api.Writing, api.Written:
 			h.acts = append(h.acts, i)
-		case released:
+		case api.Released:
 			h.To, h.end = e.At, i
 			h.entered--
 			if h.entered == 0 {
@@ -147,7 +135,7 @@ func holdsOf(rec history.Recording) []*hold {
 }
 
 // endUnreleased ends a hold that was never released.
-func (h *hold) endUnreleased(rec history.Recording) {
+func (h *Hold) endUnreleased(rec history.Recording) {
 	h.To, h.end = rec.Events[len(rec.Events)-1].At, len(rec.Events)
 	for _, s := range rec.Spans {
 		if s.Who == h.Replica && strings.HasPrefix(s.What, "killed") && s.From >= h.From && s.From < h.To {
@@ -155,17 +143,4 @@ func (h *hold) endUnreleased(rec history.Recording) {
 			h.end = sort.Search(len(rec.Events), func(i int) bool { return rec.Events[i].At >= s.From })
 		}
 	}
-}
-
-// overlap says what happened when second was granted during h.
-func (h *hold) overlap(second *hold) Overlap {
-	o := Overlap{
-		First: h.Hold, Second: second.Hold,
-		From: second.From, To: min(h.To, second.To),
-		Event: second.granted, Act: none,
-	}
-	if i := slices.IndexFunc(h.acts, func(act int) bool { return act > second.granted }); i >= 0 {
-		o.Acted, o.Act = true, h.acts[i]
-	}
-	return o
 }

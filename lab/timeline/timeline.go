@@ -137,7 +137,7 @@ func (t Timeline) overlapsOf(rec history.Recording) []overlap {
 	return all
 }
 
-func (t Timeline) task(h check.Hold) *task {
+func (t Timeline) task(h *check.Hold) *task {
 	for _, task := range t.tasks {
 		if task.owner == h.Owner && task.replica == h.Replica {
 			return task

@@ -13,17 +13,17 @@ const (
 	ms  = time.Millisecond
 )
 
-// told writes a recording by hand, a step a line: "12 ann granted" or, with a fence,
-// "12 ann written 7". Times are milliseconds, and ann works on replica-ann.
-func told(t *testing.T, lines ...string) history.Recording {
+// recording makes a recording of steps such as "12 ann granted" or, with a fence, "12 ann written
+// 7". Times are milliseconds, and ann works on replica-ann.
+func recording(t *testing.T, steps ...string) history.Recording {
 	t.Helper()
 	var rec history.Recording
-	for _, line := range lines {
+	for _, step := range steps {
 		e := history.Event{Key: key}
 		var at int
-		n, err := fmt.Sscan(line, &at, &e.Owner, &e.Step, &e.Fence)
+		n, err := fmt.Sscan(step, &at, &e.Owner, &e.Step, &e.Fence)
 		if n < 3 {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("%q: %v", step, err)
 		}
 		e.At, e.Replica = time.Duration(at)*ms, "replica-"+e.Owner
 		rec.Events = append(rec.Events, e)
