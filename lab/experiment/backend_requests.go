@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"oversell/lab/backend"
@@ -55,30 +54,12 @@ func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// leaders returns the names of the leaders of ZooKeeper and of etcd.
-func (bed *Testbed) leaders(ctx context.Context) ([]string, error) {
-	zookeeper, err := bed.zookeeperLeader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	etcd, err := leader(ctx, "etcd", bed.Rig.Addresses().Etcd, backend.EtcdLeads)
-	return []string{zookeeper, etcd}, err
-}
-
-func (bed *Testbed) zookeeperLeader(ctx context.Context) (string, error) {
-	return leader(ctx, "zookeeper", bed.Rig.Addresses().Zookeeper, backend.ZooKeeperLeads)
-}
-
 // leader returns the name of the leader of that kind of server.
 func leader(ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error)) (string, error) {
 	for i, addr := range servers {
-		yes, err := leads(ctx, addr)
-		if err != nil {
-			return "", err
-		}
-		if yes {
-			return fmt.Sprintf("%s-%d", kind, i+1), nil
+		if yes, err := leads(ctx, addr); yes || err != nil {
+			return fmt.Sprintf("%s-%d", kind, i+1), err
 		}
 	}
-	return "", errors.New("no " + kind + " is the leader")
+	return "", fmt.Errorf("no %s server is the leader", kind)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/lab/backend"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig"
@@ -46,7 +47,7 @@ func failover() Experiment {
 	}
 	return Experiment{
 		Hazard: "failover", Title: "the Redis master dies before it has replicated the lock", Shows: "the key is lost, and there are two holders",
-		Applies: on("redis"), Fenced: true,
+		Applies: func(c Card) bool { return c.uses("redis") }, Fenced: true,
 		// Separate runs: a cut from MySQL would end the connections that holders of a lock write with.
 		run: sched.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
 	}
@@ -60,11 +61,16 @@ func minorityLoss() Experiment {
 		run: schedule{
 			step: "asked", contenderParams: wait(grantBound), judge: mustSell(rejected, holder, contender),
 			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
-				leaders, err := r.bed.leaders(ctx)
+				at := r.bed.Rig.Addresses()
+				zookeeper, err := leader(ctx, "zookeeper", at.Zookeeper, backend.ZooKeeperLeads)
 				if err != nil {
 					return nil, err
 				}
-				return r.killAndResume(ctx, append(leaders, "redis-4", "redis-5")...)
+				etcd, err := leader(ctx, "etcd", at.Etcd, backend.EtcdLeads)
+				if err != nil {
+					return nil, err
+				}
+				return r.killAndResume(ctx, zookeeper, etcd, "redis-4", "redis-5")
 			},
 		}.run,
 	}
@@ -162,9 +168,6 @@ func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
 	r.await(holder)
 	return heal, nil
 }
-
-// on selects the strategies that use a backend.
-func on(backend string) func(Card) bool { return func(c Card) bool { return c.uses(backend) } }
 
 // locksOn selects the locks on one of the backends.
 func locksOn(backends ...string) func(Card) bool {

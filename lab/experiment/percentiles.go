@@ -61,17 +61,16 @@ type Figure struct {
 	FrozenMS float64 `json:"frozen_ms"` // measured length of the freeze
 }
 
-// measured is the run of one loop.
+// measured is the run of one loop. All its times are on the recording's clock.
 type measured struct {
-	history history.History
-	began   time.Duration // on the recording's clock
-	frozen  history.Span
-	result  report.Result
+	ops    []history.Op
+	frozen history.Span
+	result report.Result
 }
 
 func (m measured) figure(loop string, p50, p99, most float64) Figure {
 	lasted := m.frozen.To - m.frozen.From
-	return Figure{loop, len(m.history.Ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
+	return Figure{loop, len(m.ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
 // measureTwice sells one product in a closed loop, and then in an open one.
@@ -92,7 +91,7 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 			if both[i], err = r.bed.frozenIn(ctx, p, lasts); err != nil {
 				return result, err
 			}
-			all = append(all, both[i].history.Ops...)
+			all = append(all, both[i].ops...)
 		}
 		if both[0].undisturbed() && both[1].undisturbed() {
 			break
@@ -148,7 +147,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 		return m, err
 	}
 	var failed error
-	m.history, err = load.Run(ctx, p, func(g load.Progress) {
+	run, err := load.Run(ctx, p, func(g load.Progress) {
 		if m.frozen.What == "" && g.Done >= frozenAfter && g.Done < g.Total {
 			m.frozen, failed = bed.freezeServer(ctx, mysql, lasts)
 		}
@@ -159,8 +158,15 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	case m.frozen.What == "":
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
-	m.began = m.history.Start.Sub(bed.rec.start)
-	m.result = report.Summarise(m.history, report.Setup{})
+	m.result, m.ops = report.Summarise(run, report.Setup{}), run.Ops
+	began := run.Start.Sub(bed.rec.start)
+	for i := range m.ops {
+		op := &m.ops[i]
+		op.Call, op.Return = op.Call+began, op.Return+began
+		if op.Due > 0 {
+			op.Due += began
+		}
+	}
 	return m, nil
 }
 
@@ -178,20 +184,10 @@ func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts 
 	return span, err
 }
 
-// duringFreeze returns the requests that the freeze delayed, on the recording's clock. The
-// others are all alike, and the figures stand for them.
-func (m measured) duringFreeze() (ops []history.Op) {
-	for _, op := range m.history.Ops {
-		op.Call += m.began
-		op.Return += m.began
-		if op.Due > 0 {
-			op.Due += m.began
-		}
-		if m.frozenWhile(op.Return-op.Elapsed(), op.Return) {
-			ops = append(ops, op)
-		}
-	}
-	return ops
+// duringFreeze returns the requests that the freeze delayed. The others are all alike, and the
+// figures stand for them.
+func (m measured) duringFreeze() []history.Op {
+	return slices.DeleteFunc(slices.Clone(m.ops), func(op history.Op) bool { return !m.frozenWhile(op.Return-op.Elapsed(), op.Return) })
 }
 
 // undisturbed reports whether the requests outside the freeze were answered soon, and whether
@@ -199,9 +195,9 @@ func (m measured) duringFreeze() (ops []history.Op) {
 func (m measured) undisturbed() bool {
 	soon := (m.frozen.To - m.frozen.From) / standsOut
 	slow, rest := 0, 0
-	for _, op := range m.history.Ops {
+	for _, op := range m.ops {
 		switch {
-		case m.frozenWhile(m.began+op.Call, m.began+op.Return):
+		case m.frozenWhile(op.Call, op.Return):
 		case op.Served() > soon:
 			slow++
 		default:

@@ -37,17 +37,17 @@ func TestPercentilesVerdict(t *testing.T) {
 // TestUndisturbed: a measurement counts if only the freeze was slow.
 func TestUndisturbed(t *testing.T) {
 	const ms = time.Millisecond
-	m := measured{began: time.Hour, frozen: history.Span{From: time.Hour + 100*ms, To: time.Hour + 300*ms}}
+	m := measured{frozen: history.Span{From: time.Hour + 100*ms, To: time.Hour + 300*ms}}
 	for i := range 200 {
-		call := time.Duration(i) * 10 * ms
-		m.history.Ops = append(m.history.Ops, history.Op{Call: call, Return: call + ms})
+		call := time.Hour + time.Duration(i)*10*ms
+		m.ops = append(m.ops, history.Op{Call: call, Return: call + ms})
 	}
-	m.history.Ops[9].Return = 301 * ms
+	m.ops[9].Return = time.Hour + 301*ms
 	if !m.undisturbed() || len(m.duringFreeze()) != 22 {
-		t.Errorf("calm %v, %d met the freeze; want 22", m.undisturbed(), len(m.duringFreeze()))
+		t.Errorf("undisturbed %v, %d requests during the freeze; want 22", m.undisturbed(), len(m.duringFreeze()))
 	}
 	for i := range 3 {
-		m.history.Ops[100+i].Return += time.Second
+		m.ops[100+i].Return += time.Second
 	}
 	if m.undisturbed() {
 		t.Error("three of 178 took a second, and nothing was frozen")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -23,8 +24,8 @@ type recorder struct {
 	mu        sync.Mutex
 	events    map[string][]history.Event // by key
 	connected map[string]bool            // by replica's address
-	process   map[string]string          // by replica's address: the one that sent the last hello
-	lost      int                        // steps that are missing in events, at least
+	process   map[string]string          // by replica's address: the process that sent the last hello
+	lost      int                        // least number of steps that are missing in events
 }
 
 func record(client *http.Client, replicas []string, token string) *recorder {
@@ -38,11 +39,10 @@ func record(client *http.Client, replicas []string, token string) *recorder {
 		r.done.Go(func() {
 			for ctx.Err() == nil {
 				_ = api.Client{Base: base, Token: token, HTTP: endless}.Follow(ctx, func(kind string, data []byte) { r.take(base, kind, data) })
-				r.connect(base, false)
-				select {
-				case <-ctx.Done():
-				case <-time.After(20 * time.Millisecond):
-				}
+				r.mu.Lock()
+				r.connected[base] = false
+				r.mu.Unlock()
+				_ = sleep(ctx, 20*time.Millisecond)
 			}
 		})
 	}
@@ -59,57 +59,39 @@ func (r *recorder) awaitConnected(ctx context.Context) error {
 	return eventually(ctx, "a stream of events from every replica", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, yes := range r.connected {
-			if !yes {
-				return false
-			}
-		}
-		return true
+		return !slices.Contains(slices.Collect(maps.Values(r.connected)), false)
 	})
 }
 
-func (r *recorder) connect(base string, yes bool) {
+// take records one message of a stream.
+func (r *recorder) take(base, kind string, data []byte) {
+	var message struct {
+		history.Event
+		At      time.Time `json:"at"`
+		Process string
+		Steps   int
+	}
+	err := json.Unmarshal(data, &message)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.connected[base] = yes
-}
-
-func (r *recorder) take(base, kind string, data []byte) {
-	switch kind {
-	case api.StreamHello:
-		var hello struct{ Process string }
-		err := json.Unmarshal(data, &hello)
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	switch {
+	case kind == api.StreamHello:
 		// A new process has lost nothing. The same process went on without a listener.
-		if err != nil || r.process[base] == hello.Process {
+		if err != nil || r.process[base] == message.Process {
 			r.lost++
 		}
-		r.process[base], r.connected[base] = hello.Process, true
-	case api.StreamMissed:
-		var missed struct{ Steps int }
-		_ = json.Unmarshal(data, &missed)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.lost += max(1, missed.Steps)
-	case api.StreamStep:
-		var e struct {
-			history.Event
-			At time.Time `json:"at"`
-		}
-		err := json.Unmarshal(data, &e)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err != nil {
-			r.lost++
-			return
-		}
-		e.Event.At = e.At.Sub(r.start)
-		r.events[e.Key] = append(r.events[e.Key], e.Event)
+		r.process[base], r.connected[base] = message.Process, true
+	case kind == api.StreamMissed:
+		r.lost += max(1, message.Steps)
+	case kind == api.StreamStep && err != nil:
+		r.lost++
+	case kind == api.StreamStep:
+		message.Event.At = message.At.Sub(r.start)
+		r.events[message.Key] = append(r.events[message.Key], message.Event)
 	}
 }
 
-// lostEvents returns how many steps are missing so far, at least.
+// lostEvents returns the least number of steps that are missing so far.
 func (r *recorder) lostEvents() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -59,13 +58,17 @@ func (s *ResultStore) has(hazard string, subject Subject, seed int64) bool {
 
 // add stores the results of one experiment in one line: all of them or none.
 func (s *ResultStore) add(results []Result) error {
-	defer func() { s.results = append(s.results, results...) }()
+	s.results = append(s.results, results...)
 	if s.dir == "" {
 		return nil
 	}
 	for _, r := range results {
-		if err := s.write(r); err != nil {
+		var text bytes.Buffer
+		if err := r.Recording.Write(&text); err != nil {
 			return err
+		}
+		if err := os.WriteFile(s.recordingFile(r), text.Bytes(), 0o644); err != nil { //nolint:gosec // readable by every user
+			return fmt.Errorf("store the recording: %w", err)
 		}
 	}
 	text, err := json.Marshal(results)
@@ -77,7 +80,7 @@ func (s *ResultStore) add(results []Result) error {
 		return fmt.Errorf("store the results: %w", err)
 	}
 	// The newline first ends a line that was cut off.
-	_, err = file.Write(append([]byte("\n"), append(text, '\n')...))
+	_, err = fmt.Fprintf(file, "\n%s\n", text)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
@@ -92,32 +95,18 @@ func (s *ResultStore) recordingFile(r Result) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s-%d.jsonl", name, r.Seed))
 }
 
-func (s *ResultStore) write(r Result) error {
-	file, err := os.Create(s.recordingFile(r))
-	if err != nil {
-		return fmt.Errorf("store the recording: %w", err)
-	}
-	out := bufio.NewWriter(file)
-	err = errors.Join(r.Recording.Write(out), out.Flush(), file.Close())
-	if err != nil {
-		return fmt.Errorf("store the recording: %w", err)
-	}
-	return nil
-}
-
 // WithRecordings returns all results with their recordings, also those of an earlier program.
 func (s *ResultStore) WithRecordings() ([]Result, error) {
 	for i, r := range s.results {
 		if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
 			continue
 		}
-		file, err := os.Open(s.recordingFile(r))
+		text, err := os.ReadFile(s.recordingFile(r))
 		if err != nil {
 			return nil, fmt.Errorf("read the recording: %w", err)
 		}
-		s.results[i].Recording, err = history.ReadRecording(file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("read the recording %s: %w", file.Name(), err)
+		if s.results[i].Recording, err = history.ReadRecording(bytes.NewReader(text)); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.recordingFile(r), err)
 		}
 	}
 	return s.results, nil

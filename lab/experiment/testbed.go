@@ -18,8 +18,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// Leases of a testbed: long enough for a slow machine to renew in time, short enough to wait
-// for their end.
+// The leases of a testbed are long enough for a slow machine to renew in time, and short enough
+// to wait for their end.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
@@ -161,15 +161,13 @@ func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 // maxWait limits the wait for a condition. It is far more than a slow machine needs.
 const maxWait = 60 * time.Second
 
-var errTimeout = fmt.Errorf("not within %v", maxWait)
-
 // eventually waits until the condition holds.
 func eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for !so() {
 		if sleep(ctx, 10*time.Millisecond) != nil {
-			return fmt.Errorf("%s: %w (%w)", what, errTimeout, context.Cause(ctx))
+			return fmt.Errorf("%s: not within %v: %w", what, maxWait, context.Cause(ctx))
 		}
 	}
 	return nil
