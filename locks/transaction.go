@@ -1,4 +1,4 @@
-package mysqllock
+package locks
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"gorm.io/gorm"
 
 	"oversell/api"
-	"oversell/locks"
 	"oversell/stock"
 )
 
-// inTransaction runs deduct between BEGIN and COMMIT, on one connection. It adds the wait for a
+// InTransaction runs deduct between BEGIN and COMMIT, on one connection. It adds the wait for a
 // connection to the receipt, apart from the wait for the row.
-func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
+func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
 	r.Held = 0 // of an attempt that failed
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
@@ -32,14 +31,14 @@ func inTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 		}, opts...)
 	})
 	if r.Held > 0 { // granted, and by now committed or rolled back
-		locks.Trace(ctx, api.Released, api.Key(o.Product), o.Owner, 0)
+		Trace(ctx, api.Released, api.Key(o.Product), o.Owner, 0)
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
-		return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
-	case stock.IsContention(err) || locks.NothingTaken(err):
+		return fmt.Errorf("%w: %w", NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
+	case stock.IsContention(err) || NothingTaken(err):
 		return err
 	case committing:
 		return stock.Indeterminate(err)

@@ -15,7 +15,7 @@ import (
 func TestBucketsStranded(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 0)
-	if err := db.Exec(dealt(product, 3)).Error; err != nil {
+	if err := db.Exec(distribute(product, 3)).Error; err != nil {
 		t.Fatal(err)
 	}
 	if most := fullest(t, db, product); most != 1 {
@@ -52,7 +52,7 @@ func TestBucketsDeal(t *testing.T) {
 	db := database(t, "")
 	for _, pieces := range []int{0, 1, bucketsOf - 1, bucketsOf, 5000} {
 		product := newProduct(t, db, 0)
-		if err := db.Exec(dealt(product, pieces)).Error; err != nil {
+		if err := db.Exec(distribute(product, pieces)).Error; err != nil {
 			t.Fatal(err)
 		}
 		counts(t, Buckets(db), product, pieces)

@@ -116,7 +116,7 @@ func TestGetLockHangUp(t *testing.T) {
 func TestGetLockPatience(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
-	for _, wait := range []time.Duration{0, 100 * time.Millisecond, longestAsk + 300*time.Millisecond} {
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond, longestWait + 300*time.Millisecond} {
 		began := time.Now()
 		_, err := GetLock(db).Acquire(t.Context(), request(key, "waiter", wait, 0))
 		if took := time.Since(began); !errors.Is(err, locks.ErrNotAcquired) || took < wait {

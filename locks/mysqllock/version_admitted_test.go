@@ -25,7 +25,7 @@ func TestPace(t *testing.T) {
 		{"sold out", 0.5, 0.5, stock.ErrSoldOut},
 	} {
 		p := &pace{share: test.share}
-		if p.learn(time.Millisecond, test.err); p.share != test.want || p.took <= 0 {
+		if p.adjust(time.Millisecond, test.err); p.share != test.want || p.took <= 0 {
 			t.Errorf("%s: from %v to %v, want %v; an attempt takes %v", test.name, test.share, p.share, test.want, p.took)
 		}
 	}
