@@ -134,7 +134,9 @@ func (p sourcePackage) add(d ast.Decl, file string) {
 	}
 }
 
-func (p sourcePackage) declare(name string, d declaration) { p.declared[name] = append(p.declared[name], d) }
+func (p sourcePackage) declare(name string, d declaration) {
+	p.declared[name] = append(p.declared[name], d)
+}
 
 // receiverOf returns the name of a method's type.
 func receiverOf(d *ast.FuncDecl) (name string) {
