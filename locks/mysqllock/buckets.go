@@ -27,8 +27,8 @@ func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
 
-// bucketsOf is the number of buckets of a product.
-const bucketsOf = 16
+// bucketCount is the number of buckets of each product.
+const bucketCount = 16
 
 // bucket is a row of db_buckets.
 type bucket struct {
@@ -40,18 +40,18 @@ type bucket struct {
 // TableName returns the name in the migration.
 func (bucket) TableName() string { return "db_buckets" }
 
-// errElsewhere says that no bucket has enough pieces, but all together may.
-var errElsewhere = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
+// errScattered says that no bucket has enough pieces, but all together may.
+var errScattered = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	r.Remaining = stock.Uncounted
 	err = workThenWrite(ctx, o, &r, func(wait time.Duration) error {
 		for {
 			unassigned, err := s.take(ctx, o, &r, wait)
-			if errors.Is(err, errElsewhere) {
+			if errors.Is(err, errScattered) {
 				err = s.gather(ctx, o, &r, wait, unassigned)
 			}
-			if !errors.Is(err, errElsewhere) { // or another sale has just distributed them
+			if !errors.Is(err, errScattered) { // or another sale has just distributed them
 				return err
 			}
 		}
@@ -60,9 +60,9 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 }
 
 // take draws a bucket, and draws again while any has enough: near the end of the stock, other sales
-// have emptied many buckets. With errElsewhere it returns the count that is in no bucket yet.
+// have emptied many buckets. With errScattered it returns the count that is in no bucket yet.
 func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (unassigned int, err error) {
-	drawn := rand.N(bucketsOf) //nolint:gosec // no secret
+	drawn := rand.N(bucketCount) //nolint:gosec // no secret
 	for {
 		done, err := statement(ctx, s.db, r, wait,
 			"UPDATE db_buckets SET count = count - ? WHERE product = ? AND bucket = ? AND count >= ?", o.Qty, o.Product, drawn, o.Qty)
@@ -81,7 +81,7 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 		}
 		all = slices.DeleteFunc(all, func(b bucket) bool { return b.Count < o.Qty })
 		if len(all) == 0 {
-			return unassigned, errElsewhere
+			return unassigned, errScattered
 		}
 		r.Retries++
 		drawn = all[rand.N(len(all))].Bucket //nolint:gosec // no secret
@@ -90,7 +90,7 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 
 // gather collects all pieces in one transaction, takes the ordered ones, and distributes the rest
 // evenly. Otherwise an order of three would be rejected while three buckets have a piece each. It
-// returns errElsewhere if another sale has done so since the buckets were read. All sales lock in
+// returns errScattered if another sale has done so since the buckets were read. All sales lock in
 // the same order, the row first, so none deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
@@ -101,7 +101,7 @@ func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, w
 			return err
 		}
 		if item.Count != unassigned {
-			return errElsewhere
+			return errScattered
 		}
 		var all []bucket
 		locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
@@ -121,9 +121,9 @@ func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, w
 
 // distribute returns the statement that distributes the pieces over the buckets.
 func distribute(product int64, pieces int) string {
-	rows := make([]string, bucketsOf)
+	rows := make([]string, bucketCount)
 	for i := range rows {
-		rows[i] = fmt.Sprintf("(%d, %d, %d)", product, i, (pieces+i)/bucketsOf)
+		rows[i] = fmt.Sprintf("(%d, %d, %d)", product, i, (pieces+i)/bucketCount)
 	}
 	return "INSERT INTO db_buckets (product, bucket, count) VALUES " + strings.Join(rows, ", ") +
 		" ON DUPLICATE KEY UPDATE count = VALUES(count)"

@@ -50,13 +50,13 @@ func TestBucketsToTheLast(t *testing.T) {
 // TestBucketsDistribution: all pieces are distributed evenly.
 func TestBucketsDistribution(t *testing.T) {
 	db := database(t, "")
-	for _, pieces := range []int{0, 1, bucketsOf - 1, bucketsOf, 5000} {
+	for _, pieces := range []int{0, 1, bucketCount - 1, bucketsOf, 5000} {
 		product := newProduct(t, db, 0)
 		if err := db.Exec(distribute(product, pieces)).Error; err != nil {
 			t.Fatal(err)
 		}
 		counts(t, Buckets(db), product, pieces)
-		if most := fullest(t, db, product); most != (pieces+bucketsOf-1)/bucketsOf {
+		if most := fullest(t, db, product); most != (pieces+bucketCount-1)/bucketsOf {
 			t.Errorf("%d pieces, %d of them in one bucket", pieces, most)
 		}
 	}
@@ -95,7 +95,7 @@ func TestBucketsReset(t *testing.T) {
 		if err != nil || r.Remaining != stock.Uncounted {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if n := rowsOf(t, db, "db_buckets", product); n != bucketsOf {
+		if n := rowsOf(t, db, "db_buckets", product); n != bucketCount {
 			t.Errorf("%d buckets", n)
 		}
 		reset(t, db, s, product, 5000)

@@ -18,9 +18,9 @@ import (
 // VersionAdmitted adds admission control to the compare-and-set of Version. In each process one
 // request at a time tries, in order of arrival, and keeps its turn after a conflict. (Of two in
 // one process that try at once, one always fails.) So at most one request of each replica
-// competes. The replicas limit their own rate, without messages: each tries for a share of the
-// time, to which a sale adds a constant, and which a conflict multiplies by a factor below 1.
-// That is AIMD, by which TCP's senders reach fair shares of a link (Chiu, Jain, 1989).
+// competes. Each replica limits its own rate, without messages: it tries for a share of the time.
+// A sale adds a constant to the share, and a conflict multiplies it by a factor below 1. This is
+// AIMD, with which TCP senders reach fair shares of a link (Chiu, Jain, 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
 	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
 }
@@ -67,8 +67,9 @@ type pace struct {
 	took     time.Duration // mean time of an attempt
 }
 
-// While fewer than two of three attempts fail, as with three replicas, a pause costs more than it
-// saves: raise and cut balance there. With ten replicas they halve the retries.
+// A sale adds raise to the share, and a conflict multiplies it by cut. The two balance when two of
+// three attempts fail. With fewer failures, as with three replicas, a pause costs more than it
+// saves. With ten replicas, raise and cut halve the retries.
 const (
 	smallestShare = 1.0 / 16
 	raise         = 1.0 / 2
