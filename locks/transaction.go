@@ -13,6 +13,26 @@ import (
 	"oversell/stock"
 )
 
+// Sell is the critical section of a sale in a transaction: it checks the count that was read, does
+// the work, and writes the new count.
+func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
+	key := api.Key(o.Product)
+	Trace(ctx, api.Read, key, o.Owner, 0)
+	if count < o.Qty {
+		return stock.ErrSoldOut
+	}
+	if err := Work(ctx, o.Work); err != nil {
+		return err
+	}
+	r.Remaining = count - o.Qty
+	Trace(ctx, api.Writing, key, o.Owner, 0)
+	if err := write(r.Remaining); err != nil {
+		return err
+	}
+	Trace(ctx, api.Written, key, o.Owner, 0)
+	return nil
+}
+
 // InTransaction runs deduct between BEGIN and COMMIT, on one connection. It adds the wait for a
 // connection to the receipt, apart from the wait for the row.
 func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {

@@ -76,22 +76,11 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 	if err != nil {
 		return err
 	}
-	locks.Trace(ctx, api.Read, key, o.Owner, 0)
-	if item.Count < o.Qty {
-		return stock.ErrSoldOut
-	}
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return err
-	}
-	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	// A transaction that has not committed yet may have locked the row. InnoDB waits 2 s at most
-	// (stock.Open), and then returns error 1205.
-	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
-		return err
-	}
-	locks.Trace(ctx, api.Written, key, o.Owner, 0)
-	return nil
+	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
+		// A transaction that has not committed yet may have locked the row. InnoDB waits 2 s at
+		// most (stock.Open), and then returns error 1205.
+		return tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
+	})
 }
 
 func (*mutexInTx) Card() api.Card {

@@ -50,13 +50,13 @@ func TestBucketsToTheLast(t *testing.T) {
 // TestBucketsDistribution: all pieces are distributed evenly.
 func TestBucketsDistribution(t *testing.T) {
 	db := database(t, "")
-	for _, pieces := range []int{0, 1, bucketCount - 1, bucketsOf, 5000} {
+	for _, pieces := range []int{0, 1, bucketCount - 1, bucketCount, 5000} {
 		product := newProduct(t, db, 0)
 		if err := db.Exec(distribute(product, pieces)).Error; err != nil {
 			t.Fatal(err)
 		}
 		counts(t, Buckets(db), product, pieces)
-		if most := fullest(t, db, product); most != (pieces+bucketCount-1)/bucketsOf {
+		if most := fullest(t, db, product); most != (pieces+bucketCount-1)/bucketCount {
 			t.Errorf("%d pieces, %d of them in one bucket", pieces, most)
 		}
 	}

@@ -43,20 +43,9 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	}
 	defer func() { r.Held = time.Since(granted) }()
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
-	locks.Trace(ctx, api.Read, key, o.Owner, 0)
-	if item.Count < o.Qty {
-		return stock.ErrSoldOut
-	}
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return err
-	}
-	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
-		return err
-	}
-	locks.Trace(ctx, api.Written, key, o.Owner, 0)
-	return nil
+	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
+		return tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
+	})
 }
 
 // lockRow sends SELECT … FOR UPDATE by primary key: without an index it would lock every row that

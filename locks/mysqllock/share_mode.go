@@ -52,25 +52,14 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	}
 	defer func() { r.Held = time.Since(granted) }()
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
-	locks.Trace(ctx, api.Read, key, o.Owner, 0)
-	if item.Count < o.Qty {
-		return stock.ErrSoldOut
-	}
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return err
-	}
-	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	// DANGER: other transactions may have read the row under a shared lock as well. To write,
-	// each must wait until the others have ended: a deadlock, which InnoDB resolves with error
-	// 1213. With FOR UPDATE only one of them would have read.
-	err = withTimeout(ctx, key, max(pauses.left(), time.Second), func(ctx context.Context) error {
-		return tx.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error
+	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
+		// DANGER: other transactions may have read the row under a shared lock as well. To write,
+		// each must wait until the others have ended: a deadlock, which InnoDB resolves with
+		// error 1213. With FOR UPDATE only one of them would have read.
+		return withTimeout(ctx, key, max(pauses.left(), time.Second), func(ctx context.Context) error {
+			return tx.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
+		})
 	})
-	if err == nil {
-		locks.Trace(ctx, api.Written, key, o.Owner, 0)
-	}
-	return err
 }
 
 func (*shareMode) Card() api.Card {
