@@ -103,8 +103,13 @@ func TestEveryLock(t *testing.T) {
 		hazard  string
 		failure Verdict
 	}{
-		{"race", Broken}, {"replica-race", Broken}, {"crash", Stalled}, {"foreign-unlock", Broken}, {"dead-waiter", Broken},
-		{"pause", Broken}, {"polling", Wasteful},
+		{"race", Broken},
+		{"replica-race", Broken},
+		{"crash", Stalled},
+		{"foreign-unlock", Broken},
+		{"dead-waiter", Broken},
+		{"pause", Broken},
+		{"polling", Wasteful},
 	} {
 		hazard, disagree := test.hazard, []string(nil)
 		// On a machine that stands still for a lease, every lock is lost. A verdict counts

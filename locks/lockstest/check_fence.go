@@ -37,7 +37,7 @@ func noFence(t *trial) {
 
 // lateReceipt pauses a holder past its lease, right before its write. The experiment pause judges
 // whether an update is lost.
-func lateReceipt(t *trial) { t.writeLate(false) }
+func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 
 // fencedWrite pauses a holder in the same way, with fenced writes: the late one is rejected, and
 // no update is lost.

@@ -50,7 +50,7 @@ func must(step string, err error) {
 func mustBe(step string, err error, wanted ...error) {
 	for _, want := range wanted {
 		if !errors.Is(err, want) {
-			fail("%s: got %v, want %q", step, orNone(err), want) //nolint:errorlint // the check ends with an error of its own
+			fail("%s: got %v, want %q", step, orNone(err), want)
 		}
 	}
 }

@@ -132,9 +132,9 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 
 // join returns the id of a new row at the end of the queue.
 //
-// MySQL assigns an id before its row is visible: with 7 and 8 inserted at once, 8 could be
-// visible alone, and hold the lock when 7 appears before it. So join locks the queue's row of
-// db_turnstile until its own row is committed: the ids of one queue appear in order.
+// MySQL assigns an id before its row is visible. Of two concurrent rows 7 and 8, row 8 could be
+// visible first, and hold the lock when row 7 appears ahead of it. So join locks the queue's row of
+// db_turnstile until its own row is committed, and the ids of one queue appear in order.
 func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
