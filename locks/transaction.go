@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// Sell is the critical section of a sale in a transaction: it checks the count that was read, does
-// the work, and writes the new count.
+// Sell is the critical section of a sale in a transaction. It checks the count, does the work, and
+// writes the new count.
 func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
 	key := api.Key(o.Product)
 	Trace(ctx, api.Read, key, o.Owner, 0)

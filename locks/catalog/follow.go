@@ -25,8 +25,8 @@ type sourcePackage struct {
 
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
-// follow returns the names of a strategy's files, its own first: each file of the package that
-// declares something which the strategy uses, directly or not, in the order of use. Each file is
+// follow returns the names of a strategy's files in the order of use, its own file first. It
+// includes each file with a declaration that the strategy uses, directly or not. Each file is
 // followed by the scripts that it embeds.
 //
 // It reads the syntax without types. A method counts as used if its type is used, and its name is

@@ -17,9 +17,9 @@ import (
 // unlocked is the step after the release of the mutex and before the commit.
 const unlocked api.Step = "unlocked"
 
-// MutexInTx takes the mutex inside the transaction and releases it before the commit, as a Java
-// method does that is @Transactional and synchronized (the tutorial's 1.4 inside the transaction of
-// 1.6.1). Requests hold a pooled connection while they wait for the mutex.
+// MutexInTx takes the mutex inside the transaction and releases it before the commit (the
+// tutorial's 1.4 inside the transaction of 1.6.1). A Java method that is @Transactional and
+// synchronized does the same. Requests hold a pooled connection while they wait for the mutex.
 func MutexInTx(db *gorm.DB) locks.Strategy { return &mutexInTx{db: db} }
 
 type mutexInTx struct {

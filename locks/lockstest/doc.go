@@ -4,7 +4,7 @@
 // judged by the experiments in lab/experiment.
 //
 // Locks that are shared between processes need processes to test them. So the strategies run in
-// workers: copies of the test binary that receive commands as lines of JSON (Work), and that can
-// be paused, resumed and killed (Worker). The test itself sends the commands and compares the
+// workers, which are copies of the test binary. They receive commands as lines of JSON (Work), and
+// can be paused, resumed and killed (Worker). The test itself sends the commands and compares the
 // answers with the card.
 package lockstest

@@ -14,8 +14,8 @@ const (
 )
 
 // unlessStalled runs a check. It repeats a failed one if this process had no processor for longer
-// than limit meanwhile: a holder that cannot renew in time loses its lease, and neither the lock
-// nor its card is wrong.
+// than limit meanwhile. A holder that cannot renew in time loses its lease, and that is no flaw of
+// the lock.
 func unlessStalled(ctx context.Context, limit time.Duration, check func() error) error {
 	for i := 1; ; i++ {
 		stalled := longestStall(ctx)

@@ -27,8 +27,8 @@ type Worker struct {
 
 // start starts cmd as a worker and waits for its first answer.
 //
-// A worker ends at the end of its input. A paused one cannot read it, but each worker leads a
-// process group: when the group is orphaned, the kernel resumes and ends its paused members.
+// A worker ends at the end of its input. A paused worker cannot read its input, so each worker
+// leads a process group: the kernel resumes and ends the paused members of an orphaned group.
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	w := &Worker{cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr, cmd.SysProcAttr = &w.stderr, &syscall.SysProcAttr{Setpgid: true}

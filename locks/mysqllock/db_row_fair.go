@@ -13,13 +13,12 @@ import (
 	"oversell/stock"
 )
 
-// DBRowFair locks with a queue in a table (document 002): each waiter inserts a row, and the
-// lowest id holds the lock, over all replicas. A row that has expired by the database's clock
-// may be deleted by the next waiter, so a dead waiter delays it by one lease at most. The id is
-// the fence.
+// DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row,
+// and the lowest id holds the lock. The id is the fence. The next waiter may delete a row that has
+// expired by the database's clock, so a dead waiter delays it by one lease at most.
 //
-// Every statement commits by itself and locks one row, by its primary key: no gap locks, and no
-// deadlocks.
+// Every statement commits by itself and locks one row, by its primary key. So there are no gap
+// locks, and no deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
 	// With locks.Queue, one request of each replica would be in the table, and the rest in
 	// memory, without an order among the replicas.
@@ -206,8 +205,8 @@ func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }
 
-// remove reads the rows first, and deletes each by its id: a DELETE by key would lock the gaps
-// between them, and could deadlock with one by id.
+// remove reads the rows first, and deletes each by its id. A DELETE by key would lock the gaps
+// between the rows, and could deadlock with a DELETE by id.
 func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error {
 	var ids []int64
 	if err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE "+where, args...).Scan(&ids).Error; err != nil {

@@ -1,5 +1,5 @@
-// Package mysqllock holds the strategies that lock in MySQL: with a row lock of a transaction,
-// with a version that must not have changed, or with a row that represents a lock.
+// Package mysqllock holds the strategies that lock in MySQL. They use row locks of transactions,
+// a version column, or rows that represent locks.
 package mysqllock
 
 import (

@@ -23,7 +23,7 @@ import (
 // does not have it (oversell break galera get-lock), and it is lost in a fail-over. If the network
 // drops the holder's packets, the server keeps the lock until TCP times out, which takes hours. A
 // load balancer before several servers breaks the waiters: KILL QUERY names a connection by its
-// number, and on another server that number is another connection's.
+// number, which another server uses for another connection.
 //
 // The sale is written on the connection that holds the lock. If the server has ended it, and
 // granted the lock to another connection, the write fails.

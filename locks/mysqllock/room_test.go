@@ -77,8 +77,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestResetOutwaitsSales: a reset gets the row of a product, although a sale holds it for longer than
-// InnoDB lets others wait, and no connection of the sales is free.
+// TestResetOutwaitsSales: a sale locks the row for longer than InnoDB lets others wait, and no
+// connection of the sales is free. A reset succeeds all the same.
 func TestResetOutwaitsSales(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()

@@ -14,7 +14,7 @@ import (
 )
 
 // ShareMode reads the row under a shared lock, and then writes it (tutorial 1.6.1). It loses no
-// update, but it is the wrong lock: two transactions that have both read wait for each other, and
+// update, but it is the wrong lock. Two transactions that have both read wait for each other, and
 // the database rolls one of them back.
 func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 

@@ -126,9 +126,8 @@ func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receip
 	return s.sell(ctx, o, r, wait, 0, "")
 }
 
-// restock converts up to restockSize pieces of db_stock into rows, unless another sale has just
-// done so and the count is no longer the one that was read. It returns errShort, so that the sale
-// searches again.
+// restock converts up to restockSize pieces of db_stock into rows. It does nothing if another sale
+// has just done so, and the count has changed. It returns errShort, so that the sale searches again.
 func (s *skipLocked) restock(ctx context.Context, product int64, seen int) error {
 	n := min(restockSize, seen)
 	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
