@@ -119,6 +119,16 @@ func TestHazards(t *testing.T) {
 	}
 }
 
+// TestSafe: a card says Safe if and only if it protects against replica-race, which an experiment
+// judges.
+func TestSafe(t *testing.T) {
+	for _, c := range catalog.Cards() {
+		if protects := slices.Contains(c.Protects, api.ReplicaRace); c.Safe != protects {
+			t.Errorf("the card of %s: Safe is %t, and replica-race among the hazards it protects against is %t", c.ID, c.Safe, protects)
+		}
+	}
+}
+
 // summary is what docs/matrix.json says about a strategy and a hazard.
 type summary struct {
 	Claim  string `json:"claim"`

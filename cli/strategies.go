@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -152,7 +153,7 @@ func printCode(w io.Writer, card api.Card) error {
 	}
 	own := 0
 	for _, f := range files {
-		if strings.HasSuffix(f.Name, ".go") && f.Name != "locks/guard.go" {
+		if strings.HasSuffix(f.Name, ".go") && path.Dir(f.Name) != "locks" {
 			own++
 		}
 	}

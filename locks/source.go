@@ -2,7 +2,7 @@ package locks
 
 import "embed"
 
-// Source has the code that the sale of every Locker runs through, for display.
+// Source has the code of sales that several families share, for display.
 //
-//go:embed guard.go
+//go:embed guard.go transaction.go
 var Source embed.FS

@@ -1,5 +1,4 @@
-// Package catalog is the one list of strategies. A new one is a file in its
-// family and a line here, and nothing else.
+// Package catalog lists all strategies. A new strategy needs a file in its family and a line here.
 package catalog
 
 import (
@@ -19,19 +18,19 @@ import (
 	"oversell/stock"
 )
 
-// Backends are what the strategies work with. None of them need be reachable:
-// each strategy says so itself when it can't reach what it needs.
+// Backends has the clients of the strategies. Their servers need not be reachable: a strategy
+// returns stock.Unavailable when it cannot reach its server.
 type Backends struct {
 	DB        *gorm.DB
 	Redis     redis.UniversalClient
 	Redlock   []redis.UniversalClient // independent masters
 	ZooKeeper *zklock.Session
 	Etcd      *clientv3.Client
-	// Lease is the life of a grant where a request names none.
+	// Lease is the lease of requests that have none.
 	Lease time.Duration
 }
 
-// Strategies lists them in the order in which they are taught.
+// Strategies returns all strategies in teaching order.
 func Strategies(b Backends) []locks.Strategy {
 	ledger := stock.NewLedger(b.DB)
 	guard := func(l locks.Locker) locks.Strategy { return locks.Guard(l, ledger) }
@@ -91,13 +90,13 @@ func Cards() []api.Card {
 	return all
 }
 
-// Primitives are what the backends offer besides locks.
+// Primitives returns what the backends offer besides locks.
 func Primitives(b Backends) []locks.Primitives {
 	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }
 
-// Lockers are for what a shop guards besides stock, by the id of their card. They are
-// instances of their own: what happens to them does not show in the strategies' queues.
+// Lockers returns locks for other purposes than the stock, by the id of their card. They share no
+// queues with the strategies.
 func Lockers(b Backends) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
 	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {

@@ -11,35 +11,32 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// TestConformance puts every entry of the catalogue through the suite.
+// TestConformance runs the suite on each strategy of the catalogue.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	l := begin(t, servers)
+	bed := newTestbed(t, servers)
 	for _, card := range cards() {
 		t.Run(card.ID, func(t *testing.T) {
 			t.Parallel()
-			lockstest.Run(t, l.subject(card))
+			lockstest.Run(t, bed.config(card))
 		})
 	}
 }
 
-// TestOutages takes the servers of a rig of its own away, one after the other.
+// TestOutages stops the servers of a rig of its own, one after the other.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, backends())
-	l := begin(t, r)
-	counted := operations(r)
-	// ZooKeeper's session must outlive an outage or expire in it: both are tried,
-	// for the crew's is long and the server takes a second or two to start again.
+	bed := newTestbed(t, r)
 	for _, card := range cards() {
 		t.Run(card.ID, func(t *testing.T) {
-			s := l.subject(card)
-			s.Patience, s.Operations = time.Minute, counted
-			s.Outages = map[string]lockstest.Outage{
+			cfg := bed.config(card)
+			cfg.Timeout = time.Minute
+			cfg.Outages = map[string]lockstest.Outage{
 				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"), "etcd": outage(t, r, "etcd"),
 				"redis": outage(t, r, "redis-1"), "redlock": outage(t, r, "redis-3", "redis-4", "redis-5"),
 			}
-			lockstest.RunAlone(t, s)
+			lockstest.RunAlone(t, cfg)
 		})
 	}
 }

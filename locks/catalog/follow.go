@@ -17,20 +17,20 @@ type declaration struct {
 	node ast.Node
 }
 
-// pack is the source of one package, by name. Methods stand under their type.
-type pack struct {
+// sourcePackage has the declarations of a package by name, and its methods by their type.
+type sourcePackage struct {
 	declared map[string][]declaration            // functions, types, constants, variables
 	methods  map[string]map[string][]declaration // by type, then by name
 }
 
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
-// follow returns the names of a strategy's files, its own first: each file of the package
-// that declares something which the strategy uses, directly or not, in the order in which a
-// reader meets it, and after each the scripts that it embeds.
+// follow returns the names of a strategy's files in the order of use, its own file first. It
+// includes each file with a declaration that the strategy uses, directly or not. Each file is
+// followed by the scripts that it embeds.
 //
-// It reads the syntax, not the types: a method is taken for used when its type is, and its
-// name is selected anywhere.
+// It reads the syntax without types. A method counts as used if its type is used, and its name is
+// selected anywhere.
 func follow(files fs.FS, own string) (names []string, err error) {
 	p, first, err := parse(files, own)
 	if err != nil {
@@ -77,8 +77,8 @@ func follow(files fs.FS, own string) (names []string, err error) {
 }
 
 // parse reads the package without its tests, and returns it with the declarations of one file.
-func parse(files fs.FS, own string) (p pack, first []declaration, err error) {
-	p = pack{map[string][]declaration{}, map[string]map[string][]declaration{}}
+func parse(files fs.FS, own string) (p sourcePackage, first []declaration, err error) {
+	p = sourcePackage{map[string][]declaration{}, map[string]map[string][]declaration{}}
 	all, err := fs.Glob(files, "*.go")
 	if err != nil {
 		return p, nil, err
@@ -103,12 +103,12 @@ func parse(files fs.FS, own string) (p pack, first []declaration, err error) {
 		}
 	}
 	if first == nil {
-		return p, nil, fmt.Errorf("no file %s", own)
+		return p, nil, fmt.Errorf("there is no file %s", own)
 	}
 	return p, first, nil
 }
 
-func (p pack) add(d ast.Decl, file string) {
+func (p sourcePackage) add(d ast.Decl, file string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil {
@@ -134,7 +134,9 @@ func (p pack) add(d ast.Decl, file string) {
 	}
 }
 
-func (p pack) declare(name string, d declaration) { p.declared[name] = append(p.declared[name], d) }
+func (p sourcePackage) declare(name string, d declaration) {
+	p.declared[name] = append(p.declared[name], d)
+}
 
 // receiverOf returns the name of a method's type.
 func receiverOf(d *ast.FuncDecl) (name string) {
@@ -147,8 +149,8 @@ func receiverOf(d *ast.FuncDecl) (name string) {
 	return name
 }
 
-// used reports the names that a declaration uses, and those that it selects from something.
-// The names of its own variables and fields are none: they hide the package's.
+// used reports the names that a declaration uses, and those that it selects. It leaves out the
+// names of the declaration's own variables and fields, which hide those of the package.
 func used(node ast.Node, name, selected func(string)) {
 	own := variables(node)
 	var report func(ast.Node) bool

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// TestFollow: what a reader needs, in the order in which he meets it, and nothing else.
+// TestFollow: the files that a strategy uses, in the order of use, and no others.
 func TestFollow(t *testing.T) {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -37,6 +37,6 @@ func (l *lock) Acquire() { notify(func(wait int) { l.keys = wait }) }
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	if _, err := follow(files, "absent.go"); err == nil {
-		t.Error("a file that is not there was followed")
+		t.Error("no error for a file that does not exist")
 	}
 }

@@ -26,17 +26,18 @@ import (
 	"oversell/stock"
 )
 
-// workerEnv makes a worker of the test binary. It holds the class in JSON.
+// workerEnv is the environment variable that makes the test binary a worker. It holds its
+// settings in JSON.
 const workerEnv = "OVERSELL_LOCKSTEST_WORKER"
 
-// class is what a worker must know: where the servers are, and the lease of locks
-// whose requests name none, which is also that of ZooKeeper's session.
-type class struct {
+// settings are the addresses of the servers, and the default lease, which is also the timeout of
+// ZooKeeper's session.
+type settings struct {
 	rig.Addresses
 	Lease time.Duration
 }
 
-// backends is the rig that all checks share, but for those that take it away.
+// backends is the rig that all checks share, but for those that stop servers.
 func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
 
 var servers *rig.Rig
@@ -58,7 +59,7 @@ func TestMain(m *testing.M) {
 }
 
 func work(text string) error {
-	var c class
+	var c settings
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func work(text string) error {
 }
 
 // open opens the catalogue as a replica does.
-func open(c class) ([]locks.Strategy, error) {
+func open(c settings) ([]locks.Strategy, error) {
 	const conns = 16
 	db, err := stock.Open(c.MySQL, conns)
 	if err != nil {
@@ -104,17 +105,17 @@ func open(c class) ([]locks.Strategy, error) {
 	}), nil
 }
 
-// lesson is a class with its crew of workers and its stock.
-type lesson struct {
-	crew *lockstest.Crew
-	db   *gorm.DB
+// testbed is a rig with workers and a stock.
+type testbed struct {
+	workers *lockstest.Workers
+	db      *gorm.DB
 }
 
-// longLease outlives every check.
+// longLease is longer than any check.
 const longLease = 40 * time.Second
 
-// begin migrates the rig's database and prepares a crew for it.
-func begin(t *testing.T, r *rig.Rig) *lesson {
+// newTestbed migrates the rig's database and prepares workers for it.
+func newTestbed(t *testing.T, r *rig.Rig) *testbed {
 	t.Helper()
 	db, err := stock.Open(r.Addresses().MySQL, 8)
 	if err != nil {
@@ -127,19 +128,19 @@ func begin(t *testing.T, r *rig.Rig) *lesson {
 	if err := migrations.Up(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	l := &lesson{db: db, crew: &lockstest.Crew{Long: longLease, Command: func(lease time.Duration) *exec.Cmd {
-		return workerCommand(class{r.Addresses(), lease})
+	bed := &testbed{db: db, workers: &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
+		return workerCommand(settings{r.Addresses(), lease})
 	}}}
 	t.Cleanup(func() { _ = pool.Close() })
 	t.Cleanup(func() {
-		if err := l.crew.Close(); err != nil {
+		if err := bed.workers.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return l
+	return bed
 }
 
-func workerCommand(c class) *exec.Cmd {
+func workerCommand(c settings) *exec.Cmd {
 	text, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
@@ -149,24 +150,23 @@ func workerCommand(c class) *exec.Cmd {
 	return cmd
 }
 
-// subject is one entry of the catalogue, to be tried in this lesson.
-func (l *lesson) subject(card api.Card) *lockstest.Subject {
-	return &lockstest.Subject{
-		Card: card, Crew: l.crew, NewProduct: l.newProduct, Count: l.count,
-		Lease: 2 * time.Second, Patience: 20 * time.Second,
+func (b *testbed) config(card api.Card) *lockstest.Config {
+	return &lockstest.Config{
+		Card: card, Workers: b.workers, NewProduct: b.newProduct, Count: b.count,
+		Lease: 2 * time.Second, Timeout: 20 * time.Second,
 	}
 }
 
-func (l *lesson) newProduct(ctx context.Context, count int) (int64, error) {
+func (b *testbed) newProduct(ctx context.Context, count int) (int64, error) {
 	item := stock.Item{ProductCode: "lockstest", StockCode: "001", Count: count}
-	err := l.db.WithContext(ctx).Create(&item).Error
+	err := b.db.WithContext(ctx).Create(&item).Error
 	return item.ID, err
 }
 
-func (l *lesson) count(ctx context.Context, product int64) (int, error) {
-	item, err := stock.NewLedger(l.db).Read(ctx, product)
+func (b *testbed) count(ctx context.Context, product int64) (int, error) {
+	item, err := stock.NewLedger(b.db).Read(ctx, product)
 	return item.Count, err
 }
 
-// cards are the catalogue's. They need no server, and no client.
+// cards returns the cards of the catalogue, for which no server is needed.
 func cards() []api.Card { return catalog.Cards() }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"oversell/api"
@@ -15,9 +16,10 @@ import (
 	"oversell/locks/zklock"
 )
 
-// Source returns the code of a card's strategy in reading order: the file named after its
-// id, each further file of the family that runs for it, the scripts that these embed, and
-// for a lock guard.go, the sale around it. The shared contract in package locks is left out.
+// Source returns the code of a card's strategy in reading order. The first file is named after its
+// id. Then come the other files of the family that it uses, and the scripts that they embed. The
+// last file is guard.go, the sale around a lock, or transaction.go, for a sale in a transaction.
+// The shared contract in package locks is left out.
 func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string
@@ -50,8 +52,12 @@ func Source(card api.Card) ([]api.File, error) {
 			return nil, err
 		}
 	}
-	if card.Locker {
+	switch {
+	case card.Locker:
 		return files, add(locks.Source, "", "guard.go")
+	case slices.ContainsFunc(files, func(f api.File) bool { return strings.Contains(f.Text, "locks.InTransaction(") }):
+		return files, add(locks.Source, "", "transaction.go")
+	default:
+		return files, nil
 	}
-	return files, nil
 }

@@ -7,8 +7,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestSource: every strategy is one file, named after its id, that holds its card; a
-// lock's sale follows it, and nobody else's.
+// TestSource: the first file of each strategy is named after its id and has its card. The last one
+// is the sale around a lock, for locks only.
 func TestSource(t *testing.T) {
 	for _, card := range cards() {
 		files, err := catalog.Source(card)

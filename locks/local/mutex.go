@@ -8,8 +8,8 @@ import (
 	"oversell/locks"
 )
 
-// Mutex is a lock in this process's memory (tutorial 1.4, 1.5). Each replica
-// has one of its own, and that is its flaw: three replicas are three locks.
+// Mutex is a lock in the memory of this process (tutorial 1.4, 1.5). Its flaw is that each replica
+// has a mutex of its own: three replicas have three locks.
 func Mutex() locks.Locker { return &mutex{} }
 
 type mutex struct{ turns locks.FIFOMutex }
@@ -39,8 +39,8 @@ func (*mutex) Card() api.Card {
 		},
 		Protects: []api.Hazard{api.Race},
 		Breaks: []api.Break{{Hazard: api.ReplicaRace, Why: api.Text{
-			EN: "The lock lives in one address space; the replica next door has another.",
-			ZH: "锁只存在于一个进程的内存里，隔壁的副本用的是另一把锁。",
+			EN: "The lock is in the memory of one process. Each other replica has a lock of its own.",
+			ZH: "锁只存在于一个进程的内存里，其他副本各有自己的锁。",
 		}}},
 		Tutorial: []api.Figure{
 			{Note: "one server", Throughput: 82.2, MedianMS: 1144, Remaining: 0},

@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// pausedSale is a sale that stands at a step until it is told to go on.
+// pausedSale is a sale that stops at a step until it is resumed.
 type pausedSale struct {
 	there, goOn chan struct{}
 	receipt     stock.Receipt
@@ -42,7 +42,7 @@ func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at api.Step) *paused
 	select {
 	case <-p.there:
 	case <-p.over:
-		t.Fatalf("never came to %q: %v", at, p.err)
+		t.Fatalf("the sale did not reach %q: %v", at, p.err)
 	}
 	return p
 }
@@ -62,8 +62,8 @@ func countOf(t *testing.T, s *mutexInTx, product int64) int {
 	return item.Count
 }
 
-// TestMutexInTxLoses: the first sale has unlocked and not committed, the second
-// has read. Both are made in one process, and one piece leaves the shelf.
+// TestMutexInTxLoses: the second sale reads after the first one has unlocked and before its commit.
+// Both succeed in one process, and the stock falls by one.
 func TestMutexInTxLoses(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -79,9 +79,9 @@ func TestMutexInTxLoses(t *testing.T) {
 	}
 }
 
-// TestMutexInTxKeepsOut: between the lock and the unlock it is a mutex, bounded
-// by the wait, and by the caller's patience.
-func TestMutexInTxKeepsOut(t *testing.T) {
+// TestMutexInTxExcludes: between lock and unlock, other requests wait until their wait is over or
+// they are cancelled.
+func TestMutexInTxExcludes(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
 	first := pauseAt(t, s, stock.Order{Product: product, Qty: 1, Owner: "first", Wait: time.Minute}, api.Read)
@@ -93,7 +93,7 @@ func TestMutexInTxKeepsOut(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "third", Wait: time.Minute})
 	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that hung up: %v", err)
+		t.Errorf("a cancelled request: %v", err)
 	}
 	if _, err := first.end(); err != nil {
 		t.Fatal(err)
@@ -106,8 +106,8 @@ func TestMutexInTxKeepsOut(t *testing.T) {
 	}
 }
 
-// TestMutexInTxRowLocked: the row lock of one that has not committed outlasts
-// the other's wait. That is a rival, no outage.
+// TestMutexInTxRowLocked: a transaction that has not committed locks the row for longer than
+// another request waits. That is contention, not an outage.
 func TestMutexInTxRowLocked(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -124,8 +124,8 @@ func TestMutexInTxRowLocked(t *testing.T) {
 	}
 }
 
-// TestMutexInTxSnapshotIsolation: where MariaDB refuses to write over what was committed since
-// the snapshot, the sale starts again in a new one, and nothing is lost.
+// TestMutexInTxSnapshotIsolation: MariaDB rejects a write over a change that was committed since the
+// snapshot. The sale starts again in a new snapshot, and no update is lost.
 func TestMutexInTxSnapshotIsolation(t *testing.T) {
 	var version string
 	if err := database(t).Raw("SELECT VERSION()").Row().Scan(&version); err != nil {

@@ -1,5 +1,4 @@
-// Package local holds the strategies that ask no other server than the one the
-// stock is in.
+// Package local holds the strategies that use no other server than the one with the stock.
 package local
 
 import (
@@ -11,7 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// None reads the count, and writes back what it worked out (tutorial 1.2, 1.3).
+// None reads the count and then writes the new one, without a lock (tutorial 1.2, 1.3).
 func None(ledger *stock.Ledger) locks.Strategy { return none{ledger} }
 
 type none struct{ ledger *stock.Ledger }
@@ -31,8 +30,8 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
-	// A rival that read the same count writes the same result: two pieces are
-	// sold, one leaves the shelf. That is the lesson of this file.
+	// DANGER: another request that has read the same count writes the same result. Two pieces are
+	// sold, and the stock falls by one. That is the lesson of this file.
 	r.Remaining = item.Count - o.Qty
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	if err := s.ledger.Write(ctx, o.Product, r.Remaining); err != nil {
@@ -48,17 +47,17 @@ func (none) Card() api.Card {
 		Core: true, Backends: []string{"mysql"},
 		Title: api.Text{EN: "No lock", ZH: "无锁"},
 		Summary: api.Text{
-			EN: "SELECT the count, then UPDATE it to one less: two requests that read the same count sell two pieces and take one off the shelf.",
+			EN: "SELECT the count, then UPDATE it to one less. Two requests that read the same count sell two pieces, and the stock falls by one.",
 			ZH: "先查库存，再更新为减一：两个请求读到同一个数，卖出两件，库存只少一件。",
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Race, Why: api.Text{
-				EN: "Nothing keeps a rival out between the read and the write.",
+				EN: "Between the read and the write, any other request may read or write the count.",
 				ZH: "读和写之间，没有任何东西挡住别的请求。",
 			}},
 			{Hazard: api.ReplicaRace, Why: api.Text{
-				EN: "The same, with more rivals.",
-				ZH: "同上，只是竞争者更多。",
+				EN: "The same with requests on other replicas.",
+				ZH: "同上，请求来自不同的副本。",
 			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 473.8, MedianMS: 173, Remaining: 4870}},

@@ -2,7 +2,7 @@ package local
 
 import "embed"
 
-// Source is this folder, for those who want to read the code that runs.
+// Source has the code of this package, for display.
 //
 //go:embed *.go
 var Source embed.FS

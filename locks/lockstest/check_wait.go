@@ -1,205 +1,83 @@
 package lockstest
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"oversell/locks"
-	"oversell/stock"
 )
 
-// timeOut waits for a held key for a moment, and for longer than a lease lasts:
-// the wait and the lease are two clocks.
-func timeOut(ctx context.Context, s *Subject) error {
-	all, err := s.briskPair(ctx)
-	if err != nil {
-		return err
-	}
-	key, err := s.newKey(ctx)
-	if err != nil {
-		return err
-	}
-	mine, rival := all[0], all[1]
-	if err := rival.freeNow(ctx, key, "first"); err != nil {
-		return fmt.Errorf("a wait of 0 on a free key: %w", err)
-	}
-	h, err := mine.acquire(ctx, s.long(key, "holder"))
-	if err != nil {
-		return err
-	}
-	for _, wait := range []time.Duration{0, 300 * time.Millisecond, s.Lease + s.Lease/3} {
-		for _, p := range []peer{mine, rival} {
-			if err := s.givesUp(ctx, p, key, wait); err != nil {
-				return err
+// timeOut waits for a held key without a wait, for a moment, and for longer than a lease. The
+// wait and the lease must not depend on each other.
+func timeOut(t *trial) {
+	mine, other, key := t.shortPair()
+	other.mustFindFreeNow(key, "first")
+	h := mine.acquire("acquire", t.long(key, "holder", 0))
+	for _, wait := range []time.Duration{0, 300 * time.Millisecond, t.Lease + t.Lease/3} {
+		for _, p := range []participant{mine, other} {
+			what := fmt.Sprintf("a wait of %v for a held key", wait)
+			waiter, err := p.tryAcquire(t.long(key, "waiter", wait))
+			mustBe(what, err, locks.ErrNotAcquired)
+			if waiter.took < wait || waiter.took > wait+t.Timeout {
+				fail("%s ended after %v", what, waiter.took)
 			}
 		}
 	}
-	if err := went("the holder, after all that", h.check(ctx)); err != nil {
-		return err
-	}
-	if err := went("release", h.release(ctx)); err != nil {
-		return err
-	}
-	return rival.freeNow(ctx, key, "next")
+	must("verify the holder's lock after these waits", h.verify())
+	h.mustRelease()
+	other.mustFindFreeNow(key, "next")
 }
 
-// givesUp returns an error unless p waits for that long, and no longer. Where the
-// backend was away for a moment it is asked again, as in acquire.
-func (s *Subject) givesUp(ctx context.Context, p peer, key string, wait time.Duration) error {
-	what := fmt.Sprintf("a wait of %v for a held key", wait)
-	for began := time.Now(); ; settle(ctx) {
-		c, err := p.acquiring(waiting(s.long(key, "waiter"), wait))
-		if err != nil {
-			return err
-		}
-		r, err := c.wait(ctx)
-		if err != nil {
-			return err
-		}
-		err = is(what, r.err(), locks.ErrNotAcquired)
-		switch {
-		case errors.Is(r.err(), stock.ErrUnavailable) && time.Since(began) < s.Patience:
-			continue
-		case err != nil:
-			return err
-		case r.Took < wait:
-			return fmt.Errorf("%s was over after %v", what, r.Took)
-		case r.Took > wait+s.Patience:
-			return fmt.Errorf("%s took %v", what, r.Took)
-		}
-		return nil
-	}
-}
-
-// cancellation cancels waiters in the holder's process and in another one, and
-// sees whether somebody else gets the key as if they had never been.
-func cancellation(ctx context.Context, s *Subject) error {
-	all, err := s.peers(ctx, 3)
-	if err != nil {
-		return err
-	}
-	key, err := s.newKey(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := all[0].acquire(ctx, s.long(key, "holder"))
-	if err != nil {
-		return err
-	}
+// cancellation cancels waiters in the holder's process and in another one. Another request must
+// then get the key as if they had never waited.
+func cancellation(t *trial) {
+	all, key := t.participants(3, t.Workers.Lease), t.newKey()
+	h := all[0].acquire("acquire", t.long(key, "holder", 0))
 	for i, p := range all[:2] {
-		if err := s.givesWay(ctx, p, key, fmt.Sprintf("waiter-%d", i)); err != nil {
-			return err
-		}
+		waiter := p.begin(t.long(key, fmt.Sprintf("waiter-%d", i), t.Workers.Lease))
+		settle(t.ctx)
+		must("cancel a waiter", waiter.cancel(t.ctx))
+		mustBe("a cancelled waiter", p.awaitSoon("a cancelled waiter", waiter).err(), locks.ErrNotAcquired, errCancelled)
 	}
-	next, err := all[2].acquiring(waiting(s.long(key, "next"), s.Patience))
-	if err != nil {
-		return err
-	}
-	settle(ctx)
-	if err := went("release", h.release(ctx)); err != nil {
-		return err
-	}
-	got, err := all[2].granted(ctx, next)
-	if err != nil {
-		return fmt.Errorf("the next in the queue, after the holder's release: %w", err)
-	}
-	if err := went("its release", got.release(ctx)); err != nil {
-		return err
-	}
-	settle(ctx) // whatever still runs for those who went away has the lock by now
-	return s.deadOnArrival(ctx, all[1], all[0], key)
+	next := all[2].begin(t.long(key, "next", t.Timeout))
+	settle(t.ctx)
+	h.mustRelease()
+	must("the next waiter, after the holder's release", all[2].await(next).err())
+	heldLock{participant: all[2], call: next}.mustRelease()
+	settle(t.ctx) // a cancelled waiter that still runs acquires the lock now
+
+	r := t.long(key, "cancelled", t.Timeout)
+	err := all[1].do(command{Do: doAcquire, Request: r, Cancelled: true}).err()
+	mustBe("a request that was cancelled before it began", err, locks.ErrNotAcquired, errCancelled)
+	all[0].mustFindFree(key, "next")
 }
 
-// givesWay cancels a waiter: it ends soon, and says why.
-func (s *Subject) givesWay(ctx context.Context, p peer, key, owner string) error {
-	waiter, err := p.acquiring(waiting(s.long(key, owner), s.Crew.Long))
-	if err != nil {
-		return err
-	}
-	settle(ctx)
-	if err := waiter.cancel(ctx); err != nil {
-		return err
-	}
-	soon, cancel := context.WithTimeout(ctx, s.Patience)
-	defer cancel()
-	r, err := waiter.wait(soon)
-	if err != nil {
-		return fmt.Errorf("a waiter whose caller went away: %w", err)
-	}
-	return is("a waiter whose caller went away", r.err(), locks.ErrNotAcquired, errCancelled)
+// cleanUp cancels acquisitions in two processes at once, of a free key and of a held one. A lock
+// that is left behind has a long lease and blocks all that follow.
+func cleanUp(t *trial) {
+	all, key := t.participants(3, t.Workers.Lease), t.newKey()
+	t.churn("on a free key", all[:2], key, 60, 10)
+	settle(t.ctx) // as in cancellation
+	all[2].mustFindFree(key, "next")
+	h := all[2].acquire("acquire", t.long(key, "holder", 0))
+	t.churn("on a held key", all[:2], key, 30, 20)
+	h.mustRelease()
+	settle(t.ctx)
+	all[2].mustFindFree(key, "next")
 }
 
-// deadOnArrival asks for a free key for a caller that has gone already.
-func (s *Subject) deadOnArrival(ctx context.Context, p, rival peer, key string) error {
-	r := waiting(s.long(key, "too-late"), s.Patience)
-	answer, err := p.do(ctx, command{Do: doAcquire, Strategy: s.Card.ID, Request: r, Cancelled: true})
-	if err != nil {
-		return err
-	}
-	if err := is("a caller that had gone before it asked", answer.err(), locks.ErrNotAcquired, errCancelled); err != nil {
-		return err
-	}
-	return rival.free(ctx, key, "after-it")
-}
+// longestChurn is the longest time after which an acquisition is cancelled.
+const longestChurn = 5 * time.Millisecond
 
-// cleanUp cuts acquisitions off in two processes at once, on a free key and on a
-// held one. What stays behind of one of them has a long lease and blocks them all.
-func cleanUp(ctx context.Context, s *Subject) error {
-	all, err := s.peers(ctx, 3)
-	if err != nil {
-		return err
-	}
-	key, err := s.newKey(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.churned(ctx, all[:2], key, 60, 1); err != nil {
-		return fmt.Errorf("on a free key: %w", err)
-	}
-	settle(ctx) // as in cancellation
-	if err := all[2].free(ctx, key, "after-it"); err != nil {
-		return err
-	}
-	h, err := all[2].acquire(ctx, s.long(key, "holder"))
-	if err != nil {
-		return err
-	}
-	if err := s.churned(ctx, all[:2], key, 30, 2); err != nil {
-		return fmt.Errorf("on a held key: %w", err)
-	}
-	if err := went("the holder's release", h.release(ctx)); err != nil {
-		return err
-	}
-	settle(ctx)
-	return all[2].free(ctx, key, "after-it")
-}
-
-// churnWithin is the longest life of an acquisition that is cut off.
-const churnWithin = 5 * time.Millisecond
-
-func (s *Subject) churned(ctx context.Context, all []peer, key string, rounds int, seed uint64) error {
+func (t *trial) churn(when string, all []participant, key string, rounds int, seed uint64) {
 	calls := make([]*call, len(all))
 	for i, p := range all {
-		c := command{
-			Do: doChurn, Strategy: s.Card.ID, Request: waiting(s.long(key, fmt.Sprintf("cut-off-%d", i)), s.Crew.Long),
-			Rounds: rounds, Wait: churnWithin, Seed: seed*10 + uint64(i),
-		}
-		sent, err := p.send(c)
-		if err != nil {
-			return err
-		}
-		calls[i] = sent
+		calls[i] = p.send(command{
+			Do: doChurn, Request: t.long(key, fmt.Sprintf("cancelled-%d", i), t.Workers.Lease),
+			Rounds: rounds, Wait: longestChurn, Seed: seed + uint64(i),
+		})
 	}
-	for _, c := range calls {
-		r, err := c.wait(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.err(); err != nil {
-			return err
-		}
+	for i, c := range calls {
+		must("cancelled acquisitions "+when, all[i].await(c).err())
 	}
-	return nil
 }

@@ -2,6 +2,7 @@ package lockstest
 
 import (
 	"context"
+	"slices"
 
 	"oversell/api"
 )
@@ -9,46 +10,61 @@ import (
 // Claim is what a card says about a check.
 type Claim int
 
-// The claims. A card that says nothing is not asked.
 const (
-	Silent Claim = iota // the check does not apply
-	Yes                 // the card claims it
-	No                  // the card says no, and the opposite must be seen
+	// Silent means that the check does not apply to the card.
+	Silent Claim = iota
+	// Yes means that the card claims it.
+	Yes
+	// No means that the card denies it, and the opposite must be observed.
+	No
 )
 
-// Check compares one claim with what can be seen.
+// Check compares one claim of a card with what the strategy does.
 type Check struct {
 	Name string
-	// Says is the claim in words, Denies the opposite.
+	// Says is the claim in words, and Denies is its opposite.
 	Says, Denies string
-	// Alone: it takes backends away, and disturbs whatever runs beside it.
+	// Alone means that the check stops backends, so no other may run at the same time.
 	Alone bool
-	// Claim reads the card.
-	Claim func(api.Card) Claim
 
-	yes, no func(context.Context, *Subject) error
+	applies func(api.Card) bool
+	// claims returns what the card says. Nil means that all cards to which the check applies
+	// make the claim.
+	claims  func(api.Card) bool
+	yes, no func(*trial)
 }
 
-// Run returns an error unless what the card claims was seen. A nil error where
-// the card is silent says nothing. A check that fails while the machine stands still
-// for a fifth of the subject's lease is run again, up to three times in all.
-func (c Check) Run(ctx context.Context, s *Subject) error {
-	return unlessStalled(ctx, s.Lease/5, func() error { return c.RunOnce(ctx, s) })
+// Claim returns what the card says about the check.
+func (c Check) Claim(card api.Card) Claim {
+	switch {
+	case !c.applies(card):
+		return Silent
+	case c.claims == nil || c.claims(card):
+		return Yes
+	default:
+		return No
+	}
 }
 
-// RunOnce is Run without a second attempt, for a subject that must fail.
-func (c Check) RunOnce(ctx context.Context, s *Subject) error {
-	switch c.Claim(s.Card) {
+// Run returns an error if the strategy contradicts its card. If this process had no processor for
+// a fifth of the lease, it repeats a failed check, up to three attempts in all.
+func (c Check) Run(ctx context.Context, cfg *Config) error {
+	return unlessStalled(ctx, cfg.Lease/5, func() error { return c.RunOnce(ctx, cfg) })
+}
+
+// RunOnce is Run without a second attempt, for a strategy that must fail.
+func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
+	switch c.Claim(cfg.Card) {
 	case Yes:
-		return c.yes(ctx, s)
+		return cfg.try(ctx, c.yes)
 	case No:
-		return c.no(ctx, s)
+		return cfg.try(ctx, c.no)
 	default:
 		return nil
 	}
 }
 
-// claimed is the claim in words.
+// claimed returns the card's claim in words.
 func (c Check) claimed(card api.Card) string {
 	if c.Claim(card) == No {
 		return c.Denies
@@ -56,158 +72,90 @@ func (c Check) claimed(card api.Card) string {
 	return c.Says
 }
 
-// Checks are all of them, in the order in which a reader would ask.
-func Checks() []Check {
-	all := append(lockChecks(), leaseChecks()...)
-	all = append(all, saleChecks()...)
-	return append(all, Check{
-		Name: "polling", Alone: true,
-		Says: "waiters wait to be told, and ask nothing meanwhile", Denies: "waiters ask again and again",
-		Claim: claimIf(func(c api.Card) bool { return c.Locker && c.Scope == api.ScopeShared },
-			func(c api.Card) bool { return !breaks(c, api.Polling) }), yes: quiet, no: polls,
-	}, Check{
-		Name: "outage", Alone: true,
-		Says: "a backend that is gone is named in an error at once, and used again when it is back",
-		// Stock that goes with its backend does not come back with it: that is Failover.
-		Claim: claimIf(func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, every), yes: outage,
-	})
-}
+// Checks returns all checks.
+func Checks() []Check { return slices.Concat(lockChecks(), leaseChecks(), saleChecks()) }
 
 func lockChecks() []Check {
-	return []Check{
-		{
-			Name: "exclusion", Says: "one holder at a time, in one process",
-			Claim: claimIf(func(c api.Card) bool { return c.Locker && ordered(c) }, every), yes: exclusionInside,
-		},
-		{
-			Name: "exclusion-across", Says: "one holder at a time, in all processes together",
-			Denies: "one holder in each process, however many processes", yes: exclusionAcross, no: noExclusionAcross,
-			Claim: claimIf(func(c api.Card) bool { return c.Locker && ordered(c) },
-				func(c api.Card) bool { return c.Scope == api.ScopeShared }),
-		},
-		{
-			Name: "time-out", Says: "a waiter gives up when its wait is over, not before; a wait of 0 is one try",
-			Claim: claimIf(locker, every), yes: timeOut,
-		},
-		{
-			Name: "cancellation", Says: "a waiter whose caller goes away ends at once and leaves nothing behind",
-			Claim: claimIf(locker, every), yes: cancellation,
-		},
-		{
-			Name: "clean-up", Says: "an acquisition cut off at any moment leaves nothing behind",
-			Claim: claimIf(locker, every), yes: cleanUp,
-		},
-		{
-			Name: "release", Says: "a release works for a caller that is gone, frees the lock at once, and works once",
-			Claim: claimIf(locker, every), yes: release,
-		},
-		{
-			Name: "re-entry", Says: "the same owner acquires again without waiting for itself; the last release frees the lock",
-			Denies: "the same owner can't acquire twice", yes: reEntry, no: noReEntry,
-			Claim: claimIf(locker, func(c api.Card) bool { return c.Reentrant }),
-		},
-		{
-			Name: "fence", Says: "fences rise with every grant, whichever process it goes to",
-			Denies: "grants carry no fence", yes: fence, no: noFence,
-			Claim: claimIf(locker, func(c api.Card) bool { return c.Fenced }),
-		},
-	}
+	return []Check{{
+		Name: "exclusion", Says: "one holder at a time in one process",
+		applies: excludingLocker, yes: exclusionInside,
+	}, {
+		Name: "exclusion-across", Says: "one holder at a time in all processes together", Denies: "each process has a lock of its own",
+		applies: excludingLocker, claims: func(c api.Card) bool { return c.Scope == api.ScopeShared },
+		yes: exclusionAcross, no: noExclusionAcross,
+	}, {
+		Name: "time-out", Says: "a waiter gives up when its wait is over, and not before; with a wait of 0 it tries once",
+		applies: locker, yes: timeOut,
+	}, {
+		Name: "cancellation", Says: "a cancelled waiter returns at once and leaves nothing behind",
+		applies: locker, yes: cancellation,
+	}, {
+		Name: "clean-up", Says: "an acquisition leaves nothing behind, whenever it is cancelled",
+		applies: locker, yes: cleanUp,
+	}, {
+		Name: "release", Says: "a release works for a cancelled request, frees the lock at once, and works once",
+		applies: locker, yes: release,
+	}, {
+		Name: "re-entry", Says: "the owner acquires again without waiting for itself, and the last release frees the lock",
+		Denies: "an owner cannot acquire twice", applies: locker, claims: func(c api.Card) bool { return c.Reentrant },
+		yes: reEntry, no: noReEntry,
+	}, {
+		Name: "fence", Says: "the fence rises with each grant, in all processes", Denies: "grants have no fence",
+		applies: locker, claims: func(c api.Card) bool { return c.Fenced }, yes: fence, no: noFence,
+	}, {
+		Name: "order", Says: "all processes together acquire in order of arrival",
+		applies: func(c api.Card) bool { return c.Fair }, yes: inOrder,
+	}}
 }
 
 func leaseChecks() []Check {
-	leased := func(c api.Card) bool { return c.Locker && c.Lease }
-	return []Check{
-		{
-			Name: "expiry", Says: "a holder that sleeps past its lease has lost the lock, and knows it when it wakes up",
-			Denies: "a grant does not end by itself", yes: expiry, no: noExpiry,
-			Claim: claimIf(locker, func(c api.Card) bool { return c.Lease }),
-		},
-		{
-			Name: "order", Says: "grants go in the order of arrival, over all processes",
-			Claim: claimIf(func(c api.Card) bool { return c.Fair }, every), yes: inOrder,
-		},
-		{
-			Name: "crash", Says: "a dead holder or waiter blocks nobody for longer than its lease",
-			Claim: claimIf(leased, every), yes: crash,
-		},
-		{
-			Name: "renewal", Says: "a living holder keeps the lock for as long as it works",
-			Denies: "a hold is over when its lease is", yes: renewal, no: noRenewal,
-			Claim: claimIf(leased, func(c api.Card) bool { return c.Renews }),
-		},
-		{
-			Name: "loss-notice", Says: "a holder that has lost the lock is told",
-			Claim: claimIf(leased, every), yes: lossNotice,
-		},
-		{
-			Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write warns of that",
-			Claim: claimIf(leased, every), yes: lateReceipt,
-		},
-		{
-			Name: "fenced-write", Says: "a fenced write of a holder that was paused past its lease is refused",
-			Claim: claimIf(func(c api.Card) bool { return leased(c) && c.Fenced }, every), yes: fencedWrite,
-		},
-		{
-			Name: "amnesia", Says: "fenced sales go on, with rising fences, when the backend has forgotten everything",
-			Claim: claimIf(func(c api.Card) bool { return leased(c) && c.Fenced }, every), yes: amnesia,
-		},
-	}
+	return []Check{{
+		Name: "expiry", Says: "a holder that was paused past its lease finds at once that it has lost the lock",
+		Denies: "a grant does not expire", applies: locker, claims: func(c api.Card) bool { return c.Lease },
+		yes: expiry, no: noExpiry,
+	}, {
+		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
+		applies: leased, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
+	}, {
+		Name: "loss-notice", Says: "the context of a lost lock ends",
+		applies: leased, yes: lossNotice,
+	}, {
+		Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write has a warning",
+		applies: leased, yes: lateReceipt,
+	}, {
+		Name: "fenced-write", Says: "the fenced write of a holder that was paused past its lease is rejected",
+		applies: fenced, yes: fencedWrite,
+	}, {
+		Name: "amnesia", Says: "fences still rise when the backend has lost its data",
+		applies: fenced, yes: amnesia,
+	}}
 }
 
 func saleChecks() []Check {
-	return []Check{
-		{
-			Name: "step-race", Says: "a sale that begins while another one stands between its read and its write loses no update, across processes",
-			Denies: "it loses one", yes: stepRaceAcross, no: stepRaceAcrossLoses,
-			Claim: claimIf(commitsFirst, func(c api.Card) bool { return c.Safe }),
-		},
-		{
-			Name: "step-race-inside", Says: "the same in one process",
-			Denies: "it loses one in one process", yes: stepRaceInside, no: stepRaceInsideLoses,
-			Claim: claimIf(commitsFirst, ordered),
-		},
-		{
-			Name: "storm", Says: "when more is asked than there is, exactly the stock is sold and the rest are told",
-			Claim: claimIf(ordered, every),
-			yes:   stormSells,
-		},
-		{
-			Name: "refusals", Says: "a sale that is refused or given up takes nothing, says so, and leaves the lock free",
-			Claim: claimIf(every, every), yes: refusals,
-		},
-	}
+	return []Check{{
+		Name: "storm", Says: "when more is ordered than there is, exactly the stock is sold, and the rest is rejected as sold out",
+		applies: excludes, yes: storm,
+	}, {
+		Name: "refusals", Says: "a sale that is rejected or cancelled takes nothing, reports that, and leaves the lock free",
+		applies: func(api.Card) bool { return true }, yes: refusals,
+	}, {
+		Name: "outage", Says: "an unreachable backend is named in an error at once, and used again when it is back", Alone: true,
+		// Stock that is lost with its backend does not come back: the hazard is failover.
+		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, yes: outage,
+	}}
 }
-
-// every card is meant.
-func every(api.Card) bool { return true }
 
 func locker(c api.Card) bool { return c.Locker }
 
-// ordered: it keeps some order, be it in one process only.
-func ordered(c api.Card) bool { return c.Scope != api.ScopeNone }
+func leased(c api.Card) bool { return c.Locker && c.Lease }
 
-// commitsFirst: its race is between read and write. early-release has the other.
-func commitsFirst(c api.Card) bool { return !breaks(c, api.EarlyRelease) }
+func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 
-// claimIf is silent where the check does not apply, and else as claimed says.
-func claimIf(applies, claimed func(api.Card) bool) func(api.Card) Claim {
-	return func(c api.Card) Claim {
-		switch {
-		case !applies(c):
-			return Silent
-		case claimed(c):
-			return Yes
-		default:
-			return No
-		}
-	}
-}
+// excludes reports whether the card claims mutual exclusion, at least in one process.
+func excludes(c api.Card) bool { return c.Scope != api.ScopeNone }
+
+func excludingLocker(c api.Card) bool { return c.Locker && excludes(c) }
 
 func breaks(c api.Card, h api.Hazard) bool {
-	for _, b := range c.Breaks {
-		if b.Hazard == h {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == h })
 }

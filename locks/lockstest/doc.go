@@ -1,13 +1,10 @@
-// Package lockstest is the conformance suite that every entry of the catalogue
-// goes through, and any new strategy with it. It takes a card at its word: what
-// the card claims must be seen, and where it says no, the opposite must be seen.
+// Package lockstest is the conformance suite that each strategy of the catalogue must pass. It
+// compares the claims of a card about the contract of a Locker with what the strategy does.
+// Where the card says no, the suite must observe the opposite. Hazards, which need a fault, are
+// judged by the experiments in lab/experiment.
 //
-// A lock that is shared between processes can only be tried by processes. The
-// suite does all its locking in workers: copies of the test binary that take
-// commands as JSON lines (Work) and can be stopped, woken and killed for real
-// (Worker). The test itself only gives orders and compares what came back with
-// the card.
-//
-// The table of checks is in checks.go. A check that needs a limit in time takes
-// the subject's Patience, which is generous: it says "never", not "slow".
+// Locks that are shared between processes need processes to test them. So the strategies run in
+// workers, which are copies of the test binary. They receive commands as lines of JSON (Work), and
+// can be paused, resumed and killed (Worker). The test itself sends the commands and compares the
+// answers with the card.
 package lockstest

@@ -2,40 +2,38 @@ package lockstest_test
 
 import "oversell/api"
 
-// flaw is one way in which a locker can break its card's word, and the id under
-// which a worker opens it.
+// flaw is one way to break the contract or the card, and the ID of the strategy that does so.
 type flaw string
 
 const (
 	sound flaw = "sound"
 
 	// Flaws of the lock.
-	letsEverybodyIn      flaw = "lets-everybody-in"
-	onlyNextDoor         flaw = "only-next-door" // a lock in one process that claims to be shared
-	hurries              flaw = "hurries"
-	haunts               flaw = "haunts" // a cancelled waiter goes on in the background
-	hidesTheCause        flaw = "hides-the-cause"
-	forgetsItsGrant      flaw = "forgets-its-grant" // that came when the caller had just gone
-	releasesForTheLiving flaw = "releases-for-the-living"
-	holdsTwice           flaw = "holds-twice" // a second release is nil, for the first did nothing
-	freesStrangers       flaw = "frees-strangers"
-	neverExpires         flaw = "never-expires"
-	keepsDeadWaiters     flaw = "keeps-dead-waiters" // in a queue that nobody tidies
-	neverRenews          flaw = "never-renews"
-	keepsTheLossQuiet    flaw = "keeps-the-loss-quiet"
-	fenceStandsStill     flaw = "fence-stands-still"
-	forgetsItsFences     flaw = "forgets-its-fences"
-	waitsForItself       flaw = "waits-for-itself"
-	blamesAnother        flaw = "blames-another"
-	mumblesOutages       flaw = "mumbles-outages"
-	staysAway            flaw = "stays-away" // when the desk is back
+	excludesNothing     flaw = "excludes-nothing"
+	onlyThisProcess     flaw = "only-this-process" // a lock in one process whose card says that it is shared
+	shortWait           flaw = "short-wait"
+	zombieWaiter        flaw = "zombie-waiter" // a cancelled waiter that goes on in the background
+	hidesTheCause       flaw = "hides-the-cause"
+	keepsCancelledGrant flaw = "keeps-cancelled-grant" // a grant that came when the request had just been cancelled
+	cancelledRelease    flaw = "cancelled-release"     // a cancelled request does not release
+	firstReleaseFails   flaw = "first-release-fails"   // the second release returns nil, because the first did nothing
+	releasesForeignLock flaw = "releases-foreign-lock"
+	neverExpires        flaw = "never-expires"
+	neverRenews         flaw = "never-renews"
+	hidesTheLoss        flaw = "hides-the-loss"
+	constantFence       flaw = "constant-fence"
+	losesFences         flaw = "loses-fences"
+	waitsForItself      flaw = "waits-for-itself"
+	namesAnotherBackend flaw = "names-another-backend"
+	namesNoBackend      flaw = "names-no-backend"
+	staysDown           flaw = "stays-down" // after the server is back
 
 	// Flaws of the sale.
 	readsEarly         flaw = "reads-early"
 	releasesEarly      flaw = "releases-early"
 	writesWithoutFence flaw = "writes-without-fence"
-	keepsQuietAfterAll flaw = "keeps-quiet-after-all" // that the lock was lost before its release
-	sellsAir           flaw = "sells-air"
+	warnsOfNothing     flaw = "warns-of-nothing" // not even that the lock was lost before its release
+	oversells          flaw = "oversells"
 	forgetsToRelease   flaw = "forgets-to-release"
 
 	// A sound lock whose card is wrong.
@@ -44,19 +42,13 @@ const (
 	deniesRenewal flaw = "denies-renewal"
 	deniesLease   flaw = "denies-lease"
 	deniesScope   flaw = "denies-scope"
-	deniesSafety  flaw = "denies-safety"
-	hidesItsPolls flaw = "hides-its-polls"
-	// One that confesses what it does not do.
-	confessesPolls flaw = "confesses-polls"
-	// One that boasts of an order which it does not keep: its first waiter dozes.
-	boastsOfOrder flaw = "boasts-of-order"
+	claimsOrder   flaw = "claims-order" // its first waiter sleeps too long
 )
 
 func cardOf(f flaw) api.Card {
 	c := api.Card{
-		ID: string(f), Family: "desk", Scope: api.ScopeShared, Safe: true, Backends: []string{"desk"}, Locker: true,
+		ID: string(f), Family: "memory", Scope: api.ScopeShared, Backends: []string{"server"}, Locker: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
-		Breaks: []api.Break{{Hazard: api.Pause}, {Hazard: api.Polling}},
 	}
 	switch f {
 	case deniesReEntry:
@@ -69,11 +61,7 @@ func cardOf(f flaw) api.Card {
 		c.Lease = false
 	case deniesScope:
 		c.Scope = api.ScopeProcess
-	case deniesSafety:
-		c.Safe = false
-	case hidesItsPolls:
-		c.Breaks = c.Breaks[:1]
-	case boastsOfOrder:
+	case claimsOrder:
 		c.Fair = true
 	}
 	return c

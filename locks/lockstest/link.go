@@ -10,22 +10,22 @@ import (
 	"sync/atomic"
 )
 
-// Link is a network link to a server on which a message can be delayed, for what only
-// happens when two connections overtake each other. Close it after use.
+// Link is a network link to a server. It can delay messages and lose answers, so that a test can
+// let one connection overtake another. Close it after use.
 type Link struct {
 	listener net.Listener
 	target   string
 
 	mu    sync.Mutex
-	lose  []byte        // the answer to the next message with this in it is lost
-	match []byte        // the next message from a client with this in it is held
-	held  chan struct{} // closed when it is
-	free  chan struct{} // closed when it may go on
+	lose  []byte        // text of the message whose answer is lost
+	match []byte        // text of the message that is held up
+	held  chan struct{} // closed when the message has come
+	free  chan struct{} // closed when the message may continue
 	cut   bool
 	conns map[net.Conn]bool
 }
 
-// NewLink opens a link to the server at target, host:port.
+// NewLink opens a link to a server. The target is its host:port.
 func NewLink(ctx context.Context, target string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,12 +36,12 @@ func NewLink(ctx context.Context, target string) (*Link, error) {
 	return l, nil
 }
 
-// Addr is where clients reach the server through the line.
+// Addr returns the address at which clients reach the server through the link.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// HoldNext holds up the next message from a client that contains text, and what
-// follows it on its connection, until free is called. held is closed when it is
-// there. A message counts as received once it is held: its client may hang up.
+// HoldNext holds up the next client message that contains text, and what follows on its
+// connection, until free is called. It closes held when the message has come. The message is sent
+// later even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,34 +50,34 @@ func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	return l.held, sync.OnceFunc(func() { close(gate) })
 }
 
-// LoseAnswer loses the answer to the next message from a client that contains text: the
-// server gets the message, and when it answers, the connection ends.
+// LoseAnswer loses the answer to the next client message that contains text: the server receives
+// the message, and the connection ends when it answers.
 func (l *Link) LoseAnswer(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose = []byte(text)
 }
 
-// Cut ends every connection, and each new one at once, until it is called with false.
+// Cut ends all connections, and new ones at once, until it is called with false.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut
 	if cut {
-		l.hangUp()
+		l.closeAll()
 	}
 }
 
-// Close ends the line and all that runs over it.
+// Close ends the link and all its connections.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = true
-	l.hangUp()
+	l.closeAll()
 	return l.listener.Close()
 }
 
-func (l *Link) hangUp() {
+func (l *Link) closeAll() {
 	for c := range l.conns {
 		_ = c.Close()
 	}
@@ -89,11 +89,11 @@ func (l *Link) accept() {
 		if err != nil {
 			return
 		}
-		go l.join(client)
+		go l.connect(client)
 	}
 }
 
-func (l *Link) join(client net.Conn) {
+func (l *Link) connect(client net.Conn) {
 	server, err := net.Dial("tcp", l.target) //nolint:noctx // ended by Close
 	if err != nil {
 		_ = client.Close()
@@ -118,7 +118,8 @@ func (l *Link) join(client net.Conn) {
 	delete(l.conns, server)
 }
 
-// forward hands on what the client says, also after it has hung up.
+// forward sends the messages of the client to the server, also after the client has closed its
+// connection.
 func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {
@@ -138,7 +139,7 @@ func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 	}
 }
 
-// unlessMute writes until the connection is mute.
+// unlessMute writes until mute is true.
 type unlessMute struct {
 	io.Writer
 	mute *atomic.Bool
@@ -148,7 +149,7 @@ func (w unlessMute) Write(answer []byte) (int, error) {
 	if w.mute.Load() {
 		return 0, io.ErrClosedPipe
 	}
-	return w.Writer.Write(answer) //nolint:wrapcheck // ends the copy
+	return w.Writer.Write(answer)
 }
 
 func (l *Link) loses(message []byte) bool {

@@ -15,11 +15,12 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// deskEnv makes a worker of the test binary. It is the address of the desk.
-const deskEnv = "OVERSELL_LOCKSTEST_DESK"
+// serverEnv is the environment variable that makes the test binary a worker. It holds the
+// server's address.
+const serverEnv = "OVERSELL_LOCKSTEST_SERVER"
 
 func TestMain(m *testing.M) {
-	if address := os.Getenv(deskEnv); address != "" {
+	if address := os.Getenv(serverEnv); address != "" {
 		if err := work(address); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 func work(address string) error {
-	desk, err := rpc.Dial("unix", address)
+	server, err := rpc.Dial("unix", address)
 	if err != nil {
 		return err
 	}
@@ -45,54 +46,53 @@ func work(address string) error {
 		opening.Lock()
 		defer opening.Unlock()
 		if opened[id] == nil {
-			opened[id] = newShop(desk, flaw(id))
+			opened[id] = newStrategy(server, flaw(id))
 		}
 		return opened[id], nil
 	})
 }
 
-// fair is the desk with a crew around it.
-type fair struct {
-	desk *Desk
-	crew *lockstest.Crew
+// testbed is a server with its workers.
+type testbed struct {
+	server  *Server
+	workers *lockstest.Workers
 }
 
-func openFair(t *testing.T) fair {
+func newTestbed(t *testing.T) testbed {
 	t.Helper()
-	desk, address := openDesk(t)
-	crew := &lockstest.Crew{Long: 40 * time.Second, Command: func(time.Duration) *exec.Cmd {
+	server, address := startServer(t)
+	workers := &lockstest.Workers{Lease: 40 * time.Second, Command: func(time.Duration) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), deskEnv+"="+address, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), serverEnv+"="+address, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 		return cmd
 	}}
 	t.Cleanup(func() {
-		if err := crew.Close(); err != nil {
+		if err := workers.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return fair{desk, crew}
+	return testbed{server, workers}
 }
 
-func (f fair) subject(broken flaw) *lockstest.Subject {
-	stop := func(down bool) func(context.Context) error {
-		return func(context.Context) error { f.desk.close(down); return nil }
+func (b testbed) config(planted flaw) *lockstest.Config {
+	setDown := func(down bool) func(context.Context) error {
+		return func(context.Context) error { b.server.setDown(down); return nil }
 	}
-	return &lockstest.Subject{
-		Operations: map[string]func(context.Context) (int64, error){"desk": f.desk.operations},
-		Card:       cardOf(broken), Crew: f.crew, NewProduct: f.desk.newProduct, Count: f.desk.count,
-		Lease: 1500 * time.Millisecond, Patience: 5 * time.Second,
-		Outages: map[string]lockstest.Outage{"desk": {Stop: stop(true), Start: stop(false)}},
+	return &lockstest.Config{
+		Card: cardOf(planted), Workers: b.workers, NewProduct: b.server.newProduct, Count: b.server.count,
+		Lease: 1500 * time.Millisecond, Timeout: 5 * time.Second,
+		Outages: map[string]lockstest.Outage{"server": {Stop: setDown(true), Start: setDown(false)}},
 	}
 }
 
-// TestSound: a sound lock passes every check, and none is silent about it.
+// TestSound: a sound lock passes every check that applies to it.
 func TestSound(t *testing.T) {
 	t.Parallel()
-	lockstest.Run(t, openFair(t).subject(sound))
+	lockstest.Run(t, newTestbed(t).config(sound))
 }
 
-// TestSoundOutage is the same for the checks that take the desk away.
+// TestSoundOutage is the same for the checks that stop the server.
 func TestSoundOutage(t *testing.T) {
 	t.Parallel()
-	lockstest.RunAlone(t, openFair(t).subject(sound))
+	lockstest.RunAlone(t, newTestbed(t).config(sound))
 }

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// attempts bounds how often a check is run whose machine stood still.
+	// attempts is the largest number of runs of a check whose process stalled.
 	attempts = 3
-	// pulse is how often a check looks at the clock to see that.
+	// pulse is the interval at which the clock is sampled to detect a stalled process.
 	pulse = 10 * time.Millisecond
 )
 
-// unlessStalled runs a check. It runs a failed one again if this process was given no
-// processor for longer than limit in the meantime: a holder that cannot renew in time
-// loses its lease, and neither the lock nor its card is wrong.
+// unlessStalled runs a check. It repeats a failed one if this process had no processor for longer
+// than limit meanwhile. A holder that cannot renew in time loses its lease, and that is no flaw of
+// the lock.
 func unlessStalled(ctx context.Context, limit time.Duration, check func() error) error {
 	for i := 1; ; i++ {
 		stalled := longestStall(ctx)
@@ -25,14 +25,14 @@ func unlessStalled(ctx context.Context, limit time.Duration, check func() error)
 			return err
 		}
 		if i == attempts {
-			return fmt.Errorf("%w (this machine stood still for %v, and in each of %d attempts for more than %v)",
+			return fmt.Errorf("%w (this process stalled for %v, and in each of %d attempts for more than %v; is the machine overloaded?)",
 				err, longest.Round(time.Millisecond), attempts, limit)
 		}
 	}
 }
 
-// longestStall watches the clock until the function that it returns is called, which
-// returns the longest time that this process did not run.
+// longestStall samples the clock until the returned function is called. That function returns the
+// longest time for which this process did not run.
 func longestStall(ctx context.Context) func() time.Duration {
 	ctx, cancel := context.WithCancel(ctx)
 	longest := make(chan time.Duration, 1)

@@ -13,64 +13,56 @@ import (
 	"time"
 )
 
-// Worker is another process that locks: the outside of Work.
+// Worker is a process that runs strategies. It executes Work.
 type Worker struct {
 	cmd    *exec.Cmd
 	stderr tail
 
-	mu      sync.Mutex
-	in      io.WriteCloser
-	last    int
-	waiting map[int]*call
-	ended   chan struct{} // closed when the process has ended
-	err     error         // how; after ended
+	mu    sync.Mutex
+	in    io.WriteCloser
+	calls []*call       // the index is the command's ID
+	ended chan struct{} // closed when the process has ended
+	err   error         // how the process ended; set before ended is closed
 }
 
-// start runs cmd as a worker and waits for its first answer.
+// start starts cmd as a worker and waits for its first answer.
 //
-// A worker is told to end by the end of its input. One that is stopped can't
-// hear it; but it leads a process group of its own, and when such a group is
-// orphaned, the kernel wakes and ends its stopped members.
+// A worker ends at the end of its input. A paused worker cannot read its input, so each worker
+// leads a process group: the kernel resumes and ends the paused members of an orphaned group.
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
-	w := &Worker{cmd: cmd, waiting: map[int]*call{}, ended: make(chan struct{})}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("lockstest: %w", err)
+	w := &Worker{cmd: cmd, ended: make(chan struct{})}
+	cmd.Stderr, cmd.SysProcAttr = &w.stderr, &syscall.SysProcAttr{Setpgid: true}
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	w.in = in
+	if err := errors.Join(inErr, outErr); err != nil {
+		return nil, fmt.Errorf("lockstest: pipes of a worker: %w", err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("lockstest: %w", err)
-	}
-	w.in, cmd.Stderr = in, &w.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("lockstest: start a worker: %w", err)
 	}
 	go w.read(out)
-	if _, err := w.do(ctx, command{Do: doPing}); err != nil {
+	if err := w.do(ctx, command{Do: doPing}); err != nil {
 		w.Kill()
 		return nil, err
 	}
 	return w, nil
 }
 
-// read hands out the answers until the process ends.
+// read delivers the answers until the process ends.
 func (w *Worker) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var r reply
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			_, _ = fmt.Fprintf(&w.stderr, "%s\n", lines.Text()) // no answer: a panic, or the race detector
+			_, _ = fmt.Fprintf(&w.stderr, "%s\n", lines.Text()) // a panic, or the race detector
 			continue
 		}
 		w.mu.Lock()
-		c := w.waiting[r.ID]
+		c := w.calls[r.ID]
 		w.mu.Unlock()
-		if c == nil {
-			continue
-		}
-		if r.Paused {
-			c.paused <- struct{}{}
+		if r.Reached {
+			c.step <- struct{}{}
 		} else {
 			c.answer <- r
 		}
@@ -83,30 +75,29 @@ func (w *Worker) read(out io.Reader) {
 	close(w.ended)
 }
 
-// call is a command on its way.
+// call is a command that was sent.
 type call struct {
 	worker *Worker
 	id     int
 	answer chan reply
-	paused chan struct{}
+	step   chan struct{}
 }
 
-// send gives a command and does not wait for the answer.
+// send sends a command and does not wait for the answer.
 func (w *Worker) send(c command) (*call, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last++
-	c.ID = w.last
-	sent := &call{worker: w, id: c.ID, answer: make(chan reply, 1), paused: make(chan struct{}, 1)}
-	w.waiting[c.ID] = sent
+	c.ID = len(w.calls)
+	sent := &call{worker: w, id: c.ID, answer: make(chan reply, 1), step: make(chan struct{}, 1)}
+	w.calls = append(w.calls, sent)
 	if err := json.NewEncoder(w.in).Encode(c); err != nil {
-		return nil, fmt.Errorf("lockstest: tell worker %d: %w\n%s", w.cmd.Process.Pid, err, w.stderr.String())
+		return nil, fmt.Errorf("lockstest: send a command to worker %d: %w\n%s", w.cmd.Process.Pid, err, w.stderr.String())
 	}
 	return sent, nil
 }
 
-// wait returns the answer. The error says that there was none; what the worker's
-// locker answered is in the reply.
+// wait returns the answer, which may contain an error of the strategy. It returns an error if no
+// answer came.
 func (c *call) wait(ctx context.Context) (reply, error) {
 	select {
 	case r := <-c.answer:
@@ -118,68 +109,68 @@ func (c *call) wait(ctx context.Context) (reply, error) {
 	}
 }
 
-// untilPaused returns when the deduction stands at its step.
-func (c *call) untilPaused(ctx context.Context) error {
+// reached waits until the command has reached its step.
+func (c *call) reached(ctx context.Context) error {
 	select {
-	case <-c.paused:
+	case <-c.step:
 		return nil
 	case r := <-c.answer:
-		return fmt.Errorf("it ended before it came to the step: %w", r.err())
+		return fmt.Errorf("the command ended before the step: %w", orNone(r.err()))
 	case <-c.worker.ended:
 		return c.worker.err
 	case <-ctx.Done():
-		return fmt.Errorf("it never came to the step: %w", context.Cause(ctx))
+		return fmt.Errorf("the command did not reach the step: %w", context.Cause(ctx))
 	}
 }
 
-// cancel ends the context of the command, or of the hold that it acquired.
-func (c *call) cancel(ctx context.Context) error { return c.meddle(ctx, doCancel) }
+// cancel ends the context of the command, or of the lock that it acquired.
+func (c *call) cancel(ctx context.Context) error {
+	return c.worker.do(ctx, command{Do: doCancel, Of: c.id})
+}
 
-// resume lets a paused deduction go on.
-func (c *call) resume(ctx context.Context) error { return c.meddle(ctx, doGo) }
+// resume continues a sale that has stopped at its step.
+func (c *call) resume(ctx context.Context) error {
+	return c.worker.do(ctx, command{Do: doResume, Of: c.id})
+}
 
-func (c *call) meddle(ctx context.Context, what string) error {
-	r, err := c.worker.do(ctx, command{Do: what, Of: c.id})
+// do sends a command and waits for its end.
+func (w *Worker) do(ctx context.Context, c command) error {
+	sent, err := w.send(c)
+	if err != nil {
+		return err
+	}
+	r, err := sent.wait(ctx)
 	if err != nil {
 		return err
 	}
 	return r.err()
 }
 
-// do gives a command and waits for its answer.
-func (w *Worker) do(ctx context.Context, c command) (reply, error) {
-	sent, err := w.send(c)
-	if err != nil {
-		return reply{}, err
-	}
-	return sent.wait(ctx)
-}
+// Pause stops the process (SIGSTOP).
+func (w *Worker) Pause() error { return w.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Stop freezes the process (SIGSTOP), Wake lets it go on (SIGCONT).
-func (w *Worker) Stop() error { return w.cmd.Process.Signal(syscall.SIGSTOP) }
+// Resume continues a paused process (SIGCONT).
+func (w *Worker) Resume() error { return w.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Wake lets a stopped process go on.
-func (w *Worker) Wake() error { return w.cmd.Process.Signal(syscall.SIGCONT) }
-
-// Kill ends the process as a crash would (SIGKILL), and returns when it is gone.
+// Kill ends the process as a crash would (SIGKILL), and returns when it has ended.
 func (w *Worker) Kill() {
 	_ = w.cmd.Process.Kill()
 	<-w.ended
 }
 
-// closePatience is how long a worker may take to see the end of its input.
-const closePatience = 10 * time.Second
+// closeTimeout is the time that a worker has to end after the end of its input.
+const closeTimeout = 10 * time.Second
 
-// Close ends the process and returns an error where it did not end well: the
-// race detector makes it exit with 66.
-func (w *Worker) Close() error {
-	_ = w.Wake()
+// close ends the process. It returns an error if the process failed: under the race detector it
+// exits with 66 after a race.
+func (w *Worker) close() error {
+	_ = w.Resume()
 	w.mu.Lock()
 	_ = w.in.Close()
 	w.mu.Unlock()
 	select {
 	case <-w.ended:
-	case <-time.After(closePatience):
+	case <-time.After(closeTimeout):
 		w.Kill()
 		return w.err
 	}
@@ -189,7 +180,7 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// tail keeps the end of what was written to it.
+// tail keeps the end of the text that was written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -29,19 +29,14 @@ func (s *atomic) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, er
 }
 
 // write returns the remaining count. A read after the UPDATE would include later sales.
-// LAST_INSERT_ID(x) makes the server send x with its answer; MySQL has no UPDATE … RETURNING. It
-// is undefined where no row was found.
+// LAST_INSERT_ID(x) makes the server send x with its answer; MySQL has no UPDATE … RETURNING.
 func (s *atomic) write(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (remaining int, err error) {
-	done, err := statement(ctx, s.db, r, wait,
-		"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty)
-	if err != nil {
-		return 0, err
+	left, found, err := lastInsertID(statement(ctx, s.db, r, wait,
+		"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", o.Qty, o.Product, o.Qty))
+	if err != nil || found {
+		return int(left), err
 	}
-	if found, _ := done.RowsAffected(); found == 1 { // both are in the answer, so there is no error
-		left, _ := done.LastInsertId()
-		return int(left), nil
-	}
-	// There were too few pieces, or there is no such product.
+	// There are too few pieces, or there is no such product.
 	if _, err := s.ledger.Read(ctx, o.Product); err != nil {
 		return 0, err
 	}
@@ -54,8 +49,8 @@ func (*atomic) Card() api.Card {
 		Backends: []string{"mysql"}, CriticalStep: api.Writing,
 		Title: api.Text{EN: "One conditional UPDATE", ZH: "一条条件 UPDATE"},
 		Summary: api.Text{
-			EN: "UPDATE … SET count = count - 1 WHERE count >= 1: look and write in one statement, the lock you did not need. It holds nothing, so extra work comes before it.",
-			ZH: "UPDATE … SET count = count - 1 WHERE count >= 1：一条语句里既判断又写入，根本不用锁。它什么也不占着，额外的工作放在写入之前。",
+			EN: "UPDATE … SET count = count - 1 WHERE count >= 1: one statement checks and writes, and no lock is needed. Extra work is done before the statement, while nothing is locked.",
+			ZH: "UPDATE … SET count = count - 1 WHERE count >= 1：一条语句里既判断又写入，不需要额外加锁。额外的工作在这条语句之前完成，期间不占用任何锁。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},

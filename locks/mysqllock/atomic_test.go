@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// TestAtomicRemaining: every sale says what it left itself, so no two say the same.
+// TestAtomicRemaining: each sale returns the count after itself, so no two sales return the same.
 func TestAtomicRemaining(t *testing.T) {
 	db := database(t, "")
 	const pieces, asked = 40, 60
@@ -28,11 +28,11 @@ func TestAtomicRemaining(t *testing.T) {
 		}
 	}
 	if len(left) != pieces || soldOut != asked-pieces {
-		t.Errorf("%d sold, %d told that it is sold out", len(left), soldOut)
+		t.Errorf("%d sold, %d rejected as sold out", len(left), soldOut)
 	}
 }
 
-// TestAtomicOneRoundTrip: one question to the server, and the answer says all.
+// TestAtomicOneRoundTrip: a sale is one statement.
 func TestAtomicOneRoundTrip(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 5)
@@ -47,12 +47,13 @@ func TestAtomicOneRoundTrip(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if asked := questions(t, db) - before - 1; asked != 1 {
-		t.Errorf("a sale asked the server %d times", asked)
+		t.Errorf("a sale sent %d statements", asked)
 	}
 }
 
-// TestAtomicHangUp: what was sent ends. Whoever is gone before that has bought nothing.
-func TestAtomicHangUp(t *testing.T) {
+// TestAtomicCancelled: a statement that was sent completes. A request that is cancelled before
+// that takes nothing.
+func TestAtomicCancelled(t *testing.T) {
 	db := database(t, "")
 	s, product := Atomic(db), newProduct(t, db, 5)
 	unlock := lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
@@ -67,18 +68,18 @@ func TestAtomicHangUp(t *testing.T) {
 	cancel()
 	unlock()
 	if err := <-sale; err != nil {
-		t.Errorf("hung up while the UPDATE was on its way: %v", err)
+		t.Errorf("cancelled during the UPDATE: %v", err)
 	}
-	if _, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "gone"}); !errors.Is(err, stock.ErrCancelled) {
-		t.Errorf("hung up before: %v", err)
+	if _, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "cancelled"}); !errors.Is(err, stock.ErrCancelled) {
+		t.Errorf("cancelled before: %v", err)
 	}
 	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 4 {
 		t.Errorf("%d left of 5 after one sale, %v", item.Count, err)
 	}
 }
 
-// TestAtomicLockedRow: it waits for a transaction that has the row, for as long as the
-// order says, also past InnoDB's own time-out.
+// TestAtomicLockedRow: a sale waits for a transaction that has locked the row until the order's
+// wait is over, which may be after InnoDB's own time-out.
 func TestAtomicLockedRow(t *testing.T) {
 	db := database(t, "")
 	s, product := Atomic(db), newProduct(t, db, 5)
@@ -94,8 +95,8 @@ func TestAtomicLockedRow(t *testing.T) {
 	}
 }
 
-// sellAll has twelve tasks ask so many times together, and returns what the sales left,
-// and how many were told that it is sold out. Every other answer is an error.
+// sellAll sends a number of orders from twelve tasks. It returns the counts after the sales, and
+// the number of orders that were rejected as sold out. Any other outcome fails the test.
 func sellAll(t *testing.T, s locks.Strategy, product int64, asked, qty int) (left []int, soldOut int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -126,7 +127,7 @@ func sellAll(t *testing.T, s locks.Strategy, product int64, asked, qty int) (lef
 	return left, soldOut
 }
 
-// questions is what the connection has asked so far.
+// questions returns the number of statements that the connection has sent.
 func questions(t *testing.T, db *gorm.DB) (n int) {
 	t.Helper()
 	var name string
@@ -136,7 +137,7 @@ func questions(t *testing.T, db *gorm.DB) (n int) {
 	return n
 }
 
-// waitingFor says whether a statement like that is under way.
+// waitingFor reports whether the server is executing a statement that matches the pattern.
 func waitingFor(t *testing.T, db *gorm.DB, statement string) bool {
 	t.Helper()
 	var n int

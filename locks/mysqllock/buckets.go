@@ -17,18 +17,18 @@ import (
 	"oversell/stock"
 )
 
-// Buckets splits the count over sixteen rows, so that sales do not all queue for one: each takes
-// from a row drawn at random, as Atomic does from the only one.
+// Buckets splits the count over sixteen rows, so that sales do not all queue for one row. Each
+// sale takes from a row drawn at random, as Atomic does from the only row.
 //
-// The count in db_stock is in no bucket yet. A sale that finds too little in every bucket collects
-// all pieces in one transaction, takes its own, and distributes the rest evenly. That also fills
-// new buckets, so nothing need be prepared, and a reset only deletes the buckets.
+// The count in db_stock is in no bucket yet. If no bucket has enough, a sale collects all pieces
+// in one transaction, takes its own, and distributes the rest evenly. That also fills new buckets,
+// so a reset only deletes the buckets.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
 
-// bucketsOf is the number of buckets of a product.
-const bucketsOf = 16
+// bucketCount is the number of buckets of each product.
+const bucketCount = 16
 
 // bucket is a row of db_buckets.
 type bucket struct {
@@ -37,21 +37,21 @@ type bucket struct {
 	Count   int
 }
 
-// TableName is the migration's.
+// TableName returns the name in the migration.
 func (bucket) TableName() string { return "db_buckets" }
 
-// errElsewhere says that no bucket has enough pieces, but all together may.
-var errElsewhere = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
+// errScattered says that no bucket has enough pieces, but all together may.
+var errScattered = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	r.Remaining = stock.Uncounted
 	err = workThenWrite(ctx, o, &r, func(wait time.Duration) error {
 		for {
-			undealt, err := s.take(ctx, o, &r, wait)
-			if errors.Is(err, errElsewhere) {
-				err = s.gather(ctx, o, &r, wait, undealt)
+			unassigned, err := s.take(ctx, o, &r, wait)
+			if errors.Is(err, errScattered) {
+				err = s.gather(ctx, o, &r, wait, unassigned)
 			}
-			if !errors.Is(err, errElsewhere) { // or another sale has just distributed them
+			if !errors.Is(err, errScattered) { // or another sale has just distributed them
 				return err
 			}
 		}
@@ -59,30 +59,29 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	return r, err
 }
 
-// take draws a bucket, and another one while any has enough: near the end of the stock, many
-// buckets have just been emptied by other sales. With errElsewhere it returns the count that is in
-// no bucket yet.
-func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (undealt int, err error) {
-	drawn := rand.N(bucketsOf) //nolint:gosec // no secret
+// take draws a bucket, and draws again while any has enough: near the end of the stock, other sales
+// have emptied many buckets. With errScattered it returns the count that is in no bucket yet.
+func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (unassigned int, err error) {
+	drawn := rand.N(bucketCount) //nolint:gosec // no secret
 	for {
 		done, err := statement(ctx, s.db, r, wait,
 			"UPDATE db_buckets SET count = count - ? WHERE product = ? AND bucket = ? AND count >= ?", o.Qty, o.Product, drawn, o.Qty)
 		if err != nil {
 			return 0, err
 		}
-		if found, _ := done.RowsAffected(); found == 1 { // it is in the answer, so there is no error
+		if found, _ := done.RowsAffected(); found == 1 { // the driver never returns an error
 			return 0, nil
 		}
-		undealt, all, err := s.look(ctx, o.Product)
+		unassigned, all, err := s.read(ctx, o.Product)
 		if err != nil {
 			return 0, err
 		}
-		if undealt+piecesIn(all) < o.Qty { // a piece whose sale may still be rolled back is counted
+		if unassigned+piecesIn(all) < o.Qty { // includes pieces of sales that may be rolled back
 			return 0, stock.ErrSoldOut
 		}
 		all = slices.DeleteFunc(all, func(b bucket) bool { return b.Count < o.Qty })
 		if len(all) == 0 {
-			return undealt, errElsewhere
+			return unassigned, errScattered
 		}
 		r.Retries++
 		drawn = all[rand.N(len(all))].Bucket //nolint:gosec // no secret
@@ -90,49 +89,48 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 }
 
 // gather collects all pieces in one transaction, takes the ordered ones, and distributes the rest
-// evenly. errElsewhere: another sale has done so since the buckets were read. Without it, an order
-// of three would be rejected while three buckets have a piece each. All sales lock in the same
-// order, the row first, so none deadlock.
-func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, undealt int) error {
-	return inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
-		// A sale that finds the row locked tries the buckets again, for another one distributes
-		// them now. Waiting sales would lock the row one after the other in vain.
+// evenly. Otherwise an order of three would be rejected while three buckets have a piece each. It
+// returns errScattered if another sale has done so since the buckets were read. All sales lock in
+// the same order, the row first, so none deadlock.
+func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
+	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
+		// A sale that finds the row locked tries the buckets again, because another sale
+		// distributes the pieces now. Waiting sales would lock the row in vain.
 		item, err := lockRow(ctx, tx, o.Product, 0)
 		if err != nil {
 			return err
 		}
-		if item.Count != undealt {
-			return errElsewhere
+		if item.Count != unassigned {
+			return errScattered
 		}
 		var all []bucket
 		locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
 		if err := tx.Clauses(locking).Where("product = ?", o.Product).Order("bucket").Find(&all).Error; err != nil {
 			return err
 		}
-		left := undealt + piecesIn(all) - o.Qty
+		left := unassigned + piecesIn(all) - o.Qty
 		if left < 0 {
 			return stock.ErrSoldOut
 		}
 		if err := tx.Exec("UPDATE db_stock SET count = 0 WHERE id = ?", o.Product).Error; err != nil {
 			return err
 		}
-		return tx.Exec(dealt(o.Product, left)).Error
+		return tx.Exec(distribute(o.Product, left)).Error
 	})
 }
 
-// dealt returns the statement that distributes the pieces over the buckets.
-func dealt(product int64, pieces int) string {
-	rows := make([]string, bucketsOf)
+// distribute returns the statement that distributes the pieces over the buckets.
+func distribute(product int64, pieces int) string {
+	rows := make([]string, bucketCount)
 	for i := range rows {
-		rows[i] = fmt.Sprintf("(%d, %d, %d)", product, i, (pieces+i)/bucketsOf)
+		rows[i] = fmt.Sprintf("(%d, %d, %d)", product, i, (pieces+i)/bucketCount)
 	}
 	return "INSERT INTO db_buckets (product, bucket, count) VALUES " + strings.Join(rows, ", ") +
 		" ON DUPLICATE KEY UPDATE count = VALUES(count)"
 }
 
-// look reads the row and the buckets in one statement: a piece that is being moved is in one of
-// them, not in both.
-func (s *buckets) look(ctx context.Context, product int64) (undealt int, all []bucket, err error) {
+// read reads the row and the buckets in one statement, so each piece is counted once.
+func (s *buckets) read(ctx context.Context, product int64) (unassigned int, all []bucket, err error) {
 	err = s.db.WithContext(ctx).Raw(
 		"SELECT -1 AS bucket, count FROM db_stock WHERE id = ? UNION ALL SELECT bucket, count FROM db_buckets WHERE product = ? ORDER BY bucket",
 		product, product).Scan(&all).Error
@@ -154,8 +152,8 @@ func piecesIn(all []bucket) (sum int) {
 
 // Count returns the pieces for sale, in the row and in the buckets.
 func (s *buckets) Count(ctx context.Context, product int64) (int, error) {
-	undealt, all, err := s.look(ctx, product)
-	return undealt + piecesIn(all), err
+	unassigned, all, err := s.read(ctx, product)
+	return unassigned + piecesIn(all), err
 }
 
 // Clear deletes the buckets.
@@ -169,8 +167,8 @@ func (*buckets) Card() api.Card {
 		Backends: []string{"mysql"}, CriticalStep: api.Writing,
 		Title: api.Text{EN: "The count split over 16 rows", ZH: "库存分成 16 个桶"},
 		Summary: api.Text{
-			EN: "A sale takes from one of 16 rows, drawn at random, so few sales queue for the same one. Near the end of the stock a sale must search for a bucket that has any, and collects scattered pieces in a transaction.",
-			ZH: "库存拆成 16 行，随机抽一行扣减，很少有人排同一个队；快卖完时要找还有货的桶，分散的几件在一个事务里先归拢再卖。",
+			EN: "A sale takes from one of 16 rows, drawn at random, so few sales queue for the same row. Near the end of the stock, a sale must search for a bucket that is not empty, and collects the remaining pieces in a transaction.",
+			ZH: "库存拆成 16 行，随机选一行扣减，很少有请求竞争同一行；快卖完时要查找还有库存的桶，并在一个事务里把剩余的几件合并后再扣减。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},

@@ -10,12 +10,12 @@ import (
 	"oversell/stock"
 )
 
-// TestBucketsStranded: three pieces lie in three buckets, and an order for three gets them.
-// One for four is refused.
-func TestBucketsStranded(t *testing.T) {
+// TestBucketsScattered: three pieces are in three buckets, and an order of three gets them. An
+// order of four is rejected.
+func TestBucketsScattered(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 0)
-	if err := db.Exec(dealt(product, 3)).Error; err != nil {
+	if err := db.Exec(distribute(product, 3)).Error; err != nil {
 		t.Fatal(err)
 	}
 	if most := fullest(t, db, product); most != 1 {
@@ -31,8 +31,8 @@ func TestBucketsStranded(t *testing.T) {
 	counts(t, s, product, 0)
 }
 
-// TestBucketsToTheLast: many ask for more than there is, from the first deal on. Each piece
-// is sold once, and none stays behind.
+// TestBucketsToTheLast: concurrent orders of more than there is. Each piece is sold once, and none
+// is left.
 func TestBucketsToTheLast(t *testing.T) {
 	db := database(t, "")
 	s := Buckets(db)
@@ -41,32 +41,32 @@ func TestBucketsToTheLast(t *testing.T) {
 		product := newProduct(t, db, pieces)
 		sold, soldOut := sellAll(t, s, product, asked, qty)
 		if len(sold) != pieces/qty || soldOut != asked-pieces/qty {
-			t.Errorf("%d sales of %d and %d refusals of %d pieces", len(sold), qty, soldOut, pieces)
+			t.Errorf("%d sales of %d and %d rejected orders of %d pieces", len(sold), qty, soldOut, pieces)
 		}
 		counts(t, s, product, pieces%qty)
 	}
 }
 
-// TestBucketsDeal: all pieces are dealt, and evenly.
-func TestBucketsDeal(t *testing.T) {
+// TestBucketsDistribution: all pieces are distributed evenly.
+func TestBucketsDistribution(t *testing.T) {
 	db := database(t, "")
-	for _, pieces := range []int{0, 1, bucketsOf - 1, bucketsOf, 5000} {
+	for _, pieces := range []int{0, 1, bucketCount - 1, bucketCount, 5000} {
 		product := newProduct(t, db, 0)
-		if err := db.Exec(dealt(product, pieces)).Error; err != nil {
+		if err := db.Exec(distribute(product, pieces)).Error; err != nil {
 			t.Fatal(err)
 		}
 		counts(t, Buckets(db), product, pieces)
-		if most := fullest(t, db, product); most != (pieces+bucketsOf-1)/bucketsOf {
+		if most := fullest(t, db, product); most != (pieces+bucketCount-1)/bucketCount {
 			t.Errorf("%d pieces, %d of them in one bucket", pieces, most)
 		}
 	}
 }
 
-// TestBucketsCrash: who dies while he deals has dealt nothing.
+// TestBucketsCrash: a crash during the distribution leaves the stock unchanged.
 func TestBucketsCrash(t *testing.T) {
 	db, dying := database(t, ""), database(t, "")
 	power := errors.New("power cut")
-	// The first raw statement of gorm's in there empties the row, the second fills the buckets.
+	// The first raw statement of the transaction empties the row, and the second fills the buckets.
 	statements := 0
 	err := dying.Callback().Raw().Before("gorm:raw").Register("crash", func(tx *gorm.DB) {
 		if statements++; statements == 2 {
@@ -78,7 +78,7 @@ func TestBucketsCrash(t *testing.T) {
 	}
 	product := newProduct(t, db, 7)
 	if _, err := Buckets(dying).Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "dying"}); !errors.Is(err, power) || !locks.NothingTaken(err) {
-		t.Errorf("the sale that died: %v", err)
+		t.Errorf("the sale that crashed: %v", err)
 	}
 	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 7 || statements != 2 {
 		t.Errorf("%d in the row after %d statements, %v", item.Count, statements, err)
@@ -86,8 +86,7 @@ func TestBucketsCrash(t *testing.T) {
 	counts(t, Buckets(db), product, 7)
 }
 
-// TestBucketsReset: a product that is reset has its new count, and no buckets before somebody
-// buys it this way.
+// TestBucketsReset: after a reset, a product has its new count, and no buckets until the first sale.
 func TestBucketsReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 300)
@@ -96,7 +95,7 @@ func TestBucketsReset(t *testing.T) {
 		if err != nil || r.Remaining != stock.Uncounted {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if n := rowsOf(t, db, "db_buckets", product); n != bucketsOf {
+		if n := rowsOf(t, db, "db_buckets", product); n != bucketCount {
 			t.Errorf("%d buckets", n)
 		}
 		reset(t, db, s, product, 5000)
@@ -106,11 +105,11 @@ func TestBucketsReset(t *testing.T) {
 		}
 	}
 	if _, err := s.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
-		t.Errorf("the count of what nobody has: %v", err)
+		t.Errorf("the count of an unknown product: %v", err)
 	}
 }
 
-// fullest is how many pieces the fullest bucket has.
+// fullest returns the count of the fullest bucket.
 func fullest(t *testing.T, db *gorm.DB, product int64) (most int) {
 	t.Helper()
 	if err := db.Raw("SELECT MAX(count) FROM db_buckets WHERE product = ?", product).Row().Scan(&most); err != nil {

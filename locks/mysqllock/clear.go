@@ -9,12 +9,12 @@ import (
 	"gorm.io/gorm"
 )
 
-// clearTable deletes what the table has of the product whose key that is.
+// clearTable deletes the rows of the key's product.
 func clearTable(ctx context.Context, db *gorm.DB, table, key string) error {
 	var product int64
 	_, _ = fmt.Sscanf(key, "stock:%d", &product)
 	if api.Key(product) != key {
-		return nil // no product's: nothing to clear
+		return nil // not the key of a product
 	}
 	return db.WithContext(ctx).Exec("DELETE FROM "+table+" WHERE product = ?", product).Error
 }

@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,7 +17,7 @@ import (
 
 // Combining combines the requests that wait in one replica into one UPDATE (flat combining:
 // Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first request leads: it takes
-// all that wait as a batch, and writes the sum of their quantities. Requests that arrive
+// all waiting requests as a batch, and writes the sum of their quantities. Requests that arrive
 // meanwhile wait, and then the first of them leads. The busier a replica is, the fewer
 // statements a sale costs.
 func Combining(db *gorm.DB) locks.Strategy {
@@ -61,14 +60,14 @@ func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, e
 	if s.enter(w) || s.await(w) {
 		s.serve(o.Product)
 	}
-	<-w.done // a request in a batch shares its outcome, also where its wait is over
+	<-w.done // a request in a batch gets the outcome of the batch, even if its wait is over
 	if w.err == nil {
 		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 	}
 	return w.receipt, w.err
 }
 
-// enter joins the queue. leads: there was none.
+// enter joins the queue. It returns true if w leads, because there was no queue.
 func (s *combining) enter(w *saleRequest) (leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *combining) enter(w *saleRequest) (leads bool) {
 	return !led
 }
 
-// await returns true when w is to lead, false when it is done or has left the queue.
+// await returns true when w must lead, and false when it is done or has left the queue.
 func (s *combining) await(w *saleRequest) (leads bool) {
 	timer := time.NewTimer(w.Wait)
 	defer timer.Stop()
@@ -88,12 +87,12 @@ func (s *combining) await(w *saleRequest) (leads bool) {
 	case <-timer.C:
 		s.quit(w, locks.NotAcquired(w.ctx, api.Key(w.Product), w.Wait))
 	case <-w.ctx.Done():
-		s.quit(w, hungUp(w.ctx))
+		s.quit(w, stock.NothingWritten(w.ctx, w.ctx.Err()))
 	}
 	return false
 }
 
-// quit leaves the queue, unless w is in a batch by now.
+// quit leaves the queue, unless w is in a batch already.
 func (s *combining) quit(w *saleRequest, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *combining) quit(w *saleRequest, why error) {
 	}
 }
 
-// pass makes the first waiting request lead. Where none waits, it deletes the queue.
+// pass makes the first waiting request lead. It deletes an empty queue.
 func (s *combining) pass(product int64) {
 	if queue := s.queues[product]; len(queue) > 0 {
 		close(queue[0].lead)
@@ -134,7 +133,7 @@ func (s *combining) serve(product int64) {
 		locks.Trace(w.ctx, api.Writing, api.Key(product), w.Owner, 0)
 		w.receipt.Waited = time.Since(w.queued)
 		if w.ctx.Err() != nil {
-			w.err = hungUp(w.ctx)
+			w.err = stock.NothingWritten(w.ctx, w.ctx.Err())
 		} else {
 			sent = append(sent, w)
 		}
@@ -150,8 +149,8 @@ func (s *combining) serve(product int64) {
 	}
 }
 
-// sell sets the outcome of each request of the batch. DANGER: where the statement gets no
-// answer, the outcome is unknown for all of them.
+// sell sets the outcome of each request of the batch. DANGER: if no answer to the statement comes,
+// the outcome is unknown for all of them.
 func (s *combining) sell(product int64, batch []*saleRequest) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), batchTimeout)
@@ -175,7 +174,7 @@ func (s *combining) sell(product int64, batch []*saleRequest) {
 	}
 }
 
-// singly sells to one request after the other, while the stock lasts.
+// singly sells to one request after the other, until the stock is sold out.
 func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequest) {
 	item, err := s.ledger.Read(ctx, product)
 	for _, w := range batch {
@@ -189,40 +188,29 @@ func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequ
 	}
 }
 
-// deduct sends the one statement. LAST_INSERT_ID(x) returns x with the answer.
+// deduct sends one statement and returns the remaining count. LAST_INSERT_ID(x) makes the server
+// send x with its answer.
 func (s *combining) deduct(ctx context.Context, product int64, qty int) (left int, err error) {
-	pool, err := s.db.DB()
-	if err != nil {
-		return 0, fmt.Errorf("mysql pool: %w", err)
-	}
-	for patience := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
-		result, err := pool.ExecContext(ctx,
-			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty)
-		if stock.IsContention(err) && patience.pause(ctx) { // another client has locked the row, and the statement was rolled back
+	for pauses := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
+		id, found, err := lastInsertID(s.db.Statement.ConnPool.ExecContext(ctx,
+			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty))
+		switch {
+		case stock.IsContention(err) && pauses.pause(ctx): // another client has locked the row
 			continue
+		case err == nil && !found:
+			return 0, stock.ErrSoldOut // or the product is unknown
 		}
-		if err != nil {
-			return 0, stock.Indeterminate(err)
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return 0, stock.ErrSoldOut // or unknown
-		}
-		id, err := result.LastInsertId()
-		return int(id), err
+		return int(id), stock.Indeterminate(err)
 	}
-}
-
-func hungUp(ctx context.Context) error {
-	return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))
 }
 
 func (*combining) Card() api.Card {
 	return api.Card{
 		ID: "combining", Family: "mysql", Source: "Hendler et al., SPAA 2010", Scope: api.ScopeShared, Safe: true,
 		Backends: []string{"mysql"}, CriticalStep: api.Writing,
-		Title: api.Text{EN: "One UPDATE for all who wait", ZH: "合并扣减：排队的请求合成一条 UPDATE"},
+		Title: api.Text{EN: "One UPDATE for all waiting requests", ZH: "合并扣减：排队的请求合成一条 UPDATE"},
 		Summary: api.Text{
-			EN: "Each replica adds up what its waiting requests want, and takes it with one UPDATE; if its answer is lost, the outcome is unknown to all of them.",
+			EN: "Each replica adds up the quantities of its waiting requests, and takes the sum with one UPDATE. If the answer to that UPDATE is lost, the outcome of all these requests is unknown.",
 			ZH: "每个副本把排队请求的数量加起来，用一条 UPDATE 一次扣减；这条语句的回复丢了，整批请求的结果都未知。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -29,11 +28,7 @@ type dbRow struct {
 }
 
 func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lease := r.Lease
-	if lease == 0 {
-		lease = l.lease
-	}
-	began, owner := time.Now(), locks.Token(r.Owner)
+	began, owner, lease := time.Now(), locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	for {
 		asked := time.Now()
 		// The statement is not cancelled with ctx: it would go on inside the server, and could
@@ -45,7 +40,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
-			// The answer is lost, or the request was cancelled. The row may be taken all the same.
+			// The answer is lost, or the request was cancelled. The row may have been taken.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
@@ -70,7 +65,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	}
 }
 
-// unsureUntil returns until when a failed try may hold the row.
+// unsureUntil returns the time until which a failed try may hold the row.
 func unsureUntil(err error, lease time.Duration) time.Time {
 	if err == nil || !locks.Sent(err) {
 		return time.Time{}
@@ -78,14 +73,14 @@ func unsureUntil(err error, lease time.Duration) time.Time {
 	return time.Now().Add(lease)
 }
 
-// take returns the epoch of the grant, or 0 where the row is held.
+// take returns the epoch of the grant, or 0 if the row is held.
 func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	epoch, err := l.takeOver(ctx, key, owner, lease)
 	if err != nil || epoch > 0 {
 		return epoch, err
 	}
-	// The row is held, or missing. A duplicate INSERT would take a shared lock and can
-	// deadlock, so read first.
+	// The row is held, or does not exist. A duplicate INSERT would take a shared lock and could
+	// deadlock, so a read comes first.
 	var rows int64
 	if err := l.db.WithContext(ctx).Raw("SELECT COUNT(*) FROM db_lock WHERE lock_name = ?", key).Scan(&rows).Error; err != nil || rows > 0 {
 		return 0, err
@@ -97,22 +92,16 @@ func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration
 }
 
 // takeOver takes a row that is free or expired by the database's clock, in one statement.
-// LAST_INSERT_ID(x) returns x with the answer.
+// LAST_INSERT_ID(x) makes the server send x with its answer.
 func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
-	result, err := l.exec(ctx, `UPDATE db_lock
+	epoch, _, err := lastInsertID(l.exec(ctx, `UPDATE db_lock
 		SET owner = ?, epoch = LAST_INSERT_ID(epoch + 1), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 		WHERE lock_name = ? AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))`,
-		owner, lease.Microseconds(), key)
-	if err != nil {
-		return 0, err
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return 0, err
-	}
-	return result.LastInsertId()
+		owner, lease.Microseconds(), key))
+	return epoch, err
 }
 
-// renew and release name the owner of one grant, so they never change another one's.
+// renew and release name the owner of one grant, so they never change another grant.
 func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", lease.Microseconds(), key, owner)
@@ -123,39 +112,30 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// advanceFence moves the epoch above floor. Where an operator deleted the row, it began again at 1.
+// advanceFence moves the epoch above floor. The epoch begins again at 1 when an operator deletes
+// the row.
 func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
-	result, err := l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
-		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner)
-	if err != nil {
-		return 0, err
+	epoch, found, err := lastInsertID(l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
+		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner))
+	if err == nil && !found {
+		err = locks.ErrNotHeld
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return 0, cmp.Or(err, locks.ErrNotHeld)
-	}
-	return result.LastInsertId()
+	return epoch, err
 }
 
 func (l *dbRow) own(ctx context.Context, query string, args ...any) error {
-	result, err := l.exec(ctx, query, args...)
-	if err != nil {
-		return err
+	_, found, err := lastInsertID(l.exec(ctx, query, args...))
+	if err == nil && !found {
+		err = locks.ErrNotHeld
 	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return locks.ErrNotHeld
+	return err
 }
 
 func (l *dbRow) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	pool, err := l.db.DB()
-	if err != nil {
-		return nil, fmt.Errorf("mysql pool: %w", err)
-	}
-	return pool.ExecContext(ctx, query, args...)
+	return l.db.Statement.ConnPool.ExecContext(ctx, query, args...)
 }
 
-// Clear frees the row, whoever holds it.
+// Clear frees the row, so that its holder loses the lock.
 func (l *dbRow) Clear(ctx context.Context, key string) error {
 	_, err := l.exec(ctx, "UPDATE db_lock SET owner = NULL WHERE lock_name = ?", key)
 	return err
@@ -168,7 +148,7 @@ func (*dbRow) Card() api.Card {
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "A row that is the lock", ZH: "数据库锁表"},
 		Summary: api.Text{
-			EN: "A row under a unique key names the owner, expires by the database's clock, and is taken over in one UPDATE.",
+			EN: "A row under a unique key names the owner. It expires by the database's clock, and one UPDATE takes it over.",
 			ZH: "唯一键的一行记录持有者，按数据库时钟过期，用一条 UPDATE 接管。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply},
@@ -178,8 +158,8 @@ func (*dbRow) Card() api.Card {
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: api.Polling, Why: api.Text{
-				EN: "A database tells nobody: one waiter of each process asks again every few milliseconds.",
-				ZH: "数据库不会通知谁：每个进程有一个等待者每隔几毫秒再问一次。",
+				EN: "A database does not notify waiters: one waiter of each process tries again every few milliseconds.",
+				ZH: "数据库不会通知等待者：每个进程有一个等待者每隔几毫秒重试一次。",
 			}},
 		},
 		Tutorial: []api.Figure{{Note: "without expiry, retry after 50 ms", Throughput: 20.1, MedianMS: 152, Remaining: 0}},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -14,16 +13,15 @@ import (
 	"oversell/stock"
 )
 
-// DBRowFair locks with a queue in a table (document 002): each waiter inserts a row, and the
-// lowest id holds the lock, over all replicas. A row that has expired by the database's clock
-// may be deleted by the next waiter, so a dead one delays it by one lease at most. The id is
-// the fence.
+// DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row,
+// and the lowest id holds the lock. The id is the fence. The next waiter may delete a row that has
+// expired by the database's clock, so a dead waiter delays it by one lease at most.
 //
-// Every statement commits by itself and locks one row, by its primary key: no gap locks, and no
-// deadlocks.
+// Every statement commits by itself and locks one row, by its primary key. So there are no gap
+// locks, and no deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
-	// No locks.Queue: of each replica one request would queue in the table, and the rest in
-	// memory, in no order with the other replicas.
+	// With locks.Queue, one request of each replica would be in the table, and the rest in
+	// memory, without an order among the replicas.
 	return locks.Reentrant(&dbRowFair{db, lease})
 }
 
@@ -32,26 +30,25 @@ type dbRowFair struct {
 	lease time.Duration
 }
 
-// The first waiter reads the queue every lookPause, the second every two, and from the
-// longestQueue-th on every longestQueue of them. A hundred waiters then read about 1400 times a
-// second, instead of 20000 times.
+// The nth waiter reads the queue at an interval of n times readPause, but of no more than
+// longestQueue times. A hundred waiters then read 1400 times a second instead of 20000 times.
 const (
-	lookPause    = 5 * time.Millisecond
+	readPause    = 5 * time.Millisecond
 	longestQueue = 20
 )
 
 // queueRow is the row of a waiter, and then of the holder.
 type queueRow struct {
-	key, owner string // the owner is unique to this row
-	task       string // the owner of the request
+	key, token string // the token names this row only
+	owner      string
 	lease      time.Duration
-	id         int64     // 0: there is no row (any more)
+	id         int64     // 0 means that there is no row
 	asked      time.Time // when the last request was sent that set the lease
 }
 
 func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	p := &queueRow{key: r.Key, owner: locks.Token(r.Owner), task: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
+	p := &queueRow{key: r.Key, token: locks.Token(r.Owner), owner: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
 	for {
 		ahead, err := l.advance(ctx, p)
 		if stock.IsContention(err) { // rolled back: another client has locked the row
@@ -67,7 +64,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		}
 		switch {
 		case err == nil:
-			if err = locks.SleepRetry(ctx, r, began, min(time.Duration(ahead)*lookPause, p.lease/3)); err == nil {
+			if err = locks.SleepRetry(ctx, r, began, min(time.Duration(ahead)*readPause, p.lease/3)); err == nil {
 				continue
 			}
 		case ctx.Err() != nil:
@@ -86,18 +83,18 @@ func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err er
 		if err := l.stay(ctx, p); err != nil {
 			return 0, err
 		}
-		line, err := l.look(ctx, p)
+		rows, err := l.read(ctx, p)
 		switch {
 		case err != nil:
 			return 0, err
-		case len(line) == 0 || line[0].ID != p.id:
-			p.id = 0 // deleted, for the process slept past its lease: join again, at the end
-		case len(line) == 1:
+		case len(rows) == 0 || rows[0].ID != p.id:
+			p.id = 0 // the row expired while the process was paused: join again, at the end
+		case len(rows) == 1:
 			return 0, nil
-		case !line[1].Dead:
-			return len(line) - 1, nil
+		case !rows[1].Dead:
+			return len(rows) - 1, nil
 		default:
-			if err := l.reap(ctx, line[1].ID); err != nil {
+			if err := l.reap(ctx, rows[1].ID); err != nil {
 				return 0, err
 			}
 		}
@@ -128,29 +125,22 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 		return err
 	}
 	p.id, p.asked = id, asked
-	locks.Trace(ctx, api.Queued, p.key, p.task, p.id)
+	locks.Trace(ctx, api.Queued, p.key, p.owner, p.id)
 	return nil
 }
 
 // join returns the id of a new row at the end of the queue.
 //
-// MySQL assigns an id before its row is visible: with 7 and 8 inserted at once, 8 could be
-// visible alone, and hold the lock when 7 appears before it. So join locks the queue's row of
-// db_turnstile until its own row is committed: the ids of one queue appear in order.
+// MySQL assigns an id before its row is visible. Of two concurrent rows 7 and 8, row 8 could be
+// visible first, and hold the lock when row 7 appears ahead of it. So join locks the queue's row of
+// db_turnstile until its own row is committed, and the ids of one queue appear in order.
 func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
-	pool, err := l.db.DB()
-	if err != nil {
-		return 0, fmt.Errorf("mysql pool: %w", err)
-	}
+	pool := l.db.Statement.ConnPool
 	for {
-		result, err := pool.ExecContext(ctx, insert, p.owner, p.lease.Microseconds(), p.key)
-		if err != nil {
-			return 0, err
-		}
-		if n, err := result.RowsAffected(); err != nil || n > 0 {
-			id, _ := result.LastInsertId()
+		id, found, err := lastInsertID(pool.ExecContext(ctx, insert, p.token, p.lease.Microseconds(), p.key))
+		if err != nil || found {
 			return id, err
 		}
 		// There is no row of db_turnstile for this key yet.
@@ -166,14 +156,14 @@ type rowState struct {
 	Dead bool
 }
 
-// look returns the own row and the nearest before it, the last first. It locks nothing.
-func (l *dbRowFair) look(ctx context.Context, p *queueRow) (line []rowState, err error) {
+// read returns the own row and those before it, in descending order. It locks nothing.
+func (l *dbRowFair) read(ctx context.Context, p *queueRow) (rows []rowState, err error) {
 	err = l.db.WithContext(ctx).Raw(`SELECT id, expires_at <= UTC_TIMESTAMP(6) AS dead FROM db_queue
-		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+longestQueue).Scan(&line).Error
-	return line, err
+		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+longestQueue).Scan(&rows).Error
+	return rows, err
 }
 
-// renew ignores the expiry: while the row exists, no other one has taken the lock.
+// renew ignores the expiry: while the row exists, no other waiter has the lock.
 func (l *dbRowFair) renew(ctx context.Context, id int64, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_queue SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND WHERE id = ?", lease.Microseconds(), id)
 }
@@ -182,14 +172,14 @@ func (l *dbRowFair) leave(ctx context.Context, id int64) error {
 	return l.own(ctx, "DELETE FROM db_queue WHERE id = ?", id)
 }
 
-// reap deletes an expired row. Its owner may renew it at this moment: the row lock decides, and
-// the second statement finds it renewed, or gone.
+// reap deletes an expired row. Its owner may renew it at this moment: then the row lock decides
+// which statement is first, and the other one has no effect.
 func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit deletes the row, also one whose INSERT got no answer. Where the server does not answer, it
-// goes on in the background: later waiters would wait for the lease to end.
+// quit deletes the row, even if its INSERT got no answer. If the server does not answer, quit
+// continues in the background: otherwise later waiters would wait for the lease to end.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -206,17 +196,17 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 		if err := l.db.WithContext(ctx).Exec("SELECT lock_name FROM db_turnstile WHERE lock_name = ? FOR UPDATE", p.key).Error; err != nil {
 			return err
 		}
-		return l.remove(ctx, "lock_name = ? AND owner = ?", p.key, p.owner)
+		return l.remove(ctx, "lock_name = ? AND owner = ?", p.key, p.token)
 	})
 }
 
-// Clear deletes the key's queue, with its holder.
+// Clear deletes the key's queue and the holder's row.
 func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }
 
-// remove reads the rows first, and deletes each by its id: a DELETE by key would lock the gaps
-// between them, and could deadlock with one by id.
+// remove reads the rows first, and deletes each by its id. A DELETE by key would lock the gaps
+// between the rows, and could deadlock with a DELETE by id.
 func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error {
 	var ids []int64
 	if err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE "+where, args...).Scan(&ids).Error; err != nil {
@@ -230,6 +220,7 @@ func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error
 	return nil
 }
 
+// own sends a statement about one row. It returns ErrNotHeld if there is no such row.
 func (l *dbRowFair) own(ctx context.Context, query string, args ...any) error {
 	tx := l.db.WithContext(ctx).Exec(query, args...)
 	if tx.Error == nil && tx.RowsAffected == 0 {
@@ -245,7 +236,7 @@ func (*dbRowFair) Card() api.Card {
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true, Fair: true,
 		Title: api.Text{EN: "A queue in a table", ZH: "数据库排队表（公平锁）"},
 		Summary: api.Text{
-			EN: "Each waiter inserts a row, and the lowest id holds the lock: first come, first served, over all replicas.",
+			EN: "Each waiter inserts a row, and the row with the lowest id holds the lock: first come, first served, over all replicas.",
 			ZH: "每个等待者插入一行，编号最小的持有锁：跨所有副本先来先得。",
 		},
 		Protects: []api.Hazard{
@@ -257,7 +248,7 @@ func (*dbRowFair) Card() api.Card {
 				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 			}},
 			{Hazard: api.Polling, Why: api.Text{
-				EN: "Every waiter asks the database again and again: the next in line every 5 ms, the twentieth every 100 ms.",
+				EN: "Every waiter reads the queue again and again: the first in the queue every 5 ms, the twentieth every 100 ms.",
 				ZH: "每个等待者都在反复查询数据库：排第一的每 5 毫秒一次，第二十个每 100 毫秒一次。",
 			}},
 		},

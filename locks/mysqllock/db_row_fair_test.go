@@ -21,7 +21,7 @@ func queueOf(t *testing.T, db *gorm.DB, key string) (ids []int64) {
 	return ids
 }
 
-// joinDead puts a waiter into the queue that will never renew its row.
+// joinDead adds a waiter to the queue that never renews its row.
 func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 {
 	t.Helper()
 	l := &dbRowFair{db, time.Minute}
@@ -33,7 +33,7 @@ func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 
 }
 
 // TestFairOrder: twelve waiters on two replicas are granted the lock in the order
-// in which they came, and their fences rise.
+// of arrival, and their fences rise.
 func TestFairOrder(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	replicas := []locks.Locker{DBRowFair(db, time.Minute), DBRowFair(database(t, ""), time.Minute)}
@@ -57,7 +57,7 @@ func TestFairOrder(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		soon(t, "it stands in the queue", func() bool { return len(queueOf(t, db, key)) == i+2 })
+		soon(t, "the waiter is in the queue", func() bool { return len(queueOf(t, db, key)) == i+2 })
 	}
 	if err := holder.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestFairOrder(t *testing.T) {
 	}
 }
 
-// TestFairDead: a dead holder and a dead waiter between living ones each delay the
-// next until their own lease is over, and no longer; the order stays.
+// TestFairDead: a dead holder and a dead waiter between living ones each delay the next one until
+// their own lease is over. The order does not change.
 func TestFairDead(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
@@ -86,20 +86,20 @@ func TestFairDead(t *testing.T) {
 			}
 			granted <- h
 		}()
-		soon(t, owner+" stands in the queue", func() bool { return len(queueOf(t, db, key)) >= standing })
+		soon(t, owner+" is in the queue", func() bool { return len(queueOf(t, db, key)) >= standing })
 	}
 	began := time.Now()
 	begin("first", 2)
 	dead = append(dead, joinDead(t, db, key, 2*time.Second))
 	begin("second", 4)
-	// Their leases are a minute: were the dead given that much, this would take it.
+	// The leases of the living are a minute: with the same lease for the dead, this would take minutes.
 	for _, owner := range []string{"first", "second"} {
 		h := <-granted
 		if h == nil || h.Owner() != owner {
 			t.Fatalf("granted to %+v, want %s", h, owner)
 		}
 		if took := time.Since(began); took > 30*time.Second || took < time.Second {
-			t.Errorf("%s was granted after %v, with a dead one of 2 s before it", owner, took)
+			t.Errorf("%s was granted after %v, with a dead waiter before it whose lease is 2 s", owner, took)
 		}
 		if err := h.Release(t.Context()); err != nil {
 			t.Error(err)
@@ -107,13 +107,13 @@ func TestFairDead(t *testing.T) {
 	}
 	for _, id := range dead {
 		if err := (&dbRowFair{db: db}).renew(t.Context(), id, time.Minute); !errors.Is(err, locks.ErrNotHeld) {
-			t.Errorf("the dead one's row: %v, want %v", err, locks.ErrNotHeld)
+			t.Errorf("the row of the dead waiter: %v, want %v", err, locks.ErrNotHeld)
 		}
 	}
 }
 
-// TestFairWaiterOutlivesLease: a living waiter keeps its place for longer than its
-// lease, and its hold as well.
+// TestFairWaiterOutlivesLease: a living waiter keeps its row for longer than its lease, and so does
+// a living holder.
 func TestFairWaiterOutlivesLease(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Second)
@@ -126,7 +126,7 @@ func TestFairWaiterOutlivesLease(t *testing.T) {
 		}
 		granted <- h
 	}()
-	soon(t, "it stands in the queue", func() bool { return len(queueOf(t, db, key)) == 2 })
+	soon(t, "the waiter is in the queue", func() bool { return len(queueOf(t, db, key)) == 2 })
 	before := queueOf(t, db, key)
 	time.Sleep(2500 * time.Millisecond)
 	if now := queueOf(t, db, key); !slices.Equal(now, before) || first.Verify() != nil {
@@ -142,39 +142,38 @@ func TestFairWaiterOutlivesLease(t *testing.T) {
 	}
 }
 
-// TestFairReaped: a waiter whose row was deleted while it slept joins again, behind
-// those who came meanwhile.
+// TestFairReaped: a waiter whose row was deleted while it was paused joins again at the end of the
+// queue.
 func TestFairReaped(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := &dbRowFair{db, time.Minute}
 	first := acquire(t, l, request(key, "first", 0, 0))
-	sleeper := &queueRow{key: key, owner: "sleeper", lease: time.Minute}
-	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 1 {
+	paused := &queueRow{key: key, owner: "paused", lease: time.Minute}
+	if ahead, err := l.advance(t.Context(), paused); err != nil || ahead != 1 {
 		t.Fatalf("%d ahead, %v", ahead, err)
 	}
-	if err := l.leave(t.Context(), sleeper.id); err != nil {
+	if err := l.leave(t.Context(), paused.id); err != nil {
 		t.Fatal(err)
 	}
 	later := joinDead(t, db, key, time.Minute)
-	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 2 || sleeper.id <= later {
-		t.Errorf("%d ahead of place %d, %v; the one that came later has %d", ahead, sleeper.id, err, later)
+	if ahead, err := l.advance(t.Context(), paused); err != nil || ahead != 2 || paused.id <= later {
+		t.Errorf("%d ahead of row %d, %v; the later waiter has row %d", ahead, paused.id, err, later)
 	}
-	// The same when all is wiped: nobody holds the lock without a row.
+	// The same after Clear: without its row, no waiter holds the lock.
 	if err := l.Clear(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("the holder's release: %v", err)
 	}
-	if ahead, err := l.advance(t.Context(), sleeper); err != nil || ahead != 0 || !slices.Equal(queueOf(t, db, key), []int64{sleeper.id}) {
+	if ahead, err := l.advance(t.Context(), paused); err != nil || ahead != 0 || !slices.Equal(queueOf(t, db, key), []int64{paused.id}) {
 		t.Errorf("%d ahead, %v, queue %v", ahead, err, queueOf(t, db, key))
 	}
-	l.quit(t.Context(), sleeper, nil)
+	l.quit(t.Context(), paused, nil)
 }
 
-// TestFairPlacesAppearInOrder: while a lower id is not yet visible, nobody gets a
-// higher one.
-func TestFairPlacesAppearInOrder(t *testing.T) {
+// TestFairRowsAppearInOrder: no higher id is assigned while a lower one is not yet visible.
+func TestFairRowsAppearInOrder(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := &dbRowFair{db, time.Minute}
 	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil {
@@ -214,8 +213,8 @@ func TestFairPlacesAppearInOrder(t *testing.T) {
 	_ = h.Release(t.Context())
 }
 
-// TestFairLeavesNothing: whoever gives up, hangs up at any moment, or asks in
-// vain, has left the queue; and nobody deadlocks in the crowd.
+// TestFairLeavesNothing: requests whose wait is over, that are cancelled at any moment, or that try
+// once leave no row, and concurrent requests do not deadlock.
 func TestFairLeavesNothing(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
@@ -255,7 +254,7 @@ func TestFairLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestFairJanitor deletes the dead rows of a queue that nobody joins, and only them.
+// TestFairJanitor: the janitor deletes the expired rows of a queue without waiters, and only them.
 func TestFairJanitor(t *testing.T) {
 	db, dead, living := database(t, ""), newKey(), newKey()
 	joinDead(t, db, dead, time.Microsecond)

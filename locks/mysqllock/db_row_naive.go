@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,8 +26,8 @@ const (
 
 // Acquire tries until the row is inserted.
 //
-// DANGER: nothing ends this lock but its own DELETE. Where the holder dies, or the answer to the
-// INSERT is lost, the row stays for ever: it has no expiry, and no owner by which to find it.
+// DANGER: only the holder's DELETE frees this lock. If the holder dies, or the answer to the INSERT
+// is lost, the row stays for ever. It has no expiry, and does not name its owner.
 func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		asked := time.Now()
@@ -55,25 +54,18 @@ func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	}
 }
 
-// insert returns the new row's id, or 0 where the lock is held. Errors 1213 and 1205 mean that,
-// too: requests that wait for the same row may deadlock.
+// insert returns the new row's id, or 0 if the lock is held. Errors 1213 and 1205 also mean that
+// it is held: requests that wait for the same row may deadlock.
 func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
-	pool, err := l.db.DB()
-	if err != nil {
-		return 0, fmt.Errorf("mysql pool: %w", err)
-	}
-	result, err := pool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key)
+	id, _, err := lastInsertID(l.db.Statement.ConnPool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key))
 	var answer *mysql.MySQLError
-	switch {
-	case stock.IsContention(err), errors.As(err, &answer) && answer.Number == duplicateKey:
+	if stock.IsContention(err) || errors.As(err, &answer) && answer.Number == duplicateKey {
 		return 0, nil
-	case err != nil:
-		return 0, err
 	}
-	return result.LastInsertId()
+	return id, err
 }
 
-// remove deletes the row of one grant. ErrNotHeld: it is gone.
+// remove deletes the row of one grant. It returns ErrNotHeld if there is no such row.
 func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	for {
 		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
@@ -89,7 +81,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	}
 }
 
-// Clear deletes the key's row, whoever holds it. Nothing else frees the lock after a crash.
+// Clear deletes the key's row, with its holder's lock. Nothing else frees the lock after a crash.
 func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }
@@ -100,26 +92,26 @@ func (*dbRowNaive) Card() api.Card {
 		Backends: []string{"mysql"}, Locker: true, Slow: true,
 		Title: api.Text{EN: "INSERT to lock, DELETE to unlock", ZH: "插入加锁，删除解锁"},
 		Summary: api.Text{
-			EN: "Whoever inserts the row has the lock and deletes it; the rest sleep 50 ms and try again.",
-			ZH: "谁能插入这一行谁就持有锁，用完删除；其他请求睡 50 毫秒再试。",
+			EN: "The request that inserts the row holds the lock, and deletes the row to release it. The others sleep 50 ms and try again.",
+			ZH: "插入这一行的请求持有锁，删除这一行即释放锁；其他请求每隔 50 毫秒重试。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Pause},
 		Breaks: []api.Break{
 			{Hazard: api.Crash, At: api.Granted, Why: api.Text{
-				EN: "The row has no expiry: when its holder dies, it is locked for ever.",
-				ZH: "这一行没有过期时间，持有者一死，锁就永远留在那里。",
+				EN: "The row has no expiry: if the holder dies, the key stays locked for ever.",
+				ZH: "这一行没有过期时间，持有者崩溃后，锁永远不会释放。",
 			}},
 			{Hazard: api.LostReply, Why: api.Text{
-				EN: "The row does not say whose it is: when the answer to the INSERT is lost, nobody dares delete it.",
-				ZH: "这一行没写是谁的：插入成功但回复丢了，就没人敢删它。",
+				EN: "The row does not name its owner: if the answer to the INSERT is lost, no request may delete the row.",
+				ZH: "这一行没有记录持有者：插入成功但回复丢失后，任何请求都不能删除它。",
 			}},
 			{Hazard: api.Nesting, Why: api.Text{
 				EN: "An owner that acquires again waits for its own row.",
 				ZH: "同一个持有者再次加锁，等的是自己那一行。",
 			}},
 			{Hazard: api.Polling, Why: api.Text{
-				EN: "Every waiter tries an INSERT every 50 ms, and a free lock lies idle meanwhile.",
-				ZH: "每个等待者每 50 毫秒插入一次；锁空出来，也要等到下一次才有人拿。",
+				EN: "Every waiter tries an INSERT every 50 ms, and a free lock is not used until the next try.",
+				ZH: "每个等待者每 50 毫秒插入一次；锁释放后，要等到下一次尝试才会被获取。",
 			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},

@@ -20,8 +20,8 @@ func naiveRows(t *testing.T, db *gorm.DB, key string) (n int64) {
 	return n
 }
 
-// TestNaiveFlaws: the row is the lock. Its owner can't have it twice, the janitor
-// leaves it alone, and only Clear frees it when nobody releases it.
+// TestNaiveFlaws: the owner cannot acquire the lock twice, the janitor does not free it, and without
+// a release only Clear does.
 func TestNaiveFlaws(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()
@@ -33,13 +33,13 @@ func TestNaiveFlaws(t *testing.T) {
 	defer cancel()
 	Janitor(ctx, db, 10*time.Millisecond)
 	if naiveRows(t, db, key) != 1 {
-		t.Error("the janitor has healed it")
+		t.Error("the janitor has freed the lock")
 	}
 	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil || naiveRows(t, db, key) != 0 {
 		t.Errorf("after Clear: %v, %d rows", err, naiveRows(t, db, key))
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("the release of a row that is gone: %v", err)
+		t.Errorf("the release of a deleted row: %v", err)
 	}
 	again := acquire(t, l, request(key, "next", 0, 0))
 	if err := again.Release(t.Context()); err != nil || naiveRows(t, db, key) != 0 {
@@ -47,9 +47,9 @@ func TestNaiveFlaws(t *testing.T) {
 	}
 }
 
-// TestNaiveCutOff: a caller that hangs up at any moment leaves no row, for it
-// would stay for ever.
-func TestNaiveCutOff(t *testing.T) {
+// TestNaiveCancelled: a request that is cancelled at any moment leaves no row, which would stay for
+// ever.
+func TestNaiveCancelled(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()
 	for i := range 40 {
@@ -66,8 +66,8 @@ func TestNaiveCutOff(t *testing.T) {
 	}
 }
 
-// TestNaiveContention: one at a time, and whatever deadlocks between INSERTs and
-// DELETEs is nobody's trouble.
+// TestNaiveContention: one request at a time holds the lock, and deadlocks between INSERTs and
+// DELETEs are not reported.
 func TestNaiveContention(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()

@@ -31,8 +31,7 @@ func rowOf(t *testing.T, db *gorm.DB, key string) (got row) {
 	return got
 }
 
-// TestRow: one row per key, whose epoch counts the grants and whose expiry is the
-// database's.
+// TestRow: a key has one row. Its epoch counts the grants, and it expires by the database's clock.
 func TestRow(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -51,8 +50,8 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestTakeOver: an expired row is taken over as it is; its old owner can neither
-// renew nor release it, not even while nobody else has it.
+// TestTakeOver: an expired row can be taken over. Its old owner can neither renew nor release it,
+// even before another request takes it.
 func TestTakeOver(t *testing.T) {
 	db := database(t, "")
 	l, key := &dbRow{db, time.Minute}, newKey()
@@ -60,14 +59,14 @@ func TestTakeOver(t *testing.T) {
 		t.Fatalf("epoch %d, %v", epoch, err)
 	}
 	if epoch, err := l.take(t.Context(), key, "new", time.Minute); err != nil || epoch != 0 {
-		t.Fatalf("a rival got epoch %d, %v", epoch, err)
+		t.Fatalf("another owner got epoch %d, %v", epoch, err)
 	}
 	expire(t, db, key)
 	if err := l.renew(t.Context(), key, "old", time.Hour); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("renewed after its end: %v", err)
+		t.Errorf("renewed after its expiry: %v", err)
 	}
 	if err := l.release(t.Context(), key, "old"); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("released after its end: %v", err)
+		t.Errorf("released after its expiry: %v", err)
 	}
 	if epoch, err := l.take(t.Context(), key, "new", time.Minute); err != nil || epoch != 2 {
 		t.Fatalf("taken over with epoch %d, %v", epoch, err)
@@ -89,16 +88,16 @@ func expire(t *testing.T, db *gorm.DB, key string) {
 	}
 }
 
-// TestFirstGrant: many meet at a key that has no row yet. One row is made, one of
-// them gets it, and nobody deadlocks.
+// TestFirstGrant: concurrent requests for a key without a row. One of them acquires it, and none
+// deadlocks.
 func TestFirstGrant(t *testing.T) {
 	db := database(t, "")
 	for range 20 {
 		key := newKey()
 		granted := make(chan int64, 8)
-		var rivals sync.WaitGroup
+		var requests sync.WaitGroup
 		for i := range 8 {
-			rivals.Go(func() {
+			requests.Go(func() {
 				epoch, err := (&dbRow{db, time.Minute}).take(t.Context(), key, string(rune('a'+i)), time.Minute)
 				if err != nil {
 					t.Error(err)
@@ -108,30 +107,29 @@ func TestFirstGrant(t *testing.T) {
 				}
 			})
 		}
-		rivals.Wait()
+		requests.Wait()
 		if len(granted) != 1 || <-granted != 1 {
-			t.Fatalf("%d were granted a key that is new", len(granted))
+			t.Fatalf("%d requests acquired the new key", len(granted))
 		}
 	}
 }
 
-// TestLateStatement: the UPDATE of a caller that hung up overtakes nobody: where
-// it runs late, its grant is taken back.
+// TestLateStatement: when the UPDATE of a cancelled request runs late, its grant is released.
 func TestLateStatement(t *testing.T) {
 	server, err := servers.Server("mysql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLink(t.Context(), server.Addr())
+	link, err := lockstest.NewLink(t.Context(), server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	l, key := DBRow(database(t, line.Addr()), time.Minute), newKey()
+	t.Cleanup(func() { _ = link.Close() })
+	l, key := DBRow(database(t, link.Addr()), time.Minute), newKey()
 	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the row is there
 		t.Fatal(err)
 	}
-	held, free := line.HoldNext("UPDATE db_lock")
+	held, free := link.HoldNext("UPDATE db_lock")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -152,7 +150,7 @@ func TestLateStatement(t *testing.T) {
 	acquire(t, DBRow(database(t, ""), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// TestJanitor frees what has expired, and only that; the epochs stay.
+// TestJanitor: the janitor frees expired rows only, and does not change the epochs.
 func TestJanitor(t *testing.T) {
 	db := database(t, "")
 	l, dead, living := &dbRow{db, time.Minute}, newKey(), newKey()
@@ -182,8 +180,8 @@ func TestJanitor(t *testing.T) {
 	}
 }
 
-// TestRowLocked: somebody looks at the row FOR UPDATE for a while. That is a
-// rival, no outage.
+// TestRowLocked: another client has locked the row with FOR UPDATE. That is contention, not an
+// outage.
 func TestRowLocked(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -199,8 +197,8 @@ func TestRowLocked(t *testing.T) {
 	_ = h.Release(t.Context())
 }
 
-// TestRowDeleted: an operator who deletes the row makes its epoch begin again. The stock's
-// row keeps the highest fence, so fenced sales go on above it.
+// TestRowDeleted: after an operator has deleted the row, its epoch begins again. The stock row keeps
+// the highest fence, so fenced sales continue above it.
 func TestRowDeleted(t *testing.T) {
 	db := database(t, "")
 	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: 10}

@@ -1,5 +1,5 @@
-// Package mysqllock holds the strategies that lock in MySQL: with a row lock of a transaction,
-// with a version that must not have changed, or with a row that represents a lock.
+// Package mysqllock holds the strategies that lock in MySQL. They use row locks of transactions,
+// a version column, or rows that represent locks.
 package mysqllock
 
 import (
@@ -23,23 +23,13 @@ func ForUpdate(db *gorm.DB) locks.Strategy { return &forUpdate{db} }
 type forUpdate struct{ db *gorm.DB }
 
 func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	key, patience := api.Key(o.Product), newBackoff(o.Wait)
-	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	for {
-		wait := patience.left()
-		err := inTransaction(ctx, s.db, o, &r, wait, func(tx *gorm.DB) error {
-			return deductLocked(ctx, tx, o, &r, wait)
+	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
+	err = newBackoff(o.Wait).retry(ctx, o, &r, func(left time.Duration) error {
+		return locks.InTransaction(ctx, s.db, o, &r, left, func(tx *gorm.DB) error {
+			return deductLocked(ctx, tx, o, &r, left)
 		})
-		// After 1205 or 1213 the transaction is rolled back, and tried again until the wait is
-		// over.
-		if !stock.IsContention(err) {
-			return r, err
-		}
-		r.Retries++
-		if !patience.pause(ctx) {
-			return r, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
-		}
-	}
+	})
+	return r, err
 }
 
 // deductLocked sells between BEGIN and COMMIT.
@@ -53,20 +43,9 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	}
 	defer func() { r.Held = time.Since(granted) }()
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
-	locks.Trace(ctx, api.Read, key, o.Owner, 0)
-	if item.Count < o.Qty {
-		return stock.ErrSoldOut
-	}
-	if err := locks.Work(ctx, o.Work); err != nil {
-		return err
-	}
-	r.Remaining = item.Count - o.Qty
-	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	if err := tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", r.Remaining, o.Product).Error; err != nil {
-		return err
-	}
-	locks.Trace(ctx, api.Written, key, o.Owner, 0)
-	return nil
+	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
+		return tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
+	})
 }
 
 // lockRow sends SELECT … FOR UPDATE by primary key: without an index it would lock every row that
@@ -77,14 +56,11 @@ func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration
 		locking.Options = clause.LockingOptionsNoWait
 		wait = time.Second // for the answer, not for the lock
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	err = tx.WithContext(waiting).Clauses(locking).Take(&item, product).Error
-	switch {
-	case errors.Is(err, gorm.ErrRecordNotFound):
-		return item, fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
-	case err != nil && waiting.Err() != nil:
-		return item, locks.NotAcquired(ctx, api.Key(product), wait)
+	err = withTimeout(ctx, api.Key(product), wait, func(ctx context.Context) error {
+		return tx.WithContext(ctx).Clauses(locking).Take(&item, product).Error
+	})
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
 	}
 	return item, err
 }
@@ -95,7 +71,7 @@ func (*forUpdate) Card() api.Card {
 		Core: true, Backends: []string{"mysql"},
 		Title: api.Text{EN: "SELECT … FOR UPDATE", ZH: "悲观锁 FOR UPDATE"},
 		Summary: api.Text{
-			EN: "The database locks the row until the transaction commits; everybody else waits for it.",
+			EN: "The database locks the row until the transaction commits. Other requests wait for the lock.",
 			ZH: "数据库把这一行锁住直到事务提交，其他请求排队等待。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestForUpdateWaiters: the one whose wait is over and the one who hangs up are
-// told apart, took nothing, and keep nobody out.
+// TestForUpdateWaiters: a request whose wait is over and a cancelled one get different errors, take
+// nothing, and do not block others.
 func TestForUpdateWaiters(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
@@ -26,11 +26,11 @@ func TestForUpdateWaiters(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
 	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that hung up: %v", err)
+		t.Errorf("a cancelled request: %v", err)
 	}
 	_, err = s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "one look"})
 	if !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("one look at a locked row: %v", err)
+		t.Errorf("one try with a locked row: %v", err)
 	}
 	unlock()
 	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: 20 * time.Second})
@@ -39,8 +39,8 @@ func TestForUpdateWaiters(t *testing.T) {
 	}
 }
 
-// TestForUpdateOutlastsInnoDB: a wait is as long as the order says, though InnoDB
-// gives up a statement after 2 s (stock.Open).
+// TestForUpdateOutlastsInnoDB: a wait may be longer than the 2 s after which InnoDB ends a statement
+// (stock.Open).
 func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
@@ -51,11 +51,12 @@ func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	}
 }
 
-// TestVersionGivesUp: beaten until its wait was over, it says so, and how often.
+// TestVersionGivesUp: after a wait with conflicts only, the error is ErrConflict, and the receipt
+// counts the retries.
 func TestVersionGivesUp(t *testing.T) {
 	db := database(t, "")
 	s, product := Version(db), newProduct(t, db, 5)
-	// A rival that is always faster: it writes between each read and the write.
+	// Another request writes between each read and its write.
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == api.Read {
 			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {

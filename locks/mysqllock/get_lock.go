@@ -20,13 +20,13 @@ import (
 // lease, and no fence.
 //
 // DANGER: the lock exists on one server only. A second node of a cluster, or a second master,
-// does not have it (oversell break galera get-lock), and it is lost in a fail-over. Where a
-// holder's packets are dropped without an end of its connection, the server keeps the lock until
-// TCP times out, which takes hours. A load balancer before several servers breaks the waiters: a
-// wait is ended by the number of its connection, which is another connection's elsewhere.
+// does not have it (oversell break galera get-lock), and it is lost in a fail-over. If the network
+// drops the holder's packets, the server keeps the lock until TCP times out, which takes hours. A
+// load balancer before several servers breaks the waiters: KILL QUERY names a connection by its
+// number, which another server uses for another connection.
 //
-// The sale is written on the connection that holds the lock: where the server has ended it, and
-// granted the lock to another one, the write fails.
+// The sale is written on the connection that holds the lock. If the server has ended it, and
+// granted the lock to another connection, the write fails.
 //
 // With locks.Queue, one request of each replica waits in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
@@ -39,26 +39,26 @@ const (
 	// Names are global on the server, and have at most 64 characters. This one contains the
 	// schema, and has 49 for any key. MySQL 9.6 no longer has SHA1.
 	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
-	// longestAsk is the longest wait of one GET_LOCK; MySQL counts in seconds. The driver gives
-	// up after 10 s without an answer (stock.Open).
-	longestAsk = 5 * time.Second
-	// oneTry is the time-out for an answer where the request has no wait.
+	// longestWait is the longest wait of one GET_LOCK. MySQL counts in whole seconds, and the
+	// driver gives up after 10 s without an answer (stock.Open).
+	longestWait = 5 * time.Second
+	// oneTry is the time-out for an answer if the request has no wait.
 	oneTry = 2 * time.Second
 )
 
 func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
 	// A single try needs a connection and an answer, too.
-	patience, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
+	waiting, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
 	defer cancel()
 	for {
-		p, err := l.pin(patience, r.Key)
+		p, err := l.pin(waiting, r.Key)
 		granted := false
 		if err == nil {
-			if r.Wait > 0 { // the server sends no message when it has queued the request
+			if r.Wait > 0 { // the server does not report when it has queued the request
 				locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 			}
-			granted, err = p.wait(patience, r.Wait-time.Since(began))
+			granted, err = p.wait(waiting, r.Wait-time.Since(began))
 		}
 		switch {
 		case granted && ctx.Err() == nil:
@@ -69,8 +69,8 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 			p.discard()
 		}
 		switch {
-		case errors.Is(err, driver.ErrBadConn) && patience.Err() == nil: // it ended in the pool: no request was sent
-		case err == nil, errors.Is(err, errLeft), patience.Err() != nil:
+		case errors.Is(err, driver.ErrBadConn) && waiting.Err() == nil: // the connection ended in the pool, and no request was sent
+		case err == nil, errors.Is(err, errLeft), waiting.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		default:
 			return nil, &stock.Unavailable{Backend: "mysql", Err: err}
@@ -78,15 +78,15 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	}
 }
 
-// pin takes a connection out of the pool. At most half of them are pinned (stock.Enter):
-// each holder needs another one, to read the stock.
+// pin takes a connection out of the pool. At most half of the connections are pinned
+// (stock.Enter), because each holder needs another one to read the stock.
 func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 	pool, err := l.db.DB()
 	if err != nil {
 		return nil, fmt.Errorf("mysql pool: %w", err)
 	}
 	if pool.Stats().MaxOpenConnections == 1 {
-		return nil, errors.New("the only connection can't hold a lock and sell as well")
+		return nil, errors.New("the pool has only one connection, which cannot hold a lock and sell; configure at least two")
 	}
 	leave, err := stock.Enter(ctx, l.db)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 type pinned struct {
 	pool  *sql.DB
 	conn  *sql.Conn
-	id    uint64 // of the connection, in the server; known once it has asked for the lock
+	id    uint64 // CONNECTION_ID(), set by the first GET_LOCK
 	key   string
 	unpin func()
 }
@@ -119,36 +119,36 @@ func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, er
 	waiting, leave := context.WithDeadline(ctx, until)
 	defer leave()
 	for left := wait; left > 0 && err == nil && !granted; left = time.Until(until) {
-		granted, err = p.queue(waiting, int((min(left, longestAsk)+time.Second-1)/time.Second))
+		granted, err = p.queue(waiting, int((min(left, longestWait)+time.Second-1)/time.Second))
 	}
 	return granted, err
 }
 
-// errLeft says that a waiter has left the queue, and its connection is to be ended.
+// errLeft says that a waiter has left the queue, and its connection must be ended.
 var errLeft = errors.New("left the queue")
 
-// queue waits in the server's queue, and has left it when it returns. MySQL counts in seconds, so
+// queue waits in the server's queue, and leaves it before it returns. MySQL counts in seconds, so
 // KILL QUERY ends a wait that is shorter, or whose request was cancelled.
 //
-// DANGER: where only the connection ends, its waiter stays in the queue for up to a second, until
-// the server checks the connection; it may be granted the lock meanwhile, and block others.
+// DANGER: to end only the connection is not enough. Its waiter stays in the queue for up to a
+// second, until the server checks the connection. It may be granted the lock, and block others.
 func (p *pinned) queue(ctx context.Context, seconds int) (granted bool, err error) {
-	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer hangUp()
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	stays := context.AfterFunc(ctx, func() {
-		time.AfterFunc(oneTry, hangUp) // a server that does not answer
+		time.AfterFunc(oneTry, cancel) // a server that does not answer
 		_, _ = p.pool.ExecContext(asking, fmt.Sprintf("KILL QUERY %d", p.id))
 	})
-	granted, err = p.ask(asking, "GET_LOCK("+lockName+", ?)", p.key, seconds)
+	granted, err = p.call(asking, "GET_LOCK("+lockName+", ?)", p.key, seconds)
 	if !stays() { // KILL QUERY may also hit the next query of this connection
 		return false, errLeft
 	}
 	return granted, err
 }
 
-// verify asks the server whether this connection still holds the lock.
+// verify returns ErrNotHeld if this connection no longer holds the lock.
 func (p *pinned) verify(ctx context.Context) error {
-	held, err := p.ask(ctx, "COALESCE(IS_USED_LOCK("+lockName+") = CONNECTION_ID(), 0)", p.key)
+	held, err := p.call(ctx, "COALESCE(IS_USED_LOCK("+lockName+") = CONNECTION_ID(), 0)", p.key)
 	if err != nil {
 		return fmt.Errorf("its connection has ended: %w", err)
 	}
@@ -158,9 +158,9 @@ func (p *pinned) verify(ctx context.Context) error {
 	return nil
 }
 
-// release returns the connection to the pool only where the server has confirmed the release.
+// release returns the connection to the pool only if the server has confirmed the release.
 func (p *pinned) release(ctx context.Context) error {
-	released, err := p.ask(ctx, "RELEASE_LOCK("+lockName+")", p.key)
+	released, err := p.call(ctx, "RELEASE_LOCK("+lockName+")", p.key)
 	switch {
 	case err != nil:
 		p.discard()
@@ -173,8 +173,8 @@ func (p *pinned) release(ctx context.Context) error {
 	return nil
 }
 
-// ask calls a function of MySQL that returns 1 for yes, 0 for no, and NULL for an error.
-func (p *pinned) ask(ctx context.Context, function string, args ...any) (yes bool, err error) {
+// call calls a function of MySQL that returns 1 for yes, 0 for no, and NULL for an error.
+func (p *pinned) call(ctx context.Context, function string, args ...any) (yes bool, err error) {
 	var answer sql.NullInt64
 	if err := p.conn.QueryRowContext(ctx, "SELECT "+function, args...).Scan(&answer); err != nil {
 		return false, err
@@ -197,7 +197,7 @@ func (p *pinned) discard() {
 	p.giveBack()
 }
 
-// Clear ends the holder's connection: there is no other way to take its lock.
+// Clear ends the holder's connection: there is no other way to free its lock.
 func (l *getLock) Clear(ctx context.Context, key string) error {
 	var holder sql.NullInt64
 	err := l.db.WithContext(ctx).Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&holder)
@@ -213,8 +213,8 @@ func (*getLock) Card() api.Card {
 		Backends: []string{"mysql"}, Locker: true, Reentrant: true,
 		Title: api.Text{EN: "GET_LOCK, MySQL's named lock", ZH: "MySQL 命名锁 GET_LOCK"},
 		Summary: api.Text{
-			EN: "The server keeps the lock for a connection, and its waiters in a queue; the lock ends with the connection.",
-			ZH: "锁归一个数据库连接所有，等待者在服务器里排队；连接一断，锁就释放。",
+			EN: "The server grants the lock to a connection, and queues the waiters. The lock is released when the connection ends.",
+			ZH: "锁由一个数据库连接持有，等待者在服务器端排队；连接断开，锁就释放。",
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Pause, api.DeadWaiter, api.LostReply, api.Nesting,

@@ -16,7 +16,7 @@ import (
 	"oversell/stock"
 )
 
-// holderOf is the connection that holds the key's lock, as the server sees it.
+// holderOf returns the number of the connection that holds the key's lock.
 func holderOf(t *testing.T, db *gorm.DB, key string) (id sql.NullInt64) {
 	t.Helper()
 	if err := db.Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&id); err != nil {
@@ -25,8 +25,8 @@ func holderOf(t *testing.T, db *gorm.DB, key string) (id sql.NullInt64) {
 	return id
 }
 
-// waitersFor is how many statements wait for the key's lock. One that has its answer may
-// still be listed, without that state.
+// waitersFor returns the number of statements that wait for the key's lock. A statement that was
+// answered may still be listed, but without that state.
 func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
 	t.Helper()
 	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ? AND state = 'User lock'",
@@ -36,7 +36,8 @@ func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
 	return n
 }
 
-// TestGetLockName: whatever the key, the server takes it, and keeps keys apart.
+// TestGetLockName: the server accepts the lock name of any key, and different keys have different
+// names.
 func TestGetLockName(t *testing.T) {
 	db := database(t, "")
 	l, key := GetLock(db), newKey()
@@ -48,8 +49,7 @@ func TestGetLockName(t *testing.T) {
 	}
 }
 
-// TestGetLockPoolHoldsNothing: a connection in the pool holds no lock, whatever became
-// of the one that pinned it.
+// TestGetLockPoolHoldsNothing: a connection in the pool holds no lock, however its request ended.
 func TestGetLockPoolHoldsNothing(t *testing.T) {
 	db := database(t, "")
 	l, key := GetLock(db), newKey()
@@ -68,10 +68,10 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	if err := h.Release(over); err != nil {
 		t.Fatal(err)
 	}
-	free("a release for a caller that is gone")
+	free("a release for a cancelled request")
 
-	// RELEASE_LOCK answers 0, for the lock is gone already: what the connection
-	// holds is unclear.
+	// RELEASE_LOCK returns 0, because the lock was released before: it is unclear what the
+	// connection holds.
 	p, err := (&getLock{db: db}).pin(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -81,29 +81,29 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	}
 	p.key = newKey()
 	if err := p.release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("the release of what is not held: %v", err)
+		t.Errorf("the release of a lock that is not held: %v", err)
 	}
 	free("a release that was refused")
 }
 
-// TestGetLockHangUp: a caller that hangs up leaves no statement behind that takes the
-// lock when it becomes free.
-func TestGetLockHangUp(t *testing.T) {
+// TestGetLockCancelled: a cancelled request leaves no statement behind that would acquire the lock
+// later.
+func TestGetLockCancelled(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
-	ctx, hangUp := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		_, err := GetLock(db).Acquire(ctx, request(key, "fickle", time.Minute, 0))
 		done <- err
 	}()
-	soon(t, "it waits in the server", func() bool { return waitersFor(t, db, key) == 1 })
-	hangUp()
+	soon(t, "the request waits in the server", func() bool { return waitersFor(t, db, key) == 1 })
+	cancel()
 	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if n := waitersFor(t, db, key); n != 0 {
-		t.Errorf("%d ghosts wait for it", n)
+		t.Errorf("%d zombie waiters are left", n)
 	}
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -111,19 +111,19 @@ func TestGetLockHangUp(t *testing.T) {
 	acquire(t, GetLock(db), request(key, "next", 0, 0))
 }
 
-// TestGetLockPatience: less than a second is kept, and more than one question lasts. Who
-// has given up is not in the queue any more.
-func TestGetLockPatience(t *testing.T) {
+// TestGetLockWaits: a wait may be shorter than a second, or longer than one GET_LOCK waits. A
+// request whose wait is over leaves the queue.
+func TestGetLockWaits(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
-	for _, wait := range []time.Duration{0, 100 * time.Millisecond, longestAsk + 300*time.Millisecond} {
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond, longestWait + 300*time.Millisecond} {
 		began := time.Now()
 		_, err := GetLock(db).Acquire(t.Context(), request(key, "waiter", wait, 0))
 		if took := time.Since(began); !errors.Is(err, locks.ErrNotAcquired) || took < wait {
 			t.Errorf("a wait of %v ended after %v: %v", wait, took, err)
 		}
 		if n := waitersFor(t, db, key); n != 0 {
-			t.Errorf("after a wait of %v, %d ghosts wait for it", wait, n)
+			t.Errorf("after a wait of %v, %d zombie waiters are left", wait, n)
 		}
 	}
 	if err := h.Verify(); err != nil {
@@ -131,8 +131,8 @@ func TestGetLockPatience(t *testing.T) {
 	}
 }
 
-// TestGetLockLoss: a holder whose connection has ended is told before it writes, and its
-// lock is the next one's.
+// TestGetLockLoss: a holder whose connection has ended gets ErrLost before it writes, and the next
+// request acquires the lock.
 func TestGetLockLoss(t *testing.T) {
 	db := database(t, "")
 	l, product := GetLock(db), newProduct(t, db, 5)
@@ -159,7 +159,7 @@ func TestGetLockLoss(t *testing.T) {
 	}
 }
 
-// TestGetLockClear frees the lock of a holder that never will.
+// TestGetLockClear: Clear frees the lock of another holder.
 func TestGetLockClear(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := GetLock(db)
@@ -168,7 +168,7 @@ func TestGetLockClear(t *testing.T) {
 		t.Fatal("no Cleaner")
 	}
 	if err := c.Clear(t.Context(), key); err != nil {
-		t.Errorf("a key that nobody holds: %v", err)
+		t.Errorf("a free key: %v", err)
 	}
 	h := acquire(t, l, request(key, "stuck", 0, 0))
 	if err := c.Clear(t.Context(), key); err != nil {
@@ -176,15 +176,15 @@ func TestGetLockClear(t *testing.T) {
 	}
 	soon(t, "the lock is free", func() bool { return !holderOf(t, db, key).Valid })
 	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
-		t.Errorf("the holder's check: %v", err)
+		t.Errorf("verify the holder's lock: %v", err)
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("the holder's release: %v", err)
 	}
 }
 
-// TestGetLockSmallPool: customers of many products never take all connections for their
-// locks. With one connection there is none to spare, and it says so.
+// TestGetLockSmallPool: the locks of many products never take all connections of a pool. With one
+// connection, a lock is not possible, and the error says so.
 func TestGetLockSmallPool(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()
@@ -214,8 +214,7 @@ func TestGetLockSmallPool(t *testing.T) {
 	}
 }
 
-// TestGetLockStaleConnections: connections that ended while they lay in the pool cost
-// nobody a request.
+// TestGetLockStaleConnections: connections that ended in the pool make no request fail.
 func TestGetLockStaleConnections(t *testing.T) {
 	db, other := database(t, ""), database(t, "")
 	l := GetLock(db)
@@ -239,8 +238,8 @@ func TestGetLockStaleConnections(t *testing.T) {
 	}
 }
 
-// TestGetLockEndedBeforeTheWrite: the server ends the holder's connection between its last
-// look and its write, and grants the lock to the next one, which sells. The late write fails.
+// TestGetLockEndedBeforeTheWrite: the server ends the holder's connection between its last check and
+// its write, and grants the lock to the next request, which sells. The late write fails.
 func TestGetLockEndedBeforeTheWrite(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
@@ -257,11 +256,11 @@ func TestGetLockEndedBeforeTheWrite(t *testing.T) {
 			t.Error(err)
 		}
 		if err := next(); err != nil {
-			t.Errorf("the next one's sale: %v", err)
+			t.Errorf("the next sale: %v", err)
 		}
 	})
 	if _, err := locks.Guard(GetLock(db), ledger).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "late"}); err == nil {
-		t.Error("the late write went through")
+		t.Error("the late write succeeded")
 	}
 	if item, err := ledger.Read(t.Context(), product); err != nil || item.Count != 9 {
 		t.Errorf("%d are left, %v, want 9", item.Count, err)

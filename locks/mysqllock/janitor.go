@@ -9,9 +9,9 @@ import (
 )
 
 // Janitor frees the expired rows of db_lock at the given interval until ctx ends, so that the
-// table shows live holders only (tutorial 2.3). Nothing depends on it: an expired row can be
-// taken over as it is. The rows stay: without them the epochs would begin again at 1, and old
-// fences would be accepted. From db_queue it deletes the expired rows of keys without waiters.
+// table shows live holders only (tutorial 2.3). No lock depends on it: an expired row can be taken
+// over. It does not delete rows of db_lock: the epochs would begin again at 1, and old fences would
+// be accepted. From db_queue it deletes the expired rows.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -20,7 +20,7 @@ func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// A failure needs no answer: the next tick tries again.
+			// After a failure, the next tick tries again.
 			_ = db.WithContext(ctx).Exec(
 				"UPDATE db_lock SET owner = NULL WHERE owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)").Error
 			_ = reapAll(ctx, &dbRowFair{db: db})

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
 }
 
-// database is a pool on the migrated database at that address, or at the rig's.
+// database returns a pool for the migrated database at the address, or at the address of the rig.
 func database(t *testing.T, addr string) *gorm.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
@@ -47,7 +47,7 @@ func database(t *testing.T, addr string) *gorm.DB {
 	return db
 }
 
-// newProduct puts so many pieces of a new product into the stock.
+// newProduct adds a product with the given count.
 func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
 	t.Helper()
 	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: count}
@@ -75,7 +75,7 @@ func lockRowOf(t *testing.T, db *gorm.DB, query string, id any) (unlock func()) 
 	return func() { _ = tx.Rollback() }
 }
 
-// newKey is a key that no other test uses.
+// newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
 func request(key, owner string, wait, lease time.Duration) locks.Request {
@@ -92,12 +92,12 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// soon returns when what is true, and fails when it never is.
+// soon waits until is returns true, and fails the test after 20 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("this did not happen within 20 s: %s", what)
 		}
 	}
 }

@@ -13,39 +13,39 @@ import (
 	"oversell/stock"
 )
 
-// released are the locks whose release names its holder, and so may be sent again.
+// released returns the locks whose release names its holder, so that it may be sent again.
 func released(db *gorm.DB) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for it
 	return map[string]locks.Locker{"db-row": DBRow(db, lease), "db-row-fair": DBRowFair(db, lease)}
 }
 
-// viaLine is a pool whose connections run over a line.
-func viaLine(t *testing.T) (*lockstest.Link, *gorm.DB) {
+// viaLink returns a pool whose connections run over a link.
+func viaLink(t *testing.T) (*lockstest.Link, *gorm.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLink(t.Context(), cfg.Addr)
+	link, err := lockstest.NewLink(t.Context(), cfg.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	return line, database(t, line.Addr())
+	t.Cleanup(func() { _ = link.Close() })
+	return link, database(t, link.Addr())
 }
 
-// TestReleaseOutage: the connections break before the release. The next holder gets in when
-// they are back, not when the lease is over, which is an hour.
+// TestReleaseOutage: the connections break before the release. The next request acquires the lock
+// when they are back, not after the lease of an hour.
 func TestReleaseOutage(t *testing.T) {
-	line, db := viaLine(t)
+	link, db := viaLink(t)
 	others := released(database(t, ""))
 	for id, l := range released(db) {
 		t.Run(id, func(t *testing.T) {
 			key := newKey()
 			h := acquire(t, l, request(key, "holder", 0, 0))
-			line.Cut(true)
+			link.Cut(true)
 			err := h.Release(t.Context())
-			line.Cut(false)
+			link.Cut(false)
 			if err == nil || errors.Is(err, locks.ErrNotHeld) {
 				t.Errorf("released without a server: %v", err)
 			}
@@ -54,10 +54,10 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// TestQueuedOutage: a waiter has joined the queue, and the connection breaks. Those behind it do
-// not wait until its lease is over, which is an hour.
+// TestQueuedOutage: a waiter has joined the queue, and the connection breaks. Later waiters do not
+// wait for its lease of an hour.
 func TestQueuedOutage(t *testing.T) {
-	line, db := viaLine(t)
+	link, db := viaLink(t)
 	other, key := DBRowFair(database(t, ""), time.Hour), newKey()
 	h := acquire(t, other, request(key, "holder", 0, 0))
 	gone := make(chan error, 1)
@@ -70,9 +70,9 @@ func TestQueuedOutage(t *testing.T) {
 		err := db.Raw("SELECT COUNT(*) FROM db_queue WHERE lock_name = ?", key).Row().Scan(&n)
 		return err == nil && n == 2
 	})
-	line.Cut(true)
+	link.Cut(true)
 	err := <-gone
-	line.Cut(false)
+	link.Cut(false)
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("the waiter: %v", err)
 	}
@@ -82,16 +82,16 @@ func TestQueuedOutage(t *testing.T) {
 	acquire(t, other, request(key, "next", 30*time.Second, 0))
 }
 
-// TestReleaseLostAnswer: the server releases, and the answer is lost. That is no loss of the
-// lock.
+// TestReleaseLostAnswer: the server releases the lock, and the answer is lost. Release returns no
+// error.
 func TestReleaseLostAnswer(t *testing.T) {
-	line, db := viaLine(t)
+	link, db := viaLink(t)
 	others := released(database(t, ""))
 	for id, l := range released(db) {
 		t.Run(id, func(t *testing.T) {
 			key := newKey()
 			h := acquire(t, l, request(key, "holder", 0, 0))
-			line.LoseAnswer(map[string]string{"db-row": key, "db-row-fair": "DELETE FROM db_queue"}[id])
+			link.LoseAnswer(map[string]string{"db-row": key, "db-row-fair": "DELETE FROM db_queue"}[id])
 			if err := h.Release(t.Context()); err != nil {
 				t.Errorf("released, without an answer: %v", err)
 			}

@@ -1,6 +1,7 @@
 package mysqllock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -14,10 +15,10 @@ import (
 	"oversell/stock"
 )
 
-// Reservation reserves the pieces, does the work, and then buys them, as a shop does between the
-// basket and the payment. Meanwhile no transaction is open, and no other request waits. A
-// reservation that is never confirmed expires with its lease: then the pieces are for sale again.
-// Each piece is for sale, reserved, or sold (O'Neil's escrow method, 1986).
+// Reservation reserves the pieces, does the work, and then confirms the sale, as a shop does
+// between the basket and the payment. Meanwhile no transaction is open, and no other request
+// waits. A reservation that is never confirmed expires with its lease, and its pieces are for sale
+// again. Each piece is for sale, reserved, or sold (O'Neil's escrow method, 1986).
 func Reservation(db *gorm.DB, lease time.Duration) locks.Strategy {
 	return &reservation{db, lease}
 }
@@ -36,9 +37,7 @@ type booking struct{ ID, Product, Qty int64 }
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := api.Key(o.Product)
 	r.Remaining = stock.Uncounted // reserved pieces may be sold, or returned
-	if o.Lease == 0 {
-		o.Lease = s.lease
-	}
+	o.Lease = cmp.Or(o.Lease, s.lease)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	pieces, err := s.reserve(ctx, o, &r)
 	if err != nil {
@@ -62,48 +61,45 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 	return r, err
 }
 
-// giveUp returns the own pieces, and tries again where no answer comes: otherwise they would not
-// be for sale until the reservation expires.
+// giveUp returns the own pieces, and tries again if no answer comes. Otherwise they would not be
+// for sale until the reservation expires.
 func (s *reservation) giveUp(ctx context.Context, pieces booking, lease time.Duration) {
 	free, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	_ = locks.GiveBack(free, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
 }
 
-// reserve makes the reservation. Where it fails, nothing was sold.
+// reserve makes the reservation. If it fails, nothing was sold.
 func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces booking, err error) {
-	patience := newBackoff(o.Wait)
-	for {
-		asked, pooled := time.Now(), r.Pooled
-		pieces, err = s.setAside(ctx, o, r, patience.left())
-		r.Waited += time.Since(asked) - (r.Pooled - pooled)
-		if errors.Is(err, stock.ErrSoldOut) {
-			err = s.lookAgain(ctx, o)
+	pauses := newBackoff(o.Wait)
+	err = pauses.retry(ctx, o, r, func(time.Duration) (err error) {
+		for {
+			asked, pooled := time.Now(), r.Pooled
+			pieces, err = s.setAside(ctx, o, r, pauses.left())
+			r.Waited += time.Since(asked) - (r.Pooled - pooled)
+			if errors.Is(err, stock.ErrSoldOut) {
+				err = s.returnExpired(ctx, o)
+			}
+			if !errors.Is(err, errReturned) {
+				return err
+			}
 		}
-		switch {
-		case errors.Is(err, errReturned):
-			continue
-		case err == nil || locks.NothingTaken(err) && !stock.IsContention(err):
-			return pieces, err
-		case !stock.IsContention(err):
-			// The answer to the COMMIT may be lost, and the pieces reserved for no request.
-			// Without a COMMIT there is no row with that id, and this returns nothing.
-			s.giveUp(ctx, pieces, o.Lease)
-			return pieces, stock.NothingWritten(ctx, err)
-		}
-		r.Retries++
-		if !patience.pause(ctx) {
-			return pieces, fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
-		}
+	})
+	if err != nil && !locks.NothingTaken(err) {
+		// The answer to the COMMIT may be lost: then the pieces are reserved for no request.
+		// Without a COMMIT there is no row with that id, and giveUp returns nothing.
+		s.giveUp(ctx, pieces, o.Lease)
+		err = stock.NothingWritten(ctx, err)
 	}
+	return pieces, err
 }
 
-// setAside inserts the reservation and takes its pieces from db_stock, both or neither. The stock
-// row comes last: all requests wait for it until the COMMIT.
+// setAside inserts the reservation and takes its pieces from db_stock, both or neither. It locks
+// the stock row last, because all requests wait for that row until the COMMIT.
 func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
-	err = inTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
+	err = locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
-		noted, err := conn.ExecContext(ctx,
+		inserted, err := conn.ExecContext(ctx,
 			"INSERT INTO db_reservations (product, qty, expires_at) VALUES (?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)",
 			o.Product, o.Qty, o.Lease.Microseconds())
 		if err != nil {
@@ -114,10 +110,10 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 		if err != nil {
 			return err
 		}
-		if found, _ := taken.RowsAffected(); found == 0 { // they are in the answer, so there is no error
+		if found, _ := taken.RowsAffected(); found == 0 { // the driver never returns an error
 			return stock.ErrSoldOut
 		}
-		id, _ := noted.LastInsertId()
+		id, _ := inserted.LastInsertId()
 		pieces = booking{id, o.Product, int64(o.Qty)}
 		return nil
 	})
@@ -126,8 +122,8 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 
 // confirm sells the reserved pieces in one statement, by the database's clock.
 //
-// DANGER: a check of this process's clock before it would not do. A process that sleeps past its
-// lease after that check would sell pieces that another request has bought meanwhile.
+// DANGER: a check of this process's clock before the statement is not enough. A process that is
+// paused past its lease after the check would sell pieces that another request has bought.
 func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Duration) error {
 	var r stock.Receipt // the wait for a connection is part of the hold here
 	done, err := statement(ctx, s.db, &r, wait,
@@ -136,17 +132,18 @@ func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Dur
 		return err
 	}
 	if found, _ := done.RowsAffected(); found == 0 {
-		return fmt.Errorf("%w: the reservation ran out before it was confirmed", locks.ErrLost)
+		return fmt.Errorf("%w: the reservation expired before it was confirmed", locks.ErrLost)
 	}
 	return nil
 }
 
 // errReturned says that pieces were returned, so there may be enough.
-var errReturned = fmt.Errorf("%w: reservations have run out", stock.ErrConflict)
+var errReturned = fmt.Errorf("%w: reservations have expired", stock.ErrConflict)
 
-// lookAgain returns the pieces of expired reservations. A request that would be rejected does
-// that, so no other process is needed. Pieces of live reservations are not for sale.
-func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
+// returnExpired returns the pieces of expired reservations to db_stock, and then errReturned. A
+// request that would be rejected does that, so no other process is needed. Pieces of live
+// reservations are not for sale.
+func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {
 		return err
@@ -154,10 +151,10 @@ func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
 	if total < o.Qty {
 		return stock.ErrSoldOut
 	}
-	var over []booking
+	var expired []booking
 	err = s.db.WithContext(ctx).Raw(
-		"SELECT id, product, qty FROM db_reservations WHERE product = ? AND expires_at <= UTC_TIMESTAMP(6)", o.Product).Scan(&over).Error
-	for _, pieces := range over {
+		"SELECT id, product, qty FROM db_reservations WHERE product = ? AND expires_at <= UTC_TIMESTAMP(6)", o.Product).Scan(&expired).Error
+	for _, pieces := range expired {
 		err = errors.Join(err, s.putBack(ctx, pieces, false))
 	}
 	if err != nil {
@@ -166,8 +163,8 @@ func (s *reservation) lookAgain(ctx context.Context, o stock.Order) error {
 	return errReturned
 }
 
-// putBack returns pieces to db_stock: the own ones, or expired ones. The transaction that deletes
-// the row returns or sells its pieces, so that happens once.
+// putBack returns pieces to db_stock: the own ones, or expired ones. Only the transaction that
+// deletes the row of a reservation returns or sells its pieces, so that happens once.
 func (s *reservation) putBack(ctx context.Context, pieces booking, own bool) error {
 	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		gone := tx.Exec("DELETE FROM db_reservations WHERE id = ? AND (? OR expires_at <= UTC_TIMESTAMP(6))", pieces.ID, own)
@@ -201,12 +198,12 @@ func (*reservation) Card() api.Card {
 		Backends: []string{"mysql"}, Lease: true, LeasePerRequest: true, CriticalStep: reserved,
 		Title: api.Text{EN: "Reserve, then confirm", ZH: "先预留，再确认"},
 		Summary: api.Text{
-			EN: "Pieces are set aside until a deadline, and sold by a confirmation in time; a late one is refused, and what ran out is for sale again. Reserved is sold out to the others.",
-			ZH: "先把商品预留到截止时间，按时确认才算卖出；迟到的确认会被拒绝，过期的预留退回库存。预留期间对别人就是售罄。",
+			EN: "Pieces are reserved until a deadline, and a confirmation before it sells them. A late confirmation is rejected, and expired reservations return to the stock. To other requests, reserved pieces are sold out.",
+			ZH: "先把商品预留到截止时间，按时确认才算卖出；迟到的确认会被拒绝，过期的预留退回库存。预留期间，其他请求看到的是售罄。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.Overrun, Why: api.Text{
-			EN: "Work that takes longer than the reservation is for nothing: the confirmation is refused.",
+			EN: "If the work takes longer than the reservation, it is wasted: the confirmation is rejected.",
 			ZH: "工作时间超过预留期限就白做了：确认被拒绝。",
 		}}},
 	}

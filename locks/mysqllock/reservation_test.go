@@ -14,14 +14,14 @@ import (
 	"oversell/stock"
 )
 
-// long is a lease that outlives every test, short one whose end is waited for.
+// The long lease does not expire during a test; tests wait for the end of the short one.
 const (
 	long  = time.Hour
 	short = 200 * time.Millisecond
 )
 
-// TestReservationLateConfirm: the last piece is reserved, runs out, and is sold to a rival.
-// The one who slept meanwhile is refused.
+// TestReservationLateConfirm: the reservation of the last piece expires during a pause, and another
+// request buys the piece. The late confirmation is rejected.
 func TestReservationLateConfirm(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 1)
@@ -39,7 +39,7 @@ func TestReservationLateConfirm(t *testing.T) {
 	}()
 	<-there
 	soon(t, "the piece is for sale again", func() bool {
-		_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "rival"})
+		_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "other"})
 		if err != nil && !errors.Is(err, stock.ErrSoldOut) {
 			t.Error(err)
 		}
@@ -52,13 +52,14 @@ func TestReservationLateConfirm(t *testing.T) {
 	books(t, db, product, 0, 0)
 }
 
-// TestReservationLate: nobody has wanted the piece since it ran out. It is not sold all the same.
+// TestReservationLate: an expired reservation cannot be confirmed, even if no other request wanted
+// the piece.
 func TestReservationLate(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 3)
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
-			soon(t, "it runs out", func() bool {
+			soon(t, "the reservation expires", func() bool {
 				n, err := s.(locks.StockHolder).Count(t.Context(), product)
 				return err == nil && n == 3
 			})
@@ -71,8 +72,8 @@ func TestReservationLate(t *testing.T) {
 	books(t, db, product, 3, 0) // he put them back himself
 }
 
-// TestReservationCrash: who dies with pieces set aside keeps them until they run out. At
-// every moment, initial = remaining + sold + reserved (I5).
+// TestReservationCrash: the pieces of a crashed request stay reserved until they expire. At every
+// moment, initial = remaining + sold + reserved (reconciliation).
 func TestReservationCrash(t *testing.T) {
 	db := database(t, "")
 	for _, lease := range []time.Duration{long, short} {
@@ -98,19 +99,19 @@ func TestReservationCrash(t *testing.T) {
 		}
 		if lease == long {
 			if err := three(); !errors.Is(err, stock.ErrSoldOut) {
-				t.Errorf("what a dead one has reserved: %v", err)
+				t.Errorf("pieces that a crashed request has reserved: %v", err)
 			}
 			counts(t, s, product, 2)
 			continue
 		}
-		soon(t, "it comes back", func() bool { return three() == nil })
+		soon(t, "the pieces are for sale again", func() bool { return three() == nil })
 		books(t, db, product, 1, 0)
 		counts(t, s, product, 1)
 	}
 }
 
-// TestReservationReturnsOnce: many find the shelf empty at once, and what has run out. Each
-// piece comes back once.
+// TestReservationReturnsOnce: concurrent requests find the stock empty and expired reservations. Each
+// piece is returned once.
 func TestReservationReturnsOnce(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 0)
@@ -123,13 +124,13 @@ func TestReservationReturnsOnce(t *testing.T) {
 	counts(t, s, product, 20)
 	left, soldOut := sellAll(t, s, product, 40, 1)
 	if len(left) != 20 || soldOut != 20 {
-		t.Errorf("%d sold, %d told that it is sold out", len(left), soldOut)
+		t.Errorf("%d sold, %d rejected as sold out", len(left), soldOut)
 	}
 	books(t, db, product, 0, 0)
 }
 
-// TestReservationHangUp: who hangs up while he works gives back what he has set aside, at once.
-func TestReservationHangUp(t *testing.T) {
+// TestReservationCancelled: a request that is cancelled during its work returns its pieces at once.
+func TestReservationCancelled(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 5)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,55 +143,55 @@ func TestReservationHangUp(t *testing.T) {
 	})
 	_, err := s.Deduct(traced, stock.Order{Product: product, Qty: 2, Owner: "fickle", Work: time.Hour})
 	if !errors.Is(err, stock.ErrCancelled) {
-		t.Errorf("hung up: %v", err)
+		t.Errorf("a cancelled request: %v", err)
 	}
 	books(t, db, product, 5, 0)
 }
 
-// TestReservationLostCommit: the pieces are set aside, and the answer is lost. They are for sale
-// again at once, not when they run out, which is in an hour.
+// TestReservationLostCommit: the pieces are reserved, and the answer is lost. They are for sale
+// again at once, not after the lease of an hour.
 func TestReservationLostCommit(t *testing.T) {
-	line, db := viaLine(t)
+	link, db := viaLink(t)
 	s, product := Reservation(db, long), newProduct(t, db, 5)
-	line.LoseAnswer("COMMIT")
+	link.LoseAnswer("COMMIT")
 	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 2, Owner: "unlucky"})
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("without an answer: %v", err)
 	}
-	backOnTheShelf(t, db, product, 5)
+	awaitReturn(t, db, product, 5)
 }
 
-// TestReservationOutage: MySQL goes away with pieces set aside. What is not confirmed is for
-// sale again when it is back.
+// TestReservationOutage: MySQL becomes unreachable while pieces are reserved. When it is back, the
+// pieces of unconfirmed reservations are for sale again.
 func TestReservationOutage(t *testing.T) {
-	line, db := viaLine(t)
+	link, db := viaLink(t)
 	s, product := Reservation(db, long), newProduct(t, db, 5)
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == reserved {
-			line.Cut(true)
+			link.Cut(true)
 		}
 	})
 	_, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 2, Owner: "unlucky"})
-	line.Cut(false)
+	link.Cut(false)
 	if err == nil {
 		t.Error("sold without a server")
 	}
 	if locks.NothingTaken(err) {
-		backOnTheShelf(t, db, product, 5)
+		awaitReturn(t, db, product, 5)
 	}
 }
 
-// backOnTheShelf waits until all pieces are there, and none is set aside.
-func backOnTheShelf(t *testing.T, db *gorm.DB, product int64, count int) {
+// awaitReturn waits until all pieces are in the stock, and none is reserved.
+func awaitReturn(t *testing.T, db *gorm.DB, product int64, count int) {
 	t.Helper()
-	soon(t, "they are back on the shelf", func() bool {
+	soon(t, "the pieces are in the stock again", func() bool {
 		item, err := stock.NewLedger(db).Read(t.Context(), product)
 		return err == nil && item.Count == count
 	})
 	books(t, db, product, count, 0)
 }
 
-// TestReservationReset forgets what was set aside: its confirmation comes too late.
+// TestReservationReset: a reset deletes the reservations, so a later confirmation is rejected.
 func TestReservationReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 5)
@@ -206,15 +207,15 @@ func TestReservationReset(t *testing.T) {
 	counts(t, s, product, 5000)
 }
 
-// books fails where the shelf has not so many pieces, or not so many are set aside.
-func books(t *testing.T, db *gorm.DB, product int64, shelf, setAside int) {
+// books fails the test unless the numbers of pieces in stock and of reserved pieces are as given.
+func books(t *testing.T, db *gorm.DB, product int64, inStock, setAside int) {
 	t.Helper()
 	var noted int
 	if err := db.Raw("SELECT COALESCE(SUM(qty), 0) FROM db_reservations WHERE product = ?", product).Row().Scan(&noted); err != nil {
 		t.Error(err)
 	}
 	item, err := stock.NewLedger(db).Read(context.Background(), product)
-	if err != nil || item.Count != shelf || noted != setAside {
-		t.Errorf("%d on the shelf and %d set aside, %v; want %d and %d", item.Count, noted, err, shelf, setAside)
+	if err != nil || item.Count != inStock || noted != setAside {
+		t.Errorf("%d in stock and %d reserved, %v; want %d and %d", item.Count, noted, err, inStock, setAside)
 	}
 }

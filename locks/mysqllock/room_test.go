@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestWaitersLeaveConnections: those that wait for a lock with a connection in hand never
-// have all of a replica's, whatever the mix of strategies.
+// TestWaitersLeaveConnections: requests that hold a connection while they wait for a lock never take
+// all connections of a replica, in any mix of strategies.
 func TestWaitersLeaveConnections(t *testing.T) {
 	db, elsewhere := database(t, ""), database(t, "")
 	pool, err := db.DB()
@@ -34,7 +34,7 @@ func TestWaitersLeaveConnections(t *testing.T) {
 			}
 		})
 	}
-	soon(t, "some wait for the row", func() bool { return pool.Stats().InUse >= 4 })
+	soon(t, "several requests wait for the row", func() bool { return pool.Stats().InUse >= 4 })
 	for range 50 {
 		if _, err := ledger.Read(t.Context(), other); err != nil {
 			t.Error(err)
@@ -44,20 +44,21 @@ func TestWaitersLeaveConnections(t *testing.T) {
 		t.Error(err)
 	}
 	if waited := pool.Stats().WaitCount - before; waited > 0 {
-		t.Errorf("%d had to wait for a connection", waited)
+		t.Errorf("%d requests had to wait for a connection", waited)
 	}
 	_, err = ForUpdate(db).Deduct(t.Context(), stock.Order{Product: other, Qty: 1, Owner: "late", Wait: 10 * time.Millisecond})
 	if err != nil && !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("with no room: %v", err)
+		t.Errorf("when all connections for waiters are taken: %v", err)
 	}
 	unlock()
 	all.Wait()
 	if _, err := ForUpdate(db).Deduct(t.Context(), stock.Order{Product: other, Qty: 1, Owner: "after", Wait: time.Minute}); err != nil {
-		t.Errorf("when all have left: %v", err)
+		t.Errorf("when all waiters have left: %v", err)
 	}
 }
 
-// TestNoRoom: who gets no place within its wait is refused like who gets no lock.
+// TestNoRoom: a request that gets no connection within its wait is rejected with the same error as
+// one that does not acquire the lock.
 func TestNoRoom(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 100)
@@ -76,9 +77,9 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestResetOutwaitsCustomers: a reset gets the row of a product though a customer holds it
-// for longer than InnoDB lets others wait, and though no connection of the sales is free.
-func TestResetOutwaitsCustomers(t *testing.T) {
+// TestResetOutwaitsSales: a sale locks the row for longer than InnoDB lets others wait, and no
+// connection of the sales is free. A reset succeeds all the same.
+func TestResetOutwaitsSales(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"oversell/stock"
 )
 
-// TestShareModeDeadlocks: two read, and then both write. One of them gets 1213,
-// tries again, and no update is lost.
+// TestShareModeDeadlocks: two sales read, and then both write. One of them gets error 1213 and tries
+// again, and no update is lost.
 func TestShareModeDeadlocks(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
@@ -48,16 +48,15 @@ func TestShareModeDeadlocks(t *testing.T) {
 	}
 	sales.Wait()
 	if n := <-retries + <-retries; n == 0 {
-		t.Error("nobody was beaten")
+		t.Error("no sale had to try again")
 	}
 	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 8 {
 		t.Errorf("%d left of 10 after two sales, %v", item.Count, err)
 	}
 }
 
-// TestShareModeCircle sees the error itself: without time for another try, the
-// victim says what beat it.
-func TestShareModeCircle(t *testing.T) {
+// TestShareModeDeadlockError: without time for another try, the sale returns error 1213.
+func TestShareModeDeadlockError(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
 	there, goOn := make(chan struct{}), make(chan struct{})
@@ -77,33 +76,33 @@ func TestShareModeCircle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rival, err := pool.BeginTx(t.Context(), nil)
+	other, err := pool.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = rival.Rollback() }()
+	defer func() { _ = other.Rollback() }()
 	var count int
-	if err := rival.QueryRow("SELECT count FROM db_stock WHERE id = ? LOCK IN SHARE MODE", product).Scan(&count); err != nil {
+	if err := other.QueryRow("SELECT count FROM db_stock WHERE id = ? LOCK IN SHARE MODE", product).Scan(&count); err != nil {
 		t.Fatal(err)
 	}
 	wrote := make(chan error, 1)
 	go func() {
-		_, err := rival.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count-1, product)
+		_, err := other.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count-1, product)
 		wrote <- err
 	}()
 	close(goOn)
-	// Which of the two the server ends is its own choice.
+	// The server chooses which of the two it rolls back.
 	first, second := <-sale, <-wrote
 	var e *mysql.MySQLError
 	if !errors.As(errors.Join(first, second), &e) || e.Number != 1213 || (first != nil) == (second != nil) {
-		t.Errorf("the sale: %v; its rival: %v; want 1213 for one of them", first, second)
+		t.Errorf("the sale: %v; the other transaction: %v; want 1213 for one of them", first, second)
 	}
 	if first != nil && !errors.Is(first, locks.ErrNotAcquired) {
 		t.Errorf("the sale: %v, want %v", first, locks.ErrNotAcquired)
 	}
 }
 
-// TestShareModeWaiters: a locked row outlasts a wait, and a caller hangs up.
+// TestShareModeWaiters: a row is locked for longer than a wait, and a request is cancelled.
 func TestShareModeWaiters(t *testing.T) {
 	db := database(t, "")
 	s, product := ShareMode(db), newProduct(t, db, 5)
@@ -116,11 +115,11 @@ func TestShareModeWaiters(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
 	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that hung up: %v", err)
+		t.Errorf("a cancelled request: %v", err)
 	}
 	unlock()
 	if _, err := s.Deduct(t.Context(), stock.Order{Product: 1 << 60, Qty: 1, Owner: "lost"}); !errors.Is(err, stock.ErrUnknownProduct) {
-		t.Errorf("a product that nobody has: %v", err)
+		t.Errorf("an unknown product: %v", err)
 	}
 	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: 20 * time.Second})
 	if err != nil || r.Remaining != 4 {

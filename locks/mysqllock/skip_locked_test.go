@@ -13,13 +13,13 @@ import (
 	"oversell/stock"
 )
 
-// TestSkipLockedSoldOutIsSure: the last piece is locked by one who then changes his mind.
-// Who came meanwhile waits for that, and is not told that it is sold out.
+// TestSkipLockedSoldOutIsSure: the last piece is locked by a sale that is then cancelled. Another sale
+// waits for the piece, and is not rejected as sold out.
 func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 1)
-	ctx, hangUp := context.WithCancel(t.Context())
-	defer hangUp()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	has := make(chan struct{})
 	fickle := make(chan error, 1)
 	go func() {
@@ -33,7 +33,7 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	}()
 	<-has
 	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "one look"}); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("one look at the last piece, which is locked: %v, want %v", err, locks.ErrNotAcquired)
+		t.Errorf("one try for the last piece, which is locked: %v, want %v", err, locks.ErrNotAcquired)
 	}
 	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 2, Owner: "greedy"}); !errors.Is(err, stock.ErrSoldOut) {
 		t.Errorf("two of one: %v", err)
@@ -43,35 +43,35 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 		_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "patient", Wait: time.Minute})
 		patient <- err
 	}()
-	soon(t, "the patient one waits for the piece", func() bool { return waitingFor(t, db, "SELECT `id` FROM `db_units`%FOR UPDATE") })
-	hangUp()
+	soon(t, "the other sale waits for the piece", func() bool { return waitingFor(t, db, "SELECT `id` FROM `db_units`%FOR UPDATE") })
+	cancel()
 	if err := <-fickle; !errors.Is(err, stock.ErrCancelled) {
-		t.Errorf("the one who hung up: %v", err)
+		t.Errorf("the cancelled sale: %v", err)
 	}
 	if err := <-patient; err != nil {
-		t.Errorf("the one who waited for what he gave back: %v", err)
+		t.Errorf("the sale that waited for the piece: %v", err)
 	}
 	if _, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "late"}); !errors.Is(err, stock.ErrSoldOut) {
 		t.Errorf("now it is sold out: %v", err)
 	}
 }
 
-// TestSkipLockedBrings: many find the counter empty at once, again and again. No piece is
-// brought twice, none is lost on the way, and an order for several gets them together.
-func TestSkipLockedBrings(t *testing.T) {
+// TestSkipLockedRestock: concurrent sales find no rows, again and again. No piece becomes two rows,
+// none is lost, and an order of several pieces gets them together.
+func TestSkipLockedRestock(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 2*restockSize+5)
-	sold, soldOut := sellAll(t, s, product, restockSize, 3) // 3000 asked for
+	sold, soldOut := sellAll(t, s, product, restockSize, 3) // orders of 3000 pieces
 	if len(sold) != 668 || soldOut != restockSize-668 {
-		t.Errorf("%d sales of 3 and %d refusals of %d pieces", len(sold), soldOut, 2*restockSize+5)
+		t.Errorf("%d sales of 3 and %d rejected orders of %d pieces", len(sold), soldOut, 2*restockSize+5)
 	}
 	counts(t, s, product, 1)
 	if item, err := stock.NewLedger(db).Read(t.Context(), product); err != nil || item.Count != 0 {
-		t.Errorf("%d pieces stayed in the store-room, %v", item.Count, err)
+		t.Errorf("%d pieces stayed in db_stock, %v", item.Count, err)
 	}
 }
 
-// TestSkipLockedCrash: who dies with pieces in his arms has moved none.
+// TestSkipLockedCrash: a crash during the restocking leaves the stock unchanged.
 func TestSkipLockedCrash(t *testing.T) {
 	db, dying := database(t, ""), database(t, "")
 	power := errors.New("power cut")
@@ -81,7 +81,7 @@ func TestSkipLockedCrash(t *testing.T) {
 	}
 	product := newProduct(t, db, 7)
 	if _, err := SkipLocked(dying).Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "dying"}); !errors.Is(err, power) || !locks.NothingTaken(err) {
-		t.Errorf("the sale that died: %v", err)
+		t.Errorf("the sale that crashed: %v", err)
 	}
 	counts(t, SkipLocked(db), product, 7)
 	if _, err := SkipLocked(db).Deduct(t.Context(), stock.Order{Product: product, Qty: 7, Owner: "next"}); err != nil {
@@ -89,8 +89,7 @@ func TestSkipLockedCrash(t *testing.T) {
 	}
 }
 
-// TestSkipLockedReset: a product that is reset has its new count, and no row of it is made
-// before somebody buys it this way.
+// TestSkipLockedReset: after a reset, a product has its new count, and no rows until the first sale.
 func TestSkipLockedReset(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 3)
@@ -107,10 +106,10 @@ func TestSkipLockedReset(t *testing.T) {
 	}
 	counts(t, s, product, 4999)
 	if n := rowsOf(t, db, "db_units", product); n != restockSize-1 {
-		t.Errorf("%d pieces on the counter, want %d", n, restockSize-1)
+		t.Errorf("%d rows, want %d", n, restockSize-1)
 	}
 	if _, err := s.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
-		t.Errorf("the count of what nobody has: %v", err)
+		t.Errorf("the count of an unknown product: %v", err)
 	}
 }
 
@@ -123,7 +122,7 @@ func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int
 	}
 }
 
-// counts fails where the strategy does not count so many pieces.
+// counts fails the test unless the strategy counts the wanted number of pieces.
 func counts(t *testing.T, s locks.Strategy, product int64, want int) {
 	t.Helper()
 	if got, err := s.(locks.StockHolder).Count(t.Context(), product); err != nil || got != want {

@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -14,10 +13,8 @@ import (
 )
 
 // statement sends one statement that writes, in one round trip. It does not end with ctx: that
-// would not stop the statement in the server, only hide its outcome. InnoDB bounds the wait for a
-// row (stock.Open), the driver the wait for an answer.
-//
-// It does without gorm, which does not return LAST_INSERT_ID.
+// would not stop the statement in the server, only hide its outcome. InnoDB limits the wait for a
+// row (stock.Open), and the driver the wait for an answer. gorm does not return LAST_INSERT_ID.
 func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Duration, query string, args ...any) (sql.Result, error) {
 	pool, err := db.DB()
 	if err != nil {
@@ -38,6 +35,20 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	return result, stock.Indeterminate(err)
 }
 
+// lastInsertID returns the value x of LAST_INSERT_ID(x), or the new row's id, which the server
+// sends with its answer. Found is false, and the value undefined, if the statement has found no
+// row. Its parameters are the results of the statement.
+func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) {
+	if err != nil {
+		return 0, false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return 0, false, err
+	}
+	id, err = result.LastInsertId()
+	return id, err == nil, err
+}
+
 // workThenWrite sells without a lock: it does the extra work, and then calls write until it
 // succeeds or the wait is over. Nothing is locked or reserved during the work, so the stock may
 // be sold out after it.
@@ -48,20 +59,13 @@ func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write f
 		return err
 	}
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	began, patience := time.Now(), newBackoff(o.Wait)
-	for {
+	began := time.Now()
+	return newBackoff(o.Wait).retry(ctx, o, r, func(left time.Duration) error {
 		r.Waited = time.Since(began) - r.Pooled
-		err := write(patience.left())
-		// Another transaction may have locked the row for longer than InnoDB waits.
+		err := write(left)
 		if err == nil {
 			locks.Trace(ctx, api.Written, key, o.Owner, 0)
 		}
-		if !stock.IsContention(err) {
-			return err
-		}
-		r.Retries++
-		if !patience.pause(ctx) {
-			return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, key, o.Wait), err)
-		}
-	}
+		return err
+	})
 }

@@ -24,36 +24,36 @@ type version struct {
 }
 
 func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
-	began, patience := time.Now(), newBackoff(o.Wait)
+	began, pauses := time.Now(), newBackoff(o.Wait)
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	for {
-		tried := time.Now()
-		r.Waited = tried.Sub(began)
-		r.Remaining, err = s.try(ctx, o)
-		r.Held = time.Since(tried)
+		err = s.try(ctx, o, began, &r)
 		if !errors.Is(err, stock.ErrConflict) {
 			return r, err
 		}
 		r.Retries++
-		if !patience.pause(ctx) {
+		if !pauses.pause(ctx) {
 			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
 		}
 	}
 }
 
-// try does one compare-and-set. ErrConflict: another request wrote first.
-func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err error) {
-	key := api.Key(o.Product)
+// try does one compare-and-set for a request that began at the given time. It returns ErrConflict
+// if another request has written first.
+func (s *version) try(ctx context.Context, o stock.Order, began time.Time, r *stock.Receipt) error {
+	key, tried := api.Key(o.Product), time.Now()
+	r.Waited = tried.Sub(began)
+	defer func() { r.Held = time.Since(tried) }()
 	item, err := s.ledger.Read(ctx, o.Product)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	locks.Trace(ctx, api.Read, key, o.Owner, 0)
 	if item.Count < o.Qty {
-		return 0, stock.ErrSoldOut
+		return stock.ErrSoldOut
 	}
 	if err := locks.Work(ctx, o.Work); err != nil {
-		return 0, err
+		return err
 	}
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	tx := s.db.WithContext(ctx).Exec(
@@ -61,12 +61,13 @@ func (s *version) try(ctx context.Context, o stock.Order) (remaining int, err er
 		item.Count-o.Qty, o.Product, item.Version, o.Qty)
 	switch {
 	case tx.Error != nil:
-		return 0, stock.Indeterminate(tx.Error)
+		return stock.Indeterminate(tx.Error)
 	case tx.RowsAffected == 0:
-		return 0, fmt.Errorf("%w: version %d is gone", stock.ErrConflict, item.Version)
+		return fmt.Errorf("%w: the version of the row is no longer %d", stock.ErrConflict, item.Version)
 	}
 	locks.Trace(ctx, api.Written, key, o.Owner, 0)
-	return item.Count - o.Qty, nil
+	r.Remaining = item.Count - o.Qty
+	return nil
 }
 
 func (*version) Card() api.Card {
@@ -75,12 +76,12 @@ func (*version) Card() api.Card {
 		Core: true, Backends: []string{"mysql"},
 		Title: api.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
 		Summary: api.Text{
-			EN: "Read count and version, write only if the version has not moved, else start again.",
+			EN: "Read count and version. Write only if the version has not changed, otherwise start again.",
 			ZH: "读出库存和版本号，版本没变才写入，变了就重来。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
-			EN: "Of all who read the same version one wins; the others' work is wasted, and retried beside everybody else's.",
+			EN: "Of all requests that read the same version, one succeeds. The work of the others is wasted, and they retry together with new requests.",
 			ZH: "读到同一版本的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
 		}}},
 		Tutorial: []api.Figure{

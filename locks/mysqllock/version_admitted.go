@@ -17,10 +17,10 @@ import (
 
 // VersionAdmitted adds admission control to the compare-and-set of Version. In each process one
 // request at a time tries, in order of arrival, and keeps its turn after a conflict. (Of two in
-// one process that try at once, one surely fails.) So at most one request of each replica
-// competes. The replicas limit their own rate, without messages: each tries for a share of the
-// time, to which a sale adds a constant, and which a conflict multiplies by a factor below 1.
-// That is AIMD, by which TCP's senders reach fair shares of a link (Chiu, Jain, 1989).
+// one process that try at once, one always fails.) So at most one request of each replica
+// competes. Each replica limits its own rate, without messages: it tries for a share of the time.
+// A sale adds a constant to the share, and a conflict multiplies it by a factor below 1. This is
+// AIMD, with which TCP senders reach fair shares of a link (Chiu, Jain, 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
 	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
 }
@@ -35,7 +35,7 @@ type versionAdmitted struct {
 func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began, key := time.Now(), api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	p := s.come(o.Product)
+	p := s.enter(o.Product)
 	defer s.leave(o.Product, p)
 	done, err := s.turns.Take(ctx, key, o.Wait)
 	r.Waited = time.Since(began)
@@ -44,14 +44,11 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 	defer done()
 	for {
-		if err := p.rest(ctx, o.Wait-time.Since(began)); err != nil {
+		if err := p.pause(ctx, o.Wait-time.Since(began)); err != nil {
 			return r, err
 		}
-		tried := time.Now()
-		r.Waited = tried.Sub(began)
-		r.Remaining, err = s.cas.try(ctx, o)
-		r.Held = time.Since(tried)
-		p.learn(r.Held, err)
+		err = s.cas.try(ctx, o, began, &r)
+		p.adjust(r.Held, err)
 		if !errors.Is(err, stock.ErrConflict) {
 			return r, err
 		}
@@ -62,24 +59,25 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 }
 
-// pace limits how often one process tries for one product. Only the request that has the turn
-// reads and changes share and took.
+// pace limits the rate of attempts of this process for one product. Only the request that has the
+// turn uses share and took.
 type pace struct {
-	wanted int           // number of requests; the map's mutex guards it
-	share  float64       // of the time in which this process tries
-	took   time.Duration // mean time of an attempt
+	requests int           // of this process for the product; guarded by the map's mutex
+	share    float64       // the part of the time during which this process tries
+	took     time.Duration // mean time of an attempt
 }
 
-// While fewer than two of three attempts fail, as with three replicas, a pause costs more than it
-// saves: raise and cut balance there. With ten replicas they halve the retries.
+// A sale adds raise to the share, and a conflict multiplies it by cut. The two balance when two of
+// three attempts fail. With fewer failures, as with three replicas, a pause costs more than it
+// saves. With ten replicas, raise and cut halve the retries.
 const (
 	smallestShare = 1.0 / 16
 	raise         = 1.0 / 2
 	cut           = 3.0 / 4
 )
 
-// rest pauses between two attempts, at random: two replicas would collide again and again.
-func (p *pace) rest(ctx context.Context, left time.Duration) error {
+// pause waits before an attempt, at random: otherwise two replicas would collide again and again.
+func (p *pace) pause(ctx context.Context, left time.Duration) error {
 	mean := time.Duration(float64(p.took) * (1/p.share - 1))
 	if mean <= 0 || left <= 0 {
 		return nil
@@ -87,8 +85,9 @@ func (p *pace) rest(ctx context.Context, left time.Duration) error {
 	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
 }
 
-// learn adjusts the pace after an attempt. Only a sale and a conflict say anything about contention.
-func (p *pace) learn(took time.Duration, err error) {
+// adjust changes the pace after an attempt. Only a sale or a conflict gives information about
+// contention.
+func (p *pace) adjust(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		p.share = min(1, p.share+raise)
@@ -98,8 +97,8 @@ func (p *pace) learn(took time.Duration, err error) {
 	p.took += (took - p.took) / 8
 }
 
-// come and leave keep the pace of a product for as long as it has requests.
-func (s *versionAdmitted) come(product int64) *pace {
+// enter and leave keep the pace of a product while it has requests.
+func (s *versionAdmitted) enter(product int64) *pace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.paces[product]
@@ -107,14 +106,14 @@ func (s *versionAdmitted) come(product int64) *pace {
 		p = &pace{share: 1}
 		s.paces[product] = p
 	}
-	p.wanted++
+	p.requests++
 	return p
 }
 
 func (s *versionAdmitted) leave(product int64, p *pace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.wanted--; p.wanted == 0 {
+	if p.requests--; p.requests == 0 {
 		delete(s.paces, product)
 	}
 }
@@ -125,7 +124,7 @@ func (*versionAdmitted) Card() api.Card {
 		Backends: []string{"mysql"},
 		Title:    api.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
 		Summary: api.Text{
-			EN: "The compare-and-set of version, but in each replica one request at a time tries, and replicas that conflict try less often.",
+			EN: "The compare-and-set of version, but in each replica one request at a time tries. After conflicts, replicas try less often.",
 			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},

@@ -25,14 +25,14 @@ func TestPace(t *testing.T) {
 		{"sold out", 0.5, 0.5, stock.ErrSoldOut},
 	} {
 		p := &pace{share: test.share}
-		if p.learn(time.Millisecond, test.err); p.share != test.want || p.took <= 0 {
+		if p.adjust(time.Millisecond, test.err); p.share != test.want || p.took <= 0 {
 			t.Errorf("%s: from %v to %v, want %v; an attempt takes %v", test.name, test.share, p.share, test.want, p.took)
 		}
 	}
 }
 
-// TestAdmittedOneAtATime: in one process nobody is beaten, and nothing is kept of a
-// product that nobody wants any more.
+// TestAdmittedOneAtATime: in one process there are no conflicts, and a product without requests has
+// no pace.
 func TestAdmittedOneAtATime(t *testing.T) {
 	db := database(t, "")
 	s := &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
@@ -58,13 +58,13 @@ func TestAdmittedOneAtATime(t *testing.T) {
 	}
 }
 
-// TestVersionsGiveUp: beaten until their wait was over, the two others say so as well;
-// and whoever is not admitted in time took nothing.
+// TestVersionsGiveUp: after a wait with conflicts only, the error of the other two strategies is
+// ErrConflict, too. A request that is not admitted in time takes nothing.
 func TestVersionsGiveUp(t *testing.T) {
 	db := database(t, "")
 	for _, s := range []locks.Strategy{VersionNaive(db), VersionAdmitted(db)} {
 		product, behind := newProduct(t, db, 5), sync.Once{}
-		// A rival that is always faster: it writes between each read and the write.
+		// Another request writes between each read and its write.
 		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 			if e.Step != api.Read {
 				return
@@ -76,7 +76,7 @@ func TestVersionsGiveUp(t *testing.T) {
 				behind.Do(func() {
 					_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "behind"})
 					if !errors.Is(err, locks.ErrNotAcquired) {
-						t.Errorf("one look, while another one tries: %v", err)
+						t.Errorf("one try, while another request tries: %v", err)
 					}
 				})
 			}

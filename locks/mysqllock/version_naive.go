@@ -26,10 +26,7 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 	began := time.Now()
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	for {
-		tried := time.Now()
-		r.Waited = tried.Sub(began)
-		r.Remaining, err = s.cas.try(ctx, o)
-		r.Held = time.Since(tried)
+		err = s.cas.try(ctx, o, began, &r)
 		if !errors.Is(err, stock.ErrConflict) {
 			return r, err
 		}
@@ -48,12 +45,12 @@ func (*versionNaive) Card() api.Card {
 		Backends: []string{"mysql"}, Slow: true,
 		Title: api.Text{EN: "Version, retried at once", ZH: "乐观锁，失败立即重试"},
 		Summary: api.Text{
-			EN: "The compare-and-set of version; whoever is beaten starts again without a pause, until its wait is over.",
+			EN: "The compare-and-set of version. After a conflict, a request starts again without a pause, until its wait is over.",
 			ZH: "同样比较 version 再写入；失败的不停顿，立即重来，直到等待时间用完。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
-			EN: "All who were beaten are back at once: dozens of attempts for each sale, and some give up although there is stock.",
+			EN: "All requests with a conflict try again at once: dozens of attempts for each sale, and some requests give up although there is stock.",
 			ZH: "失败的请求立刻又来：卖一件要试几十次，有的等到放弃，其实还有库存。",
 		}}},
 		Tutorial: []api.Figure{

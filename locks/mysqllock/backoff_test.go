@@ -20,16 +20,16 @@ func TestMeanPause(t *testing.T) {
 	}
 }
 
-// TestPatience: there are attempts until the wait is over, and none after it.
-func TestPatience(t *testing.T) {
+// TestPauses: there are attempts until the wait is over, and none after it.
+func TestPauses(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			began, p, attempts := time.Now(), newBackoff(wait), 1
-			for p.pause(t.Context()) {
+			began, b, attempts := time.Now(), newBackoff(wait), 1
+			for b.pause(t.Context()) {
 				attempts++
 			}
 			if took := time.Since(began); took > wait {
-				t.Errorf("a patience of %v lasted %v", wait, took)
+				t.Errorf("the attempts for a wait of %v took %v", wait, took)
 			}
 			if wait >= time.Second && (attempts < int(wait/longestPause) || attempts > int(wait/shortestPause)) {
 				t.Errorf("%d attempts in %v", attempts, wait)
@@ -38,13 +38,13 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-func TestPatienceOfTheDead(t *testing.T) {
+func TestPausesOfCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := newBackoff(time.Hour)
+	b := newBackoff(time.Hour)
 	for range 100 { // the pause is random, and may be 0
-		if p.pause(ctx) {
-			t.Fatal("an attempt more for a caller that is gone")
+		if b.pause(ctx) {
+			t.Fatal("one more attempt for a cancelled request")
 		}
 	}
 }

@@ -1,0 +1,37 @@
+package lockstest
+
+import (
+	"fmt"
+
+	"oversell/api"
+)
+
+// inOrder queues thirty waiters in three processes, one after the other, and compares the order
+// in which they acquire the lock.
+func inOrder(t *trial) {
+	const waiters = 30
+	all, key := t.participants(3, t.Workers.Lease), t.newKey()
+	// Three waiters in a row are in the same process.
+	of := func(i int) participant { return all[i/3%3] }
+	h := all[0].acquire("acquire", t.long(key, "holder", 0))
+	calls := make([]*call, waiters)
+	for i := range calls {
+		r := t.long(key, fmt.Sprintf("waiter-%d", i), t.Workers.Lease)
+		calls[i] = of(i).send(command{Do: doAcquire, Request: r, Step: api.Queued})
+		must(fmt.Sprintf("queue waiter %d", i), calls[i].reached(t.ctx))
+	}
+	for i, c := range calls {
+		for later, other := range calls[i+1:] {
+			select {
+			case r := <-other.answer:
+				fail("waiter %d was answered before waiter %d: %w", i+1+later, i, orNone(r.err()))
+			default:
+			}
+		}
+		h.mustRelease()
+		waiter := fmt.Sprintf("waiter %d of %d, which is next", i+1, waiters)
+		must(waiter, of(i).awaitSoon(waiter, c).err())
+		h = heldLock{participant: of(i), call: c}
+	}
+	h.mustRelease()
+}

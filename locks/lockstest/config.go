@@ -1,0 +1,69 @@
+package lockstest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"oversell/api"
+)
+
+// Config describes the strategy under test and the environment of its checks.
+type Config struct {
+	Card    api.Card
+	Workers *Workers
+
+	// NewProduct adds a product with the given count to the stock. Each check has a product of
+	// its own, and so a key of its own.
+	NewProduct func(ctx context.Context, count int) (int64, error)
+	// Count returns the remaining count of a product.
+	Count func(ctx context.Context, product int64) (int, error)
+
+	// Lease is the lease for checks that let one expire. A busy machine must still renew it in
+	// time.
+	Lease time.Duration
+	// Timeout is the longest time to wait for an event that must happen. It is generous: an
+	// event that takes longer counts as one that never happens.
+	Timeout time.Duration
+
+	// Outages has an entry for each backend of the card, for the checks that run alone.
+	Outages map[string]Outage
+}
+
+// Outage stops a backend and starts it again.
+type Outage struct {
+	Stop, Start func(ctx context.Context) error
+}
+
+// Run runs the checks of a card as parallel subtests, without those that must run alone.
+func Run(t *testing.T, cfg *Config) {
+	for _, c := range Checks() {
+		if !c.Alone && c.Claim(cfg.Card) != Silent {
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				run(t, cfg, c)
+			})
+		}
+	}
+}
+
+// RunAlone runs the checks that stop backends, one after the other.
+func RunAlone(t *testing.T, cfg *Config) {
+	for _, c := range Checks() {
+		if c.Alone && c.Claim(cfg.Card) != Silent {
+			t.Run(c.Name, func(t *testing.T) { run(t, cfg, c) })
+		}
+	}
+}
+
+// checkTimeout ends a check that hangs.
+const checkTimeout = 3 * time.Minute
+
+func run(t *testing.T, cfg *Config, c Check) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
+	defer cancel()
+	if err := c.Run(ctx, cfg); err != nil {
+		t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.claimed(cfg.Card), err)
+	}
+}

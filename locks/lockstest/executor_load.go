@@ -1,0 +1,131 @@
+package lockstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// runStorm sells c.Rounds times in each of c.Tasks tasks, and counts the outcomes.
+func runStorm(ctx context.Context, c command, s locks.Strategy) reply {
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	inTasks(c, func(owner string) bool {
+		o := c.Order
+		o.Owner = owner
+		_, err := s.Deduct(ctx, o)
+		mu.Lock()
+		defer mu.Unlock()
+		outcomes[outcomeOf(err)]++
+		// After another error the check has failed, and each further wait would be long.
+		return err == nil || errors.Is(err, stock.ErrSoldOut)
+	})
+	return reply{Outcomes: outcomes}
+}
+
+// inTasks calls do c.Rounds times in each of c.Tasks concurrent tasks, each time with an owner of
+// its own. A task ends early when do returns false.
+func inTasks(c command, do func(owner string) bool) {
+	var tasks sync.WaitGroup
+	for task := range c.Tasks {
+		tasks.Go(func() {
+			for round := range c.Rounds {
+				if !do(fmt.Sprintf("%s%s-%d-%d", c.Request.Owner, c.Order.Owner, task, round)) {
+					return
+				}
+			}
+		})
+	}
+	tasks.Wait()
+}
+
+// contend acquires the lock in each round of each task, and enters the critical section.
+func contend(ctx context.Context, c command, l locks.Locker) error {
+	failed := make(chan error, c.Tasks)
+	inTasks(c, func(owner string) bool {
+		r := c.Request
+		r.Owner = owner
+		h, err := l.Acquire(ctx, r)
+		if err == nil {
+			err = errors.Join(criticalSection(c.Dir, owner), h.Release(ctx))
+		}
+		if err != nil {
+			failed <- err
+		}
+		return err == nil
+	})
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+const markerFile, counterFile = "inside", "counter"
+
+// criticalSection increments the counter in a file. It fails if another task is inside: only one
+// can create the marker.
+func criticalSection(dir, owner string) error {
+	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
+	if err := createMarker(marker, owner); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(counter) //nolint:gosec // our own folder
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	n, _ := strconv.Atoi(string(text))
+	time.Sleep(time.Millisecond)
+	if err := os.WriteFile(counter, []byte(strconv.Itoa(n+1)), 0o600); err != nil {
+		return err
+	}
+	return os.Remove(marker)
+}
+
+func createMarker(marker, owner string) error {
+	f, err := os.OpenFile(marker, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // our own folder
+	if errors.Is(err, os.ErrExist) {
+		other, _ := os.ReadFile(marker) //nolint:gosec // our own folder
+		return fmt.Errorf("two holders at once: %s and %s", owner, other)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(owner)
+	return errors.Join(err, f.Close())
+}
+
+// churn acquires c.Rounds times, cancels each acquisition at a random time within c.Wait, and
+// releases what was granted before.
+func churn(ctx context.Context, c command, l locks.Locker) error {
+	random := rand.New(rand.NewPCG(c.Seed, 0)) //nolint:gosec // must be repeatable
+	for i := range c.Rounds {
+		r := c.Request
+		r.Owner, r.Fenced = fmt.Sprintf("%s-%d", r.Owner, i), i%2 == 0
+		cancelled, cancel := context.WithCancelCause(ctx)
+		timer := time.AfterFunc(time.Duration(random.Int64N(int64(c.Wait))), func() { cancel(errCancelled) })
+		h, err := l.Acquire(cancelled, r)
+		switch {
+		case err == nil:
+			err = h.Release(cancelled)
+		case errors.Is(err, locks.ErrNotAcquired) && errors.Is(err, errCancelled):
+			err = nil
+		}
+		timer.Stop()
+		cancel(nil)
+		if err != nil {
+			return fmt.Errorf("round %d with seed %d: %w", i, c.Seed, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package lockstest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// The commands of a worker.
+const (
+	doPing    = "ping"
+	doAcquire = "acquire"
+	doRelease = "release"
+	doVerify  = "verify" // Lock.Verify
+	doLost    = "lost"   // waits until the lock's context ends, but no longer than Wait
+	doDeduct  = "deduct"
+	doCancel  = "cancel" // ends the context of another command
+	doResume  = "resume" // continues a sale that has stopped at its step
+	doClear   = "clear"  // deletes what the backend has for a key
+	doCount   = "count"  // counts a product, if the strategy keeps the stock
+	doContend = "contend"
+	doChurn   = "churn"
+	doStorm   = "storm"
+)
+
+// command is one line of JSON to a worker.
+type command struct {
+	ID       int    `json:"id"`
+	Do       string `json:"do"`
+	Strategy string `json:"strategy,omitempty"`
+	// Of is the ID of another command: the acquisition of the lock to release, the sale to
+	// resume.
+	Of int `json:"of,omitempty"`
+
+	Request locks.Request `json:"request,omitzero"`
+	Order   stock.Order   `json:"order,omitzero"`
+	// Step is the step at which a sale stops once. An acquisition only reports that it has
+	// reached the step.
+	Step api.Step `json:"step,omitempty"`
+	// Cancelled means that the context of the command has ended before it begins.
+	Cancelled bool          `json:"cancelled,omitempty"`
+	Wait      time.Duration `json:"wait,omitempty"`
+
+	Tasks  int    `json:"tasks,omitempty"`  // number of concurrent tasks
+	Rounds int    `json:"rounds,omitempty"` // number of rounds of each task
+	Dir    string `json:"dir,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
+}
+
+// reply is one line of JSON from a worker.
+type reply struct {
+	ID int `json:"id"`
+	// Reached means that the command has reached its step. The answer follows later.
+	Reached bool          `json:"reached,omitempty"`
+	Error   *remoteError  `json:"error,omitempty"`
+	Took    time.Duration `json:"took,omitempty"`
+	Fence   int64         `json:"fence,omitempty"`
+	Receipt stock.Receipt `json:"receipt,omitzero"`
+	// Kept means that the strategy keeps the stock itself, and the receipt has the count.
+	Kept     bool           `json:"kept,omitempty"`
+	Outcomes map[string]int `json:"outcomes,omitempty"` // numbers of sales
+}
+
+// err returns the error without the trap of a nil pointer in an interface.
+func (r reply) err() error {
+	if r.Error == nil {
+		return nil
+	}
+	return r.Error
+}
+
+// errCancelled is the cause with which a worker ends the context of a cancelled command.
+var errCancelled = errors.New("the command was cancelled")
+
+// remoteError is the error of a worker's strategy, for which errors.Is returns the same as in the
+// worker.
+type remoteError struct {
+	Text    string   `json:"text"`
+	Matches []string `json:"is,omitempty"`
+	// Backend is the backend that a stock.Unavailable names.
+	Backend string `json:"backend,omitempty"`
+	// NothingTaken is locks.NothingTaken of the error.
+	NothingTaken bool `json:"nothing_taken,omitempty"`
+}
+
+func (e *remoteError) Error() string { return e.Text }
+
+// Is reports whether the error was target in the worker.
+func (e *remoteError) Is(target error) bool { return slices.Contains(e.Matches, target.Error()) }
+
+// remote prepares err for the reply. It returns nil for nil.
+func remote(err error) *remoteError {
+	if err == nil {
+		return nil
+	}
+	e := &remoteError{Text: err.Error(), NothingTaken: locks.NothingTaken(err)}
+	for _, known := range []error{
+		locks.ErrNotAcquired, locks.ErrNotHeld, locks.ErrLost, stock.ErrSoldOut, stock.ErrUnknownProduct, stock.ErrFenced,
+		stock.ErrConflict, stock.ErrCancelled, stock.ErrUnavailable, errCancelled,
+	} {
+		if errors.Is(err, known) {
+			e.Matches = append(e.Matches, known.Error())
+		}
+	}
+	var unavailable *stock.Unavailable
+	if errors.As(err, &unavailable) {
+		e.Backend = unavailable.Backend
+	}
+	return e
+}
+
+// sold is the outcome of a sale without an error.
+const sold = "sold"
+
+// outcomeOf returns a word for the outcome of a sale.
+func outcomeOf(err error) string {
+	switch e := remote(err); {
+	case e == nil:
+		return sold
+	case len(e.Matches) > 0 && e.NothingTaken:
+		return e.Matches[0]
+	default:
+		return "unknown: " + e.Text
+	}
+}

@@ -1,0 +1,274 @@
+package lockstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// trial is one run of a check. A step that does not have the expected result ends it with a
+// panic, so a check is a plain sequence of steps.
+type trial struct {
+	*Config
+	ctx context.Context
+}
+
+// failure is the panic that ends a trial.
+type failure struct{ err error }
+
+// try runs a check and returns the error with which it ended.
+func (c *Config) try(ctx context.Context, check func(*trial)) (err error) {
+	defer func() {
+		switch ended := recover().(type) {
+		case nil:
+		case failure:
+			err = ended.err
+		default:
+			panic(ended)
+		}
+	}()
+	check(&trial{c, ctx})
+	return nil
+}
+
+// fail ends the trial.
+func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// must ends the trial if err is not nil.
+func must(step string, err error) {
+	if err != nil {
+		fail("%s: %w", step, err)
+	}
+}
+
+// mustBe ends the trial unless err is each of the wanted errors.
+func mustBe(step string, err error, wanted ...error) {
+	for _, want := range wanted {
+		if !errors.Is(err, want) {
+			fail("%s: got %v, want %q", step, orNone(err), want)
+		}
+	}
+}
+
+// orNone replaces nil by an error that says so.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}
+
+// settle gives a request that was sent time to reach the point where it waits. No check fails
+// because this time is too short; it could only miss a flaw.
+func settle(ctx context.Context) {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// participant is the strategy under test in one worker.
+type participant struct {
+	*trial
+	worker *Worker
+}
+
+// participants returns the strategy in n processes, or n times in the same process if it
+// excludes in one process only. Leases last as long as given, if requests cannot choose theirs.
+func (t *trial) participants(n int, lease time.Duration) []participant {
+	all := make([]participant, n)
+	for i := range all {
+		if t.Card.Scope == api.ScopeProcess && i > 0 {
+			all[i] = all[0]
+		} else {
+			all[i] = t.participant(i, lease)
+		}
+	}
+	return all
+}
+
+func (t *trial) participant(n int, lease time.Duration) participant {
+	w, err := t.Workers.shared(t.ctx, n, lease)
+	must("start a worker", err)
+	return participant{t, w}
+}
+
+// pair returns two participants whose leases do not expire, and a new key.
+func (t *trial) pair() (first, second participant, key string) {
+	all := t.participants(2, t.Workers.Lease)
+	return all[0], all[1], t.newKey()
+}
+
+// shortPair is a pair whose leases can expire, also if requests cannot choose theirs.
+func (t *trial) shortPair() (first, second participant, key string) {
+	all := t.participants(2, t.defaultLease())
+	return all[0], all[1], t.newKey()
+}
+
+// alone returns a participant in a process of its own, which the check may pause or kill.
+func (t *trial) alone() participant {
+	w, err := t.Workers.start(t.ctx, t.defaultLease())
+	must("start a worker", err)
+	return participant{t, w}
+}
+
+// defaultLease is short only if requests cannot choose their lease: otherwise it would hide that
+// the strategy ignores a request's lease.
+func (t *trial) defaultLease() time.Duration {
+	if t.Card.LeasePerRequest {
+		return t.Workers.Lease
+	}
+	return t.Lease
+}
+
+func (t *trial) newProduct(count int) int64 {
+	product, err := t.NewProduct(t.ctx, count)
+	must("add a product", err)
+	return product
+}
+
+func (t *trial) newKey() string { return api.Key(t.newProduct(1)) }
+
+// long returns a request whose lease does not expire during a check, short one whose lease does.
+func (t *trial) long(key, owner string, wait time.Duration) locks.Request {
+	return t.request(key, owner, wait, t.Workers.Lease)
+}
+
+func (t *trial) short(key, owner string) locks.Request { return t.request(key, owner, 0, t.Lease) }
+
+func (t *trial) request(key, owner string, wait, lease time.Duration) locks.Request {
+	if !t.Card.LeasePerRequest {
+		lease = 0
+	}
+	return locks.Request{Key: key, Owner: owner, Wait: wait, Lease: lease}
+}
+
+// send sends a command and does not wait for the answer.
+func (p participant) send(c command) *call {
+	c.Strategy = p.Card.ID
+	sent, err := p.worker.send(c)
+	must("send a command", err)
+	return sent
+}
+
+// await waits for the answer to a command.
+func (p participant) await(c *call) reply {
+	r, err := c.wait(p.ctx)
+	must("wait for an answer", err)
+	return r
+}
+
+// awaitSoon waits no longer than the Timeout.
+func (p participant) awaitSoon(what string, c *call) reply {
+	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
+	defer cancel()
+	r, err := c.wait(ctx)
+	must(what, err)
+	return r
+}
+
+// do sends a command and waits for the answer.
+func (p participant) do(c command) reply { return p.await(p.send(c)) }
+
+// heldLock is a lock that a worker holds.
+type heldLock struct {
+	participant
+	call  *call
+	fence int64
+	took  time.Duration // from the request to its answer
+}
+
+// begin requests the lock and does not wait for it.
+func (p participant) begin(r locks.Request) *call {
+	return p.send(command{Do: doAcquire, Request: r})
+}
+
+// acquire ends the trial if the lock is not granted.
+func (p participant) acquire(what string, r locks.Request) heldLock {
+	h, err := p.tryAcquire(r)
+	must(what, err)
+	return h
+}
+
+// tryAcquire returns the strategy's error. It repeats a request for which the backend was
+// unavailable, as may happen on a busy machine. Outages have a check of their own.
+func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
+	for began := time.Now(); ; settle(p.ctx) {
+		c := p.begin(r)
+		answer := p.await(c)
+		err = answer.err()
+		if !errors.Is(err, stock.ErrUnavailable) || time.Since(began) > p.Timeout {
+			return heldLock{p, c, answer.Fence, answer.Took}, err
+		}
+	}
+}
+
+// mustFindFree ends the trial unless the participant acquires the key within the Timeout. The
+// lease of a lock that was left behind is longer.
+func (p participant) mustFindFree(key, owner string) {
+	p.acquire("the key must be free", p.long(key, owner, p.Timeout)).mustRelease()
+}
+
+// mustFindFreeNow is mustFindFree with a single try.
+func (p participant) mustFindFreeNow(key, owner string) {
+	p.acquire("the key must be free at once", p.long(key, owner, 0)).mustRelease()
+}
+
+// mustNotAcquire ends the trial if a single try for the key succeeds.
+func (p participant) mustNotAcquire(what, key, owner string) {
+	_, err := p.tryAcquire(p.long(key, owner, 0))
+	mustBe(what+": a try of "+owner+" for the held key", err, locks.ErrNotAcquired)
+}
+
+func (h heldLock) release() error { return h.do(command{Do: doRelease, Of: h.call.id}).err() }
+
+func (h heldLock) mustRelease() { must("release", h.release()) }
+
+// verify calls Lock.Verify.
+func (h heldLock) verify() error { return h.do(command{Do: doVerify, Of: h.call.id}).err() }
+
+// lost waits until the lock's context ends, and returns the cause. It returns nil if the context
+// does not end within the given time.
+func (h heldLock) lost(within time.Duration) error {
+	return h.do(command{Do: doLost, Of: h.call.id, Wait: within}).err()
+}
+
+// clear deletes what the backend has for the key.
+func (p participant) clear(key string) {
+	must("clear the key in the backend", p.do(command{Do: doClear, Request: locks.Request{Key: key}}).err())
+}
+
+// order returns an order of one piece.
+func order(product int64, owner string, wait time.Duration) stock.Order {
+	return stock.Order{Product: product, Qty: 1, Owner: owner, Wait: wait}
+}
+
+// deduct sells and returns the receipt or the strategy's error.
+func (p participant) deduct(o stock.Order) (stock.Receipt, error) {
+	r := p.do(command{Do: doDeduct, Order: o})
+	return r.Receipt, r.err()
+}
+
+// deductUntil begins a sale and returns when it has stopped at the step.
+func (p participant) deductUntil(o stock.Order, step api.Step) *call {
+	c := p.send(command{Do: doDeduct, Order: o, Step: step})
+	must("stop the sale at "+string(step), c.reached(p.ctx))
+	return c
+}
+
+// remaining returns the count of a product, from the strategy if that keeps the stock.
+func (t *trial) remaining(product int64) int {
+	r := t.participant(0, t.Workers.Lease).do(command{Do: doCount, Order: stock.Order{Product: product}})
+	must("count the product", r.err())
+	if r.Kept {
+		return r.Receipt.Remaining
+	}
+	count, err := t.Count(t.ctx, product)
+	must("count the product", err)
+	return count
+}

@@ -1,0 +1,67 @@
+package lockstest
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Workers are the worker processes of a test run. Most checks share them; a check that pauses or
+// kills a worker starts one of its own.
+type Workers struct {
+	// Command prepares a worker process with a default lease for its locks. The process must
+	// call Work.
+	Command func(lease time.Duration) *exec.Cmd
+	// Lease is the default lease of the shared workers. It is longer than any check.
+	Lease time.Duration
+
+	mu    sync.Mutex
+	known map[workerKey]*Worker
+}
+
+type workerKey struct {
+	n     int
+	lease time.Duration
+}
+
+// shared returns the nth worker with that default lease, and starts it if there is none.
+func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Worker, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	key := workerKey{n, lease}
+	if w := ws.known[key]; w != nil {
+		return w, nil
+	}
+	w, err := ws.start(ctx, lease)
+	if err != nil {
+		return nil, err
+	}
+	if ws.known == nil {
+		ws.known = map[workerKey]*Worker{}
+	}
+	ws.known[key] = w
+	return w, nil
+}
+
+// start starts a worker that its caller must end with Kill.
+func (ws *Workers) start(ctx context.Context, lease time.Duration) (*Worker, error) {
+	return start(ctx, ws.Command(lease))
+}
+
+// Close ends the shared workers, and returns the errors of those that failed.
+func (ws *Workers) Close() error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	errs := make(chan error, len(ws.known))
+	for _, w := range ws.known {
+		go func() { errs <- w.close() }()
+	}
+	var all []error
+	for range ws.known {
+		all = append(all, <-errs)
+	}
+	ws.known = nil
+	return errors.Join(all...)
+}

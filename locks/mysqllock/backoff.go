@@ -1,0 +1,86 @@
+package mysqllock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+const (
+	// longestPause is the mean pause after a conflict at the beginning of a wait, and
+	// shortestPause the mean pause near its end.
+	longestPause  = 80 * time.Millisecond
+	shortestPause = time.Millisecond
+	// lastAttempt is the time that a pause leaves for one more attempt.
+	lastAttempt = 5 * time.Millisecond
+)
+
+// backoff is the retry state of one call.
+type backoff struct {
+	began   time.Time
+	wait    time.Duration
+	attempt time.Time // the beginning of the present attempt
+	// minPause is the least mean pause, as a multiple of the duration of an attempt. It is 0
+	// where one of the competing requests always succeeds.
+	minPause time.Duration
+}
+
+func newBackoff(wait time.Duration) *backoff {
+	return &backoff{began: time.Now(), wait: wait, attempt: time.Now()}
+}
+
+// left returns the rest of the wait.
+func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began)) }
+
+// retry repeats an attempt after contention, until the wait is over. MySQL has then rolled the
+// attempt back: after error 1205 the statement, after 1213 the transaction.
+func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, attempt func(left time.Duration) error) error {
+	for {
+		err := attempt(b.left())
+		if !stock.IsContention(err) {
+			return err
+		}
+		r.Retries++
+		if !b.pause(ctx) {
+			return fmt.Errorf("%w: %w", locks.NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
+		}
+	}
+}
+
+// pause waits before the next attempt, at random: otherwise requests that collided would collide
+// again. It returns false if there is no time for another attempt.
+func (b *backoff) pause(ctx context.Context) bool {
+	mean := max(meanPause(b.left(), b.wait), b.minPause*time.Since(b.attempt))
+	most := b.left() - lastAttempt
+	if most <= 0 {
+		return false
+	}
+	defer func() { b.attempt = time.Now() }()
+	return locks.Work(ctx, min(rand.N(2*mean), most)) == nil && ctx.Err() == nil //nolint:gosec // jitter, not a secret
+}
+
+// meanPause returns a pause that shrinks towards the end of the wait, fast at first. The usual
+// back-off grows instead: then new requests, which try most often, overtake the oldest.
+func meanPause(left, wait time.Duration) time.Duration {
+	if wait <= 0 {
+		return shortestPause
+	}
+	share := float64(left) / float64(wait)
+	return shortestPause + time.Duration(float64(longestPause-shortestPause)*share*share)
+}
+
+// withTimeout runs a statement that waits for a row lock. It returns ErrNotAcquired at the timeout.
+func withTimeout(ctx context.Context, key string, timeout time.Duration, statement func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := statement(waiting)
+	if err != nil && waiting.Err() != nil {
+		return locks.NotAcquired(ctx, key, timeout)
+	}
+	return err
+}
