@@ -9,8 +9,8 @@ import (
 	"oversell/stock"
 )
 
-// metrics are the service's own. The wait for the lock, the wait for a
-// connection and the time inside are three series: one must not hide another.
+// metrics has separate series for the wait for the lock, the wait for a connection, and the
+// time in the critical section.
 type metrics struct {
 	registry             *prometheus.Registry
 	requests             *prometheus.CounterVec
@@ -31,12 +31,12 @@ func newMetrics() *metrics {
 			Name: "oversell_requests_total", Help: "Deductions by strategy and outcome.",
 		}, []string{"strategy", "outcome"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "oversell_retries_total", Help: "Attempts that a rival beat.",
+			Name: "oversell_retries_total", Help: "Attempts that failed because another request wrote first.",
 		}, []string{"strategy"}),
 		primitives: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "oversell_primitives_total", Help: "Requests for a primitive by backend and outcome.",
 		}, []string{"primitive", "backend", "outcome"}),
-		waited: seconds("lock_wait", "Time in the lock's queue."),
+		waited: seconds("lock_wait", "Time waiting for the lock."),
 		pooled: seconds("pool_wait", "Time waiting for a database connection."),
 		held:   seconds("lock_held", "Time in the critical section."),
 	}

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// maxSeen bounds the products that a replica remembers. Any further one is looked for at
+// maxSeen limits the products that a replica remembers. It looks up any other product at
 // each sale.
 const maxSeen = 10_000
 
-// products remembers which products are in the table: none is ever deleted there.
+// products remembers which products exist: the table's rows are never deleted.
 type products struct {
 	mu   sync.RWMutex
 	seen map[int64]bool
 }
 
-// has looks for the product before anything is locked. A lock's name costs something in
-// its backend for good: a fence, a folder, a row. Without this look, anybody could fill
-// the servers with products that do not exist.
+// has returns an error if the product does not exist. It must be called before the lock is
+// acquired: each key leaves a fence, a node or a row in the backend for ever, so requests
+// for products that do not exist could fill it.
 func (s *Service) has(ctx context.Context, product int64) error {
 	if s.products.known(product) || s.Exists == nil {
 		return nil
