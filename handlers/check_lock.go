@@ -36,6 +36,26 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	return s.sale(card.ID, order, receipt), nil
 }
 
+// maxKnown limits the products that a replica remembers. It looks up any other product at
+// each sale.
+const maxKnown = 10_000
+
+// has returns an error if the product does not exist. It must be called before the lock is
+// acquired: each key leaves a fence, a node or a row in the backend for ever, so requests
+// for products that do not exist could fill it. Products are never deleted.
+func (s *Service) has(ctx context.Context, product int64) error {
+	if _, known := s.known.Load(product); known || s.Exists == nil {
+		return nil
+	}
+	if err := s.Exists(ctx, product); err != nil {
+		return err
+	}
+	if s.knownCount.Add(1) <= maxKnown {
+		s.known.Store(product, true)
+	}
+	return nil
+}
+
 // sale returns the answer to a successful sale.
 func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale {
 	remaining := &r.Remaining

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,7 +69,8 @@ type Service struct {
 	events     *hub
 	streams    chan struct{} // has an element for each open stream without the lab's token
 	metrics    *metrics
-	products   products
+	known      sync.Map // ids of products that exist
+	knownCount atomic.Int64
 	failpoints failpoints
 	boot       string
 	owners     atomic.Int64
@@ -80,7 +82,7 @@ func New(config Config) *Service {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
-		streams: make(chan struct{}, maxStreams), products: products{seen: map[int64]bool{}}, boot: uuid.NewString()[:8], engine: gin.New(),
+		streams: make(chan struct{}, maxStreams), boot: uuid.NewString()[:8], engine: gin.New(),
 	}
 	if s.Resets == nil {
 		s.Resets = s.Ledger

@@ -133,11 +133,8 @@ func choice[T any](p *params, name, otherwise string, of map[string]T) (id strin
 }
 
 func (p *params) boolean(name string) bool {
-	text := p.text(name, "false")
-	if text != "true" && text != "false" {
-		p.fail(name, text, "true or false")
-	}
-	return text == "true"
+	_, value := choice(p, name, "false", map[string]bool{"true": true, "false": false})
+	return value
 }
 
 // word reads a name that is safe in any backend's key. If otherwise is empty, the parameter

@@ -146,22 +146,18 @@ func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (
 	}
 }
 
-// show returns the next number and all sold tickets.
-func (s *Service) show(ctx context.Context, id int64) (any, error) {
-	return s.showAfter(ctx, id, nil)
+// showAnswer has the next number of a show, and all sold tickets.
+type showAnswer struct {
+	stock.Show
+	Sold     []stock.Ticket `json:"sold"`
+	Warnings []string       `json:"warnings,omitempty"`
 }
 
-func (s *Service) showAfter(ctx context.Context, id int64, warnings []string) (any, error) {
-	show, err := s.Tickets.Read(ctx, id)
-	if err != nil {
-		return nil, err
+func (s *Service) show(ctx context.Context, id int64) (a showAnswer, err error) {
+	if a.Show, err = s.Tickets.Read(ctx, id); err == nil {
+		a.Sold, err = s.Tickets.Sold(ctx, id)
 	}
-	sold, err := s.Tickets.Sold(ctx, id)
-	return struct {
-		stock.Show
-		Sold     []stock.Ticket `json:"sold"`
-		Warnings []string       `json:"warnings,omitempty"`
-	}{show, sold, warnings}, err
+	return a, err
 }
 
 // putShow resets a show to a number of tickets, and clears its locks. A lock whose backend
@@ -173,12 +169,13 @@ func (s *Service) putShow(c *gin.Context) (any, error) {
 		return nil, p.err
 	}
 	ctx := c.Request.Context()
-	var warnings []string
-	if err := s.forget(ctx, showKey(id)); err != nil {
-		warnings = append(warnings, err.Error())
-	}
+	forgotten := s.forget(ctx, showKey(id))
 	if err := s.Tickets.Reset(ctx, id, tickets); err != nil {
 		return nil, err
 	}
-	return s.showAfter(ctx, id, warnings)
+	answer, err := s.show(ctx, id)
+	if forgotten != nil {
+		answer.Warnings = []string{forgotten.Error()}
+	}
+	return answer, err
 }
