@@ -1,15 +1,15 @@
 # The service: docker build -t oversell .
-# The JMeter plans with their JMeter: docker build -t oversell-jmeter --target jmeter .
+# JMeter with the plans: docker build -t oversell-jmeter --target jmeter .
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
-# Where proxy.golang.org cannot be reached: --build-arg GOPROXY=https://goproxy.cn,direct
+# If proxy.golang.org cannot be reached: --build-arg GOPROXY=https://goproxy.cn,direct
 ARG GOPROXY
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG VERSION=docker
-# The caches outlive the image: after an edit, only the packages that it touched are compiled.
+# The caches outlive the image: after an edit, only the changed packages are compiled.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -tags nomsgpack -trimpath -buildvcs=false \
     -ldflags "-s -w -X oversell/cli.version=${VERSION}" -o /oversell .
@@ -18,16 +18,16 @@ FROM maven:3.9-eclipse-temurin-17 AS jmeter
 RUN useradd --uid 65532 --create-home lab
 USER lab
 WORKDIR /home/lab/jmeter
-# Java asks the user database for the home, where docker-compose.yml's user may be missing.
+# Java looks for the home folder in the user database, which may lack docker-compose.yml's user.
 ENV HOME=/home/lab MAVEN_OPTS=-Duser.home=/home/lab
-# Without a plan this runs nothing, but brings in all that a run needs: it is offline then.
-# Whoever owns the folder of the results runs it, so all that it writes is open to everybody.
+# Without a plan this runs nothing, but downloads what a run needs. Runs are offline.
+# The user is the owner of the results folder, so any user must be able to write these files.
 COPY --chown=lab jmeter/pom.xml ./
 RUN mvn -B -ntp verify && chmod -R a+rwX /home/lab
 COPY --chown=lab jmeter/*.jmx ./
 ENTRYPOINT ["mvn", "-o", "-B", "verify"]
 
-# Nothing but the program: no shell, no password, nobody to become.
+# The image has only the program: no shell, no password, no other user.
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /oversell /oversell

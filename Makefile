@@ -1,10 +1,10 @@
-# What a person types. `make` lists it.
-# GNU make 3.81, which macOS has, is enough.
+# The targets for people. `make` lists them.
+# It must work with GNU make 3.81, the version of macOS.
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# Half of the program would be a codec that gin brings and nobody uses.
+# Without this tag, half of the program would be a codec of gin that is not used.
 TAGS    := -tags nomsgpack
 TOOL    := $(GO) tool -modfile=tools/go.mod
 
@@ -19,7 +19,7 @@ help: ## list these targets
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
-# The tests look at the page.
+# The tests of the page need a browser.
 .PHONY: browser
 browser:
 	@sh lab/rig/servers.sh browser
@@ -28,18 +28,18 @@ browser:
 build: ## build bin/oversell
 	@command -v $(GO) >/dev/null || { echo "go is missing: install Go 1.26 or newer from https://go.dev/dl" >&2; exit 1; }
 	@mkdir -p bin
-	@# Renamed in one step: a lab may be running on the one that is there.
+	@# Rename in one step: a lab may be running the old program.
 	@new=$$(mktemp bin/oversell.XXXXXX) && trap 'rm -f "$$new"' EXIT && \
 	CGO_ENABLED=0 $(GO) build $(TAGS) -trimpath -buildvcs=false -ldflags '-s -w -X oversell/cli.version=$(VERSION)' -o "$$new" . && \
 	chmod 755 "$$new" && mv -f "$$new" bin/oversell
 
 .PHONY: demo
-demo: servers build ## compare all strategies in a lab of its own; leaves results/demo.html and .json, .csv
+demo: servers build ## compare the main strategies in a new lab; writes results/demo.html, .json and .csv
 	@mkdir -p results
 	bin/oversell run --json results/demo.json --csv results/demo.csv --html results/demo.html
 
 .PHONY: lab
-lab: servers build ## bring up the whole class on this machine, until Ctrl-C
+lab: servers build ## start the servers, the replicas and the page on this machine, until Ctrl-C
 	bin/oversell lab
 
 .PHONY: test
@@ -48,37 +48,37 @@ test: servers browser compiler lint ## lint, vet, and all tests with the race de
 	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 20m ./...
 	cd docker && $(GO) test -count=1 .
 
-# Debian's MySQL is MariaDB; elsewhere it is MySQL.
+# Debian has MariaDB in place of MySQL.
 .PHONY: test-mysql
-test-mysql: servers build ## what concerns MySQL, on a current MySQL and MariaDB, which it unpacks into a cache folder
+test-mysql: servers build ## the tests of MySQL, on a current MySQL and MariaDB, which it unpacks into a cache folder
 	GO=$(GO) sh tools/test-mysql.sh
 
 .PHONY: up
-up: ## bring up the class in Docker instead; docker compose down --volumes ends it
+up: ## start the lab in Docker instead; docker compose down --volumes ends it
 	@docker/up.sh
 
 .PHONY: docker-test
-docker-test: ## test docker-compose.yml on a Docker engine, which takes minutes
+docker-test: ## test docker-compose.yml on a Docker engine; takes minutes
 	@docker/test.sh
 
-# A guard that is off must break its invariant in each of 10 runs, a right one in none of 50.
+# A wrong guard must fail in each of 10 runs, a correct guard in none of 50.
 .PHONY: scenarios
-scenarios: servers ## the shop around the lock, with each guard, many times: coupon, tickets, flash, recharge, grain
+scenarios: servers ## all scenarios with each guard, many times: coupon, tickets, flash, recharge, grain
 	OVERSELL_SCENARIOS=1 $(GO) test $(TAGS) -count=1 -timeout 60m -p 1 -v -run '^Test(Scenarios|Windows)$$' ./cli ./lab/scenario
 
-# Stops past the lease, kills and restarts, drawn at random; sold and row are compared every 20 s.
+# Random pauses beyond the lease, kills and restarts. The sold items and the row are compared every 20 s.
 FOR ?= 20m
 .PHONY: chaos
-chaos: servers ## fenced sales with every lock that has a fence, under random faults, FOR 20m
+chaos: servers ## fenced sales with every lock that has fencing tokens, under random faults, FOR 20m
 	OVERSELL_CHAOS=$(FOR) $(GO) test $(TAGS) -count=1 -timeout 3h -v -run '^TestFencedUnderChaos$$' ./lab/experiment
 
-# The race detector is C.
+# The race detector needs a C compiler.
 .PHONY: compiler
 compiler:
 	@sh tools/compiler.sh
 
 .PHONY: lint
-lint: ## golangci-lint and gofumpt; the first time they are compiled, which takes minutes
+lint: ## golangci-lint and gofumpt; compiling them the first time takes minutes
 	$(TOOL) golangci-lint run
 	@badly=$$($(TOOL) gofumpt -l .) && { test -z "$$badly" || { echo "make fmt would change:"; echo "$$badly"; exit 1; }; }
 
@@ -86,48 +86,48 @@ lint: ## golangci-lint and gofumpt; the first time they are compiled, which take
 fmt: ## format all Go files
 	$(TOOL) gofumpt -l -w .
 
-# make jmeter strategy=zk plan=check-lock.jmx: any of these.
+# The properties of make jmeter, for example: make jmeter strategy=zk plan=check-lock.jmx
 JMETER := plan strategy strategies threads loops stock product wait strict backend hold guard
 .PHONY: jmeter
-jmeter: servers build ## all JMeter plans, headless, against a lab of its own (strategy=redis threads=100 loops=50 ...)
+jmeter: servers build ## all JMeter plans, without a window, in a new lab (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
 
-# An interrupted run goes on where it stopped; make clean begins anew.
+# After an interruption, it continues. make clean deletes what was done.
 SEEDS ?= 3
 .PHONY: break
-break: servers build ## break every lock on purpose, SEEDS times (3); the verdicts in results/matrix.html and .json
+break: servers build ## run every hazard on every lock, SEEDS times (3); writes results/matrix.html and .json
 	@mkdir -p results
 	bin/oversell break --all --seeds $(SEEDS) --keep results/break --json results/matrix.json --markdown results/matrix.md --html results/matrix.html
 
 .PHONY: matrix
-matrix: build ## put the verdicts of make break into docs/matrix.json and docs/faults.md
+matrix: build ## copy the verdicts of make break into docs/matrix.json and docs/faults.md
 	cp results/matrix.json docs/matrix.json
 	bin/oversell docs
 
-# For a new strategy, or one that changed.
+# For a new or changed strategy.
 .PHONY: claims
-claims: servers build ## every hazard for one strategy, SEEDS times: make claims strategy=redis; into docs/matrix.json
+claims: servers build ## run every hazard on one strategy, SEEDS times: make claims strategy=redis; writes docs/matrix.json
 	@mkdir -p results
 	bin/oversell break --all $(strategy) --seeds $(SEEDS) --json results/claims.json
 	bin/oversell docs --record results/claims.json
 
 .PHONY: bench
-bench: servers build ## our locks against other libraries, and the service against a straight loop: bench/RESULTS.md
+bench: servers build ## compare our locks with other libraries, and the service with a direct loop: bench/RESULTS.md
 	cd bench && $(GO) run .
 
 .PHONY: interop
-interop: servers build ## one lock shared with Java: Redisson and Curator, current and the tutorial's versions
+interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions
 	@sh interop/java.sh
 	cd interop && for versions in current tutorial; do mvn -q -B -ntp -Dstyle.color=never -P$$versions clean compile || exit 1; done
 	cd interop && $(GO) test $(TAGS) -count=1 -timeout 20m -v .
 
 .PHONY: docs
-docs: build ## write the generated parts of README.md and docs/ anew: tables, the matrix, what was recorded
+docs: build ## write the generated parts of README.md and docs/: tables, the matrix, recorded runs
 	bin/oversell docs
 
-# Nothing is kept of a measurement during which the machine did other work.
+# A measurement is discarded if other processes used the machine.
 .PHONY: record
-record: servers build ## measure the comparison and the scenarios on a quiet machine, and put them into the documents
+record: servers build ## measure the comparison and the scenarios on a quiet machine, and write them into the documents
 	@mkdir -p results
 	COLUMNS=100 bin/oversell alone -- bin/oversell run >results/comparison.txt
 	@: >results/scenarios.txt
@@ -138,11 +138,11 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 	bin/oversell docs
 
 .PHONY: commands
-commands: servers build ## run the commands of the documents, with ALL=1 also those that take long
+commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
 
 .PHONY: picture
-picture: servers browser ## take the picture of README.md: the page in the middle of a run, light and dark
+picture: servers browser ## take the pictures of README.md: the page during a run, light and dark
 	OVERSELL_PICTURE=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPicture$$' ./dash
 
 .PHONY: clean

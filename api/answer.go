@@ -1,24 +1,24 @@
 package api
 
-// Outcome is the service's one word for how a request ended.
+// Outcome is the service's word for how a request ended.
 type Outcome string
 
 // Sold is the outcome of a sale, and the only one that takes stock.
 const Sold Outcome = "sold"
 
-// Unknown is the outcome of a request that may have taken the stock or not.
+// Unknown is the outcome of a request that may or may not have taken stock.
 const Unknown Outcome = "unknown"
 
 // The outcomes of a sale that took nothing.
 const (
 	SoldOut        Outcome = "sold_out"
 	UnknownProduct Outcome = "unknown_product"
-	NotAcquired    Outcome = "not_acquired" // no lock within the wait
+	NotAcquired    Outcome = "not_acquired" // the lock was not acquired within the wait
 	Unavailable    Outcome = "unavailable"  // a backend cannot be reached
-	Conflict       Outcome = "conflict"     // too many rivals wrote the row in between
+	Conflict       Outcome = "conflict"     // other requests wrote the row before each attempt
 	Lost           Outcome = "lost"         // the lock was lost before the write
 	Fenced         Outcome = "fenced"       // a newer fence has claimed the row
-	Cancelled      Outcome = "cancelled"    // the client went away
+	Cancelled      Outcome = "cancelled"    // the request was cancelled
 	BadRequest     Outcome = "bad_request"
 	Forbidden      Outcome = "forbidden"
 )
@@ -29,14 +29,14 @@ const (
 	NotOpen       Outcome = "not_open"
 	Over          Outcome = "over"
 	AlreadyTaken  Outcome = "already_taken"
-	Running       Outcome = "running" // the same request is being worked on
+	Running       Outcome = "running" // an earlier request of the user is still running
 	UnknownShow   Outcome = "unknown_show"
 	UnknownOrder  Outcome = "unknown_order"
 	WrongAmount   Outcome = "wrong_amount"
 	KeyReused     Outcome = "key_reused"
 	Upgrade       Outcome = "upgrade"  // a reader asked for the write lock
 	Mismatch      Outcome = "mismatch" // the name is in use with another size
-	Full          Outcome = "full"     // no further name can be kept
+	Full          Outcome = "full"     // the backend accepts no more names
 )
 
 // The outcomes of the other routes that did what was asked.
@@ -51,9 +51,9 @@ const (
 	WasSet         Outcome = "was_set"
 	Removed        Outcome = "removed"
 	WasNotSet      Outcome = "was_not_set"
-	Passed         Outcome = "passed"  // the barrier was not there, or went
-	Entered        Outcome = "entered" // all members of the double barrier are in
-	Left           Outcome = "left"    // all of them are out
+	Passed         Outcome = "passed"  // there was no barrier, or it was removed
+	Entered        Outcome = "entered" // all members have entered the double barrier
+	Left           Outcome = "left"    // all members have left it
 	WasRead        Outcome = "read"
 	Changed        Outcome = "changed"
 	Unchanged      Outcome = "unchanged" // the counter had another value than expected
@@ -62,8 +62,8 @@ const (
 // TooManyStreams is the outcome of GET /events while too many streams are open.
 const TooManyStreams Outcome = "too_many_streams"
 
-// TookNothing reports whether a sale with this outcome surely took no stock. It is false
-// for Sold, for Unknown, and for a word that no sale ends with.
+// TookNothing reports whether a sale with this outcome took no stock. It is false for Sold,
+// for Unknown, and for outcomes of other routes.
 func (o Outcome) TookNothing() bool {
 	switch o {
 	case SoldOut, UnknownProduct, NotAcquired, Unavailable, Conflict, Lost, Fenced, Cancelled, BadRequest, Forbidden:
@@ -80,7 +80,7 @@ type Sale struct {
 	Replica  string  `json:"replica"`
 	Product  int64   `json:"product"`
 	Qty      int     `json:"qty"`
-	// Remaining is the stock after the sale; nil: the strategy does not know it.
+	// Remaining is the stock after the sale. nil means that the strategy does not know it.
 	Remaining *int    `json:"remaining,omitempty"`
 	Fence     int64   `json:"fence,omitempty"`
 	WaitedMS  float64 `json:"waited_ms"`
@@ -91,15 +91,15 @@ type Sale struct {
 	Warning  string  `json:"warning,omitempty"`
 }
 
-// Stock is the part of the answers of /stock/:id that a lab reads.
+// Stock has the parts of the answers of /stock/:id that a lab needs.
 type Stock struct {
 	Count   int   `json:"count"`
 	Version int64 `json:"version"`
 	Fence   int64 `json:"fence"`
-	// Flushes is how many FLUSHALL and FLUSHDB the strategy's Redis servers have executed;
-	// nil: it is not known.
+	// Flushes counts the FLUSHALL and FLUSHDB commands of the strategy's Redis servers. nil
+	// means that the number is not available.
 	Flushes *int64 `json:"flushes"`
-	// Warnings name what a reset could not clear.
+	// Warnings name the backends that a reset could not clear.
 	Warnings []string `json:"warnings"`
 }
 
@@ -112,7 +112,7 @@ type Problem struct {
 	Outcome  Outcome `json:"outcome"`
 	Replica  string  `json:"replica"`
 	Strategy string  `json:"strategy,omitempty"`
-	// Name is a primitive's.
+	// Name is the name of the primitive.
 	Name     string  `json:"name,omitempty"`
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms,omitempty"`
@@ -120,6 +120,6 @@ type Problem struct {
 	// Parameter and Allowed explain a 400.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`
-	// Backend is the one that a 503 blames, and for a primitive always its own.
+	// Backend is the cause of a 503, and otherwise the backend of the primitive.
 	Backend string `json:"backend,omitempty"`
 }

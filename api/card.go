@@ -1,7 +1,7 @@
 package api
 
-// Card is what a strategy claims. The conformance suite and the experiments test every
-// claim: one that a run contradicts fails the build.
+// Card has the claims of a strategy. The conformance suite and the experiments test each
+// claim. A claim that a run contradicts fails the build.
 type Card struct {
 	ID      string `json:"id"`
 	Family  string `json:"family"`
@@ -9,45 +9,45 @@ type Card struct {
 	Summary Text   `json:"summary"`
 	// Source names the tutorial's sections, the paper or the library.
 	Source string `json:"source"`
-	// Core: a comparison runs it where no strategy is named.
+	// Core means that a comparison runs the strategy by default.
 	Core bool `json:"core"`
 	// Scope is how far its mutual exclusion reaches.
 	Scope Scope `json:"scope"`
-	// Safe: no update is lost while nothing fails, with any number of replicas.
+	// Safe means that no update is lost while nothing fails, with any number of replicas.
 	Safe bool `json:"safe"`
-	// Backends are the servers that must be reachable, mysql for the stock included.
+	// Backends are the servers that must be reachable, including mysql for the stock.
 	Backends []string `json:"backends"`
-	// Stock is the backend that keeps the stock while it is sold; empty: the row in MySQL.
+	// Stock is the backend that has the stock during the sale; empty means the row in MySQL.
 	Stock string `json:"stock,omitempty"`
-	// Locker: a lock around a critical section. The others decide inside the database.
+	// Locker means a lock around a critical section. Other strategies decide in the database.
 	Locker bool `json:"locker"`
-	// Lease: a lock expires by itself, so a dead holder blocks nobody for ever.
+	// Lease means that a lock expires, so a dead holder does not block waiters for ever.
 	Lease bool `json:"lease"`
-	// LeasePerRequest: each request may choose its lease.
+	// LeasePerRequest means that each request may choose its lease.
 	LeasePerRequest bool `json:"lease_per_request"`
-	// Renews: the lease of a living holder is renewed until it releases the lock.
+	// Renews means that the lease is renewed until the holder releases the lock.
 	Renews bool `json:"renews"`
-	// Fair: waiters of all replicas get the lock in order of arrival.
+	// Fair means that waiters of all replicas get the lock in order of arrival.
 	Fair bool `json:"fair"`
-	// Slow: a full run takes minutes, because waiters sleep or many attempts fail.
+	// Slow means that a full run takes minutes, because waiters sleep or many attempts fail.
 	Slow bool `json:"slow"`
-	// Reentrant: the owner may acquire the lock again without waiting for itself.
+	// Reentrant means that the owner may acquire the lock again without waiting for itself.
 	Reentrant bool `json:"reentrant"`
-	// Fenced: each lock carries a token that rises with every grant of a key.
+	// Fenced means that each lock has a fencing token, which rises with every grant of a key.
 	Fenced bool `json:"fenced"`
-	// Protects and Breaks are the hazards that it survives, and those that it does not.
+	// Protects are the hazards that it survives; Breaks are those that it does not survive.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
 	// CriticalStep is the step between read and write at which experiments pause or kill
-	// the holder; empty: granted, then read.
+	// the holder. Empty means granted, then read.
 	CriticalStep Step `json:"critical_step,omitempty"`
-	// Tutorial is what the tutorial's author measured.
+	// Tutorial has the results that the tutorial's author measured.
 	Tutorial []Figure `json:"tutorial"`
 }
 
-// File is a file of a strategy's code, as it was compiled.
+// File is a source file of a strategy, as compiled into the program.
 type File struct {
-	Name string `json:"name"` // in the repository: locks/redislock/redis.go
+	Name string `json:"name"` // its path, such as locks/redislock/redis.go
 	Text string `json:"text"`
 }
 
@@ -106,12 +106,11 @@ const (
 type Break struct {
 	Hazard Hazard `json:"hazard"`
 	Why    Text   `json:"why"`
-	// At is the step where a pause or a death shows it; empty: any moment will do.
+	// At is the step at which a pause or a crash has this effect; empty means any step.
 	At Step `json:"at,omitempty"`
 }
 
-// Figure is one result of the tutorial's author on his machine, for comparison. It is no
-// target.
+// Figure is a result of the tutorial's author on his machine. It is for comparison only.
 type Figure struct {
 	Note       string  `json:"note,omitempty"`
 	Throughput float64 `json:"throughput_per_s"`

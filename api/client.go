@@ -15,11 +15,11 @@ import (
 // TokenHeader carries the lab's token. No form or image of another site can send it.
 const TokenHeader = "X-Lab-Token" //nolint:gosec // a name, not a secret
 
-// Client sends requests to one replica, or through nginx to any.
+// Client sends requests to one replica, or through nginx to any replica.
 type Client struct {
 	// Base is the address, such as http://127.0.0.1:8000.
 	Base string
-	// Token is the lab's; empty for what everybody may ask.
+	// Token is the lab's token; empty for routes that need none.
 	Token string
 	HTTP  *http.Client
 }
@@ -28,7 +28,7 @@ type Client struct {
 type Error struct {
 	Method, URL string
 	Status      int
-	// Problem is the zero value where the answer was none of this service.
+	// Problem is the zero value if the answer has another format.
 	Problem Problem
 	// Text is the beginning of the answer.
 	Text string
@@ -56,12 +56,12 @@ func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Sto
 	return s, err
 }
 
-// SetStock is ResetStock for a product that need not exist yet.
+// SetStock is ResetStock, but it also creates a product that does not exist.
 func (c Client) SetStock(ctx context.Context, product int64, count int) error {
 	return c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=%d", product, count), nil, nil)
 }
 
-// Stock returns the stock of a product; its Count is where the strategy keeps it.
+// Stock returns the stock of a product from the backend where the strategy keeps it.
 func (c Client) Stock(ctx context.Context, strategy string, product int64) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &s)
 	return s, err
@@ -73,24 +73,24 @@ func (c Client) Count(ctx context.Context, strategy string, product int64) (int,
 	return s.Count, err
 }
 
-// Arm sets a failpoint for the requests that arrive from now on.
+// Arm sets a failpoint for later requests.
 func (c Client) Arm(ctx context.Context, f Failpoint) error {
 	return c.Call(ctx, http.MethodPost, "/lab/failpoints", f, nil)
 }
 
-// Paused returns the requests that failpoints hold at a step.
+// Paused returns the requests that failpoints have paused.
 func (c Client) Paused(ctx context.Context) ([]Paused, error) {
 	var f Failpoints
 	err := c.Call(ctx, http.MethodGet, "/lab/failpoints", nil, &f)
 	return f.Paused, err
 }
 
-// Resume lets the paused request of an owner go on.
+// Resume resumes the paused request of an owner.
 func (c Client) Resume(ctx context.Context, owner string) error {
 	return c.Call(ctx, http.MethodPost, "/lab/stopped/"+url.PathEscape(owner)+"/go", nil, nil)
 }
 
-// ResumeAll lets every paused request go on, and disarms the failpoints.
+// ResumeAll resumes all paused requests and disarms the failpoints.
 func (c Client) ResumeAll(ctx context.Context) error {
 	return c.Call(ctx, http.MethodDelete, "/lab/failpoints", nil, nil)
 }
@@ -100,8 +100,8 @@ func (c Client) Ready(ctx context.Context) error {
 	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// Follow reads the stream of steps until ctx ends or the replica does. Each message is one
-// of StreamHello, StreamStep and StreamMissed. The HTTP client must have no time-out.
+// Follow receives the stream of steps until ctx ends or the replica closes it. The kind of a
+// message is StreamHello, StreamStep or StreamMissed. The HTTP client must have no time-out.
 func (c Client) Follow(ctx context.Context, receive func(kind string, data []byte)) error {
 	response, err := c.send(ctx, http.MethodGet, "/events", nil)
 	if err != nil {
@@ -124,8 +124,8 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 	return lines.Err()
 }
 
-// Call sends a request with body as JSON, and decodes the answer, which must be 200. A nil
-// body is not sent, a nil answer not decoded. The error is an *Error for another status.
+// Call sends a request with body as JSON, and decodes the answer. A nil body is not sent, and
+// a nil answer is not decoded. It returns an *Error for a status other than 200.
 func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {

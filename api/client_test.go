@@ -93,7 +93,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A word that is not one of a sale's refusals must not count as "nothing was taken".
+// An unknown outcome must not count as "nothing was taken".
 func TestTookNothing(t *testing.T) {
 	for outcome, want := range map[api.Outcome]bool{
 		api.SoldOut: true, api.NotAcquired: true, api.Lost: true, api.Fenced: true, api.Cancelled: true, api.Forbidden: true,

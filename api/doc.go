@@ -1,6 +1,6 @@
-// Package api is the contract between the service and everything that uses it from
-// outside: cards, steps, outcomes, answers, failpoints, and a client for one replica.
+// Package api is the contract between the service and its clients: cards, steps, outcomes,
+// answers, failpoints, and a client for one replica.
 //
-// It imports nothing of this module. The service (stock, locks, handlers) and the lab both
-// import it, and apart from it the lab knows the service by HTTP only.
+// It imports no other package of this module. The service (stock, locks, handlers) and the lab
+// import it. Apart from this package, the lab uses the service over HTTP only.
 package api

@@ -2,17 +2,17 @@ package api
 
 import "time"
 
-// Failpoint pauses or kills requests at a step: those of one strategy for one product, or,
-// with Key instead, those of any guard for that key, such as "order:7".
+// Failpoint pauses or kills requests at a step. It matches a strategy and a product, or only
+// the Key of a lock, such as "order:7".
 type Failpoint struct {
 	ID       int    `json:"id"`
 	Strategy string `json:"strategy,omitempty"`
 	Product  int64  `json:"product,omitempty"`
 	Key      string `json:"key,omitempty"`
-	// Step is where it acts; empty: at each step.
+	// Step is the step where it acts; empty means each step.
 	Step Step   `json:"step"`
 	Do   Action `json:"do,omitempty"`
-	// Times is the number of requests that it acts on; left out, 1.
+	// Times is the number of times that it acts; the default is 1.
 	Times int `json:"times,omitempty"`
 }
 
@@ -22,10 +22,10 @@ type Action string
 // The actions. DoPause is the default.
 const (
 	DoPause Action = "pause"
-	DoDie   Action = "die" // the replica ends, as by kill -9
+	DoDie   Action = "die" // kills the replica with SIGKILL
 )
 
-// Paused is a request that a failpoint holds at a step until it is resumed.
+// Paused is a request that a failpoint has paused.
 type Paused struct {
 	Owner    string    `json:"owner"`
 	Strategy string    `json:"strategy"`

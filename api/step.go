@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Step is a point that a request passes through on its way to a sale.
+// Step is a step of a sale.
 type Step string
 
-// The steps of every guarded sale. A strategy may report steps of its own besides.
+// The steps of every sale under a lock. A strategy may report further steps.
 const (
-	Asked    Step = "asked"    // the request needs the lock
-	Queued   Step = "queued"   // it has a place in the backend's queue, where there is one
-	Granted  Step = "granted"  // it holds the lock
-	Read     Step = "read"     // it has read the count
-	Writing  Step = "writing"  // it has verified the lock for the last time, and writes next
-	Written  Step = "written"  // it has written the count
-	Released Step = "released" // it has released the lock
+	Asked    Step = "asked"    // the request asks for the lock
+	Queued   Step = "queued"   // the request is in the backend's queue, if it has one
+	Granted  Step = "granted"  // the request holds the lock
+	Read     Step = "read"     // the request has read the count
+	Writing  Step = "writing"  // the request has verified the lock, and writes next
+	Written  Step = "written"  // the request has written the count
+	Released Step = "released" // the request has released the lock
 )
 
 // Event is one step of one owner.
@@ -37,10 +37,10 @@ type StepEvent struct {
 
 // The kinds of messages in the stream of GET /events.
 const (
-	StreamHello  = "hello"  // the stream is open: every later step is in it
+	StreamHello  = "hello"  // the stream is open, and contains every later step
 	StreamStep   = "step"   // a StepEvent
-	StreamMissed = "missed" // the reader was too slow, and steps were dropped
+	StreamMissed = "missed" // the number of steps that were dropped because the reader was too slow
 )
 
-// Key is the name that a sale of the product locks.
+// Key returns the key of the lock for a product.
 func Key(product int64) string { return fmt.Sprintf("stock:%d", product) }

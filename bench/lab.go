@@ -16,9 +16,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"oversell/api"
 )
 
-// lab is a running `oversell lab`, and where its servers listen.
+// lab is a running `oversell lab` and the addresses of its servers.
 type lab struct {
 	Target    string   `json:"target"`
 	Replicas  []string `json:"replicas"`
@@ -54,12 +56,12 @@ func startLab(ctx context.Context, binary string) (lab, error) {
 		}
 		select {
 		case err := <-ended:
-			return l, fmt.Errorf("lab ended: %w", err)
+			return l, fmt.Errorf("the lab ended: %w", err)
 		default:
 		}
 	}
 	l.close()
-	return l, errors.New("lab was not ready within a minute")
+	return l, errors.New("the lab was not ready within a minute")
 }
 
 func (l lab) close() {
@@ -70,66 +72,45 @@ func (l lab) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// run loads the service through nginx.
-func (l lab) run(ctx context.Context, strategy string, load volume) (result, error) {
-	file := filepath.Join(l.dir, strategy+".json")
+// runResult is the part of `oversell run --json` that is needed here.
+type runResult struct {
+	PerSecond float64 `json:"throughput_per_s"`
+	P99       float64 `json:"p99_ms"`
+	Lost      int     `json:"lost_updates"`
+	Errors    int     `json:"errors"`
+	Sold      int     `json:"sold"`
+}
+
+// run sells through nginx with `oversell run`. It returns the figures, and an error if a
+// request failed.
+func (l lab) run(ctx context.Context, strategy string, load volume, flags ...string) (figures, error) {
+	file := filepath.Join(l.dir, "run.json")
+	_ = os.Remove(file)
 	c := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--json", file,
 		"--clients", strconv.Itoa(load.clients), "--loops", strconv.Itoa(load.loops), "--stock", strconv.Itoa(load.clients*load.loops))
-	c.Env = append(os.Environ(), "LAB_TOKEN="+l.Token) // everybody can read a command line
-	if out, err := c.CombinedOutput(); err != nil {
-		return result{}, fmt.Errorf("%w: %s", err, out)
-	}
-	var results []struct {
-		PerSecond float64 `json:"throughput_per_s"`
-		P99       float64 `json:"p99_ms"`
-		Lost      int     `json:"lost_updates"`
-		Errors    int     `json:"errors"`
-	}
-	if err := readJSON(file, &results); err != nil {
-		return result{}, err
-	}
-	if len(results) != 1 || results[0].Errors > 0 {
-		return result{}, fmt.Errorf("one result without errors expected, got %+v", results)
-	}
-	return result{results[0].PerSecond, results[0].P99, results[0].Lost}, nil
-}
-
-// stock puts so many pieces on the shelf, wherever the strategy keeps them.
-func (l lab) stock(ctx context.Context, pieces int) error {
-	url := fmt.Sprintf("%s/stock/1?count=%d", l.Replicas[0], pieces)
-	return l.ask(ctx, http.MethodPut, url, nil)
-}
-
-// left is what can still be sold.
-func (l lab) left(ctx context.Context, strategy string) (int, error) {
-	var item struct {
-		Count int `json:"count"`
-	}
-	err := l.ask(ctx, http.MethodGet, l.Replicas[0]+"/stock/1?strategy="+strategy, &item)
-	return item.Count, err
-}
-
-func (l lab) ask(ctx context.Context, method, url string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	c.Args = append(c.Args, flags...)
+	c.Env = append(os.Environ(), "LAB_TOKEN="+l.Token) // other users can read a command line
+	out, err := c.CombinedOutput()
 	if err != nil {
-		return err
+		err = fmt.Errorf("%w: %s", err, out)
 	}
-	r.Header.Set("X-Lab-Token", l.Token)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
+	var results []runResult
+	if bad := readJSON(file, &results); bad != nil || len(results) != 1 {
+		return figures{}, errors.Join(err, bad, fmt.Errorf("%d results, want 1", len(results)))
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %s", method, url, answer.Status)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.NewDecoder(answer.Body).Decode(into)
+	return results[0].figures(), err
 }
 
-// memory prints what each replica takes now, after all the load.
+func (r runResult) figures() figures {
+	return figures{perSecond: r.PerSecond, p99: r.P99, lost: r.Lost, failed: r.Errors, sold: r.Sold}
+}
+
+// api returns a client of a replica, or of the page at l.Target.
+func (l lab) api(base string) api.Client {
+	return api.Client{Base: base, Token: l.Token, HTTP: http.DefaultClient}
+}
+
+// memory prints the memory of each replica after all the load.
 func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 	for i, replica := range l.Replicas {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
@@ -153,23 +134,24 @@ func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 	return nil
 }
 
-// versions says what the servers are.
+// versions returns the versions of MySQL and Redis.
 func (l lab) versions(ctx context.Context) string {
-	said := "MySQL unknown"
+	versions := "MySQL unknown"
 	if db, err := open(l.MySQL); err == nil {
 		defer func() { _ = db.Close() }()
 		var version string
 		if db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) == nil {
-			said = version
+			versions = version
 		}
 	}
-	clients, err := dial(l.Redis[:1])
-	defer hangUp(clients)
-	if err == nil {
-		text, _ := clients[0].Info(ctx, "server").Result()
-		if found := regexp.MustCompile(`redis_version:(\S+)`).FindStringSubmatch(text); found != nil {
-			said += ", Redis " + found[1]
-		}
+	_ = info(ctx, l.Redis[:1], "server", regexp.MustCompile(`(redis_version):(\S+)`), func(_, version string) { versions += ", Redis " + version })
+	return versions
+}
+
+func readJSON(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	return said
+	return json.Unmarshal(text, into)
 }

@@ -1,13 +1,11 @@
-// Command bench measures the service against its own limit: the same critical
-// section over the same servers, written straight on the drivers, with no HTTP
-// between. Both sides run in turn, in one run, on one machine; the ratio counts.
+// Command bench compares the locks of this repository with locks of other libraries, and the
+// service with the same critical section written directly on the drivers. All candidates run
+// in turn on one machine: compare figures of one run only.
 package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -15,26 +13,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 )
 
-// volume is what both sides do: clients x loops deductions.
+// volume is the number of clients, and of the requests of each.
 type volume struct{ clients, loops int }
 
-// result of one side in one round: requests per second, milliseconds.
-type result struct {
-	perSecond, p99 float64
-	lost           int
-}
-
-// terms are what every heat of a contest has.
-type terms struct {
-	clients int // of each process
-	length  time.Duration
-}
-
-// targets are the least ratio to the straight loop, and the most p99 (0: any).
+// targets are the wanted ratios to the direct loop, and the highest p99 in ms (0 means any).
 var targets = []struct {
 	strategy string
 	ratio    float64
@@ -46,14 +31,14 @@ var targets = []struct {
 }
 
 func main() {
-	binary := flag.String("binary", "../bin/oversell", "the program to measure")
-	rounds := flag.Int("rounds", 5, "rounds, in which everything has its turn")
+	binary := flag.String("binary", "../bin/oversell", "the `PROGRAM` to measure")
+	rounds := flag.Int("rounds", 5, "rounds; every candidate runs once in each")
 	clients := flag.Int("clients", 100, "clients of the service")
 	loops := flag.Int("loops", 50, "requests of each client")
-	length := flag.Duration("length", 3*time.Second, "how long a lock alone is measured in each round")
+	length := flag.Duration("length", 3*time.Second, "duration of a measurement that has no number of requests")
 	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters, questions or page")
-	file := flag.String("o", "RESULTS.md", "write the results to `FILE`, too; empty: don't")
-	worker := flag.String("worker", "", "be one process that sells under this lock (the bench starts these itself)")
+	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`; empty means no file")
+	worker := flag.String("worker", "", "for internal use: be one process that sells under this lock")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -62,11 +47,8 @@ func main() {
 		return
 	}
 	var text bytes.Buffer
-	b := bench{
-		binary: *binary, rounds: *rounds, only: *only, out: io.MultiWriter(os.Stdout, &text),
-		load: volume{*clients, *loops}, terms: terms{clients: max(1, *clients/processes), length: *length},
-	}
-	fail(b.run(ctx))
+	b := bench{rounds: *rounds, out: io.MultiWriter(os.Stdout, &text), load: volume{*clients, *loops}, length: *length}
+	fail(b.run(ctx, *binary, *only))
 	if *file != "" {
 		fail(os.WriteFile(*file, text.Bytes(), 0o644))
 	}
@@ -80,102 +62,92 @@ func fail(err error) {
 }
 
 type bench struct {
-	binary string
+	lab    lab
 	rounds int
-	only   string
 	load   volume
-	terms  terms
+	length time.Duration
 	out    io.Writer
 }
 
-// run measures on one lab, and writes as it goes.
-func (b bench) run(ctx context.Context) error {
-	binary, err := filepath.Abs(b.binary)
+// run starts a lab, measures, and writes the results.
+func (b bench) run(ctx context.Context, binary, only string) error {
+	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	l, err := startLab(ctx, binary)
-	if err != nil {
+	if b.lab, err = startLab(ctx, binary); err != nil {
 		return err
 	}
-	defer l.close()
-	fmt.Fprintf(b.out, "# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s. Lab ready after %.1f s.\n\n", time.Now().Format(time.DateOnly),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), l.versions(ctx), time.Since(began).Seconds())
-	parts := []struct {
+	defer b.lab.close()
+	b.printf("# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s. Lab ready after %.1f s.\n\n", time.Now().Format(time.DateOnly),
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.lab.versions(ctx), time.Since(began).Seconds())
+	for _, part := range []struct {
 		name string
-		do   func(context.Context, lab) error
+		do   func(context.Context) error
 	}{
-		{"service", b.service}, {"locks", b.locks}, {"shop", b.shop}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page},
-	}
-	for _, part := range parts {
-		if b.only != "" && b.only != part.name {
+		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page},
+	} {
+		if only != "" && only != part.name {
 			continue
 		}
-		if err := part.do(ctx, l); err != nil {
+		if err := part.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil
 }
 
-func (b bench) locks(ctx context.Context, l lab) error {
-	return compete(ctx, l, b.out, b.rounds, b.terms)
-}
+func (b bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
-func (b bench) questions(ctx context.Context, l lab) error {
-	return operations(ctx, l, b.out)
-}
-
-// service measures the service through nginx against the straight loops.
-func (b bench) service(ctx context.Context, l lab) error {
-	fmt.Fprintf(b.out, "## The service\n\n%d clients x %d requests through nginx, and the same loop written straight on the drivers in %d processes without HTTP; %d rounds of each in turn, medians.\n\n",
-		b.load.clients, b.load.loops, processes, b.rounds)
-	fmt.Fprintf(b.out, "| strategy | straight /s | service /s | ratio | wanted | straight p99 ms | service p99 ms | wanted |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, c := range targets {
-		var direct, service []result
-		for range b.rounds {
-			a, err := straight(ctx, l, c.strategy, b.load)
+// inTurn measures every candidate once in each round, so that other load on the machine
+// affects all of them.
+func inTurn[T comparable](b bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
+	all := map[T][]figures{}
+	for range b.rounds {
+		for _, c := range candidates {
+			f, err := measure(c)
 			if err != nil {
-				return fmt.Errorf("%s, straight: %w", c.strategy, err)
+				return nil, fmt.Errorf("%v: %w", c, err)
 			}
-			s, err := l.run(ctx, c.strategy, b.load)
-			if err != nil {
-				return fmt.Errorf("%s, service: %w", c.strategy, err)
-			}
-			if a.lost != 0 || s.lost != 0 {
-				return fmt.Errorf("%s lost updates: %d straight, %d in the service; nothing to compare", c.strategy, a.lost, s.lost)
-			}
-			direct, service = append(direct, a), append(service, s)
+			all[c] = append(all[c], f)
 		}
-		rate := func(r result) float64 { return r.perSecond }
-		p99 := func(r result) float64 { return r.p99 }
-		straight, served := median(direct, rate), median(service, rate)
-		fmt.Fprintf(b.out, "| %s | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %s |\n",
-			c.strategy, straight, served, served/straight, c.ratio, median(direct, p99), median(service, p99), atMost(c.p99))
 	}
-	fmt.Fprintln(b.out)
-	return l.memory(ctx, b.out, 80)
+	return all, nil
 }
 
-// atMost is a target that may be absent.
-func atMost(limit float64) string {
-	if limit == 0 {
+// service compares the service behind nginx with the direct loops.
+func (b bench) service(ctx context.Context) error {
+	b.printf("## The service\n\n%d clients x %d requests through nginx, and the same loop directly on the drivers in %d processes without HTTP; %d rounds of each in turn, medians.\n\n",
+		b.load.clients, b.load.loops, processes, b.rounds)
+	b.printf("| strategy | direct /s | service /s | ratio | wanted | direct p99 ms | service p99 ms | wanted |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, target := range targets {
+		measured, err := inTurn(b, []string{"direct", "service"}, func(side string) (f figures, err error) {
+			if side == "direct" {
+				f, err = b.direct(ctx, target.strategy)
+			} else {
+				f, err = b.lab.run(ctx, target.strategy, b.load)
+			}
+			if err == nil && f.lost != 0 {
+				err = fmt.Errorf("%d lost updates: the rates cannot be compared", f.lost)
+			}
+			return f, err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", target.strategy, err)
+		}
+		direct, service := measured["direct"], measured["service"]
+		b.printf("| %s | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %s |\n", target.strategy, median(direct, rate), median(service, rate),
+			median(service, rate)/median(direct, rate), target.ratio, median(direct, p99), median(service, p99), orDash("%.0f", target.p99))
+	}
+	b.printf("\n")
+	return b.lab.memory(ctx, b.out, 80)
+}
+
+// orDash formats a target; 0 means that there is none.
+func orDash(format string, target float64) string {
+	if target == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f", limit)
-}
-
-func median(rs []result, of func(result) float64) float64 {
-	sorted := slices.SortedFunc(slices.Values(rs), func(a, b result) int { return cmp.Compare(of(a), of(b)) })
-	return of(sorted[len(sorted)/2])
-}
-
-// readJSON reads what the program wrote.
-func readJSON(file string, into any) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
+	return fmt.Sprintf(format, target)
 }

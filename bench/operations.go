@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,40 +11,39 @@ import (
 	"oversell/lab/backend"
 )
 
-// crowds is how many wait at the same time.
-var crowds = []int{10, 100, 1000}
+// waiting are the numbers of clients that wait at the same time.
+var waiting = []int{10, 100, 1000}
 
-// costly are the strategies whose questions to their backend are counted: those
-// that are told when it is their turn, and then those that ask for it.
-var costly = []string{
+// counted are the strategies whose requests to their backend are counted: first those whose
+// waiters are notified, then those whose waiters poll or are all woken.
+var counted = []string{
 	"redis", "redis-fair", "zk",
 	"redis-setnx", "zk-ephemeral", "zk-ephemeral-watch", "zk-sequential",
 }
 
-// operations prints what one grant costs the lock's backend, as it counts itself.
-func operations(ctx context.Context, l lab, out io.Writer) error {
-	fmt.Fprint(out, "## What a grant costs\n\nQuestions to the lock's backend for each grant, through nginx, with so many waiters.\n\n| strategy |")
-	for _, n := range crowds {
-		fmt.Fprintf(out, " %d |", n)
+// questions prints how many requests the backend receives for each grant.
+func (b bench) questions(ctx context.Context) error {
+	b.printf("## What a grant costs\n\nRequests to the lock's backend for each grant, through nginx, by the number of waiting clients.\n\n| strategy |")
+	for _, n := range waiting {
+		b.printf(" %d |", n)
 	}
-	fmt.Fprintln(out, "\n|---|---:|---:|---:|")
-	for _, strategy := range costly {
-		fmt.Fprintf(out, "| %s |", strategy)
-		for _, n := range crowds {
-			each, err := l.perGrant(ctx, strategy, n)
+	b.printf("\n|---|---:|---:|---:|\n")
+	for _, strategy := range counted {
+		b.printf("| %s |", strategy)
+		for _, n := range waiting {
+			each, err := b.lab.perGrant(ctx, strategy, n)
 			if err != nil {
 				return fmt.Errorf("%s with %d waiters: %w", strategy, n, err)
 			}
-			fmt.Fprintf(out, " %.1f |", each)
+			b.printf(" %.1f |", each)
 		}
-		fmt.Fprintln(out)
+		b.printf("\n")
 	}
-	fmt.Fprintln(out)
+	b.printf("\n")
 	return nil
 }
 
-// perGrant has so many clients buy twice each, and counts. Those who poll may not
-// all get their turn within the wait.
+// perGrant counts the requests while each client buys twice.
 func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float64, error) {
 	count := l.zooKeeperPackets
 	switch {
@@ -63,55 +58,48 @@ func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float6
 	if err != nil {
 		return 0, err
 	}
-	file := filepath.Join(l.dir, "operations.json")
-	const loops = 2
-	run := exec.CommandContext(ctx, l.binary, "run", strategy, "--quiet", "--target", l.Target, "--json", file, "--wait", "30s",
-		"--clients", strconv.Itoa(clients), "--loops", strconv.Itoa(loops), "--stock", strconv.Itoa(clients*loops))
-	run.Env = append(os.Environ(), "LAB_TOKEN="+l.Token)
-	out, failed := run.CombinedOutput() // a poller that had bad luck for 30 s is an error
+	// A client that polls may fail to get the lock within the wait, which run reports as an error.
+	f, failed := l.run(ctx, strategy, volume{clients, 2}, "--wait", "30s")
+	if f.sold == 0 {
+		return 0, fmt.Errorf("nothing was sold: %w", failed)
+	}
 	after, err := count(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var results []struct {
-		Sold int `json:"sold"`
-	}
-	if err := readJSON(file, &results); err != nil || len(results) != 1 || results[0].Sold == 0 {
-		return 0, fmt.Errorf("nothing was sold (%w, %w): %s", failed, err, out)
-	}
-	return float64(after-before) / float64(results[0].Sold), nil
+	return float64(after-before) / float64(f.sold), err
 }
 
 var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 
-// redisCommands counts those that a strategy's clients send: Redis's own figure
-// has the commands inside a script as well.
+// redisCommands counts commands that the clients of a strategy send. Redis's total would also
+// count the commands inside scripts.
 func (l lab) redisCommands(ctx context.Context, names ...string) (sum int64, err error) {
-	err = info(ctx, l.Redis[:1], "commandstats", commandStat, func(name string, n int64) {
-		if slices.Contains(names, name) {
+	return total(ctx, l.Redis[:1], "commandstats", commandStat, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// reads are what Redis has read from its sockets: one for each command outside of pipelines
+// and scripts.
+var reads = regexp.MustCompile(`(total_reads_processed):(\d+)`)
+
+func (l lab) redisRequests(ctx context.Context) (int64, error) {
+	return total(ctx, l.Redis[:1], "stats", reads, nil)
+}
+
+func (l lab) redlockRequests(ctx context.Context) (int64, error) {
+	return total(ctx, l.Redis, "stats", reads, nil)
+}
+
+// total adds the numbers that a pattern finds in the INFO of each Redis. A nil counts means
+// all names.
+func total(ctx context.Context, urls []string, section string, pattern *regexp.Regexp, counts func(name string) bool) (sum int64, err error) {
+	err = info(ctx, urls, section, pattern, func(name, value string) {
+		if n, bad := strconv.ParseInt(value, 10, 64); bad == nil && (counts == nil || counts(name)) {
 			sum += n
 		}
 	})
 	return sum, err
 }
 
-// requests are what Redis has read from its sockets, once for each command that is not
-// in a pipeline or a script.
-var requests = regexp.MustCompile(`(total_reads_processed):(\d+)`)
-
-// redisRequests are those to the one Redis, redlockRequests those to all.
-func (l lab) redisRequests(ctx context.Context) (sum int64, err error) {
-	err = info(ctx, l.Redis[:1], "stats", requests, func(_ string, n int64) { sum += n })
-	return sum, err
-}
-
-func (l lab) redlockRequests(ctx context.Context) (sum int64, err error) {
-	err = info(ctx, l.Redis, "stats", requests, func(_ string, n int64) { sum += n })
-	return sum, err
-}
-
-// info finds names and numbers in what each Redis says of itself.
-func info(ctx context.Context, urls []string, section string, line *regexp.Regexp, found func(name string, n int64)) error {
+// info calls found with each name and value that a pattern finds in the INFO of each Redis.
+func info(ctx context.Context, urls []string, section string, pattern *regexp.Regexp, found func(name, value string)) error {
 	clients, err := dial(urls)
 	defer hangUp(clients)
 	if err != nil {
@@ -122,16 +110,14 @@ func info(ctx context.Context, urls []string, section string, line *regexp.Regex
 		if err != nil {
 			return err
 		}
-		for _, m := range line.FindAllStringSubmatch(text, -1) {
-			if n, err := strconv.ParseInt(m[2], 10, 64); err == nil {
-				found(m[1], n)
-			}
+		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+			found(m[1], m[2])
 		}
 	}
 	return nil
 }
 
-// mysqlQuestions are the statements, the stock's own included.
+// mysqlQuestions counts all statements, including those for the stock.
 func (l lab) mysqlQuestions(ctx context.Context) (int64, error) {
 	return backend.MySQLQuestions(ctx, l.MySQL)
 }

@@ -18,14 +18,14 @@ import (
 	"oversell/stock"
 )
 
-// What a replica has: as many connections, the same lease and session.
+// These are the settings of a replica.
 const (
 	connections = 32
 	lease       = 10 * time.Second
 	session     = 10 * time.Second
 )
 
-// ours are the project's locks, without the service around them.
+// ours returns the locks of this repository, without the service.
 func ours() map[string]loop {
 	return map[string]loop{
 		"redis": single(redislock.Redis), "cohort-redis": single(redislock.CohortRedis),
@@ -93,14 +93,9 @@ func members(_ context.Context, l lab) (deduct, func(), error) {
 	return under(l, etcdlock.Etcd(client, lease), func() { _ = client.Close() })
 }
 
-// under sells one piece while the lock is held. As the service does, it looks at its hold
-// before it writes.
+// under sells one item under the lock. Like the service, it verifies the lock before the write.
 func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return nil, nil, err
-	}
-	sellOne := func(ctx context.Context) error {
+	return with(l, func(ctx context.Context, db *sql.DB) error {
 		h, err := lock.Acquire(ctx, locks.Request{Key: "bench", Owner: uuid.NewString(), Wait: time.Minute})
 		if err != nil {
 			return fmt.Errorf("acquire: %w", err)
@@ -110,11 +105,10 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 			return fmt.Errorf("release: %w", freed)
 		}
 		return err
-	}
-	return sellOne, func() { end(); _ = db.Close() }, nil
+	}, end)
 }
 
-// sellAnd sells one piece, and gives the lock back whatever became of it.
+// sellAnd sells one item and then releases the lock, also after an error.
 func sellAnd(ctx context.Context, db *sql.DB, unlock func() error) error {
 	err := sell(ctx, db)
 	if freed := unlock(); err == nil && freed != nil {

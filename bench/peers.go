@@ -21,15 +21,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// peers are the locks of others, used as their documentation shows, with the same lease,
-// and with enough tries to get their turn.
+// peers returns the locks of other libraries, used as their documentation shows. They have the
+// same lease as ours, and enough attempts to get the lock.
 func peers() map[string]loop {
 	return map[string]loop{
 		serial: func(_ context.Context, l lab) (deduct, func(), error) {
-			var turn sync.Mutex
+			var mutex sync.Mutex
 			return with(l, func(ctx context.Context, db *sql.DB) error {
-				turn.Lock()
-				defer turn.Unlock()
+				mutex.Lock()
+				defer mutex.Unlock()
 				return sell(ctx, db)
 			}, func() {})
 		},
@@ -47,7 +47,7 @@ func peers() map[string]loop {
 	}
 }
 
-// with opens what the critical section needs.
+// with connects to MySQL for sellOne.
 func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
@@ -56,7 +56,7 @@ func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (dedu
 	return func(ctx context.Context) error { return sellOne(ctx, db) }, func() { end(); _ = db.Close() }, nil
 }
 
-// many tries are more than a client needs within a round.
+// many is more attempts than a client needs in a measurement.
 const many = 1_000_000
 
 func redsyncOn(l lab, urls []string) (deduct, func(), error) {
@@ -100,7 +100,7 @@ func bsm(every time.Duration) loop {
 	}
 }
 
-// rueidisLock is woken by client-side caching, whose messages say that the key is gone.
+// rueidisLock is notified of a release by the invalidation messages of client-side caching.
 func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
 	options, err := redis.ParseURL(l.Redis[0])
 	if err != nil {
@@ -122,7 +122,7 @@ func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
 	}, locker.Close)
 }
 
-// zooKeeperLock makes one Lock for each sale, as it must not be shared.
+// zooKeeperLock creates a Lock for each sale, because clients must not share one.
 func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
 	conn, _, err := zk.Connect(l.ZooKeeper, session, zk.WithLogInfo(false))
 	if err != nil {
@@ -137,8 +137,8 @@ func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
 	}, conn.Close)
 }
 
-// concurrencyMutex gives each client a session of its own: tasks that share one would
-// share its key in the row, and so the lock.
+// concurrencyMutex gives each client its own session: clients that share a session also share
+// its key in the queue, and so the lock.
 func concurrencyMutex(_ context.Context, l lab) (deduct, func(), error) {
 	client, err := etcd.New(etcd.Config{Endpoints: l.Etcd, Logger: zap.NewNop()})
 	if err != nil {

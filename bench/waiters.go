@@ -3,52 +3,61 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"net/http"
 	"time"
 
+	"oversell/lab/history"
 	"oversell/lab/load"
 )
 
-// waiters measures whether waiting costs more, the more do it: few clients, then many,
-// through nginx. Targets: many at 0.85 of few, and a replica under 120 MB.
-func (b bench) waiters(ctx context.Context, l lab) error {
+// waiters compares the rate with few and with many waiting clients, through nginx. The targets
+// are 0.85 of the rate with few, and 120 MB for each replica.
+func (b bench) waiters(ctx context.Context) error {
 	const few, many = 100, 1000
-	fmt.Fprintf(b.out, "## A thousand waiters\n\nThrough nginx, for %v each, in turn, %d rounds.\n\n", b.terms.length, b.rounds)
-	fmt.Fprintf(b.out, "| strategy | %d clients /s | %d clients /s | ratio | wanted | failed |\n|---|---:|---:|---:|---:|---:|\n", few, many)
+	b.printf("## A thousand waiters\n\nThrough nginx, for %v each, in turn, %d rounds.\n\n", b.length, b.rounds)
+	b.printf("| strategy | %d clients /s | %d clients /s | ratio | wanted | failed |\n|---|---:|---:|---:|---:|---:|\n", few, many)
 	for _, strategy := range []string{"redis", "zk"} {
-		heats := map[int][]heat{}
-		failed := 0
-		for range b.rounds {
-			for _, clients := range []int{few, many} {
-				h, err := b.crowd(ctx, l, strategy, clients)
-				if err != nil {
-					return fmt.Errorf("%s with %d clients: %w", strategy, clients, err)
-				}
-				heats[clients] = append(heats[clients], h)
-				failed += h.failed
-			}
+		measured, err := inTurn(b, []int{few, many}, func(clients int) (figures, error) {
+			// No client gives up: the last of a thousand waits for a thousand sales.
+			return b.viaNginx(ctx, load.Plan{Strategy: strategy, Clients: clients, Wait: time.Minute})
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", strategy, err)
 		}
-		fmt.Fprintf(b.out, "| %s | %s | %s | %.2f | 0.85 | %d |\n", strategy, ranged(heats[few], rateOf, 0), ranged(heats[many], rateOf, 0),
-			middle(heats[many], rateOf)/middle(heats[few], rateOf), failed)
+		failed := 0
+		for _, f := range append(measured[few], measured[many]...) {
+			failed += f.failed
+		}
+		b.printf("| %s | %s | %s | %.2f | 0.85 | %d |\n", strategy, ranged(measured[few], rate, 0), ranged(measured[many], rate, 0),
+			median(measured[many], rate)/median(measured[few], rate), failed)
 	}
-	fmt.Fprintln(b.out)
-	return l.memory(ctx, b.out, 120)
+	b.printf("\n")
+	return b.lab.memory(ctx, b.out, 120)
 }
 
-// crowd is one heat of so many clients. None of them gives up: the last of a thousand
-// waits for a thousand sales.
-func (b bench) crowd(ctx context.Context, l lab, strategy string, clients int) (heat, error) {
-	if err := l.stock(ctx, shelf); err != nil {
-		return heat{}, err
+// viaNginx resets the stock and sends a plan's requests through nginx. A plan with a path of
+// its own buys nothing: each of its answers counts as a sale.
+func (b bench) viaNginx(ctx context.Context, p load.Plan) (figures, error) {
+	if _, err := b.lab.api(b.lab.Replicas[0]).ResetStock(ctx, 1, fullStock); err != nil {
+		return figures{}, err
 	}
-	h, err := load.Run(ctx, load.Plan{
-		Target: l.Target, Strategy: strategy, Product: 1, Qty: 1, Clients: clients, Loops: load.MaxRequests / clients,
-		Length: b.terms.length, Wait: time.Minute,
-	}, nil)
+	p.Target, p.Product, p.Qty, p.Loops, p.Length = b.lab.Target, 1, 1, load.MaxRequests/p.Clients, b.length
+	h, err := load.Run(ctx, p, nil)
 	if err != nil {
-		return heat{}, err
+		return figures{}, err
 	}
-	sales, _, failed := soldBy(h, false)
-	got := judge([][]sale{sales}, b.terms.length)
-	got.failed = failed
-	return got, nil
+	var sales []sale
+	retries, failed := 0, 0
+	for _, op := range h.Ops {
+		retries += op.Retries
+		if op.Outcome == history.OK || p.Path != "" && op.Status == http.StatusOK {
+			sales = append(sales, sale{int64(op.Return), op.Elapsed()})
+		} else {
+			failed++
+		}
+	}
+	f := figuresOf([][]sale{sales}, b.length)
+	f.failed, f.each = failed, float64(retries)/math.Max(1, float64(len(sales)))
+	return f, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// load reads docker-compose.yml with all profiles. It fails where `docker compose config -q`
-// fails: the schema, the interpolation, a service or network that does not exist.
+// load reads docker-compose.yml with all profiles. It fails like `docker compose config -q`: on a
+// bad schema, a bad interpolation, or a service or network that does not exist.
 func load(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml"},
@@ -71,7 +71,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// A check every second or two, for as long as the lab runs, costs half a core.
+// A health check every second or two would cost half a core while the lab runs.
 func TestHealthChecks(t *testing.T) {
 	for name, s := range load(t).Services {
 		switch h := s.HealthCheck; {
@@ -86,8 +86,8 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
-// nginx is healthy when a replica answers through it: its own answer says nothing about the
-// addresses that it has of the replicas.
+// nginx is healthy if a replica answers through it: an answer of nginx itself does not show that
+// its addresses of the replicas are correct.
 func TestNginxHealthAsksAReplica(t *testing.T) {
 	test := strings.Join(load(t).Services["nginx"].HealthCheck.Test, " ")
 	if !strings.Contains(test, ":8080/healthz") {
@@ -95,7 +95,7 @@ func TestNginxHealthAsksAReplica(t *testing.T) {
 	}
 }
 
-// Names must be looked up while nginx runs: a container that is recreated has another address.
+// nginx must look names up while it runs: a container that is recreated gets another address.
 func TestNginxResolvesAtRunTime(t *testing.T) {
 	conf, err := os.ReadFile("../nginx/nginx.conf")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestOneImage(t *testing.T) {
 	}
 }
 
-// Process 1 of a container cannot kill itself, which the failpoint die does.
+// The failpoint die kills the replica's own process. Process 1 of a container cannot do that.
 func TestReplicasCanDie(t *testing.T) {
 	for name, s := range load(t).Services {
 		if !strings.HasPrefix(name, "replica-") {

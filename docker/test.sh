@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests docker-compose.yml on a Docker engine: in a project of its own, on free ports. Needs
-# Docker 25 with Compose, the images (or a registry that answers) and curl; 3 to 10 minutes.
+# Tests docker-compose.yml on a Docker engine, in a separate project and on free ports. It needs
+# Docker 25 with Compose, curl, and the images or a registry. It takes 3 to 10 minutes.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ command -v curl >/dev/null || give_up "curl is missing: install it"
 docker info >/dev/null 2>&1 || give_up "no Docker engine answers: start one, or set DOCKER_HOST; docker info says why"
 docker compose version >/dev/null 2>&1 || give_up "docker compose is missing: install the Compose plugin, 2.20.2 or newer"
 
-# Nothing of a lab that runs already is touched. Port 0: any that is free.
+# A running lab is not affected. Port 0 means any free port.
 COMPOSE_PROJECT_NAME=oversell-test COMPOSE_PROFILES='' LAB_TOKEN=first
 NGINX_PORT=0 REPLICA_1_PORT=0 REPLICA_2_PORT=0 REPLICA_3_PORT=0
 export COMPOSE_PROJECT_NAME COMPOSE_PROFILES LAB_TOKEN NGINX_PORT REPLICA_1_PORT REPLICA_2_PORT REPLICA_3_PORT
@@ -45,7 +45,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# quiet runs a command, and shows what it said only when it fails.
+# quiet runs a command, and prints its output only if it fails.
 quiet() {
 	"$@" >"$tmp/log" 2>&1 || {
 		cat "$tmp/log"
@@ -69,7 +69,7 @@ await() {
 at() { echo "http://$(docker compose port "$1" "$2")"; }
 healthy() { [ -z "$(docker compose ps -a --format '{{.Service}} {{.Health}}' | grep -v ' healthy$')" ]; }
 
-# nine sells nine times through nginx: each request is answered, and each replica has some.
+# nine sells nine times through nginx. Each request must be answered, and each replica must get some.
 nine() {
 	target=$(at nginx 8080)
 	: >"$tmp/replicas"
@@ -82,7 +82,7 @@ nine() {
 	say "ok: $1"
 }
 
-# reset fills the stock, also what a strategy keeps of it outside the row.
+# reset sets the stock, including stock that a strategy keeps outside of the row.
 reset() { quiet curl -sf -m 30 -X PUT -H "X-Lab-Token: $LAB_TOKEN" "$target/stock/1?count=1000000"; }
 
 quiet docker compose build
@@ -101,7 +101,7 @@ done
 reset
 say "ok: every strategy once, $(echo "$strategies" | wc -l)"
 
-# The page of the lab is behind nginx too, and is recreated with the replicas.
+# The page is also behind nginx, and is recreated with the replicas.
 for trial in 1 2 3; do
 	LAB_TOKEN=token-$trial up
 	nine "up with another token, trial $trial"
@@ -116,7 +116,7 @@ for trial in 1 2 3; do
 	nine "docker compose restart, trial $trial"
 done
 
-# nginx before the names exist that it looks up, the replicas before their servers.
+# Start nginx before the names exist that it looks up, and the replicas before their servers.
 quiet docker compose kill
 for service in nginx replica-3 replica-2 lab replica-1 etcd zookeeper redis-5 redis-4 redis-3 redis-2 redis-1 mysql; do
 	quiet docker start "$(docker compose ps -aq "$service")"
@@ -142,7 +142,7 @@ quiet docker compose --profile jmeter run --rm -T jmeter -Dplan=check-lock.jmx -
 [ "$(ls -dn "$results" | awk '{print $3}')" = "$(ls -dn jmeter | awk '{print $3}')" ] || give_up "JMeter's results do not belong to the owner of jmeter"
 say "ok: JMeter, and its results are kept"
 
-# A container outside the project has the port: no service may give it up when it is recreated.
+# A container outside of the project uses the port, so that no service of the project frees it.
 quiet docker run -d --rm --name oversell-test-port -p 127.0.0.1::6379 redis:7-alpine
 port=$(docker port oversell-test-port 6379)
 ! NGINX_PORT=${port##*:} docker/up.sh --wait-timeout 600 >"$tmp/log" 2>&1 || give_up "nginx started on a port that is taken"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings up the lab in containers, and says what to do when a port is taken.
+# Starts the lab in containers, and explains what to do if a port is in use.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ trap 'rm -f "$log" "$log.failed"' EXIT
 	echo "the page: http://$(docker compose port nginx 8080)/#token=${LAB_TOKEN:-classroom}"
 	exit 0
 }
-# The words of Docker Engine, of its proxy, and of Docker Desktop.
+# The messages of Docker Engine, of its proxy, and of Docker Desktop.
 if grep -Eiq 'port is already allocated|address already in use|ports are not available' "$log"; then
 	cat >&2 <<-'END'
 

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBody and bodyTime bound what a client sends after its header: parameters are small.
+	// maxBody and bodyTime limit the body's size and time: parameters are small.
 	maxBody  = 16 << 10
 	bodyTime = 5 * time.Second
 
@@ -27,43 +27,42 @@ const (
 	jsonType = "application/json"
 )
 
-// readBody reads the body before the handler runs, and refuses one that is too long, too
-// slow, or of a type that no handler reads: ignored, it would sell with the defaults.
+// readBody reads the body before the handler runs. It rejects a body that is too long, too
+// slow, or of an unknown type: a request whose body were ignored would sell with the defaults.
 //
-// DANGER: the server's ReadTimeout is no substitute. It also cancels requests that have
+// DANGER: do not use the server's ReadTimeout instead. It also cancels requests that have
 // arrived and wait for a lock.
 func (s *Service) readBody(c *gin.Context) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return
 	}
 	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder in a test has none
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // fails for the recorders of tests, which have no deadline
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		c.Header("Connection", "close") // what is left of the body is no request
-		refusal := api.Problem{Status: http.StatusRequestTimeout, Outcome: api.BadRequest, Detail: fmt.Sprintf("the body did not arrive within %v", bodyTime)}
+		c.Header("Connection", "close") // the rest of the body must not be read as a request
 		switch long := (*http.MaxBytesError)(nil); {
 		case errors.As(err, &long):
-			refusal.Status, refusal.Detail = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			refusal.Status, refusal.Detail = http.StatusBadRequest, "the body could not be read: "+short(err.Error())
+			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", maxBody))
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.problem(c, refuse(http.StatusRequestTimeout, api.BadRequest, "the body did not arrive within %v", bodyTime))
+		default:
+			s.problem(c, refuse(http.StatusBadRequest, api.BadRequest, "the body could not be read: %s", short(err.Error())))
 		}
-		s.problem(c, refusal)
 		return
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	media, _, _ := mime.ParseMediaType(c.GetHeader("Content-Type"))
 	if len(body) > 0 && media != formType && media != jsonType {
-		s.problem(c, api.Problem{
-			Status: http.StatusUnsupportedMediaType, Outcome: api.BadRequest, Parameter: "Content-Type",
-			Detail:  "Content-Type " + short(c.GetHeader("Content-Type")) + " is not read here, and nothing was done: send the parameters in the query, as a form or as a JSON object",
-			Allowed: formType + " or " + jsonType,
-		})
+		r := refuse(http.StatusUnsupportedMediaType, api.BadRequest,
+			"Content-Type %s is not supported, and nothing was done: send the parameters in the query, as a form or as a JSON object", short(c.GetHeader("Content-Type")))
+		r.Parameter, r.Allowed = "Content-Type", formType+" or "+jsonType
+		s.problem(c, r)
 	}
 }
 
-// bodyParams reads the parameters in a body that readBody has let pass.
+// bodyParams reads the parameters from a body that readBody has accepted.
 func bodyParams(r *http.Request) (url.Values, error) {
 	if r.Body == nil {
 		return url.Values{}, nil
@@ -78,20 +77,20 @@ func bodyParams(r *http.Request) (url.Values, error) {
 	return url.ParseQuery(string(text))
 }
 
-// jsonParams reads one JSON object of strings, numbers and booleans. A name that stands
-// twice has two values, as in a query.
+// jsonParams reads one JSON object of strings, numbers and booleans. A repeated name has
+// several values, as in a query.
 func jsonParams(text []byte) (url.Values, error) {
 	in, values := json.NewDecoder(bytes.NewReader(text)), url.Values{}
 	in.UseNumber()
 	if begin, err := in.Token(); err != nil || begin != json.Delim('{') {
-		return nil, errors.New("no JSON object")
+		return nil, errors.New("the body is not a JSON object")
 	}
 	for in.More() {
 		name, err := in.Token()
 		if err != nil {
 			return nil, err
 		}
-		key, _ := name.(string) // the decoder allows no other
+		key, _ := name.(string) // the decoder allows nothing else
 		value, err := in.Token()
 		if err != nil {
 			return nil, err
@@ -104,14 +103,14 @@ func jsonParams(text []byte) (url.Values, error) {
 		case bool:
 			values.Add(key, strconv.FormatBool(v))
 		default:
-			return nil, fmt.Errorf("%s is no string, number or boolean", key)
+			return nil, fmt.Errorf("%s is not a string, number or boolean", key)
 		}
 	}
 	if _, err := in.Token(); err != nil {
 		return nil, err
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON object")
+		return nil, errors.New("the body has more than one JSON object")
 	}
 	return values, nil
 }

@@ -20,22 +20,22 @@ import (
 	"oversell/stock"
 )
 
-// till is a strategy that keeps the last order, and counts them.
-type till struct {
+// orderRecorder is a strategy that stores the last order, and counts the orders.
+type orderRecorder struct {
 	id   string
 	last atomic.Pointer[stock.Order]
 	n    atomic.Int64
 }
 
-func (s *till) Card() api.Card { return api.Card{ID: s.id, Locker: true} }
+func (s *orderRecorder) Card() api.Card { return api.Card{ID: s.id, Locker: true} }
 
-func (s *till) Deduct(_ context.Context, o stock.Order) (stock.Receipt, error) {
+func (s *orderRecorder) Deduct(_ context.Context, o stock.Order) (stock.Receipt, error) {
 	s.last.Store(&o)
 	s.n.Add(1)
 	return stock.Receipt{}, nil
 }
 
-func shopOf(t *testing.T, strategies ...locks.Strategy) *handlers.Service {
+func serviceOf(t *testing.T, strategies ...locks.Strategy) *handlers.Service {
 	t.Helper()
 	s := handlers.New(handlers.Config{Replica: "replica-1", Strategies: strategies, Lab: true, Token: labToken, Log: t.Logf})
 	t.Cleanup(s.Close)
@@ -58,7 +58,7 @@ func send(t *testing.T, s http.Handler, method, path, kind, body string) (int, p
 	return w.Code, p
 }
 
-// A body counts as much as a query does, whatever the method.
+// Parameters in the body are equal to those in the query, with any method.
 func TestBodyOfParameters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, query, kind, body string }{
@@ -68,8 +68,8 @@ func TestBodyOfParameters(t *testing.T) {
 		{"POST", "?strategy=other&product=2", "application/json", `{"qty":3,"hold":"1ms","nested":true}`},
 		{"GET", "?strategy=other&product=2", "application/x-www-form-urlencoded", "qty=3&hold=1ms&nested=true"},
 	} {
-		none, other := &till{id: "none"}, &till{id: "other"}
-		code, _ := send(t, shopOf(t, none, other), c.method, "/check/lock"+c.query, c.kind, c.body)
+		none, other := &orderRecorder{id: "none"}, &orderRecorder{id: "other"}
+		code, _ := send(t, serviceOf(t, none, other), c.method, "/check/lock"+c.query, c.kind, c.body)
 		o := other.last.Load()
 		if code != http.StatusOK || none.n.Load() > 0 || o == nil {
 			t.Errorf("%s %s %s: HTTP %d, none sold %d times, other got %v", c.method, c.query, c.body, code, none.n.Load(), o)
@@ -81,11 +81,11 @@ func TestBodyOfParameters(t *testing.T) {
 	}
 }
 
-// What is not read is refused: nothing is sold with the defaults.
+// A body that cannot be read is rejected: nothing is sold with the default parameters.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
-	none := &till{id: "none"}
-	s := shopOf(t, none)
+	none := &orderRecorder{id: "none"}
+	s := serviceOf(t, none)
 	for _, c := range []struct {
 		method, query, kind, body, parameter string
 		status                               int
@@ -121,15 +121,15 @@ func TestBadBodies(t *testing.T) {
 		}
 	}
 	if n := none.n.Load(); n > 0 {
-		t.Errorf("refused, and sold %d times", n)
+		t.Errorf("rejected requests sold %d times", n)
 	}
 }
 
-// The reset reads its parameters as strictly as a sale does. No ledger is there: none of
-// these may reach it.
+// A reset reads its parameters as strictly as a sale does. There is no ledger, so none of these
+// requests may reach it.
 func TestBadResets(t *testing.T) {
 	t.Parallel()
-	s := shopOf(t)
+	s := serviceOf(t)
 	for _, c := range []struct{ path, body, parameter string }{
 		{"/stock/1?count=5&count=7", "", "count"},
 		{"/stock/1?count=5&typo=1", "", "typo"},
@@ -152,10 +152,10 @@ func TestBadResets(t *testing.T) {
 	}
 }
 
-// What a stranger sends comes back shortened, and a long body is not read to its end.
+// Answers quote only the beginning of a long parameter, and a long body is not read completely.
 func TestLongInput(t *testing.T) {
 	t.Parallel()
-	s := shopOf(t, &till{id: "none"})
+	s := serviceOf(t, &orderRecorder{id: "none"})
 	long := strings.Repeat("é", 6000)
 	for _, path := range []string{
 		"/check/lock?" + long + "=1", "/check/lock?strategy=" + long, "/check/lock?product=" + long,
@@ -172,11 +172,11 @@ func TestLongInput(t *testing.T) {
 	}
 }
 
-// A body that does not come keeps no replica waiting, and one that is broken is refused.
+// A body that does not arrive is timed out, and one with a bad encoding is rejected.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
-	none := &till{id: "none"}
-	server := httptest.NewServer(shopOf(t, none))
+	none := &orderRecorder{id: "none"}
+	server := httptest.NewServer(serviceOf(t, none))
 	t.Cleanup(server.Close)
 	for rest, want := range map[string]int{
 		"Content-Length: 100\r\n\r\n{":              http.StatusRequestTimeout,
@@ -206,19 +206,19 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// A slash too many is no route: a redirect would go where the request's own header says.
+// A path with a trailing slash is no route: the target of a redirect would come from a header.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock/", nil)
 	r.Header.Set("X-Forwarded-Prefix", "/elsewhere")
 	w := httptest.NewRecorder()
-	shopOf(t, &till{id: "none"}).ServeHTTP(w, r)
+	serviceOf(t, &orderRecorder{id: "none"}).ServeHTTP(w, r)
 	if w.Code != http.StatusNotFound || w.Header().Get("Location") != "" {
 		t.Errorf("HTTP %d to %s", w.Code, w.Header().Get("Location"))
 	}
 }
 
-// The time for the body is no bound on what comes after it.
+// The time limit of the body does not limit the work after it.
 func TestLongWorkAfterBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(handlers.New(handlers.Config{Replica: "replica-1", Strategies: []locks.Strategy{worker{}}, Log: t.Logf}))
@@ -238,7 +238,7 @@ func TestLongWorkAfterBody(t *testing.T) {
 	}
 }
 
-// worker works for as long as it is told.
+// worker is a strategy that only works for Order.Work.
 type worker struct{}
 
 func (worker) Card() api.Card { return api.Card{ID: "worker"} }

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -12,64 +11,80 @@ import (
 	"oversell/stock"
 )
 
-// checkLock deducts: check the stock, lock it, as the tutorial's route is called.
-func (s *Service) checkLock(c *gin.Context) {
-	strategy, order, bad := s.order(c.Request)
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
+// checkLock sells with a strategy. The tutorial's route has this name: check the stock under
+// a lock.
+func (s *Service) checkLock(c *gin.Context) (any, error) {
+	strategy, order, err := s.order(c.Request)
+	if err != nil {
+		return nil, err
 	}
-	id := strategy.Card().ID
-	var receipt stock.Receipt
-	var err error
-	// A stock that is kept elsewhere is sold while MySQL is away, and never locked by name.
-	if strategy.Card().Stock == "" {
+	card, receipt := strategy.Card(), stock.Receipt{}
+	// A strategy that keeps the stock in another backend also sells while MySQL is down.
+	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
 	}
 	if err == nil {
-		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), id), order)
+		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), card.ID), order)
 	}
 	if err != nil {
 		p := describe(err)
-		p.Strategy, p.WaitedMS, p.Retries = id, ms(receipt.Waited), receipt.Retries
-		s.metrics.observe(id, p.Outcome, receipt)
-		s.problem(c, p)
-		return
+		p.Strategy, p.WaitedMS, p.Retries = card.ID, ms(receipt.Waited), receipt.Retries
+		s.metrics.observe(card.ID, p.Outcome, receipt)
+		return nil, &refusal{p}
 	}
-	s.metrics.observe(id, api.Sold, receipt)
-	c.JSON(http.StatusOK, api.Sale{
-		Outcome: api.Sold, Strategy: id, Replica: s.Replica, Product: order.Product, Qty: order.Qty,
-		Remaining: left(receipt.Remaining), Fence: receipt.Fence,
-		WaitedMS: ms(receipt.Waited), HeldMS: ms(receipt.Held), PooledMS: ms(receipt.Pooled),
-		Retries: receipt.Retries, Warning: receipt.Warning,
-	})
+	s.metrics.observe(card.ID, api.Sold, receipt)
+	return s.sale(card.ID, order, receipt), nil
 }
 
-// left is what remains, where the strategy knows.
-func left(remaining int) *int {
-	if remaining == stock.Uncounted {
+// maxKnown limits the products that a replica remembers. It looks up any other product at
+// each sale.
+const maxKnown = 10_000
+
+// has returns an error if the product does not exist. It must be called before the lock is
+// acquired: each key leaves a fence, a node or a row in the backend for ever, so requests
+// for products that do not exist could fill it. Products are never deleted.
+func (s *Service) has(ctx context.Context, product int64) error {
+	if _, known := s.known.Load(product); known || s.Exists == nil {
 		return nil
 	}
-	return &remaining
+	if err := s.Exists(ctx, product); err != nil {
+		return err
+	}
+	if s.knownCount.Add(1) <= maxKnown {
+		s.known.Store(product, true)
+	}
+	return nil
 }
 
-// traced makes the steps seen by those who listen and by the failpoints, where
-// there are any.
+// sale returns the answer to a successful sale.
+func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale {
+	remaining := &r.Remaining
+	if r.Remaining == stock.Uncounted {
+		remaining = nil
+	}
+	return api.Sale{
+		Outcome: api.Sold, Strategy: strategy, Replica: s.Replica, Product: o.Product, Qty: o.Qty,
+		Remaining: remaining, Fence: r.Fence, WaitedMS: ms(r.Waited), HeldMS: ms(r.Held), PooledMS: ms(r.Pooled),
+		Retries: r.Retries, Warning: r.Warning,
+	}
+}
+
+// traced adds a tracer to ctx that passes each step to the listeners of /events and to the
+// failpoints. It adds none when there are neither.
 func (s *Service) traced(ctx context.Context, strategy string) context.Context {
-	watched, stopping := s.events.watched(), s.failpoints.any()
-	if !watched && !stopping {
+	watched, armed := s.events.watched(), s.failpoints.any()
+	if !watched && !armed {
 		return ctx
 	}
-	tell, stop := s.events.tracer(s.Replica, strategy), s.failpoints.tracer(strategy)
-	return locks.WithTracer(ctx, func(ctx context.Context, e api.Event) {
+	return locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
 		if watched {
-			tell(ctx, e)
+			s.events.send(api.StepEvent{Replica: s.Replica, Strategy: strategy, Event: e})
 		}
-		if stopping {
-			stop(ctx, e)
+		if armed {
+			s.failpoints.stop(strategy, e)
 		}
 	})
 }
 
-// ms is d in milliseconds, to the microsecond.
+// ms returns d in milliseconds, rounded down to a microsecond.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -14,27 +14,27 @@ import (
 	"oversell/stock"
 )
 
-// errRunning says that the same customer's earlier request is still under way.
-var errRunning = errors.New("your first request is still running")
+// errRunning says that an earlier request of the same user is still running.
+var errRunning = errors.New("an earlier request of this user is still running; wait for its answer")
 
-// couponGuard keeps a user from a second order.
+// couponGuard says what keeps a user from a second order.
 type couponGuard struct {
-	lock  string // of Config.Lockers, one for each user and coupon; empty: none
-	early bool   // released before the commit
-	once  bool   // the database's unique key as well
+	lock  string // id in Config.Lockers of a lock for each user and coupon; empty means none
+	early bool   // the lock is released before the commit
+	once  bool   // a unique key in the database rejects a second order
 }
 
 var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// Released before the commit, as by a method whose transaction is around the lock
-	// (001 goes through a proxy to avoid just that).
+	// This happens when a transactional method contains the lock. Tutorial document 001 calls
+	// the method through a proxy to avoid it.
 	"redis-early":  {lock: "redis", early: true},
 	"redis":        {lock: "redis"},
 	"unique":       {once: true},
-	"redis-unique": {lock: "redis", once: true}, // also when the lock is lost
+	"redis-unique": {lock: "redis", once: true}, // correct even when the lock is lost
 }
 
-// couponOrder is the answer to who got a coupon.
+// couponOrder is the answer to a user who got a coupon.
 type couponOrder struct {
 	Outcome api.Outcome `json:"outcome"`
 	Guard   string      `json:"guard"`
@@ -46,85 +46,63 @@ type couponOrder struct {
 	Warning string      `json:"warning,omitempty"`
 }
 
-func (s *Service) routeCoupons() {
-	s.engine.POST("/coupons/:id/orders", s.postCouponOrder)
-	s.engine.GET("/coupons/:id", row(s, s.Coupons.Read))
-	s.engine.PUT("/coupons/:id", s.labOnly, s.putCoupon)
-	s.engine.GET("/coupons/:id/orders", s.labOnly, row(s, s.Coupons.Orders)) // for whoever judges
-}
-
-// postCouponOrder gives the user one of the coupons, once (001).
-func (s *Service) postCouponOrder(c *gin.Context) {
+// postCouponOrder gives the user one coupon, once (tutorial document 001).
+func (s *Service) postCouponOrder(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "user", "guard", "lease")
 	user := p.needed("user", 1, maxID)
 	name, guard := choice(p, "guard", "none", couponGuards)
-	// No patience: whoever asks twice is told so, and does not queue behind himself.
-	t := task{key: fmt.Sprintf("coupon:%d:user:%d", id, user), owner: s.newOwner()}
-	if p.values.Has("lease") {
-		t.lease = p.duration("lease", 0, minLease)
-	}
+	// The wait is 0: a second request of the same user is rejected and does not wait.
+	r := locks.Request{Key: fmt.Sprintf("coupon:%d:user:%d", id, user), Owner: s.newOwner(), Lease: p.lease()}
 	if p.err != nil {
-		s.badRequest(c, p.err)
-		return
+		return nil, p.err
 	}
-	order, warning, err := s.takeCoupon(s.traced(c.Request.Context(), "coupon"), id, user, guard, t)
+	ctx := s.traced(c.Request.Context(), "coupon")
+	if err := s.Coupons.Open(ctx, id); err != nil {
+		return nil, err
+	}
+	var order stock.CouponOrder
+	warning, err := s.guarded(ctx, guard.lock, r, func(held *heldLock) (err error) {
+		order, err = s.takeCoupon(ctx, held, id, user, guard)
+		return err
+	})
+	if errors.Is(err, locks.ErrNotAcquired) && ctx.Err() == nil {
+		return nil, fmt.Errorf("coupon %d: %w", id, errRunning)
+	}
 	if err != nil {
-		s.problem(c, describe(err))
-		return
+		return nil, err
 	}
-	c.JSON(http.StatusCreated, couponOrder{
+	c.Status(http.StatusCreated)
+	return couponOrder{
 		Outcome: api.Ordered, Guard: name, Replica: s.Replica, Coupon: id,
 		Order: order.ID, User: user, Made: order.Made(), Warning: warning,
-	})
+	}, nil
 }
 
-// takeCoupon checks, places the order and commits it, all behind the guard's lock.
-func (s *Service) takeCoupon(ctx context.Context, id, user int64, guard couponGuard, t task) (order stock.CouponOrder, warning string, err error) {
-	if err := s.Coupons.Open(ctx, id); err != nil {
-		return order, "", err
+// takeCoupon checks that the user has no order yet, places one, and commits it.
+func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64, guard couponGuard) (order stock.CouponOrder, err error) {
+	if err := s.Coupons.Check(held.lock.Context(), id, user); err != nil {
+		return order, err
 	}
-	held, err := s.acquireGuard(ctx, guard.lock, t)
-	if errors.Is(err, locks.ErrNotAcquired) && ctx.Err() == nil {
-		return order, "", fmt.Errorf("coupon %d: %w", id, errRunning)
-	}
-	if err != nil {
-		return order, "", err
-	}
-	defer func() { warning = held.release(ctx) }()
-	if err := s.Coupons.Check(held.context(ctx), id, user); err != nil {
-		return order, "", err
-	}
-	t.trace(ctx, api.Read)
+	held.trace(ctx, api.Read)
 	err = held.commit(ctx, guard.early, func(committing func() error) (err error) {
 		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
 		return err
 	})
-	return order, "", err
+	return order, err
 }
 
-// putCoupon begins a coupon anew: ?count=100, and &state=open, soon or over. A lock that a
-// dead replica left of one of its users runs out with its lease.
-func (s *Service) putCoupon(c *gin.Context) {
+// putCoupon resets a coupon. The parameter count is its stock; state is open, soon or over.
+// A lock of a dead replica is not cleared: it expires with its lease.
+func (s *Service) putCoupon(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "state")
-	count, state := int(p.needed("count", 0, maxCount)), p.text("state", "open")
+	count := int(p.needed("count", 0, maxCount))
 	const day = 24 * time.Hour
-	begins, ends := time.Duration(0), day
-	switch state {
-	case "open":
-	case "soon":
-		begins, ends = day, 2*day
-	case "over":
-		begins, ends = -day, 0
-	default:
-		p.fail("state", state, "open, soon or over")
-	}
+	_, begins := choice(p, "state", "open", map[string]time.Duration{"open": 0, "soon": day, "over": -day})
 	if p.err != nil {
-		s.badRequest(c, p.err)
-		return
+		return nil, p.err
 	}
-	if err := s.Coupons.Reset(c.Request.Context(), id, count, begins, ends); err != nil {
-		s.problem(c, describe(err))
-		return
+	if err := s.Coupons.Reset(c.Request.Context(), id, count, begins, begins+day); err != nil {
+		return nil, err
 	}
-	answerRow(s, c, id, s.Coupons.Read)
+	return s.Coupons.Read(c.Request.Context(), id)
 }

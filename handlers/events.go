@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -10,13 +9,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"oversell/api"
-	"oversell/locks"
 )
 
-// hub sends every step to every listener. It never waits: a listener that reads too
-// slowly loses steps, and receives their number before the next one.
+// hub sends every step to every listener. It never waits: a listener that reads too slowly
+// loses steps, and receives the number of lost steps before the next one.
 type hub struct {
-	process   string // names this process, so that a listener can recognise it
+	process   string // differs between processes, so that a listener notices a restart
 	mu        sync.Mutex
 	listeners map[*listener]bool
 	count     atomic.Int64
@@ -35,19 +33,17 @@ func newHub() *hub {
 	}
 }
 
-// watched says whether anybody listens; if not, steps cost nothing.
+// watched reports whether there is a listener. Without one, steps cost nothing.
 func (h *hub) watched() bool { return h.count.Load() > 0 }
 
-func (h *hub) tracer(replica, strategy string) locks.Tracer {
-	return func(_ context.Context, e api.Event) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		for l := range h.listeners {
-			select {
-			case l.steps <- api.StepEvent{Replica: replica, Strategy: strategy, Event: e}:
-			default:
-				l.missed.Add(1)
-			}
+func (h *hub) send(e api.StepEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		select {
+		case l.steps <- e:
+		default:
+			l.missed.Add(1)
 		}
 	}
 }
@@ -68,27 +64,24 @@ func (h *hub) leave(l *listener) {
 	h.count.Add(-1)
 }
 
-func (h *hub) close() { close(h.closed) }
-
-// streamEvents sends the steps of this replica. It begins with "hello" and the name of the
-// process: a listener that comes back to the same process has lost the steps in between.
-// "missed" has the number of steps that the listener lost because it read too slowly.
-func (s *Service) streamEvents(c *gin.Context) {
-	leave, ok := s.mayStream(c)
-	if !ok {
-		return
+// streamEvents sends the steps of this replica. The first message is "hello" with the name
+// of the process: a listener that reconnects to the same process has lost the steps in
+// between. "missed" has the number of steps that the listener lost because it read too slowly.
+func (s *Service) streamEvents(c *gin.Context) (any, error) {
+	leave, err := s.openStream(c)
+	if err != nil {
+		return nil, err
 	}
 	defer leave()
 	l := s.events.join()
 	defer s.events.leave(l)
-	c.Header("Cache-Control", "no-store")
-	c.Header("X-Accel-Buffering", "no")
 	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica, "process": s.events.process})
-	c.Writer.Flush() // now, not with the first step: from here on the listener misses none
+	c.Writer.Flush() // immediately: the listener has every step from here on
 	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
 		if missed := l.missed.Swap(0); missed > 0 {
 			c.SSEvent(api.StreamMissed, gin.H{"steps": missed})
 		}
 		c.SSEvent(api.StreamStep, e)
 	})
+	return written{}, nil
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,15 +13,15 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"oversell/api"
-	"oversell/locks"
 )
 
-// maxPause bounds a pause: a lab that died must not leave a request behind. A teacher
-// may talk for long.
-const maxPause = 30 * time.Minute
-
-// maxKey bounds the key of a failpoint.
-const maxKey = 200
+const (
+	// maxPause limits a pause, because a lab that died resumes nothing. It leaves a teacher
+	// time to explain.
+	maxPause = 30 * time.Minute
+	// maxKey limits the length of a failpoint's key, in bytes.
+	maxKey = 200
+)
 
 // paused is a request that waits at a step until the lab resumes it.
 type paused struct {
@@ -30,8 +29,8 @@ type paused struct {
 	resumed chan struct{}
 }
 
-// failpoints are this replica's. They are reached through the steps that every
-// strategy reports, so no strategy knows of them.
+// failpoints pause or kill requests at the steps that strategies report. So no strategy has
+// code for them.
 type failpoints struct {
 	mu    sync.Mutex
 	last  int
@@ -48,38 +47,36 @@ func (f *failpoints) arm(p api.Failpoint) api.Failpoint {
 	return p
 }
 
-// any says whether one is armed; if not, steps cost nothing.
+// any reports whether a failpoint is armed. Without one, steps cost nothing.
 func (f *failpoints) any() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.armed) > 0
 }
 
-// tracer stops the strategy's owners where a failpoint wants it.
-func (f *failpoints) tracer(strategy string) locks.Tracer {
-	return func(_ context.Context, e api.Event) {
-		do, s := f.reach(strategy, e)
-		switch do {
-		case api.DoDie:
-			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Kill()
-			}
-			select {} // not one statement more
-		case api.DoPause:
-			// It does not listen to the request: a process that is paused does not
-			// notice either that its client has gone.
-			bound := time.NewTimer(maxPause)
-			defer bound.Stop()
-			select {
-			case <-s.resumed:
-			case <-bound.C:
-				f.release(e.Owner)
-			}
+// stop pauses the caller or kills the process, if a failpoint matches the step.
+func (f *failpoints) stop(strategy string, e api.Event) {
+	do, s := f.reach(strategy, e)
+	switch do {
+	case api.DoDie:
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+		select {} // nothing may run before the process ends
+	case api.DoPause:
+		// The request's context does not end the pause: a process that is paused does not
+		// notice that its client has gone, either.
+		limit := time.NewTimer(maxPause)
+		defer limit.Stop()
+		select {
+		case <-s.resumed:
+		case <-limit.C:
+			f.resume(e.Owner)
 		}
 	}
 }
 
-// reach uses up the failpoint for this step, if there is one.
+// reach returns what the first matching failpoint does, and counts its use.
 func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,8 +100,8 @@ func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paus
 	return p.Do, s
 }
 
-// release lets the owner go on; false when it is not stopped.
-func (f *failpoints) release(owner string) bool {
+// resume ends the pause of an owner. It returns false if the owner is not paused.
+func (f *failpoints) resume(owner string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.held, func(s *paused) bool { return s.Owner == owner })
@@ -116,7 +113,7 @@ func (f *failpoints) release(owner string) bool {
 	return true
 }
 
-// clear disarms all, and lets everybody go on.
+// clear disarms all failpoints and resumes all paused requests.
 func (f *failpoints) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,76 +123,65 @@ func (f *failpoints) clear() {
 	f.held, f.armed = nil, nil
 }
 
-// state is who is waited for, and who waits.
-func (f *failpoints) state() (armed []api.Failpoint, held []api.Paused) {
+func (f *failpoints) state() api.Failpoints {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	armed, held = []api.Failpoint{}, []api.Paused{}
+	state := api.Failpoints{Armed: []api.Failpoint{}, Paused: []api.Paused{}}
 	for _, p := range f.armed {
-		armed = append(armed, *p)
+		state.Armed = append(state.Armed, *p)
 	}
 	for _, s := range f.held {
-		held = append(held, s.Paused)
+		state.Paused = append(state.Paused, s.Paused)
 	}
-	return armed, held
+	return state
 }
 
-// routeFailpoints are there for a replica of the lab only; elsewhere the routes
-// do not exist.
+// routeFailpoints adds the routes of failpoints to a replica of the lab.
 func (s *Service) routeFailpoints() {
 	if !s.Lab {
 		return
 	}
-	s.engine.GET("/lab/failpoints", s.labOnly, s.getFailpoints)
-	s.engine.POST("/lab/failpoints", s.labOnly, s.postFailpoint)
-	s.engine.DELETE("/lab/failpoints", s.labOnly, s.deleteFailpoints)
-	s.engine.POST("/lab/stopped/:owner/go", s.labOnly, s.letGo)
+	s.engine.GET("/lab/failpoints", s.labOnly, s.answer(s.getFailpoints))
+	s.engine.POST("/lab/failpoints", s.labOnly, s.answer(s.postFailpoint))
+	s.engine.DELETE("/lab/failpoints", s.labOnly, s.answer(s.deleteFailpoints))
+	s.engine.POST("/lab/stopped/:owner/go", s.labOnly, s.answer(s.resume))
 }
 
-func (s *Service) getFailpoints(c *gin.Context) {
-	armed, held := s.failpoints.state()
-	c.JSON(http.StatusOK, api.Failpoints{Armed: armed, Paused: held})
-}
+func (s *Service) getFailpoints(*gin.Context) (any, error) { return s.failpoints.state(), nil }
 
-// postFailpoint arms one, for requests that come from now on.
-func (s *Service) postFailpoint(c *gin.Context) {
+// postFailpoint arms a failpoint for the requests that arrive from now on.
+func (s *Service) postFailpoint(c *gin.Context) (any, error) {
 	p := api.Failpoint{Do: api.DoPause, Times: 1}
 	in := json.NewDecoder(io.LimitReader(c.Request.Body, 1024))
 	in.DisallowUnknownFields()
-	var bad *paramError
 	err := in.Decode(&p)
 	switch _, known := s.byID[p.Strategy]; {
 	case err != nil:
-		bad = &paramError{"body", err.Error(), `like {"strategy":"redis","product":1,"step":"writing"}`}
+		return nil, badParameter("body", err.Error(), `like {"strategy":"redis","product":1,"step":"writing"}`)
 	case p.Key != "" && (p.Strategy != "" || p.Product != 0 || len(p.Key) > maxKey):
-		bad = &paramError{"key", p.Key, fmt.Sprintf("given without strategy and product, and no longer than %d bytes", maxKey)}
+		return nil, badParameter("key", p.Key, fmt.Sprintf("without strategy and product, and at most %d bytes long", maxKey))
 	case p.Key == "" && !known:
-		bad = &paramError{"strategy", p.Strategy, "the id of a strategy"}
+		return nil, badParameter("strategy", p.Strategy, "the id of a strategy")
 	case p.Key == "" && p.Product < 1:
-		bad = &paramError{"product", fmt.Sprint(p.Product), "a whole number from 1"}
+		return nil, badParameter("product", fmt.Sprint(p.Product), "a whole number from 1")
 	case p.Do != api.DoPause && p.Do != api.DoDie:
-		bad = &paramError{"do", string(p.Do), "pause or die"}
+		return nil, badParameter("do", string(p.Do), "pause or die")
 	case p.Times < 1 || p.Times > 10_000:
-		bad = &paramError{"times", fmt.Sprint(p.Times), "a whole number from 1 to 10000"}
+		return nil, badParameter("times", fmt.Sprint(p.Times), "a whole number from 1 to 10000")
 	case len(p.Step) > maxName:
-		bad = &paramError{"step", string(p.Step), "the name of a step, or left out for each"}
+		return nil, badParameter("step", string(p.Step), "the name of a step, or left out for every step")
 	}
-	if bad != nil {
-		s.badRequest(c, bad)
-		return
-	}
-	c.JSON(http.StatusOK, s.failpoints.arm(p))
+	return s.failpoints.arm(p), nil
 }
 
-func (s *Service) deleteFailpoints(c *gin.Context) {
+func (s *Service) deleteFailpoints(*gin.Context) (any, error) {
 	s.failpoints.clear()
-	s.getFailpoints(c)
+	return s.failpoints.state(), nil
 }
 
-func (s *Service) letGo(c *gin.Context) {
-	if owner := c.Param("owner"); !s.failpoints.release(owner) {
-		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "nobody called " + short(owner) + " is stopped here"})
-		return
+func (s *Service) resume(c *gin.Context) (any, error) {
+	if owner := c.Param("owner"); !s.failpoints.resume(owner) {
+		return nil, refuse(http.StatusNotFound, api.BadRequest, "the request of owner %s is not paused on this replica", short(owner))
 	}
-	s.getFailpoints(c)
+	return s.failpoints.state(), nil
 }

@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// steps is a strategy that takes its steps and nothing else.
+// steps is a strategy that only reports steps.
 type steps struct{}
 
 func (steps) Card() api.Card { return api.Card{ID: "steps"} }
@@ -36,7 +36,7 @@ func labService(t *testing.T, lab bool) *handlers.Service {
 	return s
 }
 
-// state is what the failpoint routes answer.
+// state is the answer of the failpoint routes.
 type state struct {
 	Armed   []struct{ ID, Times int }
 	Stopped []struct {
@@ -60,7 +60,7 @@ func call(t *testing.T, s http.Handler, method, path, body, token string) (int, 
 	return w.Code, got
 }
 
-// TestFailpointRoutes: they are there for the lab, and for nobody else.
+// TestFailpointRoutes checks that the routes exist only with --lab, and require the token.
 func TestFailpointRoutes(t *testing.T) {
 	const good = `{"strategy":"steps","product":1,"step":"read"}`
 	routes := [][2]string{
@@ -102,12 +102,12 @@ func TestFailpointRoutes(t *testing.T) {
 		t.Errorf("after bad input: %d, %+v", code, got)
 	}
 	if code, _ := call(t, s, "POST", "/lab/stopped/nobody/go", "", labToken); code != http.StatusNotFound {
-		t.Errorf("let nobody go: %d", code)
+		t.Errorf("resume an unknown owner: %d", code)
 	}
 }
 
-// TestFailpoint: the first who takes the step waits there until it is let go; the next
-// one passes.
+// TestFailpoint checks that the first request is paused at the step until it is resumed, and that
+// the next one is not paused.
 func TestFailpoint(t *testing.T) {
 	s := labService(t, true)
 	buy := func() chan int {
@@ -125,7 +125,7 @@ func TestFailpoint(t *testing.T) {
 				return got
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%d were not stopped", n)
+				t.Fatalf("%d requests were not paused", n)
 			}
 		}
 	}
@@ -134,14 +134,14 @@ func TestFailpoint(t *testing.T) {
 	}
 	first := buy()
 	got := stopped(1)
-	if who := got.Stopped[0]; who.Step != "read" || who.Key != "stock:3" || who.Fence != 7 || len(got.Armed) != 0 {
+	if p := got.Stopped[0]; p.Step != "read" || p.Key != "stock:3" || p.Fence != 7 || len(got.Armed) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if code := <-buy(); code != http.StatusOK { // it was for one
+	if code := <-buy(); code != http.StatusOK { // the failpoint was used up
 		t.Errorf("the second: %d", code)
 	}
 	if len(first) > 0 {
-		t.Error("the first went on by itself")
+		t.Error("the first request continued before it was resumed")
 	}
 	if code, _ := call(t, s, "POST", "/lab/stopped/"+got.Stopped[0].Owner+"/go", "", labToken); code != http.StatusOK {
 		t.Errorf("let go: %d", code)
@@ -149,29 +149,29 @@ func TestFailpoint(t *testing.T) {
 	if code := <-first; code != http.StatusOK {
 		t.Errorf("the first: %d", code)
 	}
-	// Each step of everybody, until all is cleared.
+	// All requests are paused at each step, until the failpoints are cleared.
 	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"times":100}`, labToken); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	a, b := buy(), buy()
-	for _, who := range stopped(2).Stopped {
-		if who.Step != "granted" {
-			t.Errorf("stopped at %s", who.Step)
+	for _, p := range stopped(2).Stopped {
+		if p.Step != "granted" {
+			t.Errorf("paused at %s", p.Step)
 		}
 	}
 	if code, got := call(t, s, "DELETE", "/lab/failpoints", "", labToken); code != http.StatusOK || len(got.Armed)+len(got.Stopped) != 0 {
 		t.Errorf("cleared: %d, %+v", code, got)
 	}
 	if <-a != http.StatusOK || <-b != http.StatusOK {
-		t.Error("not all went on")
+		t.Error("not all requests were resumed")
 	}
-	// By its key, whatever the strategy: what is no stock has no product.
+	// A failpoint with a key matches every strategy.
 	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"key":"stock:3","step":"read"}`, labToken); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	first = buy()
-	if who := stopped(1).Stopped[0]; who.Key != "stock:3" || who.Step != "read" {
-		t.Errorf("by its key: %+v", who)
+	if p := stopped(1).Stopped[0]; p.Key != "stock:3" || p.Step != "read" {
+		t.Errorf("by its key: %+v", p)
 	}
 	call(t, s, "DELETE", "/lab/failpoints", "", labToken)
 	if code := <-first; code != http.StatusOK {

@@ -4,117 +4,130 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
 
-// task is one request and the parameters of its lock. Its steps are traced under
-// the key, whatever the guard.
-type task struct {
-	key, owner  string
-	wait, lease time.Duration
-}
-
-func (t task) trace(ctx context.Context, step api.Step) {
-	locks.Trace(ctx, step, t.key, t.owner, 0)
-}
-
-// heldLock is a guard's lock while one request holds it; where the guard has none, it
-// shields from nothing.
-type heldLock struct {
-	task
-	hold *locks.Lock
-	gone bool // given back
-}
-
 // inserted is the step between the last statement of a transaction and its commit.
 const inserted api.Step = "inserted"
 
-// acquireGuard takes the lock of that name; empty is no lock. lower it on every way out.
-func (s *Service) acquireGuard(ctx context.Context, lock string, t task) (*heldLock, error) {
-	t.trace(ctx, api.Asked)
-	if lock == "" {
-		t.trace(ctx, api.Granted)
-		return &heldLock{task: t}, nil
+// noLock grants every request at once, for scenarios that run without a lock.
+type noLock struct{}
+
+func (noLock) Card() api.Card { return api.Card{} }
+
+func (noLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Release: func(context.Context) error { return nil }}), nil
+}
+
+// locker returns the lock with an id of Config.Lockers; the empty id means no lock.
+func (s *Service) locker(id string) (locks.Locker, error) {
+	if id == "" {
+		return noLock{}, nil
 	}
-	locker, ok := s.Lockers[lock]
-	if !ok {
-		return nil, fmt.Errorf("this replica has no lock %s: %w", lock, stock.ErrUnavailable)
+	if locker, ok := s.Lockers[id]; ok {
+		return locker, nil
 	}
-	hold, err := locker.Acquire(ctx, locks.Request{Key: t.key, Owner: t.owner, Wait: t.wait, Lease: t.lease})
+	return nil, fmt.Errorf("this replica has no lock %s: %w", id, stock.ErrUnavailable)
+}
+
+// heldLock is the lock of one request in a scenario. It reports each step under the lock's
+// key.
+type heldLock struct {
+	lock     *locks.Lock
+	released bool
+}
+
+func (h *heldLock) trace(ctx context.Context, step api.Step) {
+	locks.Trace(ctx, step, h.lock.Key(), h.lock.Owner(), 0)
+}
+
+// guarded acquires the lock with this id, runs work, and releases the lock. The warning is
+// not empty if the release failed.
+func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning string, err error) {
+	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
+	locker, err := s.locker(id)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	t.trace(ctx, api.Granted)
-	return &heldLock{task: t, hold: hold}, nil
+	lock, err := locker.Acquire(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	held := &heldLock{lock: lock}
+	held.trace(ctx, api.Granted)
+	defer func() { warning = held.release(ctx) }()
+	return "", work(held)
 }
 
-// context is for the work under the lock: it ends when the lock is lost.
-func (s *heldLock) context(ctx context.Context) context.Context {
-	if s.hold == nil {
-		return ctx
-	}
-	return s.hold.Context()
-}
-
-// verify is ErrLost when the lock can't be trusted any more; nothing was written yet.
-func (s *heldLock) verify() error {
-	if s.hold == nil || s.gone {
+// verify returns ErrLost if the lock can no longer be trusted. It returns nil after an early
+// release.
+func (h *heldLock) verify() error {
+	if h.released {
 		return nil
 	}
-	if err := s.hold.Verify(); err != nil {
+	if err := h.lock.Verify(); err != nil {
 		return fmt.Errorf("%w: %w", stock.ErrCancelled, err)
 	}
 	return nil
 }
 
-// commit writes in a transaction that calls committing just before it commits. There the
-// lock is checked once more, for the transaction may have waited for a connection or a row;
-// early releases it there.
-func (s *heldLock) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
+// commit runs write, which must call committing just before its transaction commits. There
+// the lock is verified again: the transaction may have waited for a connection or a row.
+// With early, the lock is released there.
+func (h *heldLock) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
 	committing := func() error {
-		if err := s.verify(); err != nil {
+		if err := h.verify(); err != nil {
 			return err
 		}
-		s.trace(ctx, inserted)
+		h.trace(ctx, inserted)
 		if early {
-			// DANGER: the next one may check now, and does not see what is not committed.
-			s.release(ctx)
+			// DANGER: the next holder may read now, and does not see the uncommitted write.
+			h.release(ctx)
 		}
 		return nil
 	}
 	for {
-		if err := s.verify(); err != nil {
+		if err := h.verify(); err != nil {
 			return err
 		}
-		s.trace(ctx, api.Writing)
+		h.trace(ctx, api.Writing)
 		err := write(committing)
-		// A rival had the row for too long, and nothing was written: once more.
+		// Another transaction held the row for too long. Nothing was written: try again.
 		if errors.Is(err, stock.ErrConflict) && ctx.Err() == nil {
 			continue
 		}
 		if err == nil {
-			s.trace(ctx, api.Written)
+			h.trace(ctx, api.Written)
 		}
 		return err
 	}
 }
 
-// release gives the lock back, once. The answer is what the holder must know of that: the
-// empty string is that all went well.
-func (s *heldLock) release(ctx context.Context) (warning string) {
-	if s.gone {
+// release frees the lock, unless it was released early. It returns a warning if that failed.
+func (h *heldLock) release(ctx context.Context) (warning string) {
+	if h.released {
 		return ""
 	}
-	s.gone = true
-	if s.hold != nil {
-		if err := s.hold.Release(ctx); err != nil {
-			warning = "the lock was lost, or must run out: " + err.Error()
+	h.released = true
+	if err := h.lock.Release(ctx); err != nil {
+		warning = "the lock was lost, or stays until its lease expires: " + err.Error()
+	}
+	h.trace(ctx, api.Released)
+	return warning
+}
+
+// forget clears what the lockers have stored for the key.
+func (s *Service) forget(ctx context.Context, key string) error {
+	var failed []error
+	for id, l := range s.Lockers {
+		if cleaner, ok := l.(locks.Cleaner); ok {
+			if err := cleaner.Clear(ctx, key); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", id, err))
+			}
 		}
 	}
-	s.trace(ctx, api.Released)
-	return warning
+	return errors.Join(failed...)
 }

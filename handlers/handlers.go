@@ -1,5 +1,5 @@
-// Package handlers is the service's face: Gin routes over strategies and the
-// ledger. It knows the contract of package locks, and no strategy by name.
+// Package handlers serves the strategies and the stock over HTTP, with Gin. It uses the
+// contract of package locks and no strategy by name.
 package handlers
 
 import (
@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,64 +25,64 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
-	// Lockers guard what is no stock: coupons, recharges. By the id of their card.
+	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their card.
 	Lockers map[string]locks.Locker
-	// Primitives are served by the first backend that has one, unless a request
-	// names another.
+	// Primitives are in the order in which they serve requests that name no backend.
 	Primitives []locks.Primitives
-	// Source gives the code of a card's strategy.
+	// Source returns the code of a card's strategy.
 	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
-	// Resets is for PUT /stock: a ledger whose connections no sale can use up. nil: Ledger.
+	// Resets is a ledger for PUT /stock, with connections that sales cannot use up. nil means
+	// Ledger.
 	Resets *stock.Ledger
-	// Exists is nil for a product that can be sold, or says why it can't. nil: all can.
+	// Exists returns an error for a product that cannot be sold. nil means that all can.
 	Exists    func(ctx context.Context, product int64) error
 	Coupons   *stock.Coupons
 	Recharges *stock.Recharges
 	Tickets   *stock.Tickets
-	// Backends are asked by /readyz.
+	// Backends are checked by /readyz.
 	Backends []Backend
-	// Lab allows what changes the class's data, to whoever sends Token.
+	// Lab allows resets and failpoints for requests with Token.
 	Lab   bool
 	Token string
-	// Metrics are served beside our own.
+	// Metrics are added to the service's own at /metrics.
 	Metrics prometheus.Gatherer
-	// Log takes what nobody could be told: a panic.
+	// Log receives panics.
 	Log func(format string, args ...any)
 }
 
-// Backend is something the strategies need, and how to see whether it answers.
+// Backend is a server, or a group of servers, that strategies need.
 type Backend struct {
 	Name string
 	Ping func(context.Context) error
-	// Flushes counts the FLUSHALL and FLUSHDB that its servers executed since they were
-	// started; nil: it is no Redis.
+	// Flushes returns how many FLUSHALL and FLUSHDB its servers executed since their start.
+	// nil means that they are not Redis.
 	Flushes func(context.Context) (int64, error)
 }
 
-// Service is the routes of one replica.
+// Service serves the routes of one replica.
 type Service struct {
 	Config
-	byID     map[string]locks.Strategy
-	ids      []string
-	cards    []api.Card
-	events   *hub
-	streams  chan struct{} // one for each stream of strangers
-	metrics  *metrics
-	products products
-	// failpoints stop requests where the lab wants it.
+	byID       map[string]locks.Strategy
+	ids        []string
+	cards      []api.Card
+	events     *hub
+	streams    chan struct{} // has an element for each open stream without the lab's token
+	metrics    *metrics
+	known      sync.Map // ids of products that exist
+	knownCount atomic.Int64
 	failpoints failpoints
 	boot       string
 	owners     atomic.Int64
 	engine     *gin.Engine
 }
 
-// New wires the routes.
+// New returns a service for the configuration.
 func New(config Config) *Service {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
-		streams: make(chan struct{}, maxStreams), products: products{seen: map[int64]bool{}}, boot: uuid.NewString()[:8], engine: gin.New(),
+		streams: make(chan struct{}, maxStreams), boot: uuid.NewString()[:8], engine: gin.New(),
 	}
 	if s.Resets == nil {
 		s.Resets = s.Ledger
@@ -93,98 +94,96 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.RedirectTrailingSlash = false // to where a header of the request says
+	s.engine.RedirectTrailingSlash = false // its target would come from a header of the request
 	s.engine.Use(boundWrites, s.recovered, s.readBody)
-	s.engine.GET("/check/lock", s.checkLock)
-	s.engine.POST("/check/lock", s.checkLock)
+	s.routes()
 	s.routePrimitives()
 	s.routeFailpoints()
-	s.routeCoupons()
-	s.routeRecharges()
-	s.routeTickets()
-	s.routeGoods()
+	return s
+}
+
+func (s *Service) routes() {
+	s.engine.GET("/check/lock", s.answer(s.checkLock))
+	s.engine.POST("/check/lock", s.answer(s.checkLock))
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
-	s.engine.GET("/strategies/:id", s.getStrategy)
-	s.engine.GET("/stock/:id", s.getStock)
-	s.engine.PUT("/stock/:id", s.labOnly, s.putStock)
-	s.engine.GET("/events", s.streamEvents)
+	s.engine.GET("/strategies/:id", s.answer(s.getStrategy))
+	s.engine.GET("/stock/:id", s.answer(s.getStock))
+	s.engine.PUT("/stock/:id", s.labOnly, s.answer(s.putStock))
+	s.engine.POST("/goods/:id/orders", s.answer(s.postGoodsOrder))
+	s.engine.GET("/coupons/:id", row(s, s.Coupons.Read))
+	s.engine.PUT("/coupons/:id", s.labOnly, s.answer(s.putCoupon))
+	s.engine.GET("/coupons/:id/orders", s.labOnly, row(s, s.Coupons.Orders))
+	s.engine.POST("/coupons/:id/orders", s.answer(s.postCouponOrder))
+	s.engine.GET("/orders/:id", row(s, s.Recharges.Read))
+	s.engine.PUT("/orders/:id", s.labOnly, s.answer(s.putRecharge))
+	s.engine.POST("/orders/:id/recharge", s.answer(s.postRecharge))
+	s.engine.GET("/shows/:id", row(s, s.show))
+	s.engine.PUT("/shows/:id", s.labOnly, s.answer(s.putShow))
+	s.engine.POST("/shows/:id/tickets", s.answer(s.postTicket))
+	s.engine.GET("/events", s.answer(s.streamEvents))
 	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
-		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "no such route: " + short(c.Request.URL.Path)})
+		s.problem(c, refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", short(c.Request.URL.Path)))
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
-		s.problem(c, api.Problem{Status: http.StatusMethodNotAllowed, Outcome: api.BadRequest, Detail: c.Request.Method + " is not allowed here"})
+		s.problem(c, refuse(http.StatusMethodNotAllowed, api.BadRequest, "this route does not allow the method %s", c.Request.Method))
 	})
-	return s
 }
 
 // ServeHTTP makes the service an http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
-// Close ends the streams and pauses, which would otherwise outlive a shutdown.
+// Close ends streams and pauses, which would otherwise delay a shutdown.
 func (s *Service) Close() {
-	s.events.close()
+	close(s.events.closed)
 	s.failpoints.clear()
 }
 
-// newOwner names a request's task, uniquely over replicas and restarts.
+// newOwner returns a name for the owner of a lock that is unique over replicas and restarts.
 func (s *Service) newOwner() string {
 	return fmt.Sprintf("%s-%s-%d", s.Replica, s.boot, s.owners.Add(1))
 }
 
-// recovered answers a panic with "unknown": it may have struck after the write.
+// recovered answers a panic with the outcome unknown: it may have happened after the write.
 func (s *Service) recovered(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log("panic serving %s: %v\n%s", c.Request.URL.Path, p, debug.Stack())
-			s.problem(c, api.Problem{Status: http.StatusInternalServerError, Outcome: api.Unknown, Detail: "the replica failed; the stock may have been taken"})
+			s.problem(c, refuse(http.StatusInternalServerError, api.Unknown, "the replica failed while it served this request; the stock may have been taken"))
 		}
 	}()
 	c.Next()
 }
 
-// getStrategy is one card, with the code that runs.
-func (s *Service) getStrategy(c *gin.Context) {
+// getStrategy returns the card of a strategy and its code.
+func (s *Service) getStrategy(c *gin.Context) (any, error) {
 	id := c.Param("id")
 	strategy, ok := s.byID[id]
 	if !ok {
-		s.problem(c, api.Problem{Status: http.StatusNotFound, Outcome: api.BadRequest, Detail: "no strategy " + short(id) + "; there are " + strings.Join(s.ids, ", ")})
-		return
+		return nil, refuse(http.StatusNotFound, api.BadRequest, "strategy %s does not exist; the strategies are %s", short(id), strings.Join(s.ids, ", "))
 	}
 	code, err := s.Source(strategy.Card())
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, struct {
+	return struct {
 		api.Card
 		Code []api.File `json:"code"`
-	}{strategy.Card(), code})
+	}{strategy.Card(), code}, err
 }
 
-// ready says which backends answer. Within two seconds, whatever they do.
+// ready reports which backends answer a ping within two seconds.
 func (s *Service) ready(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), 2*time.Second)
 	defer cancel()
-	type answer struct{ name, state string }
-	answers := make(chan answer, len(s.Backends))
+	pings := map[string]func(context.Context) error{}
 	for _, b := range s.Backends {
-		go func() {
-			if err := b.Ping(ctx); err != nil {
-				answers <- answer{b.Name, err.Error()}
-				return
-			}
-			answers <- answer{b.Name, "ok"}
-		}()
+		pings[b.Name] = b.Ping
 	}
 	states, status := map[string]string{}, http.StatusOK
-	for range s.Backends {
-		a := <-answers
-		states[a.name] = a.state
-		if a.state != "ok" {
-			status = http.StatusServiceUnavailable
+	for name, err := range runAll(ctx, pings) {
+		states[name] = "ok"
+		if err != nil {
+			states[name], status = err.Error(), http.StatusServiceUnavailable
 		}
 	}
 	c.JSON(status, gin.H{"ready": status == http.StatusOK, "replica": s.Replica, "backends": states})

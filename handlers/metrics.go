@@ -9,14 +9,12 @@ import (
 	"oversell/stock"
 )
 
-// metrics are the service's own. The wait for the lock, the wait for a
-// connection and the time inside are three series: one must not hide another.
+// metrics has separate series for the wait for the lock, the wait for a connection, and the
+// time in the critical section.
 type metrics struct {
-	registry             *prometheus.Registry
-	requests             *prometheus.CounterVec
-	retries              *prometheus.CounterVec
-	primitives           *prometheus.CounterVec
-	waited, pooled, held *prometheus.HistogramVec
+	registry                      *prometheus.Registry
+	requests, retries, primitives *prometheus.CounterVec
+	waited, pooled, held          *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
@@ -25,20 +23,17 @@ func newMetrics() *metrics {
 			Name: "oversell_" + name + "_seconds", Help: help, Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
 		}, []string{"strategy"})
 	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oversell_" + name + "_total", Help: help}, labels)
+	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "oversell_requests_total", Help: "Deductions by strategy and outcome.",
-		}, []string{"strategy", "outcome"}),
-		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "oversell_retries_total", Help: "Attempts that a rival beat.",
-		}, []string{"strategy"}),
-		primitives: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "oversell_primitives_total", Help: "Requests for a primitive by backend and outcome.",
-		}, []string{"primitive", "backend", "outcome"}),
-		waited: seconds("lock_wait", "Time in the lock's queue."),
-		pooled: seconds("pool_wait", "Time waiting for a database connection."),
-		held:   seconds("lock_held", "Time in the critical section."),
+		registry:   prometheus.NewRegistry(),
+		requests:   counter("requests", "Deductions by strategy and outcome.", "strategy", "outcome"),
+		retries:    counter("retries", "Attempts that failed because another request wrote first.", "strategy"),
+		primitives: counter("primitives", "Requests for a primitive by backend and outcome.", "primitive", "backend", "outcome"),
+		waited:     seconds("lock_wait", "Time waiting for the lock."),
+		pooled:     seconds("pool_wait", "Time waiting for a database connection."),
+		held:       seconds("lock_held", "Time in the critical section."),
 	}
 	m.registry.MustRegister(m.requests, m.retries, m.primitives, m.waited, m.pooled, m.held)
 	return m

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
 
-// Limits of a request. A class waits a minute at most.
+// The limits of a request's parameters.
 const (
 	maxQty      = 100
 	maxDuration = 60 * time.Second
@@ -27,14 +29,7 @@ const (
 	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
 
-// paramError names the parameter and what it may be.
-type paramError struct{ name, value, allowed string }
-
-func (e *paramError) Error() string {
-	return fmt.Sprintf("%s=%s: must be %s", e.name, short(e.value), e.allowed)
-}
-
-// short keeps what a stranger sends from filling a projector, or the answer.
+// short quotes the beginning of a client's text, so that a long one does not fill the answer.
 func short(value string) string { return strconv.Quote(cut(value)) }
 
 func cut(value string) string {
@@ -44,16 +39,16 @@ func cut(value string) string {
 	return value
 }
 
-// params reads parameters and remembers the first that was wrong.
+// params reads parameters and stores the error of the first bad one.
 type params struct {
 	values url.Values
-	err    *paramError
+	err    error
 }
 
 var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
-// newParams takes the query and the body. A name that is not known, or stands twice,
-// is refused: with a typing error ignored, a class would measure "none".
+// newParams reads the query and the body. It rejects unknown and repeated names: if a
+// misspelt "strategy" were ignored, the client would measure the default without noticing.
 func newParams(r *http.Request, known []string) *params {
 	p := &params{}
 	var err error
@@ -70,7 +65,7 @@ func newParams(r *http.Request, known []string) *params {
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		switch values := p.values[name]; {
 		case !slices.Contains(known, name):
-			p.fail(name, values[0], "left out; the parameters are "+strings.Join(known, ", "))
+			p.fail(name, values[0], "left out, because it is unknown; the parameters are "+strings.Join(known, ", "))
 		case len(values) > 1:
 			p.fail(name, strings.Join(values, ", "), "given once")
 		}
@@ -78,9 +73,16 @@ func newParams(r *http.Request, known []string) *params {
 	return p
 }
 
+// rowParams reads the parameters of a request whose path has the id of a table row, such as
+// a coupon.
+func rowParams(c *gin.Context, known ...string) (p *params, id int64) {
+	p = newParams(c.Request, known)
+	return p, p.whole("id", c.Param("id"), 1, maxID)
+}
+
 func (p *params) fail(name, value, allowed string) {
 	if p.err == nil {
-		p.err = &paramError{cut(name), cut(value), allowed}
+		p.err = badParameter(name, value, allowed)
 	}
 }
 
@@ -112,7 +114,15 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 	return d
 }
 
-// choice reads the name of one of those that there are.
+// lease reads the lease of one request; 0 means the lock's own.
+func (p *params) lease() time.Duration {
+	if !p.values.Has("lease") {
+		return 0
+	}
+	return p.duration("lease", 0, minLease)
+}
+
+// choice reads a key of the map, and returns it with its value.
 func choice[T any](p *params, name, otherwise string, of map[string]T) (id string, chosen T) {
 	id = p.text(name, otherwise)
 	chosen, ok := of[id]
@@ -123,15 +133,12 @@ func choice[T any](p *params, name, otherwise string, of map[string]T) (id strin
 }
 
 func (p *params) boolean(name string) bool {
-	text := p.text(name, "false")
-	if text != "true" && text != "false" {
-		p.fail(name, text, "true or false")
-	}
-	return text == "true"
+	_, value := choice(p, name, "false", map[string]bool{"true": true, "false": false})
+	return value
 }
 
-// word reads a name that is safe in any backend's key. Without otherwise the
-// request must have it.
+// word reads a name that is safe in any backend's key. If otherwise is empty, the parameter
+// is mandatory.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
@@ -141,13 +148,11 @@ func (p *params) word(name, otherwise string) string {
 	return text
 }
 
-// header reads a word that must stand in the request's header, once, in quotes or without.
+// header reads a word from a mandatory header, which may be in quotes.
 func (p *params) header(r *http.Request, name string) string {
 	text := strings.Join(r.Header.Values(name), ", ")
-	if unquoted, ok := strings.CutPrefix(text, `"`); ok {
-		if unquoted, ok = strings.CutSuffix(unquoted, `"`); ok {
-			text = unquoted
-		}
+	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
+		text = text[1 : len(text)-1]
 	}
 	given := params{values: url.Values{name: {text}}}
 	word := given.word(name, "")
@@ -157,7 +162,7 @@ func (p *params) header(r *http.Request, name string) string {
 	return word
 }
 
-// needed is a number without which the request means nothing.
+// needed reads a mandatory number.
 func (p *params) needed(name string, low, high int64) int64 {
 	if p.values.Has(name) {
 		return p.number(name, 0, low, high)
@@ -166,8 +171,9 @@ func (p *params) needed(name string, low, high int64) int64 {
 	return 0
 }
 
-// order reads a deduction from the request.
-func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramError) {
+// order reads the parameters of /check/lock. It rejects options that the strategy does not
+// support.
+func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	p := newParams(r, checkLockParams)
 	if p.err != nil {
 		return nil, stock.Order{}, p.err
@@ -177,33 +183,33 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, *paramErr
 		Qty:     int(p.number("qty", 1, 1, maxQty)),
 		Work:    p.duration("hold", 0, 0),
 		Wait:    p.duration("wait", defaultWait, 0),
+		Lease:   p.lease(),
 		Fenced:  p.boolean("fenced"),
 		Nested:  p.boolean("nested"),
 		Owner:   s.newOwner(),
-	}
-	if p.values.Has("lease") {
-		o.Lease = p.duration("lease", 0, minLease)
 	}
 	strategy := s.strategy(p, "none")
 	if strategy == nil {
 		return nil, o, p.err
 	}
-	// What a strategy can't do, it must not seem to do.
-	card := strategy.Card()
-	id := card.ID
-	if o.Fenced && !card.Fenced {
-		p.fail("fenced", "true", "left out for "+id+", which has no fence; these have: "+s.having(func(c api.Card) bool { return c.Fenced }))
-	}
-	if o.Nested && !card.Locker {
-		p.fail("nested", "true", "left out for "+id+", which is no lock; these are: "+s.having(func(c api.Card) bool { return c.Locker }))
-	}
-	if o.Lease > 0 && !card.LeasePerRequest {
-		p.fail("lease", p.text("lease", ""), "left out for "+id+"; a lease per request have: "+s.having(func(c api.Card) bool { return c.LeasePerRequest }))
+	for _, option := range []struct {
+		name      string
+		wanted    bool
+		supported func(api.Card) bool
+		lacks     string
+	}{
+		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, "has no fencing tokens"},
+		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, "is not a lock"},
+		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, "has no lease per request"},
+	} {
+		if card := strategy.Card(); option.wanted && !option.supported(card) {
+			p.fail(option.name, p.text(option.name, ""), fmt.Sprintf("left out: %s %s; strategies that support it: %s", card.ID, option.lacks, s.having(option.supported)))
+		}
 	}
 	return strategy, o, p.err
 }
 
-// strategy reads the parameter of that name; nil where there is none such.
+// strategy reads the parameter strategy; it returns nil for an unknown id.
 func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 	id := p.text("strategy", otherwise)
 	strategy, ok := s.byID[id]
@@ -214,7 +220,7 @@ func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 	return strategy
 }
 
-// having lists the strategies whose card says so.
+// having lists the ids of the strategies with this claim on their card.
 func (s *Service) having(claim func(api.Card) bool) string {
 	var ids []string
 	for _, card := range s.cards {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,38 +15,38 @@ import (
 	"oversell/locks"
 )
 
-// The primitives of the tutorial's 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7, one route
-// for each thing to do with them. A page opened twice is two tasks: each request
-// is an owner of its own.
+// The primitives are those of the tutorial's sections 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7,
+// with a route for each operation. Each request is an owner of its own.
 const (
 	defaultName   = "class"
 	primitiveWait = 30 * time.Second
-	// Only Redis lets a request choose its lease. ZooKeeper's is the session's.
+	// leasing is the only backend where a request may choose its lease. In ZooKeeper, the
+	// lease is the session's.
 	leasing = "redis"
 )
 
+// primitiveRoute is a route for one operation of a primitive.
+type primitiveRoute struct {
+	path string
+	// has reports whether a backend has the primitive.
+	has func(locks.Primitives) bool
+	// read reads the parameters of the operation, and returns the operation.
+	read       func(*primitiveCall) operation
+	parameters []string // besides backend, name and visitor
+}
+
+// operation runs when all parameters are good. It returns the answer.
+type operation func() (any, error)
+
 func (s *Service) routePrimitives() {
-	for path, serve := range map[string]gin.HandlerFunc{
-		"/test/read":                 s.testRead,
-		"/test/write":                s.testWrite,
-		"/test/semaphore":            s.testSemaphore,
-		"/test/latch":                s.testLatch,
-		"/test/countdown":            s.testCountdown,
-		"/test/barrier/set":          s.testBarrierSet,
-		"/test/barrier/wait":         s.testBarrierWait,
-		"/test/barrier/remove":       s.testBarrierRemove,
-		"/test/double-barrier/enter": s.testDoubleBarrierEnter,
-		"/test/double-barrier/leave": s.testDoubleBarrierLeave,
-		"/test/counter":              s.testCounter,
-		"/test/counter/events":       s.streamCounter,
-	} {
-		s.engine.GET(path, serve)
-		s.engine.POST(path, serve)
+	for _, r := range slices.Concat(lockRoutes(), gateRoutes(), counterRoutes()) {
+		s.engine.GET("/test/"+r.path, s.answer(s.primitive(r)))
+		s.engine.POST("/test/"+r.path, s.answer(s.primitive(r)))
 	}
 }
 
-// done is how every answer begins. Times are in milliseconds.
-type done struct {
+// primitiveAnswer is the first part of every answer. Times are in milliseconds.
+type primitiveAnswer struct {
 	Outcome  api.Outcome `json:"outcome"`
 	Backend  string      `json:"backend"`
 	Name     string      `json:"name"`
@@ -55,150 +54,114 @@ type done struct {
 	WaitedMS float64     `json:"waited_ms"`
 }
 
-// visit is one request for a primitive: its parameters, and how long it waited.
-// Its steps go to those who listen to /events, under the name of the visitor.
-type visit struct {
+// primitiveCall is one request for a primitive. Its steps are sent to the listeners of
+// /events.
+type primitiveCall struct {
 	*params
-	service    *Service
-	gin        *gin.Context
-	primitives locks.Primitives
-	request    locks.Request
-	visitor    string // empty: the owner
-	began      time.Time
-	granted    time.Time // zero while it waits
+	service *Service
+	gin     *gin.Context
+	// Primitives are those of the backend that was chosen.
+	locks.Primitives
+	request locks.Request
+	visitor string // the owner's name in the steps; empty means request.Owner
+	began   time.Time
+	granted time.Time // zero while the request waits
 }
 
-// visit reads what all routes have: the backend, of those that have such a
-// primitive, and the name. more are the route's own parameters.
-func (s *Service) visit(c *gin.Context, has func(locks.Primitives) bool, more ...string) *visit {
-	v := &visit{
-		params:  newParams(c.Request, slices.Concat([]string{"backend", "name"}, more, []string{"visitor"})),
-		service: s, gin: c, began: time.Now(),
-	}
-	if v.err != nil {
-		return v
-	}
-	v.primitives = s.backendWith(v.params, has)
-	v.request = locks.Request{Key: v.word("name", defaultName), Owner: s.newOwner()}
-	if v.values.Has("visitor") {
-		v.visitor = v.word("visitor", "")
-	}
-	return v
-}
-
-// backendWith is the backend that the request names, or the first that has it.
-func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
-	var names []string
-	var having []locks.Primitives
-	for _, b := range s.Primitives {
-		if has(b) {
-			names, having = append(names, b.Backend), append(having, b)
+// primitive makes a handler of a route. Nothing runs while a parameter is bad.
+func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
+	known := slices.Concat([]string{"backend", "name"}, r.parameters, []string{"visitor"})
+	return func(c *gin.Context) (any, error) {
+		call := &primitiveCall{params: newParams(c.Request, known), service: s, gin: c}
+		if call.err != nil {
+			return nil, call.err
 		}
+		call.Primitives = s.backendWith(call.params, r.has)
+		call.request = locks.Request{Key: call.word("name", defaultName), Owner: s.newOwner()}
+		if call.values.Has("visitor") {
+			call.visitor = call.word("visitor", "")
+		}
+		run := r.read(call)
+		if call.err != nil {
+			return nil, call.err
+		}
+		call.began = time.Now()
+		call.trace(api.Asked)
+		answer, err := run()
+		if err != nil {
+			return nil, call.failure(err)
+		}
+		return answer, nil
 	}
+}
+
+// backendWith returns the primitives of the backend that the request names. If it names none,
+// the first backend that has the primitive serves it.
+func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
+	having := slices.DeleteFunc(slices.Clone(s.Primitives), func(b locks.Primitives) bool { return !has(b) })
 	if len(having) > 0 && !p.values.Has("backend") {
 		return having[0]
 	}
 	id := p.text("backend", "")
+	var names []string
 	for _, b := range having {
 		if b.Backend == id {
 			return b
 		}
+		names = append(names, b.Backend)
 	}
 	p.fail("backend", id, "one that has this: "+strings.Join(names, ", "))
 	return locks.Primitives{}
 }
 
-// waits reads how long the request waits at most.
-func (v *visit) waits() { v.request.Wait = v.duration("wait", primitiveWait, 0) }
+// readWait reads how long the request may wait.
+func (c *primitiveCall) readWait() { c.request.Wait = c.duration("wait", primitiveWait, 0) }
 
-// leases reads how long the backend keeps what nobody renews.
-func (v *visit) leases() {
-	switch {
-	case !v.values.Has("lease"):
-	case v.primitives.Backend != leasing:
-		v.fail("lease", v.text("lease", ""), "left out for "+v.primitives.Backend+"; a lease per request has: "+leasing)
-	default:
-		v.request.Lease = v.duration("lease", 0, minLease)
+// readLease reads the lease, which only some backends let a request choose.
+func (c *primitiveCall) readLease() {
+	if c.values.Has("lease") && c.Backend != leasing {
+		c.fail("lease", c.text("lease", ""), fmt.Sprintf("left out: %s has no lease per request; it is supported by %s", c.Backend, leasing))
 	}
+	c.request.Lease = c.lease()
 }
 
-// refused answers bad parameters. Nothing was touched by then.
-func (v *visit) refused() bool {
-	if v.err != nil {
-		v.service.badRequest(v.gin, v.err)
-		return true
+// trace reports a step. Its strategy is the route, such as /test/read, and its key the name
+// of the primitive.
+func (c *primitiveCall) trace(step api.Step) {
+	locks.Trace(c.service.traced(c.context(), c.gin.FullPath()), step, c.request.Key, cmp.Or(c.visitor, c.request.Owner), 0)
+}
+
+func (c *primitiveCall) context() context.Context { return c.gin.Request.Context() }
+
+func (c *primitiveCall) waited() time.Duration {
+	if c.granted.IsZero() {
+		return time.Since(c.began)
 	}
-	v.began = time.Now()
-	v.trace(api.Asked)
-	return false
+	return c.granted.Sub(c.began)
 }
 
-// trace tells a step of the visitor. The strategy is the route, such as /test/read, and
-// the key the name.
-func (v *visit) trace(step api.Step) {
-	locks.Trace(v.service.traced(v.context(), v.gin.FullPath()), step, v.request.Key, cmp.Or(v.visitor, v.request.Owner), 0)
-}
-
-func (v *visit) context() context.Context { return v.gin.Request.Context() }
-
-func (v *visit) waited() time.Duration {
-	if v.granted.IsZero() {
-		return time.Since(v.began)
-	}
-	return v.granted.Sub(v.began)
-}
-
-// failed answers an error, if it is one.
-func (v *visit) failed(err error) bool {
-	if err == nil {
-		return false
+// failure adds the primitive and the times to an error, unless its problem is complete.
+func (c *primitiveCall) failure(err error) error {
+	if complete := (*refusal)(nil); errors.As(err, &complete) {
+		return err
 	}
 	p := describe(err)
-	p.Name, p.WaitedMS = v.request.Key, ms(v.waited())
-	if !v.granted.IsZero() {
-		p.HeldMS = ms(time.Since(v.granted))
+	p.Name, p.WaitedMS = c.request.Key, ms(c.waited())
+	if !c.granted.IsZero() {
+		p.HeldMS = ms(time.Since(c.granted))
 	}
-	if p.Backend == "" {
-		p.Backend = v.primitives.Backend
-	}
-	v.observe(p.Outcome)
-	v.service.problem(v.gin, p)
-	return true
+	p.Backend = cmp.Or(p.Backend, c.Backend)
+	c.observe(p.Outcome)
+	return &refusal{p}
 }
 
-func (v *visit) done(outcome api.Outcome) done {
-	v.observe(outcome)
-	return done{
-		Outcome: outcome, Backend: v.primitives.Backend, Name: v.request.Key,
-		Replica: v.service.Replica, WaitedMS: ms(v.waited()),
-	}
+// done counts the outcome and returns the first part of the answer.
+func (c *primitiveCall) done(outcome api.Outcome) primitiveAnswer {
+	c.observe(outcome)
+	return primitiveAnswer{outcome, c.Backend, c.request.Key, c.service.Replica, ms(c.waited())}
 }
 
-func (v *visit) observe(outcome api.Outcome) {
-	primitive := strings.TrimPrefix(v.gin.FullPath(), "/test/")
-	v.service.metrics.primitives.WithLabelValues(primitive, v.primitives.Backend, string(outcome)).Inc()
-}
-
-// answer ends a request that held nothing.
-func (v *visit) answer(outcome api.Outcome) { v.gin.JSON(http.StatusOK, v.done(outcome)) }
-
-// keep works under the hold and gives it back on every way out, also when the
-// client has hung up. ErrLost: somebody else may have had it meanwhile. warning:
-// it could not be given back.
-func keep(ctx context.Context, hold *locks.Lock, work func(context.Context) error) (warning string, err error) {
-	defer func() {
-		released := hold.Release(ctx)
-		switch {
-		case released == nil || err != nil:
-		case errors.Is(released, locks.ErrNotHeld):
-			err = fmt.Errorf("%w: %w", locks.ErrLost, released)
-		default:
-			warning = "it could not be released and must run out: " + released.Error()
-		}
-	}()
-	err = work(hold.Context())
-	if lost := hold.Verify(); errors.Is(lost, locks.ErrLost) {
-		err = lost
-	}
-	return "", err
+func (c *primitiveCall) observe(outcome api.Outcome) {
+	primitive := strings.TrimPrefix(c.gin.FullPath(), "/test/")
+	c.service.metrics.primitives.WithLabelValues(primitive, c.Backend, string(outcome)).Inc()
 }

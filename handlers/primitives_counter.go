@@ -3,97 +3,88 @@ package handlers
 import (
 	"context"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"oversell/api"
 	"oversell/locks"
 )
 
-// counted answers op=get, changed all the others.
-type counted struct {
-	done
+// countAnswer is the answer to op=get.
+type countAnswer struct {
+	primitiveAnswer
 	locks.Count
 }
 
-type changed struct {
-	done
+// changeAnswer is the answer to every other operation.
+type changeAnswer struct {
+	primitiveAnswer
 	locks.Changed
-	// Version is the counter's when this is answered: a rival may have raised it
-	// further. It is left out when it could not be read.
+	// Version is read after the change, so another request may have raised it further. It is
+	// left out if it could not be read.
 	Version *int64 `json:"version,omitempty"`
 }
 
-var counterOps = []string{"get", "increment", "decrement", "add", "subtract", "try-set", "force-set", "compare-and-set"} //nolint:gochecknoglobals // constant
+var (
+	counterOps      = []string{"get", "increment", "decrement", "add", "subtract", "try-set", "force-set", "compare-and-set"} //nolint:gochecknoglobals // constant
+	waitingOps      = counterOps[1:5]                                                                                         //nolint:gochecknoglobals // constant
+	opsWithAValue   = counterOps[3:]                                                                                          //nolint:gochecknoglobals // constant
+	opsWithAnExpect = counterOps[7:]                                                                                          //nolint:gochecknoglobals // constant
+)
 
-func hasCounter(p locks.Primitives) bool { return p.Counter != nil }
-
-// testCounter reads or changes a counter that all replicas share (4.6.7). As with
-// Curator, whoever changes it must look at "succeeded": a set that a rival beat is
-// an answer, 200, and no error.
-func (s *Service) testCounter(c *gin.Context) {
-	v := s.visit(c, hasCounter, "op", "value", "expect", "wait")
-	op := v.counterOp()
-	if v.refused() {
-		return
+func counterRoutes() []primitiveRoute {
+	counter := func(p locks.Primitives) bool { return p.Counter != nil }
+	return []primitiveRoute{
+		{"counter", counter, (*primitiveCall).counter, []string{"op", "value", "expect", "wait"}},
+		{"counter/events", counter, (*primitiveCall).streamCounter, nil},
 	}
-	if op == nil {
-		count, err := v.primitives.Counter.Get(v.context(), v.request.Key)
-		if !v.failed(err) {
-			v.gin.JSON(http.StatusOK, counted{v.done(api.WasRead), count})
-		}
-		return
-	}
-	change, err := op(v.context(), v.primitives.Counter)
-	if v.failed(err) {
-		return
-	}
-	v.granted = time.Now()
-	outcome := api.Unchanged
-	if change.Succeeded {
-		outcome = api.Changed
-	}
-	answer := changed{done: v.done(outcome), Changed: change}
-	// It was changed, so whatever happens now is no failure.
-	if count, err := v.primitives.Counter.Get(v.context(), v.request.Key); err == nil {
-		answer.Version = &count.Version
-	}
-	v.gin.JSON(http.StatusOK, answer)
 }
 
-type change func(context.Context, locks.Counter) (locks.Changed, error)
+// counter reads or changes a counter that all replicas share (4.6.7). As with Curator, the
+// client must check "succeeded": a change that another request prevented is an answer with
+// status 200, not an error.
+func (c *primitiveCall) counter() operation {
+	change := c.readChange()
+	return func() (any, error) {
+		if change == nil {
+			count, err := c.Counter.Get(c.context(), c.request.Key)
+			if err != nil {
+				return nil, err
+			}
+			return countAnswer{c.done(api.WasRead), count}, nil
+		}
+		changed, err := change(c.context(), c.Counter)
+		if err != nil {
+			return nil, err
+		}
+		c.granted = time.Now()
+		answer := changeAnswer{primitiveAnswer: c.done(either(changed.Succeeded, api.Changed, api.Unchanged)), Changed: changed}
+		// The change is done, so a failed read is no error.
+		if count, err := c.Counter.Get(c.context(), c.request.Key); err == nil {
+			answer.Version = &count.Version
+		}
+		return answer, nil
+	}
+}
 
-// counterOp reads the operation with what belongs to it, and nothing else; nil
-// is get.
-func (v *visit) counterOp() change {
-	op := v.text("op", "get")
+type counterChange func(context.Context, locks.Counter) (locks.Changed, error)
+
+// readChange reads the operation and its parameters. It returns nil for get.
+func (c *primitiveCall) readChange() counterChange {
+	op := c.text("op", "get")
 	if !slices.Contains(counterOps, op) {
-		v.fail("op", op, "one of "+strings.Join(counterOps, ", "))
+		c.fail("op", op, "one of "+strings.Join(counterOps, ", "))
 	}
-	value := v.operand("value", op, "add", "subtract", "try-set", "force-set", "compare-and-set")
-	expect := v.operand("expect", op, "compare-and-set")
-	adds := []string{"increment", "decrement", "add", "subtract"}
-	if v.values.Has("wait") && !slices.Contains(adds, op) {
-		v.fail("wait", v.text("wait", ""), "left out with op="+op+", which never waits; it is for "+strings.Join(adds, ", "))
-	}
-	v.waits()
-	r := v.request
-	add := func(delta int64) change {
-		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) { return c.Add(ctx, r, delta) }
-	}
+	value := c.operand("value", op, opsWithAValue)
+	expect := c.operand("expect", op, opsWithAnExpect)
+	c.reject("wait", op, waitingOps)
+	c.readWait()
+	r := c.request
 	switch op {
-	case "increment":
-		return add(1)
-	case "decrement":
-		return add(-1)
-	case "add":
-		return add(value)
-	case "subtract":
-		return add(-value)
+	case "increment", "decrement", "add", "subtract":
+		delta := map[string]int64{"increment": 1, "decrement": -1, "add": value, "subtract": -value}[op]
+		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) { return c.Add(ctx, r, delta) }
 	case "try-set":
 		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) { return c.TrySet(ctx, r.Key, value) }
 	case "force-set":
@@ -108,43 +99,44 @@ func (v *visit) counterOp() change {
 	return nil
 }
 
-// operand reads a number that the operations of may need, and others must not have.
-func (v *visit) operand(name, op string, of ...string) int64 {
-	needed := slices.Contains(of, op)
-	if !needed && v.values.Has(name) {
-		v.fail(name, v.text(name, ""), "left out with op="+op+"; it is for "+strings.Join(of, ", "))
+// reject refuses a parameter that the operation does not use, and reports whether it uses it.
+func (c *primitiveCall) reject(name, op string, users []string) (used bool) {
+	used = slices.Contains(users, op)
+	if !used && c.values.Has(name) {
+		c.fail(name, c.text(name, ""), "left out: op="+op+" does not use it; it is used by "+strings.Join(users, ", "))
 	}
-	if !needed {
+	return used
+}
+
+// operand reads a number that is mandatory for some operations and rejected for the others.
+func (c *primitiveCall) operand(name, op string, users []string) int64 {
+	if !c.reject(name, op, users) {
 		return 0
 	}
 	low := int64(math.MinInt64)
 	if op == "subtract" {
-		low++ // there is no negative of the lowest
+		low++ // the lowest int64 has no negative
 	}
-	return v.needed(name, low, math.MaxInt64)
+	return c.needed(name, low, math.MaxInt64)
 }
 
-// streamCounter sends the counter's value now and after changes, each as one
-// data line of a server-sent event, until the client goes. Who reads too slowly
-// misses values in between, never the last one.
-func (s *Service) streamCounter(c *gin.Context) {
-	v := s.visit(c, hasCounter)
-	if v.refused() {
-		return
+// streamCounter sends the counter's value now and after changes as server-sent events. A
+// client that reads too slowly misses values in between, but never the last one.
+func (c *primitiveCall) streamCounter() operation {
+	return func() (any, error) {
+		leave, err := c.service.openStream(c.gin)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		ctx, end := context.WithCancel(c.context())
+		defer end()
+		counts, err := c.Counter.Watch(ctx, c.request.Key)
+		if err != nil {
+			return nil, err
+		}
+		c.observe("watched")
+		stream(ctx, c.service, c.gin, counts, func(count locks.Count) { c.gin.SSEvent("", count) })
+		return written{}, nil
 	}
-	leave, ok := s.mayStream(c)
-	if !ok {
-		return
-	}
-	defer leave()
-	ctx, end := context.WithCancel(v.context())
-	defer end()
-	counts, err := v.primitives.Counter.Watch(ctx, v.request.Key)
-	if v.failed(err) {
-		return
-	}
-	v.observe("watched")
-	c.Header("Cache-Control", "no-store")
-	c.Header("X-Accel-Buffering", "no")
-	stream(ctx, s, c, counts, func(count locks.Count) { c.SSEvent("", count) })
 }

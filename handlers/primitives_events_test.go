@@ -14,7 +14,7 @@ import (
 	"oversell/locks"
 )
 
-// free is a semaphore of which everybody gets a permit at once.
+// free is a semaphore that grants every request at once.
 type free struct{}
 
 func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock, error) {
@@ -24,7 +24,7 @@ func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock
 	}), nil
 }
 
-// Who listens hears when a visitor asks, has what it asked for, and gives it back.
+// The stream of events has the steps of a request for a primitive.
 func TestStepsOfAPrimitive(t *testing.T) {
 	t.Parallel()
 	s := handlers.New(handlers.Config{

@@ -1,139 +1,121 @@
 package handlers
 
 import (
-	"net/http"
-
-	"github.com/gin-gonic/gin"
-
 	"oversell/api"
 	"oversell/locks"
 )
 
-// latched is the answer about a latch. Set: this request began it anew.
-type latched struct {
-	done
+// latchAnswer is the answer about a latch. Set means that this request set a new count.
+type latchAnswer struct {
+	primitiveAnswer
 	Set  bool `json:"set"`
 	Left *int `json:"left,omitempty"`
 }
 
-func hasLatch(p locks.Primitives) bool { return p.Latch != nil }
-
-// testLatch sets the latch where it is new and waits for it to open, as the
-// tutorial's monitor waits to lock the classroom (3.9.7).
-func (s *Service) testLatch(c *gin.Context) {
-	v := s.visit(c, hasLatch, "count", "wait")
-	count := int(v.number("count", 6, 1, maxCount))
-	v.waits()
-	if v.refused() {
-		return
+func gateRoutes() []primitiveRoute {
+	latch := func(p locks.Primitives) bool { return p.Latch != nil }
+	barrier := func(p locks.Primitives) bool { return p.Barrier != nil }
+	doubleBarrier := func(p locks.Primitives) bool { return p.DoubleBarrier != nil }
+	return []primitiveRoute{
+		{"latch", latch, (*primitiveCall).awaitLatch, []string{"count", "wait"}},
+		{"countdown", latch, (*primitiveCall).countDown, []string{"count"}},
+		{"barrier/set", barrier, (*primitiveCall).setBarrier, nil},
+		{"barrier/wait", barrier, (*primitiveCall).awaitBarrier, []string{"wait"}},
+		{"barrier/remove", barrier, (*primitiveCall).removeBarrier, nil},
+		{"double-barrier/enter", doubleBarrier, (*primitiveCall).enter, []string{"members", "owner", "wait"}},
+		{"double-barrier/leave", doubleBarrier, (*primitiveCall).leave, []string{"owner", "wait"}},
 	}
-	set, err := v.primitives.Latch.TrySet(v.context(), v.request.Key, count)
-	if v.failed(err) || v.failed(v.primitives.Latch.Await(v.context(), v.request)) {
-		return
-	}
-	v.gin.JSON(http.StatusOK, latched{done: v.done(api.Opened), Set: set})
 }
 
-// testCountdown sets the latch where it is new and counts it down: a pupil goes.
+// awaitLatch sets the latch if it is new, and waits until it opens (3.9.7).
+func (c *primitiveCall) awaitLatch() operation {
+	count := int(c.number("count", 6, 1, maxCount))
+	c.readWait()
+	return func() (any, error) {
+		set, err := c.Latch.TrySet(c.context(), c.request.Key, count)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Latch.Await(c.context(), c.request); err != nil {
+			return nil, err
+		}
+		return latchAnswer{primitiveAnswer: c.done(api.Opened), Set: set}, nil
+	}
+}
+
+// countDown sets the latch if it is new, and counts it down.
 //
-// A latch that has opened is new again, here as in the tutorial: the seventh
-// countdown of a latch of 6 begins the next one and leaves 5. It says so
-// ("set":true); nobody who waited for the first is locked in again. Only one that
-// comes in the very moment of the sixth finds the open latch and leaves 0.
-func (s *Service) testCountdown(c *gin.Context) {
-	v := s.visit(c, hasLatch, "count")
-	count := int(v.number("count", 6, 1, maxCount))
-	if v.refused() {
-		return
+// As in the tutorial, an open latch counts as new: the seventh countdown of a latch of 6
+// sets the next latch and leaves 5, with "set":true. It does not close the first latch for
+// its waiters. A countdown at the same moment as the sixth finds the open latch and leaves 0.
+func (c *primitiveCall) countDown() operation {
+	count := int(c.number("count", 6, 1, maxCount))
+	return func() (any, error) {
+		set, err := c.Latch.TrySet(c.context(), c.request.Key, count)
+		if err != nil {
+			return nil, err
+		}
+		left, err := c.Latch.CountDown(c.context(), c.request.Key)
+		if err != nil {
+			return nil, err
+		}
+		return latchAnswer{c.done(either(left == 0, api.Opened, api.Counted)), set, &left}, nil
 	}
-	set, err := v.primitives.Latch.TrySet(v.context(), v.request.Key, count)
-	if v.failed(err) {
-		return
-	}
-	left, err := v.primitives.Latch.CountDown(v.context(), v.request.Key)
-	if v.failed(err) {
-		return
-	}
-	outcome := api.Counted
-	if left == 0 {
-		outcome = api.Opened
-	}
-	v.gin.JSON(http.StatusOK, latched{done: v.done(outcome), Set: set, Left: &left})
 }
 
-func hasBarrier(p locks.Primitives) bool { return p.Barrier != nil }
-
-// testBarrierSet puts the barrier up (4.6.6).
-func (s *Service) testBarrierSet(c *gin.Context) {
-	v := s.visit(c, hasBarrier)
-	if v.refused() {
-		return
+// setBarrier closes the barrier (4.6.6).
+func (c *primitiveCall) setBarrier() operation {
+	return func() (any, error) {
+		set, err := c.Barrier.Set(c.context(), c.request.Key)
+		return c.end(err, either(set, api.Set, api.WasSet))
 	}
-	set, err := v.primitives.Barrier.Set(v.context(), v.request.Key)
-	if v.failed(err) {
-		return
-	}
-	if set {
-		v.answer(api.Set)
-		return
-	}
-	v.answer(api.WasSet)
 }
 
-// testBarrierWait waits until there is no barrier.
-func (s *Service) testBarrierWait(c *gin.Context) {
-	v := s.visit(c, hasBarrier, "wait")
-	v.waits()
-	if v.refused() || v.failed(v.primitives.Barrier.Await(v.context(), v.request)) {
-		return
-	}
-	v.answer(api.Passed)
+// awaitBarrier waits until there is no barrier.
+func (c *primitiveCall) awaitBarrier() operation {
+	c.readWait()
+	return func() (any, error) { return c.end(c.Barrier.Await(c.context(), c.request), api.Passed) }
 }
 
-// testBarrierRemove takes the barrier away: everybody goes on at once.
-func (s *Service) testBarrierRemove(c *gin.Context) {
-	v := s.visit(c, hasBarrier)
-	if v.refused() {
-		return
+// removeBarrier removes the barrier, so that all its waiters continue.
+func (c *primitiveCall) removeBarrier() operation {
+	return func() (any, error) {
+		removed, err := c.Barrier.Remove(c.context(), c.request.Key)
+		return c.end(err, either(removed, api.Removed, api.WasNotSet))
 	}
-	removed, err := v.primitives.Barrier.Remove(v.context(), v.request.Key)
-	if v.failed(err) {
-		return
-	}
-	if removed {
-		v.answer(api.Removed)
-		return
-	}
-	v.answer(api.WasNotSet)
 }
 
-func hasDoubleBarrier(p locks.Primitives) bool { return p.DoubleBarrier != nil }
-
-// testDoubleBarrierEnter waits until so many members have entered (4.6.6). The
-// owner names the member: whoever enters must leave under the same name, through
-// whichever replica.
-func (s *Service) testDoubleBarrierEnter(c *gin.Context) {
-	v := s.visit(c, hasDoubleBarrier, "members", "owner", "wait")
-	members := int(v.number("members", 3, 1, 1000))
-	v.member()
-	if v.refused() || v.failed(v.primitives.DoubleBarrier.Enter(v.context(), v.request, members)) {
-		return
-	}
-	v.answer(api.Entered)
+// enter waits until all members have entered (4.6.6). The parameter owner names the member:
+// it must leave under the same name, through any replica.
+func (c *primitiveCall) enter() operation {
+	members := int(c.number("members", 3, 1, 1000))
+	c.readMember()
+	return func() (any, error) { return c.end(c.DoubleBarrier.Enter(c.context(), c.request, members), api.Entered) }
 }
 
-// testDoubleBarrierLeave waits until all who entered want to leave.
-func (s *Service) testDoubleBarrierLeave(c *gin.Context) {
-	v := s.visit(c, hasDoubleBarrier, "owner", "wait")
-	v.member()
-	if v.refused() || v.failed(v.primitives.DoubleBarrier.Leave(v.context(), v.request)) {
-		return
-	}
-	v.answer(api.Left)
+// leave waits until all members that entered want to leave.
+func (c *primitiveCall) leave() operation {
+	c.readMember()
+	return func() (any, error) { return c.end(c.DoubleBarrier.Leave(c.context(), c.request), api.Left) }
 }
 
-// member reads who enters or leaves, and how long it waits for the others.
-func (v *visit) member() {
-	v.request.Owner = v.word("owner", "")
-	v.waits()
+// readMember reads the member's name, and how long it waits for the others.
+func (c *primitiveCall) readMember() {
+	c.request.Owner = c.word("owner", "")
+	c.readWait()
+}
+
+// end returns the error, or else an answer with only the outcome.
+func (c *primitiveCall) end(err error, outcome api.Outcome) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.done(outcome), nil
+}
+
+func either(condition bool, yes, no api.Outcome) api.Outcome {
+	if condition {
+		return yes
+	}
+	return no
 }

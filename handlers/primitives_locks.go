@@ -2,118 +2,134 @@ package handlers
 
 import (
 	"context"
-	"net/http"
+	"errors"
+	"fmt"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"oversell/api"
 	"oversell/locks"
 )
 
-// held is the answer of those who had something, worked and gave it back.
-type held struct {
-	done
+// heldAnswer is the answer to a request that held a lock or permits, and released them.
+type heldAnswer struct {
+	primitiveAnswer
 	HeldMS float64 `json:"held_ms"`
-	// Then is what the owner took besides, while it held.
+	// Then is the second lock that the owner acquired while it held the first.
 	Then    string `json:"then,omitempty"`
 	Permits int    `json:"permits,omitempty"`
 	Qty     int    `json:"qty,omitempty"`
 	Warning string `json:"warning,omitempty"`
 }
 
-func hasReadWrite(p locks.Primitives) bool { return p.ReadWrite != nil }
-
-// testRead holds the read lock for a while (3.9.5, 4.6.3). Readers don't wait
-// for each other. then=write asks to write as well, which a reader may not: the
-// answer is 409, "upgrade".
-func (s *Service) testRead(c *gin.Context) {
-	v := s.visit(c, hasReadWrite, "hold", "wait", "lease", "then")
-	hold, then := v.holds(10*time.Second), v.then("write")
-	if v.refused() {
-		return
+func lockRoutes() []primitiveRoute {
+	readWrite := func(p locks.Primitives) bool { return p.ReadWrite != nil }
+	semaphore := func(p locks.Primitives) bool { return p.Semaphore != nil }
+	return []primitiveRoute{
+		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then"}},
+		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then"}},
+		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease"}},
 	}
-	rw := v.primitives.ReadWrite
-	v.hold(rw.Read, hold, then, rw.Write)
 }
 
-// testWrite holds the write lock for a while, alone. then=read reads as well:
-// the writer does not wait for itself.
-func (s *Service) testWrite(c *gin.Context) {
-	v := s.visit(c, hasReadWrite, "hold", "wait", "lease", "then")
-	hold, then := v.holds(10*time.Second), v.then("read")
-	if v.refused() {
-		return
-	}
-	rw := v.primitives.ReadWrite
-	v.hold(rw.Write, hold, then, rw.Read)
+// readLock holds the read lock for a while (3.9.5, 4.6.3). Readers do not wait for each
+// other. With then=write the reader also asks for the write lock, which is rejected with 409,
+// "upgrade".
+func (c *primitiveCall) readLock() operation {
+	hold, then := c.readHold(10*time.Second), c.readThen("write")
+	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
 }
 
-// testSemaphore holds qty of the permits for a while (3.9.6, 4.6.5). All who use
-// the name at one time must say the same number of permits: else 409, "mismatch".
-func (s *Service) testSemaphore(c *gin.Context) {
-	v := s.visit(c, func(p locks.Primitives) bool { return p.Semaphore != nil },
-		"permits", "qty", "hold", "wait", "lease")
-	permits := int(v.number("permits", 3, 1, 1000))
-	qty := int(v.number("qty", 1, 1, int64(max(1, permits))))
-	hold := v.holds(5 * time.Second)
-	if v.refused() {
-		return
-	}
-	grant, err := v.primitives.Semaphore.Acquire(v.context(), v.request, permits, qty)
-	if v.failed(err) {
-		return
-	}
-	v.finish(grant, held{Permits: permits, Qty: qty}, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+// writeLock holds the write lock for a while. With then=read the writer also acquires the
+// read lock, and does not wait for itself.
+func (c *primitiveCall) writeLock() operation {
+	hold, then := c.readHold(10*time.Second), c.readThen("read")
+	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
 }
 
-// holds reads wait, lease and hold, which is returned.
-func (v *visit) holds(otherwise time.Duration) time.Duration {
-	hold := v.duration("hold", otherwise, 0)
-	v.waits()
-	v.leases()
+// semaphore holds qty of the permits for a while (3.9.6, 4.6.5). Requests for one name that
+// run at the same time must give the same number of permits: another number is rejected
+// with 409, "mismatch".
+func (c *primitiveCall) semaphore() operation {
+	permits := int(c.number("permits", 3, 1, 1000))
+	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))
+	hold := c.readHold(5 * time.Second)
+	return func() (any, error) {
+		lock, err := c.Semaphore.Acquire(c.context(), c.request, permits, qty)
+		if err != nil {
+			return nil, err
+		}
+		return c.finish(lock, heldAnswer{Permits: permits, Qty: qty}, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+	}
+}
+
+// readHold reads wait, lease and hold, and returns hold.
+func (c *primitiveCall) readHold(otherwise time.Duration) time.Duration {
+	hold := c.duration("hold", otherwise, 0)
+	c.readWait()
+	c.readLease()
 	return hold
 }
 
-// then reads whether the owner takes the other lock, too.
-func (v *visit) then(other string) string {
-	then := v.text("then", "")
-	if v.values.Has("then") && then != other {
-		v.fail("then", then, other+" or left out")
+// readThen reads whether the owner also acquires the other lock.
+func (c *primitiveCall) readThen(other string) string {
+	then := c.text("then", "")
+	if c.values.Has("then") && then != other {
+		c.fail("then", then, other+" or left out")
 	}
 	return then
 }
 
-type take func(context.Context, locks.Request) (*locks.Lock, error)
+type acquire func(context.Context, locks.Request) (*locks.Lock, error)
 
-// hold takes first, then the other under it if then says so, and holds both.
-func (v *visit) hold(first take, hold time.Duration, then string, other take) {
-	grant, err := first(v.context(), v.request)
-	if v.failed(err) {
-		return
+// hold acquires a lock, and a second one if then is not empty. It holds both for a while.
+func (c *primitiveCall) hold(first acquire, hold time.Duration, then string, second acquire) (any, error) {
+	lock, err := first(c.context(), c.request)
+	if err != nil {
+		return nil, err
 	}
-	v.finish(grant, held{Then: then}, func(ctx context.Context) error {
+	return c.finish(lock, heldAnswer{Then: then}, func(ctx context.Context) error {
 		if then == "" {
 			return locks.Work(ctx, hold)
 		}
-		inner, err := other(ctx, v.request)
+		inner, err := second(ctx, c.request)
 		if err != nil {
 			return err
 		}
-		_, err = keep(ctx, inner, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+		_, err = underLock(ctx, inner, func(ctx context.Context) error { return locks.Work(ctx, hold) })
 		return err
 	})
 }
 
-// finish works under the grant, gives it back and answers.
-func (v *visit) finish(grant *locks.Lock, answer held, work func(context.Context) error) {
-	v.granted = time.Now()
-	v.trace(api.Granted)
-	warning, err := keep(v.context(), grant, work)
-	v.trace(api.Released)
-	if v.failed(err) {
-		return
+// finish works under the lock, releases it, and completes the answer.
+func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
+	c.granted = time.Now()
+	c.trace(api.Granted)
+	warning, err := underLock(c.context(), lock, work)
+	c.trace(api.Released)
+	if err != nil {
+		return nil, err
 	}
-	answer.done, answer.HeldMS, answer.Warning = v.done(api.Held), ms(time.Since(v.granted)), warning
-	v.gin.JSON(http.StatusOK, answer)
+	answer.primitiveAnswer, answer.HeldMS, answer.Warning = c.done(api.Held), ms(time.Since(c.granted)), warning
+	return answer, nil
+}
+
+// underLock works and then releases the lock, also if the client has gone. It returns ErrLost
+// if another owner may have held the lock meanwhile. The warning is not empty if the release
+// failed.
+func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context) error) (warning string, err error) {
+	defer func() {
+		released := lock.Release(ctx)
+		switch {
+		case released == nil || err != nil:
+		case errors.Is(released, locks.ErrNotHeld):
+			err = fmt.Errorf("%w: %w", locks.ErrLost, released)
+		default:
+			warning = "the lock could not be released and stays until its lease expires: " + released.Error()
+		}
+	}()
+	err = work(lock.Context())
+	if lost := lock.Verify(); errors.Is(lost, locks.ErrLost) {
+		err = lost
+	}
+	return "", err
 }

@@ -12,11 +12,11 @@ import (
 	"oversell/locks"
 )
 
-// untouched is every primitive at once, and none of them may be asked: bad
-// parameters are refused before. What the primitives do is tested on real servers.
+// untouched implements all primitives, and fails the test if one is called: bad parameters must be
+// rejected before. The primitives themselves are tested on real servers.
 type untouched struct{ t *testing.T }
 
-func (u untouched) touched() { u.t.Error("the primitive was asked") }
+func (u untouched) touched() { u.t.Error("the primitive was called") }
 
 func (u untouched) Read(context.Context, locks.Request) (*locks.Lock, error) {
 	u.touched()
@@ -87,7 +87,7 @@ func (u untouchedCounter) Watch(context.Context, string) (<-chan locks.Count, er
 	return nil, locks.ErrNotAcquired
 }
 
-// newService has the backends as they are: each lacks what the other alone has.
+// newService returns a service with two backends. As in reality, each lacks some primitives.
 func newService(t *testing.T) *handlers.Service {
 	t.Helper()
 	u := untouched{t}
@@ -106,7 +106,7 @@ type problem struct {
 	Status                                              int
 }
 
-// request asks the service: a GET with a query, or a POST with a form.
+// request sends a GET with a query, or a POST with a form.
 func request(t *testing.T, s *handlers.Service, method, path, query string) (*httptest.ResponseRecorder, problem) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path+"?"+query, nil)
@@ -201,7 +201,7 @@ var routes = []string{
 	"double-barrier/enter", "double-barrier/leave", "counter", "counter/events",
 }
 
-// everywhere are the mistakes that one can make on any of the routes.
+// everywhere returns bad requests that are possible on every route.
 func everywhere() []refusal {
 	var all []refusal
 	for _, route := range routes {
@@ -248,7 +248,7 @@ func TestBadPrimitiveInput(t *testing.T) {
 	}
 }
 
-// A replica with no such primitive at all says so.
+// A replica without a primitive rejects requests for it.
 func TestNoBackendHasIt(t *testing.T) {
 	t.Parallel()
 	s := handlers.New(handlers.Config{Replica: "bare", Log: t.Logf})

@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -11,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// outcomes is the one table from error to status. The first that fits counts:
-// a loss is often also a cancellation.
+// outcomes maps errors to statuses. The first match counts: a lost lock, for example, is
+// often also a cancellation.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -40,9 +42,28 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	{stock.ErrCancelled, http.StatusServiceUnavailable, api.Cancelled},
 }
 
-// describe makes a problem of an error. What the table doesn't know is unknown:
-// perhaps taken, perhaps not.
+// refusal is an error with a complete problem.
+type refusal struct{ api.Problem }
+
+func (r *refusal) Error() string { return r.Detail }
+
+func refuse(status int, outcome api.Outcome, format string, args ...any) *refusal {
+	return &refusal{api.Problem{Status: status, Outcome: outcome, Detail: fmt.Sprintf(format, args...)}}
+}
+
+// badParameter names a parameter, its value, and the values that are allowed.
+func badParameter(name, value, allowed string) *refusal {
+	r := refuse(http.StatusBadRequest, api.BadRequest, "%s=%s: must be %s", cut(name), short(value), allowed)
+	r.Parameter, r.Allowed = cut(name), allowed
+	return r
+}
+
+// describe returns the problem for an error. The outcome of an error that is in no table is
+// unknown: the request may have taken stock.
 func describe(err error) api.Problem {
+	if complete := (*refusal)(nil); errors.As(err, &complete) {
+		return complete.Problem
+	}
 	p := api.Problem{Status: http.StatusInternalServerError, Outcome: api.Unknown, Detail: err.Error()}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
@@ -57,11 +78,11 @@ func describe(err error) api.Problem {
 	return p
 }
 
-func (s *Service) problem(c *gin.Context, p api.Problem) {
+// problem answers with the problem for an error.
+func (s *Service) problem(c *gin.Context, err error) {
+	p := describe(err)
 	p.Replica = s.Replica
-	if p.Title == "" {
-		p.Title = http.StatusText(p.Status)
-	}
+	p.Title = http.StatusText(p.Status)
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		c.Header("Retry-After", "1")
 	}
@@ -69,9 +90,30 @@ func (s *Service) problem(c *gin.Context, p api.Problem) {
 	c.AbortWithStatusJSON(p.Status, p)
 }
 
-func (s *Service) badRequest(c *gin.Context, e *paramError) {
-	s.problem(c, api.Problem{
-		Status: http.StatusBadRequest, Outcome: api.BadRequest,
-		Detail: e.Error(), Parameter: e.name, Allowed: e.allowed,
+// written is the answer of a function that has written the response itself.
+type written struct{}
+
+// answer makes a handler of a function that returns an answer or an error.
+func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		answer, err := work(c)
+		if err != nil {
+			s.problem(c, err)
+			return
+		}
+		if _, done := answer.(written); !done {
+			c.JSON(c.Writer.Status(), answer) // 200, if the function has set no other status
+		}
+	}
+}
+
+// row makes a handler that returns what read finds under the id in the path.
+func row[T any](s *Service, read func(context.Context, int64) (T, error)) gin.HandlerFunc {
+	return s.answer(func(c *gin.Context) (any, error) {
+		p, id := rowParams(c)
+		if p.err != nil {
+			return nil, p.err
+		}
+		return read(c.Request.Context(), id)
 	})
 }

@@ -11,10 +11,10 @@ import (
 	"oversell/stock"
 )
 
-// A product is looked for before the strategy is asked, and once it is known not again.
+// The product is looked up before the strategy runs. A known product is not looked up again.
 func TestProductIsLookedForFirst(t *testing.T) {
 	t.Parallel()
-	none, asked := &till{id: "none"}, map[int64]int{}
+	none, asked := &orderRecorder{id: "none"}, map[int64]int{}
 	s := handlers.New(handlers.Config{
 		Replica: "replica-1", Strategies: []locks.Strategy{none}, Log: t.Logf,
 		Exists: func(_ context.Context, product int64) error {
@@ -36,6 +36,6 @@ func TestProductIsLookedForFirst(t *testing.T) {
 		}
 	}
 	if none.n.Load() != 3 || asked[1] != 1 || asked[2] != 3 || asked[3] != 3 {
-		t.Errorf("%d sales of 3; looked for %v", none.n.Load(), asked)
+		t.Errorf("%d sales, want 3; looked up %v", none.n.Load(), asked)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -15,125 +16,122 @@ import (
 	"oversell/stock"
 )
 
-// getStock reads the row; with ?strategy= of one that keeps the stock
-// elsewhere, the count is what is left there.
-func (s *Service) getStock(c *gin.Context) {
+// getStock returns the row of a product. If the strategy keeps the stock in another backend,
+// the count comes from there.
+func (s *Service) getStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "strategy")
 	strategy := s.strategy(p, "none")
 	if p.err != nil {
-		s.badRequest(c, p.err)
-		return
+		return nil, p.err
 	}
 	ctx := c.Request.Context()
 	item, err := s.Ledger.Read(ctx, id)
-	if keeper, ok := strategy.(locks.StockHolder); ok && err == nil {
-		item.Count, err = keeper.Count(ctx, id)
+	if holder, ok := strategy.(locks.StockHolder); ok && err == nil {
+		item.Count, err = holder.Count(ctx, id)
 	}
 	if err != nil {
-		s.problem(c, describe(err))
-		return
+		return nil, err
 	}
-	c.JSON(http.StatusOK, struct {
+	return struct {
 		stock.Item
 		Flushes *int64 `json:"flushes,omitempty"`
-	}{item, s.flushes(ctx, strategy.Card())})
+	}{item, s.flushes(ctx, strategy.Card())}, nil
 }
 
-// flushes counts the FLUSHALL and FLUSHDB that the servers of a strategy executed: they delete
-// locks under their holders, so a lab that sees the number rise must not blame the lock. nil: the
-// strategy uses no Redis, or not every server answers.
-func (s *Service) flushes(ctx context.Context, card api.Card) (sum *int64) {
+// flushes returns how many FLUSHALL and FLUSHDB commands a strategy's servers executed. They
+// delete held locks, so a lab that sees the number rise must not blame the strategy. It
+// returns nil if the strategy uses no Redis, or a server does not answer.
+func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	for _, backend := range s.Backends {
 		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {
 			continue
 		}
-		n, err := backend.Flushes(ctx)
-		if err != nil {
-			return nil
+		if n, err := backend.Flushes(ctx); err == nil {
+			return &n
 		}
-		sum = &n
 	}
-	return sum
+	return nil
 }
 
-// putStock begins a class anew: ?count=5000 or {"count":5000}, no version, no fence, no
-// lock left behind; with new=true also for a product that was not there. A backend that is
-// down can't be cleared; that is a warning, for the strategies of the others work.
-func (s *Service) putStock(c *gin.Context) {
+// putStock resets a product: its count, version, fence and locks. With new=true it adds a
+// product that does not exist. A backend that is down cannot be cleared and causes a
+// warning, because strategies of other backends work.
+func (s *Service) putStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "new")
 	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")
 	if p.err != nil {
-		s.badRequest(c, p.err)
-		return
+		return nil, p.err
 	}
 	ctx := c.Request.Context()
 	if fresh {
 		if err := s.Resets.Add(ctx, id); err != nil {
-			s.problem(c, describe(err))
-			return
+			return nil, err
 		}
 	}
 	warnings := s.clear(ctx, api.Key(id))
 	if err := s.Resets.Reset(ctx, id, count); err != nil {
-		s.problem(c, describe(err))
-		return
+		return nil, err
 	}
 	item, err := s.Resets.ReadPrimary(ctx, id)
-	if err != nil {
-		s.problem(c, describe(err))
-		return
-	}
-	c.JSON(http.StatusOK, struct {
+	return struct {
 		stock.Item
 		Warnings []string `json:"warnings"`
-	}{item, warnings})
+	}{item, warnings}, err
 }
 
-// clear asks every strategy at once to forget the key, and every backend to
-// forget its primitives.
+// clear deletes what strategies and primitives have stored for the key. It returns a warning
+// for each that failed.
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	failures := make(chan string, 1+len(s.Strategies)+len(s.Primitives))
-	asked := 0
-	ask := func(who string, forget func(context.Context) error) {
-		asked++
-		go func() {
-			if err := forget(ctx); err != nil {
-				failures <- fmt.Sprintf("%s: %v", who, err)
-				return
-			}
-			failures <- ""
-		}()
+	jobs := map[string]func(context.Context) error{
+		"goods": func(ctx context.Context) error { return s.forget(ctx, allGoods) },
 	}
-	ask("goods", func(ctx context.Context) error { return s.forget(ctx, allGoods) })
 	for _, strategy := range s.Strategies {
 		if cleaner, ok := strategy.(locks.Cleaner); ok {
-			ask(strategy.Card().ID, func(ctx context.Context) error { return cleaner.Clear(ctx, key) })
+			jobs[strategy.Card().ID] = func(ctx context.Context) error { return cleaner.Clear(ctx, key) }
 		}
 	}
 	for _, p := range s.Primitives {
 		if p.Clear != nil {
-			ask(p.Backend+" primitives", p.Clear)
+			jobs[p.Backend+" primitives"] = p.Clear
 		}
 	}
 	warnings := []string{}
-	for range asked {
-		if failure := <-failures; failure != "" {
-			warnings = append(warnings, failure)
+	for name, err := range runAll(ctx, jobs) {
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
+	slices.Sort(warnings)
 	return warnings
 }
 
-// labOnly lets pass who has the lab's token. The token travels in a header of
-// its own, which no form or image of another site can send.
+// runAll runs all jobs at the same time and returns the error of each.
+func runAll(ctx context.Context, jobs map[string]func(context.Context) error) map[string]error {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	errs := map[string]error{}
+	for name, job := range jobs {
+		running.Go(func() {
+			err := job(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			errs[name] = err
+		})
+	}
+	running.Wait()
+	return errs
+}
+
+// labOnly rejects requests without the lab's token. The token is in a header of its own,
+// which a form or an image of another site cannot send.
 func (s *Service) labOnly(c *gin.Context) {
 	switch {
 	case !s.Lab:
-		s.problem(c, api.Problem{Status: http.StatusForbidden, Outcome: api.Forbidden, Detail: "this replica runs without --lab: its stock can't be set"})
+		s.problem(c, refuse(http.StatusForbidden, api.Forbidden, "this replica was started without --lab: it rejects resets and failpoints"))
 	case !s.hasToken(c):
-		s.problem(c, api.Problem{Status: http.StatusForbidden, Outcome: api.Forbidden, Detail: "setting the stock needs the lab's token in the header X-Lab-Token (LAB_TOKEN, printed when the lab starts)"})
+		s.problem(c, refuse(http.StatusForbidden, api.Forbidden, "resets and failpoints need the lab's token in the header %s (LAB_TOKEN, printed when the lab starts)", api.TokenHeader))
 	}
 }
 

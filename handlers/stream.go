@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -13,58 +12,58 @@ import (
 )
 
 const (
-	// maxStreams bounds the open event streams of strangers: each costs every sale some
-	// time. The lab's own, which carry its token, are not counted.
+	// maxStreams limits the open event streams without the lab's token: every sale spends
+	// time on each stream.
 	maxStreams = 16
-	// writeTime bounds one write to a client that does not read.
+	// writeTime limits one write to a client that does not read.
 	writeTime = 10 * time.Second
 )
 
-// timely is a response whose every write has writeTime. One deadline for the whole answer
-// would end streams, and requests that wait for a lock.
-type timely struct {
+// timedWriter limits each write to writeTime. One deadline for the whole response would end
+// streams, and requests that wait for a lock.
+type timedWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController
 }
 
-func (w timely) Write(text []byte) (int, error) {
+func (w timedWriter) Write(text []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(writeTime))
 	return w.ResponseWriter.Write(text)
 }
 
 // Unwrap lets an http.ResponseController find the connection.
-func (w timely) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w timely) WriteString(text string) (int, error) {
+func (w timedWriter) WriteString(text string) (int, error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(writeTime))
 	return w.ResponseWriter.WriteString(text)
 }
 
 func boundWrites(c *gin.Context) {
-	w := timely{c.Writer, http.NewResponseController(c.Writer)}
-	_ = w.control.SetWriteDeadline(time.Time{}) // of the last answer on this connection
+	w := timedWriter{c.Writer, http.NewResponseController(c.Writer)}
+	_ = w.control.SetWriteDeadline(time.Time{}) // removes the previous request's deadline
 	c.Writer = w
 }
 
-// mayStream counts a stream until leave, or answers that there are enough of them.
-func (s *Service) mayStream(c *gin.Context) (leave func(), ok bool) {
+// openStream counts a stream until leave is called. It returns an error while too many
+// streams are open.
+func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
+	c.Header("Cache-Control", "no-store")
+	c.Header("X-Accel-Buffering", "no") // nginx must pass each event on at once
 	if s.hasToken(c) {
-		return func() {}, true
+		return func() {}, nil
 	}
 	select {
 	case s.streams <- struct{}{}:
-		return func() { <-s.streams }, true
+		return func() { <-s.streams }, nil
 	default:
-		s.problem(c, api.Problem{
-			Status: http.StatusServiceUnavailable, Outcome: api.TooManyStreams,
-			Detail: fmt.Sprintf("%d event streams are open on this replica, which is the most: end one of them, or send the lab's token in the header X-Lab-Token", maxStreams),
-		})
-		return nil, false
+		return nil, refuse(http.StatusServiceUnavailable, api.TooManyStreams,
+			"this replica has reached its limit of %d event streams: close one, or send the lab's token in the header %s", maxStreams, api.TokenHeader)
 	}
 }
 
-// stream sends events as server-sent events until there are no more, or ctx or the service
-// ends. A comment every ten seconds shows that the connection is alive.
+// stream sends server-sent events until the channel is closed, ctx ends, or the service
+// closes. A comment every ten seconds keeps the connection alive.
 func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-chan T, send func(T)) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
@@ -75,7 +74,7 @@ func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-cha
 				return false
 			}
 			send(e)
-			for range len(events) { // these go out in the same packet
+			for range len(events) { // these are sent in the same packet
 				send(<-events)
 			}
 		case <-alive.C:

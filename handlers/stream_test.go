@@ -19,7 +19,7 @@ import (
 
 const mostStreams = 16
 
-// counts sends nothing and never ends.
+// counts is a counter whose stream sends nothing and never ends.
 type counts struct{ untouchedCounter }
 
 func (counts) Watch(context.Context, string) (<-chan locks.Count, error) {
@@ -39,11 +39,11 @@ func streamServer(t *testing.T) *httptest.Server {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	t.Cleanup(s.Close) // first: it ends the streams that the server waits for
+	t.Cleanup(s.Close) // runs first, and ends the streams that the server waits for
 	return server
 }
 
-// listen opens a stream, and reads only the status: 200 or that of a problem.
+// listen opens a stream, and reads only its status.
 func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn, int, problem) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
@@ -53,7 +53,7 @@ func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) //nolint:forcetypeassert // it is
 	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nX-Lab-Token: %s\r\n\r\n", path, token)
-	if path != "/events" { // nothing comes before the first count
+	if path != "/events" { // the server sends nothing before the first count
 		return conn, 0, problem{}
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -74,12 +74,12 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for until := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("did not happen: %s", what)
 		}
 	}
 }
 
-// Strangers have a bounded number of streams, of both kinds together, and the lab another one.
+// The number of streams without the token is limited, over both kinds. The lab can open more.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)
@@ -112,8 +112,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// A listener that never reads is dropped.
-func TestDeafListeners(t *testing.T) {
+// A listener that never reads is disconnected.
+func TestListenersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)
 	for range mostStreams {
@@ -173,7 +173,7 @@ func TestLostStepsAreCounted(t *testing.T) {
 	}
 }
 
-// stream opens a stream that keeps little of what nobody reads.
+// stream opens a stream with a small receive buffer.
 func stream(t *testing.T, server *httptest.Server) io.Reader {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -1,11 +1,10 @@
-// Package interop proves that a Java service and a Go replica share one lock: the
-// strategy redis is Redisson's RLock, and the strategy zk is Curator's
-// InterProcessMutex. Its tests run a small Java program on the libraries themselves,
-// of today and of the tutorial, against the same servers as our own locks.
+// Package interop tests that a Java service and a Go replica can share a lock: the strategy
+// redis is compatible with Redisson's RLock, and zk with Curator's InterProcessMutex. The tests
+// run a small Java program with current versions of these libraries and with the tutorial's.
 //
 //	make interop
 //
-// What both sides must agree on is a name, and no more:
+// Both sides must only use the same name:
 //
 //	strategy  Java                                                Go
 //	redis     client.getLock("redis:stock:1")                     key stock:1
@@ -13,11 +12,10 @@
 //
 // # What is shared and what is not
 //
-// The lock, its waiting, its wake-up, its lease and its end with a dead holder are
-// shared, and both sides count what their own task has entered. The fence is Go's
-// alone: Redisson and Curator hand out none, so a Java write is not refused after
-// its holder was paused past the lease.
+// Shared are the lock, the queue, the notification of waiters, the lease, and its expiry when
+// the holder dies. Each side counts its own re-entries. Fencing tokens exist in Go only, so the
+// row does not reject the late write of a Java holder.
 //
-// Redisson on a Redis Cluster may send its messages by SPUBLISH: there, neither side
-// would hear the other before the lease is over. The strategy redis is for one Redis.
+// On a Redis Cluster, Redisson may publish with SPUBLISH. Then neither side would be notified
+// of the other's release. The strategy redis is for a single Redis.
 package interop

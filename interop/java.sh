@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Maven and a JDK where they are missing: the Java side of the shared locks is
-# built with them. It is silent when nothing is missing.
+# Installs Maven and a JDK if they are missing, to build the Java side of the shared locks.
+# It prints nothing if nothing is missing.
 set -eu
 
 have() { command -v "$1" >/dev/null 2>&1; }

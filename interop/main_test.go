@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// lease is that of a holder who is not to die: whoever is granted the lock long
-	// before this has passed was woken, and did not wait for an expiry.
+	// lease is the lease of holders that stay alive. A waiter that gets the lock long before the
+	// lease ends was notified, and did not wait for the expiry.
 	lease = time.Minute
-	// patience of a waiter who is to be woken.
-	patience = 2 * time.Minute
-	// short is the lease, and the session's time-out, of a holder who will be killed.
+	// longWait is the wait of waiters that must get the lock.
+	longWait = 2 * time.Minute
+	// short is the lease, and the session's time-out, of holders that are killed.
 	short = 4 * time.Second
 )
 
 var servers *rig.Rig
 
-// silent drops what the driver says besides the errors that it returns.
+// silent discards the log of the driver, which also returns its errors.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	// Where it is missing, the rig says so: make interop builds it.
 	binary, err := filepath.Abs("../bin/oversell")
 	if err != nil {
 		panic(err)
@@ -45,27 +44,27 @@ func TestMain(m *testing.M) {
 	}, func(r *rig.Rig) { servers = r })
 }
 
-// side is one lock as both languages know it, and what its server shows of it.
+// side is a lock that both languages share, and functions that inspect its server.
 type side struct {
-	strategy string // the id, by which the replicas and the Java program know it too
+	strategy string // the id, also for the replicas and the Java program
 	address  string // for the Java program
 	locker   locks.Locker
-	// waiting says whether somebody waits for a lock that is held.
+	// waiting reports whether a request waits for the held lock.
 	waiting func(t *testing.T, key string) bool
-	// free says whether nothing is left of the lock: no holder, no waiter.
+	// free reports whether the lock has no holder and no waiter.
 	free func(t *testing.T, key string) bool
-	// count is what the Java library tells a holder that has entered n times.
+	// count returns the Java library's count after n acquisitions.
 	count func(n int) string
 }
 
-// newKey is a key that no other test uses.
+// newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
-// soon returns when what is true, and fails when it never is.
+// soon waits until the condition holds, and fails if it never does.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > patience {
+		if time.Since(began) > longWait {
 			t.Fatalf("never: %s", what)
 		}
 	}
@@ -88,7 +87,7 @@ func release(t *testing.T, h *locks.Lock) {
 	}
 }
 
-// granted is what a waiter got that began to wait in the background.
+// granted is the result of an acquisition in the background.
 type granted struct {
 	hold *locks.Lock
 	err  error
@@ -99,7 +98,7 @@ func await(t *testing.T, s side, key, owner string) <-chan granted {
 	t.Helper()
 	answer := make(chan granted, 1)
 	go func() {
-		h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: owner, Wait: patience})
+		h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: owner, Wait: longWait})
 		answer <- granted{h, err}
 	}()
 	return answer

@@ -7,7 +7,7 @@ import (
 	"oversell/locks/redislock"
 )
 
-// onRedis is the strategy redis, which Redisson calls an RLock.
+// onRedis returns the strategy redis, which is compatible with Redisson's RLock.
 func onRedis(t *testing.T) side {
 	t.Helper()
 	url := servers.Addresses().Redis[0]
@@ -18,7 +18,7 @@ func onRedis(t *testing.T) side {
 	t.Cleanup(func() { _ = client.Close() })
 	return side{
 		strategy: "redis", address: url, locker: redislock.Redis(client, lease),
-		// Whoever waits has subscribed to the lock's channel, and nobody else has.
+		// Only waiters subscribe to the lock's channel.
 		waiting: func(t *testing.T, key string) bool {
 			t.Helper()
 			channel := "redisson_lock__channel:{redis:" + key + "}"

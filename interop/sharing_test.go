@@ -11,20 +11,20 @@ import (
 	"oversell/locks"
 )
 
-// TestSharedWithJava runs every proof with both locks, on today's libraries and on
-// the tutorial's.
+// TestSharedWithJava runs every test with both locks, and with the current and the tutorial's
+// versions of the libraries.
 func TestSharedWithJava(t *testing.T) {
-	proofs := []struct {
+	cases := []struct {
 		name string
 		run  func(*testing.T, side, *worker)
 	}{
-		{"Go releases, Java is woken", javaIsWoken},
-		{"Java releases, Go is woken", goIsWoken},
-		{"Java enters twice", javaEntersTwice},
-		{"Go enters twice", goEntersTwice},
-		{"whoever waits in vain leaves nothing", inVain},
-		{"Java can't release what Go holds", strangers},
-		{"Java gets its turn among busy Go tasks", amongBusyTasks},
+		{"Go releases, Java is notified", javaIsWoken},
+		{"Java releases, Go is notified", goIsWoken},
+		{"Java acquires twice", javaEntersTwice},
+		{"Go acquires twice", goEntersTwice},
+		{"a wait that times out leaves nothing", timedOut},
+		{"Java cannot release a lock of Go", foreignRelease},
+		{"Java gets the lock from busy Go clients", amongBusyTasks},
 		{"2000 mixed deductions", mixedDeductions},
 		{"a replica dies, Java follows", replicaDies},
 	}
@@ -32,9 +32,9 @@ func TestSharedWithJava(t *testing.T) {
 		for _, s := range []side{onRedis(t), onZooKeeper(t)} {
 			t.Run(versions+"/"+s.strategy, func(t *testing.T) {
 				java := startWorker(t, versions, s, lease)
-				for _, proof := range proofs {
-					if !t.Run(proof.name, func(t *testing.T) { proof.run(t, s, java) }) {
-						t.Fatal("what follows would only follow from this")
+				for _, c := range cases {
+					if !t.Run(c.name, func(t *testing.T) { c.run(t, s, java) }) {
+						t.Fatal("the later cases would fail for the same reason")
 					}
 				}
 				t.Run("Java dies, Go follows", func(t *testing.T) { javaDies(t, s, versions) })
@@ -46,7 +46,7 @@ func TestSharedWithJava(t *testing.T) {
 func javaIsWoken(t *testing.T, s side, java *worker) {
 	key := newKey()
 	hold := acquire(t, s, key, "go", 0)
-	java.tell(t, "acquire", key, millis(patience))
+	java.send(t, "acquire", key, millis(longWait))
 	soon(t, "Java waits", func() bool { return s.waiting(t, key) })
 
 	released := time.Now()
@@ -74,19 +74,19 @@ func goIsWoken(t *testing.T, s side, java *worker) {
 	release(t, hold)
 }
 
-// wokenSince fails when a waiter may have waited for the end of a lease: each holder
-// renews its own every third, so one that was released had most of it left.
+// wokenSince fails if the waiter may have waited for the end of the lease. Holders renew the lease
+// every third of it, so most of it was left at the release.
 func wokenSince(t *testing.T, released time.Time) {
 	t.Helper()
 	if waited := time.Since(released); waited > lease/2 {
-		t.Fatalf("granted %v after the release: nobody was woken", waited)
+		t.Fatalf("granted only %v after the release: the waiter was not notified", waited)
 	}
 }
 
-// refused asks once for a lock that Java holds.
+// refused tries to acquire a lock that Java holds.
 func refused(t *testing.T, s side, key string) {
 	t.Helper()
-	h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: "go's rival"})
+	h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: "another owner in Go"})
 	if err == nil {
 		release(t, h)
 	}
@@ -95,7 +95,7 @@ func refused(t *testing.T, s side, key string) {
 	}
 }
 
-// follows returns the hold of a waiter that await has sent.
+// follows returns the lock that await has acquired.
 func follows(t *testing.T, answer <-chan granted) *locks.Lock {
 	t.Helper()
 	select {
@@ -105,8 +105,8 @@ func follows(t *testing.T, answer <-chan granted) *locks.Lock {
 		}
 		t.Cleanup(func() { _ = a.hold.Release(context.Background()) })
 		return a.hold
-	case <-time.After(2 * patience):
-		t.Fatal("Go has waited without end")
+	case <-time.After(2 * longWait):
+		t.Fatal("Go did not get the lock")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func javaEntersTwice(t *testing.T, s side, java *worker) {
 
 	java.want(t, "released", "release", key)
 	java.want(t, s.count(1), "count", key)
-	refused(t, s, key) // one is left
+	refused(t, s, key) // one acquisition is left
 
 	answer := await(t, s, key, "go")
 	soon(t, "Go waits", func() bool { return s.waiting(t, key) })
@@ -135,23 +135,23 @@ func goEntersTwice(t *testing.T, s side, java *worker) {
 	second := acquire(t, s, key, "go", 0)
 	java.want(t, "timeout", "acquire", key, "0")
 	release(t, second)
-	java.want(t, "timeout", "acquire", key, "0") // one is left
+	java.want(t, "timeout", "acquire", key, "0") // one acquisition is left
 
-	java.tell(t, "acquire", key, millis(patience))
+	java.send(t, "acquire", key, millis(longWait))
 	soon(t, "Java waits", func() bool { return s.waiting(t, key) })
 	release(t, first)
 	java.wantAnswer(t, "granted", "acquire")
 	java.want(t, "released", "release", key)
 }
 
-func inVain(t *testing.T, s side, java *worker) {
+func timedOut(t *testing.T, s side, java *worker) {
 	const wait = 300 * time.Millisecond
 	key := newKey()
 	hold := acquire(t, s, key, "go", 0)
 	java.want(t, "timeout", "acquire", key, millis(wait))
 	release(t, hold)
 	if !s.free(t, key) {
-		t.Fatal("Java, which has waited in vain, left something")
+		t.Fatal("the lock is not free after a wait of Java has timed out")
 	}
 
 	java.acquire(t, key)
@@ -162,24 +162,23 @@ func inVain(t *testing.T, s side, java *worker) {
 	}
 	java.want(t, "released", "release", key)
 	if !s.free(t, key) {
-		t.Fatal("Go, which has waited in vain, left something")
+		t.Fatal("the lock is not free after a wait of Go has timed out")
 	}
 }
 
-func strangers(t *testing.T, s side, java *worker) {
+func foreignRelease(t *testing.T, s side, java *worker) {
 	key := newKey()
 	hold := acquire(t, s, key, "go", 0)
 	java.want(t, s.count(0), "count", key)
-	java.tell(t, "release", key)
+	java.send(t, "release", key)
 	if answer := java.answer(t); !strings.HasPrefix(answer, "error: java.lang.IllegalMonitorStateException") {
 		t.Fatalf("Java released what Go holds: %s", answer)
 	}
 	java.want(t, "timeout", "acquire", key, "0")
-	release(t, hold) // ErrNotHeld, had it been released
+	release(t, hold) // would return ErrNotHeld if Java had released it
 }
 
-// amongBusyTasks: a replica may hand its redis lock from task to task a few times
-// without a message. A stranger who sleeps must hear of it in the end.
+// amongBusyTasks checks that Java gets the lock while several owners in Go acquire it in a loop.
 func amongBusyTasks(t *testing.T, s side, java *worker) {
 	key := newKey()
 	ctx, stop := context.WithCancel(t.Context())
@@ -188,7 +187,7 @@ func amongBusyTasks(t *testing.T, s side, java *worker) {
 	for _, owner := range []string{"go-1", "go-2", "go-3", "go-4"} {
 		tasks.Go(func() {
 			for ctx.Err() == nil {
-				h, err := s.locker.Acquire(ctx, locks.Request{Key: key, Owner: owner, Wait: patience})
+				h, err := s.locker.Acquire(ctx, locks.Request{Key: key, Owner: owner, Wait: longWait})
 				if err != nil {
 					if ctx.Err() == nil {
 						t.Error(err)

@@ -14,30 +14,30 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// worker is the Java program, which answers each line by one.
+// worker is the Java program. It answers each line with one line.
 type worker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	lines   chan string
-	ended   chan struct{} // closed when the program is gone; err says how
+	ended   chan struct{} // closed when the program has ended; err is its error
 	err     error
 }
 
-// startWorker returns when the program has connected. The versions are a profile of
-// pom.xml; lease is how long the server keeps what the program holds when it dies.
+// startWorker returns when the program has connected. versions is a profile of pom.xml. lease is
+// the lease of the program's locks, or the time-out of its session.
 func startWorker(t *testing.T, versions string, s side, lease time.Duration) *worker {
 	t.Helper()
 	target := filepath.Join("target", versions)
 	classes, jars := filepath.Join(target, "classes"), filepath.Join(target, "lib")
 	for _, dir := range []string{classes, jars} {
 		if _, err := os.Stat(dir); err != nil {
-			t.Fatalf("the Java program is not built: make interop does it, with Maven and a JDK: %v", err)
+			t.Fatalf("the Java program is not built; build it with make interop, which needs Maven and a JDK: %v", err)
 		}
 	}
 	c := exec.Command(javaProgram(), append(javaOptions(),
 		"-cp", classes+string(os.PathListSeparator)+filepath.Join(jars, "*"),
 		"oversell.interop.Worker", s.strategy, millis(lease))...)
-	// With passwords in them: everybody can read a command line.
+	// In the environment, because other users can read passwords in a command line.
 	c.Env = append(os.Environ(), "SERVER="+s.address, "JDBC_URL="+jdbc(t))
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
@@ -57,13 +57,13 @@ func startWorker(t *testing.T, versions string, s side, lease time.Duration) *wo
 	hello := w.answer(t)
 	library, ok := strings.CutPrefix(hello, "ready ")
 	if !ok {
-		t.Fatalf("the Java program says %q", hello)
+		t.Fatalf("the Java program answers %q, want ready", hello)
 	}
 	t.Log(library)
 	return w
 }
 
-// javaProgram is where lab/rig/servers.sh and java.sh look as well.
+// javaProgram returns the same program as lab/rig/servers.sh and java.sh use.
 func javaProgram() string {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		return filepath.Join(home, "bin", "java")
@@ -71,12 +71,12 @@ func javaProgram() string {
 	return "java"
 }
 
-// javaOptions make a small program that starts fast.
+// javaOptions reduce memory and start-up time.
 func javaOptions() []string {
 	return []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true"}
 }
 
-// jdbc is the database by the name that the Java driver gives it.
+// jdbc returns the address of the database for the Java driver.
 func jdbc(t *testing.T) string {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(servers.Addresses().MySQL)
@@ -84,7 +84,7 @@ func jdbc(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return "jdbc:mariadb://" + dsn.Addr + "/" + dsn.DBName + "?user=" + dsn.User + "&password=" + dsn.Passwd +
-		"&allowPublicKeyRetrieval=true" // for MySQL, which wants a password encrypted
+		"&allowPublicKeyRetrieval=true" // for MySQL, which requires an encrypted password
 }
 
 func (w *worker) listen(out io.Reader) {
@@ -97,11 +97,11 @@ func (w *worker) listen(out io.Reader) {
 	close(w.lines)
 }
 
-// tell sends a command; the next answer is to this one.
-func (w *worker) tell(t *testing.T, command ...string) {
+// send sends a command. The next answer belongs to it.
+func (w *worker) send(t *testing.T, command ...string) {
 	t.Helper()
 	if _, err := io.WriteString(w.in, strings.Join(command, " ")+"\n"); err != nil {
-		t.Fatalf("tell the Java program %v: %v", command, err)
+		t.Fatalf("send %v to the Java program: %v", command, err)
 	}
 }
 
@@ -113,16 +113,16 @@ func (w *worker) answer(t *testing.T) string {
 			t.Fatalf("the Java program has ended: %v", w.err)
 		}
 		return line
-	case <-time.After(2 * patience):
+	case <-time.After(2 * longWait):
 		t.Fatal("the Java program does not answer")
 	}
 	return ""
 }
 
-// want sends a command and fails unless the answer is this one.
+// want sends a command and checks the answer.
 func (w *worker) want(t *testing.T, answer string, command ...string) {
 	t.Helper()
-	w.tell(t, command...)
+	w.send(t, command...)
 	w.wantAnswer(t, answer, command...)
 }
 
@@ -133,27 +133,27 @@ func (w *worker) wantAnswer(t *testing.T, want string, command ...string) {
 	}
 }
 
-// acquire waits in the foreground, for millis at most.
+// acquire waits until Java has the lock.
 func (w *worker) acquire(t *testing.T, key string) {
 	t.Helper()
-	w.want(t, "granted", "acquire", key, millis(patience))
+	w.want(t, "granted", "acquire", key, millis(longWait))
 }
 
-// kill ends the program as kill -9 does, and returns when it is gone.
+// kill sends SIGKILL, and returns when the program has ended.
 func (w *worker) kill(t *testing.T) {
 	t.Helper()
 	if err := w.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for range w.lines { //nolint:revive // until it is closed, with the pipe
+	for range w.lines { //nolint:revive // until the channel is closed
 	}
 }
 
-// close lets the program end by itself, or else kills it.
+// close closes the program's input, and kills it if it does not end.
 func (w *worker) close() {
 	_ = w.in.Close()
 	go func() {
-		for range w.lines { //nolint:revive // nobody wants them any more
+		for range w.lines { //nolint:revive // so that the program does not block on its output
 		}
 	}()
 	select {

@@ -11,7 +11,7 @@ import (
 	"oversell/locks/zklock"
 )
 
-// onZooKeeper is the strategy zk, which Curator calls an InterProcessMutex.
+// onZooKeeper returns the strategy zk, which is compatible with Curator's InterProcessMutex.
 func onZooKeeper(t *testing.T) side {
 	t.Helper()
 	address := servers.Addresses().Zookeeper[0]
@@ -20,7 +20,7 @@ func onZooKeeper(t *testing.T) side {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	row := func(t *testing.T, key string) int {
+	queued := func(t *testing.T, key string) int {
 		t.Helper()
 		nodes, _, err := session.Children("/oversell/zk/" + key)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -30,10 +30,10 @@ func onZooKeeper(t *testing.T) side {
 	}
 	return side{
 		strategy: "zk", address: address, locker: zklock.ZK(session),
-		// Behind the holder's node stands that of the waiter.
-		waiting: func(t *testing.T, key string) bool { t.Helper(); return row(t, key) > 1 },
-		free:    func(t *testing.T, key string) bool { t.Helper(); return row(t, key) == 0 },
-		// Curator tells only whether it holds.
+		// The queue has a node for the holder and for each waiter.
+		waiting: func(t *testing.T, key string) bool { t.Helper(); return queued(t, key) > 1 },
+		free:    func(t *testing.T, key string) bool { t.Helper(); return queued(t, key) == 0 },
+		// Curator does not return the number of acquisitions.
 		count: func(n int) string { return strconv.Itoa(min(n, 1)) },
 	}
 }

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Runs the plans in JMeter 5.6.3, headless, against a lab of its own.
+# Runs the plans in JMeter 5.6.3, without a window, against a new lab.
 #
 #   jmeter/run.sh                                      all plans
 #   jmeter/run.sh -Dstrategy=zk -Dplan=check-lock.jmx  any property of jmeter/pom.xml
 #   jmeter/run.sh -Dbackend=zk -Dhold=1s -Dplan=rwlock.jmx
 #   OVERSELL=path/to/oversell jmeter/run.sh            instead of bin/oversell
 #
-# The lab ends with this script, however that ends. Exit code 0: every sample went well,
-# and no strategy lost an update but those whose card says that they may.
-# Results: results/jmeter/*.csv, and maven.log with everything that Maven and JMeter said.
+# The lab always ends with this script. Exit code 0 means that no sample failed, and that only
+# strategies whose card says so lost updates. The results are in results/jmeter/*.csv, and the
+# output of Maven and JMeter is in maven.log.
 set -eu
 cd "$(dirname "$0")/.."
 oversell=${OVERSELL:-bin/oversell}
@@ -30,7 +30,7 @@ lab='' mvn=''
 finish() {
 	status=$?
 	trap - EXIT
-	trap '' HUP INT TERM # once is enough
+	trap '' HUP INT TERM # only one clean-up
 	for pid in $mvn $lab; do
 		kill -TERM "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
@@ -44,7 +44,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Each is waited for in the background: sh handles a signal only between its commands.
+# Commands run in the background, because sh handles a signal only between its commands.
 "$oversell" lab --json "$tmp/lab.json" >"$tmp/lab.log" 2>&1 &
 lab=$!
 until [ -f "$tmp/lab.json" ]; do
@@ -69,7 +69,7 @@ tee "$results/maven.log" <"$tmp/out" | awk '
 	/^Executing test: / { print; fflush() }
 	/^(strategy|semaphore|rwlock|latch|coupon|recharge|stopped|warning|summary =)/ { print "  " $0; fflush() }
 	/^\[ERROR\]/ && !told { print; fflush(); told = 1 }' &
-# strict=false comes first: whoever passes it again wins.
+# strict=false comes first, so that an argument of the user overrides it.
 LAB_TOKEN="$(member token)" mvn -B -ntp -f jmeter/pom.xml verify -Dstrict=false "$@" \
 	-Dhost="${address%:*}" -Dport="${address##*:}" >"$tmp/out" 2>&1 &
 mvn=$!
@@ -81,7 +81,7 @@ if [ "$failed" -ne 0 ]; then
 	exit 1
 fi
 for csv in "$results"/*.csv; do
-	# A JMeter that ran nothing has no errors either.
+	# If JMeter ran nothing, there are no errors either.
 	grep -Eq ',"?(remaining|semaphore|rwlock|latch|coupon|recharge)[ :]' "$csv" || {
 		echo "jmeter: $csv has no result, see $results/maven.log" >&2
 		exit 1

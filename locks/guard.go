@@ -48,12 +48,12 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 
 // deduct is the critical section.
 func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
-	ctx := hold.Context()
+	ctx, key := hold.Context(), api.Key(o.Product) // the lock's own key may be another
 	item, err := g.read(ctx, hold, o)
 	if err != nil {
 		return 0, lossOr(hold, err)
 	}
-	Trace(ctx, api.Read, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Read, key, hold.Owner(), hold.Fence())
 	if item.Count < o.Qty {
 		return item.Count, stock.ErrSoldOut
 	}
@@ -69,7 +69,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err := hold.Verify(); err != nil {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
-	Trace(ctx, api.Writing, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Writing, key, hold.Owner(), hold.Fence())
 	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison
 	// with a clock can prevent that; the fence can.
 	if o.Fenced {
@@ -80,7 +80,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err != nil {
 		return item.Count, err
 	}
-	Trace(ctx, api.Written, hold.Key(), hold.Owner(), hold.Fence())
+	Trace(ctx, api.Written, key, hold.Owner(), hold.Fence())
 	return item.Count - o.Qty, nil
 }
 

@@ -6,8 +6,8 @@ CREATE TABLE IF NOT EXISTS db_shows (
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
--- A number may stand here twice: that is what a wrong guard does. Only who sells by the
--- key fills once, and of two equal ones that are not NULL, MySQL lets in the first.
+-- With a wrong guard, a number is in this table twice. Only the guard "unique" sets the column
+-- once: its unique key rejects the second row with the same value, but accepts any number of NULLs.
 CREATE TABLE IF NOT EXISTS db_tickets (
   id      bigint      NOT NULL AUTO_INCREMENT,
   show_id bigint      NOT NULL COMMENT 'the row of db_shows',

@@ -1,6 +1,6 @@
--- A table that names no collation gets the server's default for utf8mb4. MySQL and MariaDB
--- differ in it, and so do their releases. Names and owners of locks are compared byte by byte
--- here, as Redis, ZooKeeper and etcd compare theirs.
+-- A table without a collation gets the server's default for utf8mb4, which differs between
+-- MySQL, MariaDB and their releases. This collation compares the names and owners of locks byte
+-- by byte, as Redis, ZooKeeper and etcd do.
 
 -- +goose Up
 ALTER TABLE db_stock CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -11,4 +11,4 @@ ALTER TABLE db_queue CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE db_tickets CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- +goose Down
--- The collation from before is not known, and the older schema works with this one too.
+-- The previous collation is unknown, and the older schema also works with this one.

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// TestCollation: all text of the schema is compared byte by byte, whatever server keeps it.
+// TestCollation checks that the schema compares all text byte by byte, on every server.
 func TestCollation(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true})
 	cfg, err := mysql.ParseDSN(r.Addresses().MySQL)

@@ -1,4 +1,4 @@
-// Package migrations holds the schema, and brings a database up to it.
+// Package migrations has the schema of the database as migrations, and applies them.
 package migrations
 
 import (
@@ -15,11 +15,11 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Up brings the database up to date. Replicas that start at once take turns:
-// DDL commits by itself in MySQL, so two at once could each see half a schema.
-// The lease lets the others go on when the one that migrates is killed.
+// Up applies the migrations that the database lacks. Replicas that start at the same time
+// migrate one after the other: MySQL commits each DDL statement at once, so a second replica
+// could see half of the schema. If the migrating replica is killed, its lease expires.
 func Up(ctx context.Context, db *sql.DB) error {
-	turns, err := lock.NewMySQLTableLocker(
+	locker, err := lock.NewMySQLTableLocker(
 		lock.WithTableLeaseDuration(10*time.Second),
 		lock.WithTableHeartbeatInterval(2*time.Second),
 		lock.WithTableLockTimeout(100*time.Millisecond, 600),
@@ -27,7 +27,7 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectMySQL, db, files, goose.WithLocker(turns), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectMySQL, db, files, goose.WithLocker(locker), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

@@ -1,5 +1,5 @@
-// Package nginx holds the balancer's configuration, the file that docker-compose.yml
-// mounts, so that the lab on one machine runs the same one.
+// Package nginx has the configuration of the load balancer. docker-compose.yml mounts the same
+// file.
 package nginx
 
 import _ "embed" // for nginx.conf
@@ -7,5 +7,5 @@ import _ "embed" // for nginx.conf
 //go:embed nginx.conf
 var conf string
 
-// Conf is the text of nginx.conf.
+// Conf returns the text of nginx.conf.
 func Conf() string { return conf }

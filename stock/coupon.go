@@ -6,64 +6,52 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 )
 
-// What a coupon's order can be refused with, besides ErrSoldOut. Nothing was written.
+// The reasons why an order of a coupon is rejected, besides ErrSoldOut. Nothing was written.
 var (
-	ErrUnknownCoupon = errors.New("unknown coupon")
-	ErrNotOpen       = errors.New("not open yet")
-	ErrOver          = errors.New("over")
-	ErrAlreadyTaken  = errors.New("already taken")
+	ErrUnknownCoupon = errors.New("this coupon does not exist")
+	ErrNotOpen       = errors.New("the sale has not begun")
+	ErrOver          = errors.New("the sale is over")
+	ErrAlreadyTaken  = errors.New("this user has one already")
 )
-
-// duplicate is MySQL's error where a unique key is violated.
-const duplicate = 1062
 
 // Coupon is one row of db_coupons.
 type Coupon struct {
 	ID      int64 `json:"id"`
 	Initial int   `json:"initial"`
-	Count   int   `json:"count"` // left
-	// Begun and Ended are by MySQL's clock: one for all replicas.
+	Count   int   `json:"count"` // how many are left
+	// Begun and Ended use MySQL's clock, which is the same for all replicas.
 	Begun bool `json:"begun"`
 	Ended bool `json:"ended"`
 }
 
-// CouponOrder says which user has one of the coupons. Its id rises in the order of the
-// commits, over all replicas, and says when it was made, by MySQL's clock.
+// CouponOrder is an order of a user. Its id rises in the order of the commits of all
+// replicas. It is also the time of the order, on MySQL's clock.
 type CouponOrder struct {
 	ID   int64 `json:"order"`
 	User int64 `json:"user"`
 }
 
-// Made is when the order was made, to the microsecond.
+// Made returns the time of the order, in microseconds.
 func (o CouponOrder) Made() time.Time { return time.UnixMicro(o.ID).UTC() }
 
-// Coupons are given once to each user, as far as the caller sees to it: between Check and
-// Place lies the gap that a guard must close.
+// Coupons sells coupons, one to each user. Check and Place are separate calls: a guard must
+// keep two requests of one user apart between them.
 type Coupons struct{ db *gorm.DB }
 
-// NewCoupons keeps the coupons in db, which Open gives.
+// NewCoupons returns the coupons in a database of Open.
 func NewCoupons(db *gorm.DB) *Coupons { return &Coupons{db} }
 
 // Read returns the coupon, or ErrUnknownCoupon.
 func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
-	var found []Coupon
-	err := c.db.WithContext(ctx).Raw(`SELECT id, initial, count, begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended
-		FROM db_coupons WHERE id = ?`, id).Scan(&found).Error
-	if err == nil && len(found) == 0 {
-		return Coupon{}, fmt.Errorf("coupon %d: %w", id, ErrUnknownCoupon)
-	}
-	if err != nil {
-		return Coupon{}, NothingWritten(ctx, err)
-	}
-	return found[0], nil
+	return first[Coupon](ctx, c.db, id, fmt.Errorf("coupon %d: %w", id, ErrUnknownCoupon), `SELECT id, initial, count,
+		begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended FROM db_coupons WHERE id = ?`)
 }
 
-// Open is nil when the coupon can be had now: else ErrUnknownCoupon, ErrNotOpen, ErrOver or
-// ErrSoldOut.
+// Open returns nil while the coupon is sold. Otherwise it returns ErrUnknownCoupon,
+// ErrNotOpen, ErrOver or ErrSoldOut.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -79,7 +67,7 @@ func (c *Coupons) Open(ctx context.Context, id int64) error {
 	return nil
 }
 
-// Check is ErrAlreadyTaken when the user has an order of this coupon.
+// Check returns ErrAlreadyTaken if the user has an order of this coupon.
 func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 	var n int
 	err := c.db.WithContext(ctx).Raw("SELECT COUNT(*) FROM db_coupon_orders WHERE coupon = ? AND user = ?", id, user).Scan(&n).Error
@@ -89,62 +77,42 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 	return NothingWritten(ctx, err)
 }
 
-// Place takes one coupon and gives it to the user, or does neither. With once the unique
-// key of (coupon, user) is there to refuse a second order, whatever the caller checked:
-// ErrAlreadyTaken. committing is called between the last statement and the commit; its error
-// undoes the order, and is returned.
+// Place takes one coupon and writes the user's order, or does neither. With once, the unique
+// key of coupon and user rejects a second order with ErrAlreadyTaken. See transaction for
+// committing.
 func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
-	ctx, cancel := uncancelled(ctx)
-	defer cancel()
-	tx := c.db.WithContext(ctx).Begin()
-	if tx.Error != nil {
-		return CouponOrder{}, NothingWritten(ctx, tx.Error)
-	}
-	order, err := place(tx, id, user, once)
-	if err != nil {
-		tx.Rollback()
-		if errors.Is(err, ErrSoldOut) || errors.Is(err, ErrAlreadyTaken) {
-			return CouponOrder{}, fmt.Errorf("coupon %d: %w", id, err)
-		}
-		return CouponOrder{}, NothingWritten(ctx, err)
-	}
-	if err := committing(); err != nil {
-		tx.Rollback()
-		return CouponOrder{}, err
-	}
-	return order, Indeterminate(tx.Commit().Error)
-}
-
-func place(tx *gorm.DB, id, user int64, once bool) (CouponOrder, error) {
-	// Who has this row has it until the commit: the orders of one coupon stand in line here.
-	taken := tx.Exec("UPDATE db_coupons SET count = count - 1 WHERE id = ? AND count > 0", id)
-	if taken.Error != nil {
-		return CouponOrder{}, taken.Error
-	}
-	if taken.RowsAffected == 0 {
-		return CouponOrder{}, ErrSoldOut
-	}
 	order := CouponOrder{User: user}
-	var err error
-	if order.ID, err = nextOrderID(tx); err != nil {
-		return order, err
-	}
-	guard := &user
-	if !once {
-		guard = nil
-	}
-	err = tx.Exec("INSERT INTO db_coupon_orders (id, coupon, user, once) VALUES (?, ?, ?, ?)", order.ID, id, user, guard).Error
-	var e *mysql.MySQLError
-	if once && errors.As(err, &e) && e.Number == duplicate { // the ids never are
-		return order, ErrAlreadyTaken
+	err := transaction(ctx, c.db, committing, func(tx *gorm.DB) (err error) {
+		// The row stays locked until the commit: orders of one coupon are placed one by one.
+		taken := tx.Exec("UPDATE db_coupons SET count = count - 1 WHERE id = ? AND count > 0", id)
+		if taken.Error != nil {
+			return taken.Error
+		}
+		if taken.RowsAffected == 0 {
+			return ErrSoldOut
+		}
+		if order.ID, err = nextOrderID(tx); err != nil {
+			return err
+		}
+		unique := &user
+		if !once {
+			unique = nil // a unique key accepts NULL any number of times
+		}
+		return tx.Exec("INSERT INTO db_coupon_orders (id, coupon, user, once) VALUES (?, ?, ?, ?)", order.ID, id, user, unique).Error
+	})
+	switch {
+	case errors.Is(err, ErrSoldOut):
+		err = fmt.Errorf("coupon %d: %w", id, ErrSoldOut)
+	case isDuplicate(err): // of user and coupon: order ids are unique
+		err = fmt.Errorf("coupon %d: %w", id, ErrAlreadyTaken)
 	}
 	return order, err
 }
 
-// nextOrderID gives out microseconds since 1970, and one more than the last where that is
-// not later: two orders in one microsecond, or a clock that was set back. Its row is locked
-// until the commit, so that a higher id is also a later commit. It stays below 2^53, so a
-// browser can count on it.
+// nextOrderID returns the time in microseconds since 1970. It returns the last id plus one if
+// that is higher: for two orders in one microsecond, or after the clock was set back. Its row
+// is locked until the commit, so a higher id also means a later commit. Ids stay below 2^53,
+// the highest exact integer of JavaScript.
 func nextOrderID(tx *gorm.DB) (id int64, err error) {
 	err = tx.Exec(`UPDATE db_order_ids SET last = LAST_INSERT_ID(
 		GREATEST(last + 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))) WHERE id = 1`).Error
@@ -154,15 +122,15 @@ func nextOrderID(tx *gorm.DB) (id int64, err error) {
 	return id, err
 }
 
-// Orders are the coupon's, in the order of their ids.
+// Orders returns the orders of a coupon, sorted by id.
 func (c *Coupons) Orders(ctx context.Context, id int64) ([]CouponOrder, error) {
 	orders := []CouponOrder{}
 	err := c.db.WithContext(ctx).Raw("SELECT id, user FROM db_coupon_orders WHERE coupon = ? ORDER BY id", id).Scan(&orders).Error
 	return orders, NothingWritten(ctx, err)
 }
 
-// Reset begins the coupon anew, also one that was not there: so many of them, no orders,
-// open from begins to ends, both counted from now.
+// Reset sets the count of a coupon and deletes its orders. It creates a coupon that does not
+// exist. begins and ends limit the sale, counted from now.
 func (c *Coupons) Reset(ctx context.Context, id int64, count int, begins, ends time.Duration) error {
 	err := c.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec(`REPLACE INTO db_coupons (id, initial, count, begins_at, ends_at) VALUES (?, ?, ?,

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestContention: these errors of the server mean that a rival has the row, or has changed it:
-// nothing was written, and the whole transaction may be tried again.
+// TestContention checks the errors of the server which mean that another transaction has locked or
+// changed the row: nothing was written, and the transaction can be repeated.
 func TestContention(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[uint16]bool{

@@ -5,25 +5,19 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/plugin/dbresolver"
 )
 
-// writeTimeout bounds a write that no longer listens to its caller.
-const writeTimeout = 5 * time.Second
+// Ledger reads and writes db_stock. Read and Write are two statements: without a lock, another
+// request may write between them, and its update is lost.
+type Ledger struct{ db *gorm.DB }
 
-// Ledger reads and writes db_stock. Read and Write are two statements, and
-// between them lies the whole subject: a rival may write there too.
-type Ledger struct {
-	db *gorm.DB
-}
-
-// NewLedger keeps the stock in db, which Open gives.
+// NewLedger returns the stock in a database of Open.
 func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
 
-// Read returns the item, ErrUnknownProduct, ErrCancelled or ErrUnavailable.
+// Read returns the item, or ErrUnknownProduct, ErrCancelled or ErrUnavailable.
 func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	var item Item
 	err := l.db.WithContext(ctx).Take(&item, product).Error
@@ -33,24 +27,24 @@ func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	return item, NothingWritten(ctx, err)
 }
 
-// ReadPrimary is Read, but never at the follower of ReadAt.
+// ReadPrimary is Read on the primary, even if ReadAt has set a follower.
 func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
 }
 
-// Claim registers a fence in the row, then reads the item on the primary. ErrFenced: the
-// row has this fence or a later one already, which the item names; nothing was registered.
+// Claim registers a fence in the row, then reads the item on the primary. It returns
+// ErrFenced, and registers nothing, if the row has this fence or a higher one, which is in
+// the item.
 //
-// A fence that only the write carries comes too late for a read-modify-write: a holder with
-// fence 1 that wakes up after the next holder (fence 2) has read, and before it has written,
-// would still write, and fence 2 would then overwrite that sale. After Claim, a write with
-// any other fence is refused.
+// The fence must be registered before the read. Otherwise a paused holder with fence 1 could
+// write after the holder with fence 2 has read, and fence 2 would overwrite that sale. After
+// Claim, the row rejects a write with any other fence.
 func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) {
 	claimed := l.db.WithContext(ctx).Exec("UPDATE db_stock SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence)
 	if claimed.Error != nil {
 		return Item{}, NothingWritten(ctx, claimed.Error)
 	}
-	// A follower may not have the last holder's sale yet.
+	// On the primary: a follower may not have the last holder's sale yet.
 	item, err := l.ReadPrimary(ctx, product)
 	if err == nil && (claimed.RowsAffected == 0 || item.Fence != fence) {
 		err = fenced(fence, item)
@@ -62,8 +56,7 @@ func fenced(ours int64, item Item) error {
 	return fmt.Errorf("%w: this holder has fence %d, the row has fence %d", ErrFenced, ours, item.Fence)
 }
 
-// Write sets the count to what the caller worked out from its read. A caller that holds a
-// lock takes the connection first: see Connect.
+// Write sets the count. The holder of a lock must use Connect instead.
 func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
 	w, err := l.Connect(ctx)
 	if err != nil {
@@ -73,11 +66,11 @@ func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
 	return w.Write(ctx, product, count)
 }
 
-// Connect takes a connection of the pool for one write. ErrCancelled: ctx ended before one
-// was free; ErrUnavailable: none was free within 5 s. Nothing was sent in either case.
+// Connect takes a connection of the pool for one write. It returns ErrCancelled if ctx ends
+// before one is free, and ErrUnavailable if none is free within 5 s. Nothing was sent then.
 //
-// DANGER: the pool may make its callers wait for longer than a lease lasts. The holder of a
-// lock checks it after Connect, not before.
+// DANGER: the wait for a connection may outlast a lease. The holder of a lock must verify it
+// after Connect, not before.
 func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
 	pool, err := l.db.DB()
 	if err != nil {
@@ -87,28 +80,28 @@ func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
 	defer cancel()
 	conn, err := pool.Conn(waiting)
 	if err != nil {
-		return nil, NothingWritten(ctx, fmt.Errorf("no connection: %w", err))
+		return nil, NothingWritten(ctx, fmt.Errorf("take a connection of the pool: %w", err))
 	}
 	return &Writer{conn: conn}, nil
 }
 
-// WriterOn writes on a connection that the caller keeps.
+// WriterOn returns a Writer on a connection that the caller closes.
 func WriterOn(conn *sql.Conn) *Writer { return &Writer{conn: conn, borrowed: true} }
 
-// Writer is a connection that is ready to write. Close it on every way out.
+// Writer writes on one connection. The caller must close it on every way out.
 type Writer struct {
 	conn     *sql.Conn
 	borrowed bool
 }
 
-// Close returns the connection to the pool that it came from.
+// Close returns the connection to its pool.
 func (w *Writer) Close() {
 	if !w.borrowed {
 		_ = w.conn.Close()
 	}
 }
 
-// Write sets the count, also when ctx has ended.
+// Write sets the count, even if ctx has ended.
 func (w *Writer) Write(ctx context.Context, product int64, count int) error {
 	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count, product)
 	if err == nil && rows == 0 {
@@ -117,15 +110,16 @@ func (w *Writer) Write(ctx context.Context, product int64, count int) error {
 	return err
 }
 
-// WriteFenced sets the count if the fence is still the one that Claim registered, also when
-// ctx has ended. ErrFenced: a later holder has claimed the row, and nothing changed
-// (Kleppmann, "How to do distributed locking").
+// WriteFenced sets the count if the row still has the fence that Claim registered, even if ctx
+// has ended. It returns ErrFenced if a later holder has claimed the row (Kleppmann, "How to do
+// distributed locking").
 func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
 	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND fence = ?", count, product, fence)
 	if err != nil || rows == 1 {
 		return err
 	}
-	// No row matched: a later fence, or no such product? A late holder's context has ended.
+	// No row matched: find out whether the fence is higher or the product does not exist. The
+	// context of a late holder has ended, so this query must not use it.
 	asking, cancel := uncancelled(ctx)
 	defer cancel()
 	var item Item
@@ -139,7 +133,7 @@ func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fenc
 	return fenced(fence, item)
 }
 
-// send executes one statement that writes, and returns how many rows it matched.
+// send executes a statement that writes, and returns the number of rows that it matched.
 func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
 	writing, cancel := uncancelled(ctx)
 	defer cancel()
@@ -151,7 +145,7 @@ func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int6
 	return rows, Indeterminate(err)
 }
 
-// Reset sets the count and forgets version and fence.
+// Reset sets the count, and sets version and fence to 0.
 func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = ?", count, product)
@@ -161,17 +155,9 @@ func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
 	return NothingWritten(ctx, tx.Error)
 }
 
-// Add puts a product on the shelf that was not there, with no pieces yet. One
-// that is there stays as it is.
+// Add creates a product with a count of 0. It changes nothing if the product exists.
 func (l *Ledger) Add(ctx context.Context, product int64) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"INSERT IGNORE INTO db_stock (id, product_code, stock_code, count) VALUES (?, ?, '001', 0)", product, 1000+product)
 	return NothingWritten(ctx, tx.Error)
-}
-
-// uncancelled lets a write that was begun end. A statement whose caller hangs
-// up goes on inside the server: were the lock released meanwhile, the write
-// would land in the next holder's critical section.
-func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }

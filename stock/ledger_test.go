@@ -13,7 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// tenPieces is a ledger with so many of product 1, and its two connections.
+// tenPieces returns a ledger with two connections, and a stock of 10 for product 1.
 func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
@@ -38,8 +38,8 @@ func taken(t *testing.T, pool *sql.DB) (giveBack func()) {
 	return func() { must(t, errors.Join(one.Close(), other.Close())) }
 }
 
-// TestWriteWithoutConnection: a write that got no connection was not sent, and whoever
-// wanted it is told so; the row has not changed.
+// TestWriteWithoutConnection checks that a write without a connection is not sent, and returns an
+// error that says so.
 func TestWriteWithoutConnection(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
@@ -58,8 +58,8 @@ func TestWriteWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestLateWrite: a caller that has hung up, as a holder has whose lock was lost, is told
-// what became of its write all the same.
+// TestLateWrite checks that a write returns its result although the caller's context has ended, for
+// example because its lock was lost.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
@@ -82,7 +82,7 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestClaim: a fence is registered once, and none below it later.
+// TestClaim checks that a fence can be registered once, and no lower fence afterwards.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
@@ -100,7 +100,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestNoConnectionForALostLock: a wait for the pool ends when the caller's lock is lost.
+// TestNoConnectionForALostLock checks that the wait for a connection ends when the lock is lost.
 func TestNoConnectionForALostLock(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)

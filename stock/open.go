@@ -11,12 +11,11 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// lockWait is how many seconds InnoDB lets a statement wait for a row.
+// lockWait is MySQL's variable for the time that a statement waits for a row, in seconds.
 const lockWait = "innodb_lock_wait_timeout"
 
-// Open prepares a pool of at most conns connections. It does not connect: the
-// first statement does, and every later one again where the server went away.
-// dsn is the Go driver's: user:password@tcp(host:port)/database.
+// Open returns a pool of at most conns connections. It does not connect: each statement
+// connects if necessary. The format of dsn is user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {
@@ -30,15 +29,14 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
-	if err := db.Use(&room{}); err != nil {
+	if err := db.Use(&waiters{}); err != nil {
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
 	return db, nil
 }
 
-// OpenForResets is Open for the few statements that must come through while customers
-// crowd a product: over connections of their own, and with more time for its row than a
-// customer has in InnoDB's queue. All who were ahead have left that by then.
+// OpenForResets returns a pool for resets. A reset must succeed while many sales wait for the
+// same row, so it has its own connections and waits longer for the row than a sale does.
 func OpenForResets(dsn string) (*gorm.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -56,7 +54,6 @@ func dialect(pool *sql.DB) gorm.Dialector {
 	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 }
 
-// openPool is the same for every server, whatever is asked of it.
 func openPool(dsn string, conns int) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -65,18 +62,18 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	cfg.InterpolateParams = true // one round trip for a statement with arguments
 	cfg.ClientFoundRows = true   // rows affected = rows found, also where nothing changed
 	cfg.ParseTime = true
-	cfg.Logger = &mysql.NopLogger{} // errors are returned; nothing to say twice
+	cfg.Logger = &mysql.NopLogger{} // errors are returned already
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Second
 	}
-	if cfg.ReadTimeout == 0 { // a server that hangs, not a row that is locked: see below
+	if cfg.ReadTimeout == 0 { // for a server that hangs; lockWait limits the wait for a row
 		cfg.ReadTimeout, cfg.WriteTimeout = 10*time.Second, 10*time.Second
 	}
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	// A waiter whose client hung up stays in InnoDB's queue until this many
-	// seconds have passed; one that still wants the row asks again.
+	// A statement whose client has gone stays in InnoDB's queue for this time. A client that
+	// still wants the row repeats its statement.
 	if cfg.Params[lockWait] == "" {
 		cfg.Params[lockWait] = "2"
 	}

@@ -8,14 +8,12 @@ import (
 	"gorm.io/plugin/dbresolver"
 )
 
-// ReadAt sends db's plain SELECTs of the stock to a follower of its server (tutorial 1.6.3:
-// read-write split): Ledger.Read is one. Everything in a transaction and every FOR UPDATE
-// stays where the writes go, and so do the tables of locks: who looks for its own row at a
-// follower does not find it. dsn and conns are as for Open, which gave db; call it before
-// db is used. The pool is the caller's to close.
+// ReadAt sends the plain SELECTs of db_stock to a follower of the server (read-write split,
+// tutorial 1.6.3). Transactions, FOR UPDATE and all other tables stay on the primary. Call it
+// before db is used; the caller closes the returned pool. dsn and conns are as for Open.
 //
-// DANGER: a follower applies a write after its commit. Whoever reads there inside a lock
-// may read what was left before the last holder's sale.
+// DANGER: a follower applies a write after its commit. The holder of a lock may read there
+// the stock from before the previous holder's sale.
 func ReadAt(db *gorm.DB, dsn string, conns int) (*sql.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {

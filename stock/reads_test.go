@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// TestReadAt: at a follower that lags, a plain SELECT finds an old count; whatever is in
-// a transaction, or locks, or must not be old, is asked of the primary.
+// TestReadAt checks that a plain SELECT reads an old count from a follower that lags. Transactions,
+// locking reads and ReadPrimary use the primary.
 func TestReadAt(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	db, err := stock.Open(r.Addresses().MySQL, 4)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs a C compiler where there is none: `go test -race` links with it.
-# It is silent when nothing is missing.
+# Installs a C compiler if there is none: `go test -race` links with it.
+# It prints nothing if nothing is missing.
 set -eu
 
 main=$(mktemp "${TMPDIR:-/tmp}/oversell-cc.XXXXXX")
 trap 'rm -f "$main" "$main.c"' EXIT
-# A compiler without the C library's headers is not enough.
+# The headers of the C library are needed, too.
 printf '#include <stdlib.h>\nint main(void) { return 0; }\n' >"$main.c"
 works() { "$(go env CC)" -o "$main" "$main.c" >/dev/null 2>&1; }
 works && exit 0

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Brings a current MySQL or MariaDB beside the one that is installed, on Debian, without
-# root: real-mysql.sh mysql | mariadb. It unpacks the packages of Debian's unstable release
-# into a cache folder, once, and prints the folder to put first in PATH:
+# Unpacks a current MySQL or MariaDB on Debian, without root: real-mysql.sh mysql | mariadb.
+# The packages are those of Debian's unstable release. It unpacks them once, into a cache
+# folder, and prints the folder to put first in PATH:
 #
 #   PATH="$(tools/real-mysql.sh mysql):$PATH" bin/oversell run --all
 #
-# A newer release comes when the cache folder is deleted. Exit status 75: the packages could
-# not be downloaded, so nothing is known about this project.
+# Delete the cache folder to get a newer release. Exit status 75 means that the packages could
+# not be downloaded, which is no failure of this project.
 set -eu
 
 case ${1:-} in
@@ -31,7 +31,7 @@ no_download() {
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null && [ -e "$keys" ] ||
 	no_download "A current $1 is brought from Debian's packages, and this machine is no Debian. Put one first in PATH yourself."
-# Where this machine gets Debian from. apt knows the labels once it has been updated.
+# The Debian mirror of this machine. apt knows the labels after apt-get update.
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' |
 	awk 'NR == 1 { first = $1 } $2 == "Debian" && NF == 2 { first = $1; exit } END { print first }')
 [ -n "$mirror" ] || no_download "apt has no mirror in its sources: see /etc/apt/sources.list.d."
@@ -42,9 +42,9 @@ trap 'rm -rf "$new"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial" "$new/bin" "$new/root"
-: >"$new/apt/status" # nothing is installed, so apt brings all libraries too
+: >"$new/apt/status" # no package is installed, so that apt also downloads all libraries
 echo "deb [signed-by=$keys] $mirror sid main" >"$new/apt/sources.list"
-# unstable runs apt-get with a state of its own: the machine's packages stay as they are.
+# unstable runs apt-get with a separate state: it does not change the machine's packages.
 unstable() {
 	apt-get -q -o Dir::Etc::sourcelist="$new/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$new/apt/lists" \
@@ -60,7 +60,7 @@ if ! { unstable -o APT::Update::Error-Mode=any update &&
 fi
 for deb in "$new"/apt/archives/*.deb; do dpkg-deb -x "$deb" "$new/root"; done
 
-# wrap has a program run with the libraries that came with it, and with more arguments, last:
+# wrap makes a program run with the unpacked libraries. It appends arguments, because
 # --no-defaults must stay first.
 wrap() {
 	program=$1
@@ -93,7 +93,7 @@ END
 esac
 rm -rf "$new/apt" "$new/log"
 chmod 755 "$new"
-# Another one may have been faster; what does not run is replaced.
+# Another process may have been faster. A server that does not run is replaced.
 works || { rm -rf "$to" && mv "$new" "$to"; }
 works || {
 	"$to/bin/$server" --no-defaults --version >&2 || true

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs what concerns MySQL on a MySQL of version 9 or newer: Debian has MariaDB where Ubuntu,
-# Homebrew and most services have MySQL. It brings one where this machine has none, and a
-# current MariaDB. It warns where they cannot be downloaded: that alone is no failure.
+# Runs the tests of MySQL on MySQL 9 or newer and on a current MariaDB: Debian has MariaDB, but
+# Ubuntu, Homebrew and most cloud services have MySQL. It unpacks the servers that this machine
+# lacks. If they cannot be downloaded, it prints a warning, which is not a failure.
 set -eu
 
 newest() { mysqld --no-defaults --version 2>/dev/null | grep -v MariaDB | grep -qE 'Ver (9|[1-9][0-9])\.'; }
@@ -40,7 +40,7 @@ mysql() (
 	}
 )
 
-# MariaDB of today differs from that of Debian's stable release in what it does by default.
+# The defaults of current MariaDB differ from those of Debian's stable release.
 mariadb() (
 	bring mariadb || return 0
 	mariadbd --no-defaults --version

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests, tools/test.sh go test ..., and says at their end which were left out because
-# MariaDB is not installed beside MySQL, and how many. With CI in the environment none are.
+# Runs the tests: tools/test.sh go test .... At the end it lists the tests that were skipped
+# because MariaDB is not installed. With CI in the environment, no test is skipped.
 set -eu
 
 OVERSELL_LEFT_OUT=$(mktemp)

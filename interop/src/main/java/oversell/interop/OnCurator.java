@@ -10,16 +10,16 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * Curator's InterProcessMutex (tutorial 4.6.1). The path is that of the strategy zk: that is
- * all that a Java service must know to share it.
+ * Curator's InterProcessMutex (tutorial 4.6.1). It shares the lock with the strategy zk because
+ * it has the same path.
  */
 final class OnCurator implements SharedLock {
     private final CuratorFramework client;
 
-    /** A thread enters again only through the mutex that it holds, so there is one for each key. */
+    /** A mutex for each key: a thread can acquire a lock again only through the same mutex. */
     private final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
 
-    /** A dead process holds for {@code lease}, its session's time-out, at most. */
+    /** {@code lease} is the time-out of the session: it limits how long a dead process holds the lock. */
     OnCurator(String address, Duration lease) throws InterruptedException {
         client = CuratorFrameworkFactory.builder()
                 .connectString(address)
@@ -48,7 +48,7 @@ final class OnCurator implements SharedLock {
         mutex(key).release();
     }
 
-    /** Curator counts, but tells only whether there is one: 1 stands for one or more. */
+    /** Returns 1 if this thread has one or more acquisitions: Curator does not return their number. */
     @Override
     public int count(String key) {
         return mutex(key).isOwnedByCurrentThread() ? 1 : 0;

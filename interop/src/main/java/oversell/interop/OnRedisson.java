@@ -10,16 +10,16 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * Redisson's RLock (tutorial 3.9.1). A lock of the strategy redis has the id before its key:
- * that is all that a Java service must know to share it.
+ * Redisson's RLock (tutorial 3.9.1). It shares the lock with the strategy redis because it has
+ * the same name: the strategy's id, and the key.
  */
 final class OnRedisson implements SharedLock {
     private final RedissonClient client;
 
-    /** The watchdog renews every third of {@code lease}; a dead process holds so long at most. */
+    /** The watchdog renews the lock every third of {@code lease}, which is also the lease of the lock. */
     OnRedisson(String address, Duration lease) {
         Config config = new Config();
-        // Locks don't use it. But the default of Redisson 3.11 looks into java.lang, which Java 17 forbids.
+        // Locks need no codec. But the default of Redisson 3.11 uses java.lang by reflection, which Java 17 forbids.
         config.setCodec(StringCodec.INSTANCE);
         config.setLockWatchdogTimeout(lease.toMillis());
         URI uri = URI.create(address); // of the form redis://:password@host:port
@@ -37,7 +37,7 @@ final class OnRedisson implements SharedLock {
 
     @Override
     public boolean acquire(String key, Duration wait) throws InterruptedException {
-        // Without a lease of its own the watchdog renews it.
+        // Without a lease argument, the watchdog renews the lock.
         return lock(key).tryLock(wait.toMillis(), TimeUnit.MILLISECONDS);
     }
 

@@ -3,21 +3,20 @@ package oversell.interop;
 import java.time.Duration;
 
 /**
- * A lock as a Java service uses it: named by the key of what is sold, held by a thread, which
- * may take it again. Each method speaks to the library and to nothing else, so that what it
- * does is what the library does.
+ * A re-entrant lock with a key, held by a thread. Each method only calls the library, so that the
+ * tests show the behavior of the library.
  */
 interface SharedLock extends AutoCloseable {
-    /** Waits for the lock; false: not within {@code wait}. */
+    /** Waits for the lock. Returns false if it was not acquired within {@code wait}. */
     boolean acquire(String key, Duration wait) throws Exception;
 
-    /** Gives back one acquisition; throws when this thread has none. */
+    /** Releases one acquisition. Throws if this thread has none. */
     void release(String key) throws Exception;
 
-    /** How often this thread holds the lock, as far as the library tells. */
+    /** Returns the number of acquisitions of this thread, if the library knows it. */
     int count(String key) throws Exception;
 
-    /** The jar of the library, which names its version. */
+    /** Returns the name of the library's jar, which has the version. */
     Class<?> library();
 
     @Override

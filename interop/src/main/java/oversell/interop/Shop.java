@@ -13,17 +13,17 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** The critical section of the class: read the row's count, then write one less. */
+/** The critical section: read the count of the row, then write a count that is lower by one. */
 final class Shop {
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final SharedLock lock;
     private final String database;
 
-    /** What this process wrote last, under the lock; MIN_VALUE: nothing yet. */
+    /** The count that this process wrote last, under the lock. MIN_VALUE means that it has written none. */
     private int written = Integer.MIN_VALUE;
 
-    /** How often somebody else had sold since then. */
+    /** The number of times that another process had sold since then. */
     private int turns;
 
     Shop(SharedLock lock, String database) {
@@ -31,7 +31,7 @@ final class Shop {
         this.database = database;
     }
 
-    /** Sells {@code pieces} from each of {@code threads}; returns how often the turn came from a stranger. */
+    /** Sells {@code pieces} items in each of {@code threads}. Returns how often another process sold in between. */
     int sell(String key, int pieces, int threads) throws Exception {
         written = Integer.MIN_VALUE;
         turns = 0;
@@ -67,7 +67,7 @@ final class Shop {
         return null;
     }
 
-    /** DANGER: two statements, on purpose. Without the lock, sales are lost between them. */
+    /** DANGER: these are two statements, on purpose. Without the lock, updates are lost between them. */
     private void sellOne(Connection connection, long product) throws SQLException {
         int count = read(connection, product);
         if (count < 1) {

@@ -8,8 +8,8 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 
 /**
- * A Java service that does what it is told, one line for one line, all by one thread. It ends
- * when its input does.
+ * A Java program that executes one command for each line of its input, and answers with one line.
+ * One thread executes all commands. The program ends when its input ends.
  *
  * <pre>
  *   SERVER=redis://:password@127.0.0.1:6379 JDBC_URL=... Worker redis LEASE_MS
@@ -18,11 +18,11 @@ import java.util.concurrent.ExecutionException;
  *                            ready LIBRARY.jar java VERSION
  *   acquire KEY WAIT_MS      granted | timeout
  *   release KEY              released
- *   count KEY                how often this thread holds it
- *   deduct KEY N THREADS     sold: N x THREADS pieces; then how often somebody else sold in between
+ *   count KEY                the acquisitions of this thread
+ *   deduct KEY N THREADS     the number of times that another process sold in between
  * </pre>
  *
- * Whatever goes wrong is answered by a line that begins with error.
+ * After a failure, the answer begins with "error".
  */
 final class Worker {
     private final SharedLock lock;

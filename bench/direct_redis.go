@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"sync"
 	"time"
 
@@ -9,14 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisLock is the plain loop on go-redis: SET NX PX, else sleep until a
-// release is published; compare, delete and publish in one script. A process
-// mutex stands before it, or a hundred goroutines would wake at each release.
+// redisLock is a simple lock on go-redis: SET NX PX, or wait until a release is published. A
+// script compares, deletes and publishes. Clients first lock a mutex of the process, so that a
+// release does not wake a hundred goroutines.
 func redisLock(ctx context.Context, l lab) (deduct, func(), error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return nil, nil, err
-	}
 	options, err := redis.ParseURL(l.Redis[0])
 	if err != nil {
 		return nil, nil, err
@@ -27,10 +24,9 @@ func redisLock(ctx context.Context, l lab) (deduct, func(), error) {
 		return nil, nil, err
 	}
 	p := &redisProcess{client: client, released: subscription.Channel(), script: redis.NewScript(compareAndDelete)}
-	sellOne := func(ctx context.Context) error {
+	return with(l, func(ctx context.Context, db *sql.DB) error {
 		return p.locked(ctx, func() error { return sell(ctx, db) })
-	}
-	return sellOne, func() { _, _, _ = subscription.Close(), client.Close(), db.Close() }, nil
+	}, func() { _, _ = subscription.Close(), client.Close() })
 }
 
 const compareAndDelete = `
@@ -40,15 +36,15 @@ redis.call('publish', KEYS[2], '0')
 return 1`
 
 type redisProcess struct {
-	turn     sync.Mutex
+	mutex    sync.Mutex
 	client   *redis.Client
 	released <-chan *redis.Message
 	script   *redis.Script
 }
 
 func (p *redisProcess) locked(ctx context.Context, work func() error) error {
-	p.turn.Lock()
-	defer p.turn.Unlock()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	token := uuid.NewString()
 	for {
 		drain(p.released)
@@ -70,7 +66,7 @@ func (p *redisProcess) locked(ctx context.Context, work func() error) error {
 	return p.script.Run(ctx, p.client, []string{"bench:lock", "bench:released"}, token).Err()
 }
 
-// drain forgets releases from before the try.
+// drain drops the messages of earlier releases.
 func drain(released <-chan *redis.Message) {
 	for {
 		select {

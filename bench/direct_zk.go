@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -11,13 +12,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zkLock is the plain loop on go-zookeeper: an ephemeral sequential node, wait
-// for the one before it to go, look again. A process mutex stands before it.
+// zkLock is a simple lock on go-zookeeper: create an ephemeral sequential node, wait until the
+// node before it is deleted, and list again. Clients first lock a mutex of the process.
 func zkLock(_ context.Context, l lab) (deduct, func(), error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return nil, nil, err
-	}
 	conn, _, err := zk.Connect(l.ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		return nil, nil, err
@@ -26,20 +23,19 @@ func zkLock(_ context.Context, l lab) (deduct, func(), error) {
 		return nil, nil, err
 	}
 	p := &zkProcess{conn: conn}
-	sellOne := func(ctx context.Context) error {
+	return with(l, func(ctx context.Context, db *sql.DB) error {
 		return p.locked(func() error { return sell(ctx, db) })
-	}
-	return sellOne, func() { conn.Close(); _ = db.Close() }, nil
+	}, conn.Close)
 }
 
 type zkProcess struct {
-	turn sync.Mutex
-	conn *zk.Conn
+	mutex sync.Mutex
+	conn  *zk.Conn
 }
 
 func (p *zkProcess) locked(work func() error) error {
-	p.turn.Lock()
-	defer p.turn.Unlock()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	node, err := p.conn.Create("/bench/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		return err

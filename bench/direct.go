@@ -18,109 +18,99 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// processes is how many share the load, as the three replicas do.
+// processes is the number of processes that share the load; it is that of the replicas.
 const processes = 3
 
-// task is what one process is told: how many clients, and how many times each of them
-// sells, or for how long all of them do.
-type task struct {
+// job is the input of one process. Each client sells Loops times, or all sell for Length.
+type job struct {
 	Lab     lab
 	Clients int
 	Loops   int
 	Length  time.Duration
 }
 
-// sale is one that a process has made.
+// sale is one sale of a process.
 type sale struct {
 	Sold int64         // in nanoseconds of the machine's clock, which all processes share
-	Took time.Duration // since the client wanted it
+	Took time.Duration // since the client's previous sale
 }
 
-// deduct sells one piece.
+// deduct sells one item.
 type deduct func(context.Context) error
 
-// loop makes a deduct, and what closes all that it opened.
+// loop connects to the servers, and returns a deduct and a function that disconnects.
 type loop func(context.Context, lab) (d deduct, end func(), err error)
 
-// loops are all that can be asked of a process, by name.
+// loops returns all loops that a process can run, by name.
 func loops() map[string]loop {
-	all := map[string]loop{"straight for-update": forUpdate, "straight redis": redisLock, "straight zk": zkLock}
+	all := map[string]loop{"direct for-update": forUpdate, "direct redis": redisLock, "direct zk": zkLock}
 	maps.Copy(all, ours())
 	maps.Copy(all, peers())
 	return all
 }
 
-// straight runs the loop in as many processes as there are replicas, each with
-// a replica's share of the cores and of the clients.
-func straight(ctx context.Context, l lab, strategy string, load volume) (result, error) {
-	crews, lost, err := sellOut(ctx, l, "straight "+strategy, processes, task{Lab: l, Clients: load.clients, Loops: load.loops})
-	if err != nil {
-		return result{}, err
-	}
-	h := judge(crews, 0)
-	return result{h.perSecond, h.p99, lost}, nil
+// direct runs a loop in as many processes as there are replicas. Each has a replica's share of
+// the cores and of the clients.
+func (b bench) direct(ctx context.Context, strategy string) (figures, error) {
+	return sellInProcesses(ctx, "direct "+strategy, processes, job{Lab: b.lab, Clients: b.load.clients, Loops: b.load.loops})
 }
 
-// shelf is more than anybody sells in a round.
-const shelf = 1_000_000
+// fullStock is more than is sold in one measurement.
+const fullStock = 1_000_000
 
-// sellOut has the processes sell, all at once, and says what each has sold, and what was
-// lost of it. The clients of a task with loops are shared out among the processes; with
-// a length, each has all of them.
-func sellOut(ctx context.Context, l lab, name string, crews int, t task) (sales [][]sale, lost int, err error) {
-	db, err := open(l.MySQL)
+// sellInProcesses runs a loop in n processes at the same time. The clients of a job with Loops
+// are divided among the processes. With a Length, each process has all of them.
+func sellInProcesses(ctx context.Context, name string, n int, j job) (figures, error) {
+	db, err := open(j.Lab.MySQL)
 	if err != nil {
-		return nil, 0, err
+		return figures{}, err
 	}
 	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = 1", shelf); err != nil {
-		return nil, 0, err
+	if _, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = 1", fullStock); err != nil {
+		return figures{}, err
 	}
-	workers := make([]*worker, crews)
+	workers, sales := make([]*worker, n), make([][]sale, n)
 	for i := range workers {
-		mine := t
-		if t.Loops > 0 {
-			mine.Clients = (t.Clients + crews - 1 - i) / crews
+		part := j
+		if j.Loops > 0 {
+			part.Clients = (j.Clients + n - 1 - i) / n
 		}
-		if workers[i], err = startWorker(ctx, name, crews, mine); err != nil {
-			return nil, 0, err
+		if workers[i], err = startWorker(ctx, name, n, part); err != nil {
+			return figures{}, err
 		}
 	}
 	for _, w := range workers {
 		if _, err := io.WriteString(w.in, "go\n"); err != nil {
-			return nil, 0, err
+			return figures{}, err
 		}
 	}
-	sold := 0
-	for _, w := range workers {
-		part, err := w.finish()
-		if err != nil {
-			return nil, 0, err
+	for i, w := range workers {
+		if sales[i], err = w.finish(); err != nil {
+			return figures{}, err
 		}
-		sales, sold = append(sales, part), sold+len(part)
 	}
+	f := figuresOf(sales, j.Length)
 	var left int
-	if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = 1").Scan(&left); err != nil {
-		return nil, 0, err
-	}
-	return sales, sold - (shelf - left), nil
+	err = db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = 1").Scan(&left)
+	f.lost = f.sold - (fullStock - left)
+	return f, err
 }
 
-// worker is one process of the straight loop.
+// worker is a process that runs a loop.
 type worker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *json.Decoder
 }
 
-// startWorker returns when the process has connected and waits for its go.
-func startWorker(ctx context.Context, name string, crews int, t task) (*worker, error) {
+// startWorker returns when the process has connected and waits for the start.
+func startWorker(ctx context.Context, name string, n int, j job) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, self, "-worker", name)
-	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/crews)))
+	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/n)))
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -134,7 +124,7 @@ func startWorker(ctx context.Context, name string, crews int, t task) (*worker, 
 		return nil, err
 	}
 	w := &worker{c, in, json.NewDecoder(out)}
-	if err := json.NewEncoder(in).Encode(t); err != nil {
+	if err := json.NewEncoder(in).Encode(j); err != nil {
 		return nil, err
 	}
 	var ready string
@@ -144,24 +134,25 @@ func startWorker(ctx context.Context, name string, crews int, t task) (*worker, 
 func (w *worker) finish() ([]sale, error) {
 	var sales []sale
 	if err := w.out.Decode(&sales); err != nil {
-		return nil, fmt.Errorf("a process: %w", err)
+		return nil, fmt.Errorf("a process ended without a result: %w", err)
 	}
 	_ = w.in.Close()
 	return sales, w.process.Wait()
 }
 
-// work is one process: connect, say so, wait for the go, sell, answer.
+// work is the main function of a process: it connects, reports that, waits for the start,
+// sells, and writes its sales.
 func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
-	var t task
+	var j job
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
-	if err := from.Decode(&t); err != nil {
+	if err := from.Decode(&j); err != nil {
 		return err
 	}
 	setUp, ok := loops()[name]
 	if !ok {
-		return fmt.Errorf("no loop %q", name)
+		return fmt.Errorf("loop %q does not exist", name)
 	}
-	sellOne, end, err := setUp(ctx, t.Lab)
+	sellOne, end, err := setUp(ctx, j.Lab)
 	if err != nil {
 		return err
 	}
@@ -169,18 +160,18 @@ func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	if err := to.Encode("ready"); err != nil {
 		return err
 	}
-	if _, err := from.Buffered().Read(make([]byte, 1)); err != nil { // the newline after the task
+	if _, err := from.Buffered().Read(make([]byte, 1)); err != nil { // the newline after the job
 		return err
 	}
 	if _, err := io.ReadFull(in, make([]byte, len("go\n"))); err != nil {
 		return err
 	}
 	began := time.Now()
-	sales, errs := make([][]sale, t.Clients), make([]error, t.Clients)
+	sales, errs := make([][]sale, j.Clients), make([]error, j.Clients)
 	var clients sync.WaitGroup
-	for i := range t.Clients {
+	for i := range j.Clients {
 		clients.Go(func() {
-			for asked := began; len(sales[i]) < t.Loops || asked.Sub(began) < t.Length; {
+			for asked := began; len(sales[i]) < j.Loops || asked.Sub(began) < j.Length; {
 				if errs[i] = sellOne(ctx); errs[i] != nil {
 					return
 				}
@@ -197,8 +188,8 @@ func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	return to.Encode(slices.Concat(sales...))
 }
 
-// open has the settings of the service: one round trip for each statement, and
-// as many connections.
+// open connects with the settings of the service: one round trip for each statement, and as
+// many connections.
 func open(dsn string) (*sql.DB, error) {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -220,8 +211,8 @@ func sell(ctx context.Context, db *sql.DB) error {
 	return sellIf(ctx, db, func() error { return nil })
 }
 
-// sellIf looks once more before it writes.
-func sellIf(ctx context.Context, db *sql.DB, sound func() error) error {
+// sellIf is sell with a check before the write.
+func sellIf(ctx context.Context, db *sql.DB, check func() error) error {
 	var count int
 	if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", 1).Scan(&count); err != nil {
 		return err
@@ -229,20 +220,16 @@ func sellIf(ctx context.Context, db *sql.DB, sound func() error) error {
 	if count < 1 {
 		return fmt.Errorf("sold out at %d", count)
 	}
-	if err := sound(); err != nil {
+	if err := check(); err != nil {
 		return err
 	}
 	_, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count-1, 1)
 	return err
 }
 
-// forUpdate is one transaction on database/sql.
+// forUpdate sells in one transaction on database/sql.
 func forUpdate(_ context.Context, l lab) (deduct, func(), error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return nil, nil, err
-	}
-	sellOne := func(ctx context.Context) error {
+	return with(l, func(ctx context.Context, db *sql.DB) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
@@ -259,6 +246,5 @@ func forUpdate(_ context.Context, l lab) (deduct, func(), error) {
 			return err
 		}
 		return tx.Commit()
-	}
-	return sellOne, func() { _ = db.Close() }, nil
+	}, func() {})
 }

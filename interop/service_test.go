@@ -2,13 +2,9 @@ package interop
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -16,16 +12,14 @@ import (
 	"oversell/lab/rig"
 )
 
-// The replicas are the program itself, known by HTTP only.
-
-// mixedDeductions sells everything: half of it in two Java threads, the other half
-// by the clients of two replicas.
+// mixedDeductions sells all items: one half in two Java threads, the other half through two
+// replicas.
 func mixedDeductions(t *testing.T, s side, java *worker) {
 	const stock, threads, clients = 2000, 2, 4 // clients of each replica
 	key, replicas := api.Key(1), servers.Addresses().Replicas
 	setStock(t, stock)
 
-	java.tell(t, "deduct", key, strconv.Itoa(stock/2/threads), strconv.Itoa(threads))
+	java.send(t, "deduct", key, strconv.Itoa(stock/2/threads), strconv.Itoa(threads))
 	soon(t, "Java sells", func() bool { return countStock(t) < stock })
 	var selling sync.WaitGroup
 	for client := range clients * len(replicas) {
@@ -45,17 +39,17 @@ func mixedDeductions(t *testing.T, s side, java *worker) {
 		t.Fatalf("Java was to sell %d: %s", stock/2, answer)
 	}
 	if left := countStock(t); left != 0 {
-		t.Errorf("%d pieces are left of %d sold: updates were lost", left, stock)
+		t.Errorf("lost updates: %d sold, but %d left", stock, left)
 	}
 	if turns == 0 {
-		t.Error("Java and Go sold one after the other: nothing was shared")
+		t.Error("Java sold everything before or after Go: the lock was not contended")
 	}
-	t.Logf("Java sold %d, and %d times after a replica", sold, turns)
+	t.Logf("Java sold %d; %d times a replica had sold in between", sold, turns)
 	soon(t, "the lock is free", func() bool { return s.free(t, key) })
 }
 
-// replicaDies: a replica that holds the lock is killed, with a sale begun and not yet
-// written; Java, which has waited for it, goes on.
+// replicaDies kills a replica that holds the lock and has not yet written its sale. Java, which
+// waits for the lock, must get it.
 func replicaDies(t *testing.T, s side, java *worker) {
 	key := api.Key(1)
 	replica := serverNamed(t, "replica-1")
@@ -63,7 +57,7 @@ func replicaDies(t *testing.T, s side, java *worker) {
 	answer := make(chan error, 1)
 	go func() { answer <- deduct(t.Context(), "http://"+replica.Addr(), s.strategy, "&hold=60s") }()
 	soon(t, "the replica holds", func() bool { return !s.free(t, key) })
-	java.tell(t, "acquire", key, millis(patience))
+	java.send(t, "acquire", key, millis(longWait))
 	soon(t, "Java waits", func() bool { return s.waiting(t, key) })
 
 	replica.Kill()
@@ -72,7 +66,7 @@ func replicaDies(t *testing.T, s side, java *worker) {
 	}
 	java.wantAnswer(t, "granted", "acquire")
 	if left := countStock(t); left != 1 {
-		t.Errorf("want 1 piece left, got %d", left)
+		t.Errorf("%d items left, want 1", left)
 	}
 	java.want(t, "released", "release", key)
 	if err := replica.Start(t.Context()); err != nil {
@@ -91,62 +85,32 @@ func serverNamed(t *testing.T, name string) *rig.Server {
 	return nil
 }
 
-// deduct sells one piece at a replica.
+// deduct sells one item at a replica.
 func deduct(ctx context.Context, replica, strategy, more string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, replica+"/check/lock?wait=60s&strategy="+strategy+more, nil)
-	if err != nil {
-		return err
-	}
-	_, err = send(r)
-	return err
+	return client(replica).Call(ctx, http.MethodPost, "/check/lock?wait=60s&strategy="+strategy+more, nil, nil)
 }
 
-// send wants a 200 and returns what came with it.
-func send(r *http.Request) ([]byte, error) {
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errors.New(answer.Status + ": " + strings.TrimSpace(string(body)))
-	}
-	return body, err
+func client(replica string) api.Client {
+	return api.Client{Base: replica, Token: servers.Addresses().Token, HTTP: http.DefaultClient}
 }
 
-// The second replica is never killed.
-func stockURL() string { return servers.Addresses().Replicas[1] + "/stock/1" }
+// survivor returns a client of the replica that no test kills.
+func survivor() api.Client { return client(servers.Addresses().Replicas[1]) }
 
 func setStock(t *testing.T, count int) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, stockURL()+"?count="+strconv.Itoa(count), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Lab-Token", servers.Addresses().Token)
-	if _, err := send(r); err != nil {
+	if _, err := survivor().ResetStock(t.Context(), 1, count); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func countStock(t *testing.T) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, stockURL(), nil)
+	count, err := survivor().Count(t.Context(), "none", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := send(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var item struct {
-		Count *int `json:"count"`
-	}
-	if err := json.Unmarshal(body, &item); err != nil || item.Count == nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	return *item.Count
+	return count
 }
 
 func scan(line, format string, into ...any) bool {

@@ -1,0 +1,67 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+)
+
+// writeTimeout limits a write that continues after its caller has gone.
+const writeTimeout = 5 * time.Second
+
+// uncancelled returns a context that outlives the caller's. MySQL continues a statement whose
+// client has gone: if its lock were released meanwhile, the write would fall into the next
+// holder's critical section.
+func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+}
+
+// transaction commits what write does, even if ctx ends meanwhile. It calls committing
+// between the last statement and the commit; an error of committing rolls back and is
+// returned as it is. After an error before the COMMIT, nothing was written. After a COMMIT
+// without an answer, the outcome is unknown.
+func transaction(ctx context.Context, db *gorm.DB, committing func() error, write func(*gorm.DB) error) error {
+	if ctx.Err() != nil {
+		return NothingWritten(ctx, ctx.Err())
+	}
+	free, cancel := uncancelled(ctx)
+	defer cancel()
+	sent, refused := false, error(nil)
+	err := db.WithContext(free).Transaction(func(tx *gorm.DB) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		refused = committing()
+		sent = refused == nil
+		return refused
+	})
+	switch {
+	case refused != nil:
+		return refused
+	case sent:
+		return Indeterminate(err)
+	}
+	return NothingWritten(free, err)
+}
+
+// isDuplicate reports whether a unique key rejected a row.
+func isDuplicate(err error) bool {
+	const duplicate = 1062
+	var answer *mysql.MySQLError
+	return errors.As(err, &answer) && answer.Number == duplicate
+}
+
+// first returns the row that the query finds for the id, or the error missing.
+func first[T any](ctx context.Context, db *gorm.DB, id int64, missing error, query string) (row T, err error) {
+	var rows []T
+	switch err := db.WithContext(ctx).Raw(query, id).Scan(&rows).Error; {
+	case err != nil:
+		return row, NothingWritten(ctx, err)
+	case len(rows) == 0:
+		return row, missing
+	}
+	return rows[0], nil
+}

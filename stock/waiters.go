@@ -1,0 +1,70 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+	"gorm.io/gorm"
+)
+
+// ErrNoRoom means that waiters use all connections that they may use.
+var ErrNoRoom = errors.New("too many requests wait for a lock with a connection of their own")
+
+// waiters limits the requests that keep a connection while they wait for a lock to half of
+// the pool. Their wait may take a minute.
+//
+// DANGER: if waiters used all connections, the holder of the lock could not get one to finish,
+// and neither could other strategies, reads and resets.
+type waiters struct {
+	once   sync.Once
+	places *semaphore.Weighted
+	n      int64
+}
+
+const waitersName = "oversell:waiters"
+
+// Name makes waiters a plugin of gorm, so that all users of a database share it.
+func (*waiters) Name() string { return waitersName }
+
+// Initialize does nothing: the size of the pool may change until Enter.
+func (*waiters) Initialize(*gorm.DB) error { return nil }
+
+// Enter waits until a request may keep a connection while it waits, or until ctx ends. Call
+// leave when the connection is back in the pool. A pool without a limit accepts all.
+func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
+	r, ok := db.Plugins[waitersName].(*waiters)
+	if !ok {
+		return func() {}, nil
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, fmt.Errorf("mysql pool: %w", err)
+	}
+	r.once.Do(func() {
+		if conns := pool.Stats().MaxOpenConnections; conns > 0 {
+			r.n = max(1, int64(conns)/2)
+			r.places = semaphore.NewWeighted(r.n)
+		}
+	})
+	if r.places == nil {
+		return func() {}, nil
+	}
+	if err := r.places.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("%w: this replica allows %d: %w", ErrNoRoom, r.n, err)
+	}
+	return func() { r.places.Release(1) }, nil
+}
+
+// Connection runs use with its own connection, in which it may wait for a lock. It is gorm's
+// method with the limit of Enter.
+func Connection(ctx context.Context, db *gorm.DB, use func(*gorm.DB) error) error {
+	leave, err := Enter(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return db.WithContext(ctx).Connection(use)
+}
