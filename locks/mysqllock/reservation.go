@@ -204,7 +204,7 @@ func (*reservation) Card() api.Card {
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.Overrun, Why: api.Text{
 			EN: "If the work takes longer than the reservation, it is wasted: the confirmation is rejected.",
-			ZH: "工作时间超过预留期限就白做了：确认被拒绝。",
+			ZH: "工作时间超过预留期限，确认被拒绝，工作作废。",
 		}}},
 	}
 }

@@ -82,7 +82,7 @@ func (*version) Card() api.Card {
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "Of all requests that read the same version, one succeeds. The work of the others is wasted, and they retry together with new requests.",
-			ZH: "读到同一版本的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
+			ZH: "读到同一版本的请求只有一个成功，其余请求的工作全部作废，还要和新请求一起重试。",
 		}}},
 		Tutorial: []api.Figure{
 			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},

@@ -51,7 +51,7 @@ func (*versionNaive) Card() api.Card {
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "All requests with a conflict try again at once: dozens of attempts for each sale, and some requests give up although there is stock.",
-			ZH: "失败的请求立刻又来：卖一件要试几十次，有的等到放弃，其实还有库存。",
+			ZH: "失败的请求立即重试：卖出一件要尝试几十次，有的请求等到放弃时，其实还有库存。",
 		}}},
 		Tutorial: []api.Figure{
 			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},
