@@ -112,7 +112,9 @@ func (b bench) compare(c comparison, measured map[string][]figures) {
 			best = other
 		}
 	}
-	ratio := func(of func(figures) float64) float64 { return median(measured[c.ours], of) / median(measured[best], of) }
+	ratio := func(of func(figures) float64) float64 {
+		return median(measured[c.ours], of) / median(measured[best], of)
+	}
 	b.printf("| %s | %s | %.2f | %.2f | %.2f | %s |\n", c.ours, strings.Join(c.others, "; "), ratio(rate), c.least, ratio(p99), orDash("%.1f or less", c.p99))
 }
 
