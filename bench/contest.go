@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// contest compares locks that use the same backend. Each guards the SELECT and the UPDATE of
+// group has locks that use the same backend. Each guards the SELECT and the UPDATE of
 // one row in several processes, without HTTP.
-type contest struct {
+type group struct {
 	title string
 	// backend returns how many requests the backend has received. asked names them in the table.
 	backend  func(lab, context.Context) (int64, error)
@@ -33,9 +33,9 @@ const (
 	unguarded = "unguarded limit"
 )
 
-func contests() []contest {
+func groups() []group {
 	redisPeers := []string{"redsync, 1 node", "bsm/redislock, 1 ms", "bsm/redislock, 50 ms", "rueidislock"}
-	return []contest{
+	return []group{
 		{
 			title: "One Redis", backend: lab.redisRequests, asked: "requests",
 			ours: []string{"redis", "cohort-redis"}, peers: redisPeers,
@@ -62,8 +62,8 @@ func contests() []contest {
 
 // locks measures all locks and writes the tables.
 func (b bench) locks(ctx context.Context) error {
-	all, limits := contests(), []string{serial, unguarded}
-	names, backends := limits, map[string]contest{}
+	all, limits := groups(), []string{serial, unguarded}
+	names, backends := limits, map[string]group{}
 	for _, c := range all {
 		for _, name := range slices.Concat(c.ours, c.peers) {
 			names, backends[name] = append(names, name), c
@@ -112,7 +112,9 @@ func (b bench) compare(c comparison, measured map[string][]figures) {
 			best = other
 		}
 	}
-	ratio := func(of func(figures) float64) float64 { return median(measured[c.ours], of) / median(measured[best], of) }
+	ratio := func(of func(figures) float64) float64 {
+		return median(measured[c.ours], of) / median(measured[best], of)
+	}
 	b.printf("| %s | %s | %.2f | %.2f | %.2f | %s |\n", c.ours, strings.Join(c.others, "; "), ratio(rate), c.least, ratio(p99), orDash("%.1f or less", c.p99))
 }
 

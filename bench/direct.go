@@ -206,22 +206,30 @@ func open(dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
-// sell is the critical section of every lock.
-func sell(ctx context.Context, db *sql.DB) error {
-	return sellIf(ctx, db, func() error { return nil })
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// sellIf is sell with a check before the write.
-func sellIf(ctx context.Context, db *sql.DB, check func() error) error {
+const (
+	plainRead   = "SELECT count FROM db_stock WHERE id = ?"
+	lockingRead = plainRead + " FOR UPDATE"
+)
+
+// sell is the critical section of every lock. A nil check is skipped.
+func sell(ctx context.Context, db querier, read string, check func() error) error {
 	var count int
-	if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", 1).Scan(&count); err != nil {
+	if err := db.QueryRowContext(ctx, read, 1).Scan(&count); err != nil {
 		return err
 	}
 	if count < 1 {
 		return fmt.Errorf("sold out at %d", count)
 	}
-	if err := check(); err != nil {
-		return err
+	if check != nil {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	_, err := db.ExecContext(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count-1, 1)
 	return err
@@ -235,14 +243,7 @@ func forUpdate(_ context.Context, l lab) (deduct, func(), error) {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		var count int
-		if err := tx.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", 1).Scan(&count); err != nil {
-			return err
-		}
-		if count < 1 {
-			return fmt.Errorf("sold out at %d", count)
-		}
-		if _, err := tx.ExecContext(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count-1, 1); err != nil {
+		if err := sell(ctx, tx, lockingRead, nil); err != nil {
 			return err
 		}
 		return tx.Commit()

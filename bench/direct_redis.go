@@ -25,7 +25,7 @@ func redisLock(ctx context.Context, l lab) (deduct, func(), error) {
 	}
 	p := &redisProcess{client: client, released: subscription.Channel(), script: redis.NewScript(compareAndDelete)}
 	return with(l, func(ctx context.Context, db *sql.DB) error {
-		return p.locked(ctx, func() error { return sell(ctx, db) })
+		return p.locked(ctx, func() error { return sell(ctx, db, plainRead, nil) })
 	}, func() { _, _ = subscription.Close(), client.Close() })
 }
 

@@ -24,7 +24,7 @@ func zkLock(_ context.Context, l lab) (deduct, func(), error) {
 	}
 	p := &zkProcess{conn: conn}
 	return with(l, func(ctx context.Context, db *sql.DB) error {
-		return p.locked(func() error { return sell(ctx, db) })
+		return p.locked(func() error { return sell(ctx, db, plainRead, nil) })
 	}, conn.Close)
 }
 

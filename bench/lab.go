@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -110,6 +108,8 @@ func (l lab) api(base string) api.Client {
 	return api.Client{Base: base, Token: l.Token, HTTP: http.DefaultClient}
 }
 
+var residentMemory = regexp.MustCompile(`(?m)^process_resident_memory_bytes (\S+)`)
+
 // memory prints the memory of each replica after all the load.
 func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 	for i, replica := range l.Replicas {
@@ -121,14 +121,14 @@ func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 		if err != nil {
 			return err
 		}
-		lines := bufio.NewScanner(answer.Body)
-		for lines.Scan() {
-			if value, ok := strings.CutPrefix(lines.Text(), "process_resident_memory_bytes "); ok {
-				bytes, _ := strconv.ParseFloat(value, 64)
-				fmt.Fprintf(out, "Replica %d: %.0f MB resident (wanted: under %d).\n", i+1, bytes/1e6, wanted)
-			}
-		}
+		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
+		found := residentMemory.FindSubmatch(text)
+		if err != nil || found == nil {
+			return fmt.Errorf("%s/metrics has no resident memory: %w", replica, err)
+		}
+		bytes, _ := strconv.ParseFloat(string(found[1]), 64)
+		fmt.Fprintf(out, "Replica %d: %.0f MB resident (wanted: under %d).\n", i+1, bytes/1e6, wanted)
 	}
 	fmt.Fprintln(out)
 	return nil

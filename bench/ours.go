@@ -100,7 +100,7 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 		if err != nil {
 			return fmt.Errorf("acquire: %w", err)
 		}
-		err = sellIf(h.Context(), db, h.Verify)
+		err = sell(h.Context(), db, plainRead, h.Verify)
 		if freed := h.Release(ctx); err == nil && freed != nil {
 			return fmt.Errorf("release: %w", freed)
 		}
@@ -110,7 +110,7 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 
 // sellAnd sells one item and then releases the lock, also after an error.
 func sellAnd(ctx context.Context, db *sql.DB, unlock func() error) error {
-	err := sell(ctx, db)
+	err := sell(ctx, db, plainRead, nil)
 	if freed := unlock(); err == nil && freed != nil {
 		return fmt.Errorf("release: %w", freed)
 	}

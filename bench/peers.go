@@ -30,12 +30,12 @@ func peers() map[string]loop {
 			return with(l, func(ctx context.Context, db *sql.DB) error {
 				mutex.Lock()
 				defer mutex.Unlock()
-				return sell(ctx, db)
+				return sell(ctx, db, plainRead, nil)
 			}, func() {})
 		},
 		update: updateAlone,
 		unguarded: func(_ context.Context, l lab) (deduct, func(), error) {
-			return with(l, sell, func() {})
+			return with(l, func(ctx context.Context, db *sql.DB) error { return sell(ctx, db, plainRead, nil) }, func() {})
 		},
 		"redsync, 1 node":      func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis[:1]) },
 		"redsync, 5 nodes":     func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis) },

@@ -133,8 +133,11 @@ func choice[T any](p *params, name, otherwise string, of map[string]T) (id strin
 }
 
 func (p *params) boolean(name string) bool {
-	_, value := choice(p, name, "false", map[string]bool{"true": true, "false": false})
-	return value
+	text := p.text(name, "false")
+	if text != "true" && text != "false" {
+		p.fail(name, text, "true or false")
+	}
+	return text == "true"
 }
 
 // word reads a name that is safe in any backend's key. If otherwise is empty, the parameter

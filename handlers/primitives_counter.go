@@ -80,23 +80,22 @@ func (c *primitiveCall) readChange() counterChange {
 	expect := c.operand("expect", op, opsWithAnExpect)
 	c.reject("wait", op, waitingOps)
 	c.readWait()
-	r := c.request
-	switch op {
-	case "increment", "decrement", "add", "subtract":
-		delta := map[string]int64{"increment": 1, "decrement": -1, "add": value, "subtract": -value}[op]
-		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) { return c.Add(ctx, r, delta) }
-	case "try-set":
-		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) { return c.TrySet(ctx, r.Key, value) }
-	case "force-set":
-		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) {
+	r, deltas := c.request, map[string]int64{"increment": 1, "decrement": -1, "add": value, "subtract": -value}
+	if op == "get" {
+		return nil
+	}
+	return func(ctx context.Context, c locks.Counter) (locks.Changed, error) {
+		switch op {
+		case "try-set":
+			return c.TrySet(ctx, r.Key, value)
+		case "force-set":
 			return c.ForceSet(ctx, r.Key, value)
-		}
-	case "compare-and-set":
-		return func(ctx context.Context, c locks.Counter) (locks.Changed, error) {
+		case "compare-and-set":
 			return c.CompareAndSet(ctx, r.Key, expect, value)
+		default:
+			return c.Add(ctx, r, deltas[op])
 		}
 	}
-	return nil
 }
 
 // reject refuses a parameter that the operation does not use, and reports whether it uses it.
