@@ -6,24 +6,19 @@ import (
 	"strings"
 )
 
-// inherited are the variables that a server gets from this program, besides LC_*. All
-// others stay away: a variable of the user's shell configures `oversell serve`, etcd and
-// ZooKeeper as a flag does.
-func inherited() []string {
-	return []string{
+// environment returns the variables of a server: more, LC_*, and the inherited ones. All others
+// are left out, because they can configure `oversell serve`, etcd and ZooKeeper as a flag does.
+func environment(more ...string) []string {
+	inherited := []string{
 		"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ",
 		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", // of servers that were unpacked, not installed
 		"JAVA_HOME",
 		"GOGC", "GODEBUG", "GOTRACEBACK", "GORACE", "GOCOVERDIR", // of a replica's Go
 	}
-}
-
-// environment is that of every server, with more variables.
-func environment(more ...string) []string {
 	var env []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if slices.Contains(inherited(), name) || strings.HasPrefix(name, "LC_") {
+		if slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_") {
 			env = append(env, entry)
 		}
 	}

@@ -119,21 +119,15 @@ func (l *Link) close() {
 }
 
 // addLink makes the link from a server to another, and opens it.
-func (r *Rig) addLink(from string, to *Server) (*Link, error) {
-	port, err := r.ports.take(0)
-	if err != nil {
-		return nil, err
-	}
+func (r *Rig) addLink(from string, to *Server) *Link {
 	registerToxics()
 	// The server only holds the logger and the metrics, and never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &Link{from: from, to: to.name, addr: hostPort(port), upstream: to.addr}
+	l := &Link{from: from, to: to.name, addr: r.takeAddr(), upstream: to.addr}
 	l.proxy = toxiproxy.NewProxy(server, l.String(), l.addr, l.upstream)
-	if err := l.set(l.upstream); err != nil {
-		return nil, err
-	}
+	r.check(l.set(l.upstream))
 	r.links = append(r.links, l)
-	return l, nil
+	return l
 }
 
 // Links returns all links; there are none without Config.Proxied and Config.RedisReplica.

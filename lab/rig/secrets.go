@@ -26,6 +26,7 @@ func newSecrets() secrets {
 // above all it has no FILE, SUPER or other global privilege.
 const adminUser, labUser = "root", "oversell"
 
+// mysql returns the data source name of a user.
 func (s secrets) mysql(user, addr string) string {
 	password := s.user
 	if user == adminUser {
@@ -34,10 +35,10 @@ func (s secrets) mysql(user, addr string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-func (s secrets) redis(addr string) string { return fmt.Sprintf("redis://:%s@%s/0", s.user, addr) }
+// RedisURL returns the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
+func (r *Rig) RedisURL(addr string) string {
+	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
+}
 
-// RedisURL is the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
-func (r *Rig) RedisURL(addr string) string { return r.secrets.redis(addr) }
-
-// RedisURL is the URL of a server that is a Redis.
+// RedisURL returns the URL of a server that is a Redis.
 func (s *Server) RedisURL() string { return s.rig.RedisURL(s.addr) }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,21 +24,54 @@ const (
 )
 
 // Server is one server of a rig. A restart keeps its port and its folder, and the data of MySQL,
-// ZooKeeper and etcd. Its methods may be called from
-// several goroutines; Start, Stop and Kill wait for each other.
+// ZooKeeper and etcd. Its methods may be called from several goroutines; Start, Stop and Kill
+// wait for each other.
 type Server struct {
+	command
 	name string
 	addr string // host:port
 	rig  *Rig
 
-	prepare func(ctx context.Context) error // once, before the first start; may be nil
-	command func() *exec.Cmd                // a fresh command for each start
-	probe   func(ctx context.Context) error // nil error: it serves
-	ready   func(ctx context.Context) error // waits until it is ready; nil: as soon as it serves
-	clock   string                          // the file with its clock's offset; empty: the machine's clock
+	prepare  func(ctx context.Context) error // once, before the first start; may be nil
+	probe    func(ctx context.Context) error // returns nil if the server serves
+	readyURL string                          // answers 200 when it is ready; empty means as soon as it serves
+	clock    string                          // the file with its clock's offset; empty means the machine's clock
 
 	changing sync.Mutex // held by Start, Stop and Kill
 	proc     atomic.Pointer[process]
+}
+
+// newServer takes a port, the preferred one if it is free, and makes the server's folder.
+func (r *Rig) newServer(name, program string, preferred int) *Server {
+	port, err := r.ports.take(preferred)
+	r.check(err)
+	s := &Server{name: name, addr: hostPort(port), rig: r, command: command{path: program}}
+	s.dir = filepath.Join(r.dir, name)
+	s.mkdir("")
+	return s
+}
+
+// mkdir makes a folder in the server's folder and returns its path.
+func (s *Server) mkdir(name string) string {
+	path := filepath.Join(s.dir, name)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		s.rig.check(fmt.Errorf("rig: %w", err))
+	}
+	return path
+}
+
+// write writes a file in the server's folder and returns its path.
+func (s *Server) write(name, text string) string {
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.rig.check(fmt.Errorf("rig: %w", err))
+	}
+	return path
+}
+
+func (s *Server) port() string {
+	_, port, _ := strings.Cut(s.addr, ":")
+	return port
 }
 
 // Name returns the server's name, such as redis-1.
@@ -67,7 +101,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("rig: start %s: it is running already", s.name)
 	}
 	if s.rig.ctx.Err() != nil {
-		return fmt.Errorf("rig: start %s: %w", s.name, errClosed)
+		return fmt.Errorf("rig: start %s: the rig is closed", s.name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -80,7 +114,7 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		s.prepare = nil
 	}
-	p, err := s.rig.spawn(s.command(), s.Log())
+	p, err := s.rig.spawn(s.command, s.Log())
 	if err != nil {
 		return err
 	}
@@ -89,38 +123,27 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.await(ctx, p); err != nil {
 		return err
 	}
-	p.ready.Store(true)
-	if p.ended() { // in between, when report did not know yet that it was ready
-		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
-	}
 	s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
 	return nil
 }
 
 // await returns when the process answers its probe, or has died, or ctx ends.
 func (s *Server) await(ctx context.Context, p *process) error {
-	for {
-		once, cancel := context.WithTimeout(ctx, probeTimeout)
-		err := s.probe(once)
-		cancel()
-		if p.ended() {
-			// Checked even if the probe went well: another program may have taken the port.
-			return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
-		}
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.done:
-		case <-time.After(probePause):
-		case <-ctx.Done():
-			p.kill()
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("rig: %s did not answer in time: %w; its log ends with:\n%s", s.name, err, p.tail())
-			}
-			return fmt.Errorf("rig: start %s: %w", s.name, ctx.Err())
-		}
+	err := poll(ctx, p.done, s.probe)
+	if err == nil && !p.ended() {
+		p.ready.Store(true)
 	}
+	switch {
+	case p.ended(): // even if the probe went well: another program may have taken the port
+		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
+	case err == nil:
+		return nil
+	}
+	p.kill()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("rig: %s did not answer in time: %w; its log ends with:\n%s", s.name, err, p.tail())
+	}
+	return fmt.Errorf("rig: start %s: %w", s.name, ctx.Err())
 }
 
 // Stop ends the server gracefully. If it has not ended after 20 s, or ctx ends, Stop kills it and
@@ -177,10 +200,10 @@ func (s *Server) Resume() error {
 // does not within a minute. It returns at once for other servers, which are ready when they have
 // started, and for replicas of a lab without some of the backends, which never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
-	if s.ready == nil {
+	if s.readyURL == "" {
 		return nil
 	}
-	return s.ready(ctx)
+	return awaitURL(ctx, s.readyURL)
 }
 
 func (s *Server) running() *process {
@@ -190,12 +213,11 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig if the process dies unexpectedly. A death before it was ready is the error
-// of Start.
+// report notifies the rig if the process dies unexpectedly. A death before it was ready is the
+// error of Start.
 func (s *Server) report(p *process) {
 	<-p.done
-	if p.asked.Load() || !p.ready.Load() {
-		return
+	if p.ready.Load() && !p.asked.Load() {
+		s.rig.died(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
 	}
-	s.rig.died(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
 }
