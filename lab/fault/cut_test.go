@@ -18,7 +18,7 @@ func TestCut(t *testing.T) {
 	if !answers(t, old) || !answers(t, direct) {
 		t.Fatal("no answer before the fault")
 	}
-	heal := inject(t, fault.Cut{Link: l})
+	heal := inject(t, fault.Cut(l))
 	young := client(t, l.Addr())
 	if !silent(t, old) || !silent(t, young) {
 		t.Error("the line is not cut, or says so")
@@ -66,7 +66,7 @@ func TestCutKeepsRowLocked(t *testing.T) {
 	must(t, err)
 	var id int
 	must(t, tx.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id))
-	heal := inject(t, fault.Cut{Link: l})
+	heal := inject(t, fault.Cut(l))
 	ctx, cancel := context.WithTimeout(t.Context(), moment)
 	defer cancel()
 	if tx.QueryRowContext(ctx, "SELECT 1").Scan(&id) == nil { // the driver hangs up

@@ -37,11 +37,11 @@ func inject(t *testing.T, f fault.Fault) (heal func()) {
 	healing, err := f.Inject(ctx)
 	cancel()
 	if err != nil {
-		t.Fatalf("%s of %s: %v", f.Name(), f.Target(), err)
+		t.Fatalf("%s of %s: %v", f.Name, f.Target, err)
 	}
 	heal = func() {
 		if err := healing(context.WithoutCancel(ctx)); err != nil {
-			t.Errorf("heal %s of %s: %v", f.Name(), f.Target(), err)
+			t.Errorf("heal %s of %s: %v", f.Name, f.Target, err)
 		}
 	}
 	t.Cleanup(heal) // more than once does no harm
@@ -134,7 +134,7 @@ func must(t *testing.T, err error) {
 // A heal that fails may be tried again, one that went well does nothing more.
 func TestHealAfterFailedHeal(t *testing.T) {
 	s := server(t, "redis-2")
-	healing, err := fault.Kill{Server: s}.Inject(t.Context())
+	healing, err := fault.Kill(s).Inject(t.Context())
 	must(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,23 +151,23 @@ func TestHealAfterFailedHeal(t *testing.T) {
 	must(t, s.Start(t.Context()))
 }
 
-func TestNamesTellWhatAndWho(t *testing.T) {
+func TestNamesAndTargets(t *testing.T) {
 	replica, redis1 := server(t, "replica-1"), server(t, "redis-1")
 	l := line(t, "replica-1", "redis-1")
 	for _, test := range []struct {
-		fault     fault.Fault
-		name, who string
+		fault        fault.Fault
+		name, target string
 	}{
-		{fault.Stop{Server: replica}, "stop", "replica-1"},
-		{fault.Kill{Server: replica}, "kill", "replica-1"},
-		{fault.Restart{Server: replica}, "restart", "replica-1"},
-		{fault.Cut{Link: l}, "cut from redis-1", "replica-1"},
-		{fault.LostReply{Link: l}, "lost reply of redis-1", "replica-1"},
-		{fault.ClockJump{Server: redis1, By: 2 * time.Minute}, "clock jumps by 2m0s", "redis-1"},
-		{fault.Failover{Rig: lab}, "failover", "redis-1"},
+		{fault.Stop(replica), "stop", "replica-1"},
+		{fault.Kill(replica), "kill", "replica-1"},
+		{fault.Restart(replica), "restart", "replica-1"},
+		{fault.Cut(l), "cut from redis-1", "replica-1"},
+		{fault.LostReply(l, ""), "lost reply of redis-1", "replica-1"},
+		{fault.ClockJump(redis1, 2*time.Minute), "clock jumps by 2m0s", "redis-1"},
+		{fault.Failover(lab), "failover", "redis-1"},
 	} {
-		if test.fault.Name() != test.name || test.fault.Target() != test.who {
-			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name(), test.fault.Target(), test.name, test.who)
+		if test.fault.Name != test.name || test.fault.Target != test.target {
+			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name, test.fault.Target, test.name, test.target)
 		}
 	}
 }
@@ -183,10 +183,10 @@ func TestCloseWithoutHeal(t *testing.T) {
 	cut, err := r.Link("replica-2", "mysql")
 	must(t, err)
 	for _, f := range []fault.Fault{
-		fault.Stop{Server: of("replica-1")},
-		fault.Stop{Server: of("zookeeper")},
-		fault.Kill{Server: of("redis-2")},
-		fault.Cut{Link: cut},
+		fault.Stop(of("replica-1")),
+		fault.Stop(of("zookeeper")),
+		fault.Kill(of("redis-2")),
+		fault.Cut(cut),
 	} {
 		_, err := f.Inject(t.Context())
 		must(t, err)

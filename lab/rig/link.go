@@ -46,18 +46,14 @@ func (l *Link) Cut() error {
 }
 
 // LoseReply drops the next reply that contains text, and ends its connection, although the
-// request was executed. An empty text means any reply, also to a heartbeat. The channel is
-// closed when a reply is lost.
-func (l *Link) LoseReply(text string) (lost <-chan struct{}, err error) {
+// request was executed. An empty text means any reply, even one to a heartbeat.
+func (l *Link) LoseReply(text string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if l.proxy.Toxics.GetToxic(lossType) != nil {
-		return nil, fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
+		return fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
 	}
-	if err := l.add(toxic{Name: lossType, Type: lossType, Stream: "downstream", Attributes: map[string]string{"text": text}}); err != nil {
-		return nil, err
-	}
-	return l.proxy.Toxics.GetToxic(lossType).Toxic.(*loss).lost(), nil //nolint:forcetypeassert,errcheck // added just now
+	return l.add(toxic{Name: lossType, Type: lossType, Stream: "downstream", Attributes: map[string]string{"text": text}})
 }
 
 // Restore ends Cut and LoseReply. Connections that were cut end now, because data are missing
