@@ -10,7 +10,7 @@ import (
 type model struct {
 	locked  bool
 	row     int
-	holder  int // Who, or -1
+	holder  int // Client, or -1
 	read    [2]int
 	done    [2]int // steps
 	waiting [2]bool
@@ -18,9 +18,9 @@ type model struct {
 
 const lastStep = 5 // ask, acquire, read, write, release
 
-func (m *model) free(who Who) bool { return m.done[who] < lastStep && !m.waiting[who] }
+func (m *model) free(who Client) bool { return m.done[who] < lastStep && !m.waiting[who] }
 
-func (m *model) goOn(who Who) {
+func (m *model) goOn(who Client) {
 	m.waiting[who] = false
 	switch m.done[who] {
 	case 1:
@@ -88,8 +88,8 @@ func TestSearchIsInBreadth(t *testing.T) {
 		var all schedule
 		changes := 0
 		for i, m := range p.moves {
-			all = append(all, m.who)
-			if i > 0 && m.who != p.moves[i-1].who && p.moves[i].free {
+			all = append(all, m.client)
+			if i > 0 && m.client != p.moves[i-1].client && p.moves[i].free {
 				changes++
 			}
 		}
@@ -127,9 +127,9 @@ func TestInterrupted(t *testing.T) {
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		turn                Who
+		turn                Client
 		freeA, freeB, ended bool
-		want                Who
+		want                Client
 	}{
 		{A, true, true, false, A},
 		{B, true, true, false, B},
