@@ -113,7 +113,7 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 		if err := r.AwaitEven(ctx); err != nil {
 			return err
 		}
-		if err := startServers(ctx, []*Server{s}); err != nil {
+		if err := s.Start(ctx); err != nil {
 			return err
 		}
 		if err := s.AwaitReady(ctx); err != nil {

@@ -119,22 +119,3 @@ func (a Addresses) serveEnv() (env []string) {
 	set("ETCD_ENDPOINTS", a.Etcd...)
 	return env
 }
-
-// over returns the addresses for a server that has these links.
-func (a Addresses) over(links []*Link) Addresses {
-	var pairs []string
-	for _, l := range links {
-		pairs = append(pairs, l.upstream, l.addr)
-	}
-	replacer := strings.NewReplacer(pairs...)
-	replaceAll := func(addrs []string) []string {
-		replaced := make([]string, len(addrs))
-		for i, addr := range addrs {
-			replaced[i] = replacer.Replace(addr)
-		}
-		return replaced
-	}
-	a.MySQL, a.Reads = replacer.Replace(a.MySQL), replacer.Replace(a.Reads)
-	a.Redis, a.Zookeeper, a.Etcd = replaceAll(a.Redis), replaceAll(a.Zookeeper), replaceAll(a.Etcd)
-	return a
-}

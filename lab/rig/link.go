@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -127,7 +128,7 @@ func (r *Rig) addLink(from string, to *Server) *Link {
 }
 
 // Links returns all links; there are none without Config.Proxied and Config.RedisReplica.
-func (r *Rig) Links() []*Link { return append([]*Link{}, r.links...) }
+func (r *Rig) Links() []*Link { return slices.Clone(r.links) }
 
 // Link returns the link from a server to another: Link("replica-1", "mysql").
 func (r *Rig) Link(from, to string) (*Link, error) {

@@ -143,30 +143,6 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// freeze stops the group and returns when all its threads are stopped.
-func (p *process) freeze() error {
-	if err := syscall.Kill(-p.pid(), syscall.SIGSTOP); err != nil {
-		return err
-	}
-	for end := time.Now().Add(groupTimeout); !groupFrozen(p.pid()); time.Sleep(time.Millisecond) {
-		switch {
-		case p.ended():
-			return os.ErrProcessDone
-		case time.Now().After(end):
-			return errors.New("some of its threads still run")
-		}
-	}
-	return nil
-}
-
-// thaw resumes the group. It does nothing if the group has ended.
-func (p *process) thaw() error {
-	if err := syscall.Kill(-p.pid(), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return err
-	}
-	return nil
-}
-
 // status says how an ended process ended.
 func (p *process) status() string { return p.cmd.ProcessState.String() }
 

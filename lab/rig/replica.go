@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strings"
 
 	"oversell/api"
 )
@@ -23,7 +24,7 @@ func (r *Rig) addReplica(i int) {
 	// all of them: with more threads than cores it would pay for waking them.
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
 	// Passwords and the token by environment: every user can read a command line.
-	s.env = environment(append(r.addrsFor(name, r.mysqlOf(i)).serveEnv(), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
+	s.env = environment(append(r.backendsEnv(name, i), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those
 	// that a test has stopped.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
@@ -34,20 +35,24 @@ func (r *Rig) addReplica(i int) {
 	r.addrs.Replicas = append(r.addrs.Replicas, url)
 }
 
-// addrsFor returns the backends' addresses that the replica of that name uses.
-func (r *Rig) addrsFor(name, mysql string) Addresses {
+// backendsEnv returns the variables by which replica-i finds its backends.
+func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
-	addrs.MySQL = mysql
+	addrs.MySQL = r.mysqlOf(i)
+	env := addrs.serveEnv()
 	if !r.cfg.Proxied {
-		return addrs
+		return env
 	}
-	var links []*Link
+	var overLinks []string // pairs of a backend's address and that of the link to it
 	for _, backend := range r.backends {
 		if backend.name != redisReplica { // replicas use masters only
-			links = append(links, r.addLink(name, backend))
+			overLinks = append(overLinks, backend.addr, r.addLink(name, backend).addr)
 		}
 	}
-	return addrs.over(links)
+	for i, variable := range env {
+		env[i] = strings.NewReplacer(overLinks...).Replace(variable)
+	}
+	return env
 }
 
 // probes keeps no connections open: a later stop would wait for their end.

@@ -171,8 +171,9 @@ func (r *Rig) takeAddr() string {
 	return hostPort(port)
 }
 
-// startAll starts the backends and nginx concurrently, then the replicas, and waits until the
-// service answers a request.
+// startAll starts the backends and nginx concurrently, then the replicas. It returns when the
+// service is ready: each replica of a complete rig has its schema and its session, and nginx
+// passes requests on.
 func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
@@ -181,24 +182,17 @@ func (r *Rig) startAll(ctx context.Context) error {
 	if err := r.startReplicas(ctx); err != nil {
 		return err
 	}
-	if err := r.awaitService(ctx); err != nil {
-		return err
-	}
-	r.logf("ready after %.2f s", time.Since(began).Seconds())
-	return nil
-}
-
-// awaitService returns when the service is ready: each replica of a complete rig has its schema
-// and its session, and nginx, which started before them, passes requests on.
-func (r *Rig) awaitService(ctx context.Context) error {
 	for _, replica := range r.replicas {
 		if err := replica.AwaitReady(ctx); err != nil {
 			return err
 		}
 	}
 	if r.cfg.Nginx {
-		return awaitURL(ctx, r.addrs.Target+"/healthz")
+		if err := awaitURL(ctx, r.addrs.Target+"/healthz"); err != nil {
+			return err
+		}
 	}
+	r.logf("ready after %.2f s", time.Since(began).Seconds())
 	return nil
 }
 
@@ -284,7 +278,13 @@ func (r *Rig) shutDown() error {
 	r.closing()
 	stop := func(s *Server) error { return s.Stop(context.Background()) }
 	kill := func(s *Server) error { s.Kill(); return nil }
-	err := errors.Join(r.healAll(), concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(r.backends, kill))
+	// Heal first. Otherwise a replica would wait for answers that never come, or not receive the
+	// signal to end.
+	err := concurrently(r.Servers(), (*Server).Resume)
+	for _, l := range r.links {
+		err = errors.Join(err, l.Restore())
+	}
+	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(r.backends, kill))
 	for _, l := range r.links {
 		l.close()
 	}
@@ -296,19 +296,6 @@ func (r *Rig) shutDown() error {
 		err = errors.Join(err, fmt.Errorf("rig: %w", rest))
 	}
 	return err
-}
-
-// healAll restores the links and resumes paused servers. Otherwise a replica would wait for
-// answers that never come, or not receive the signal to end.
-func (r *Rig) healAll() error {
-	var errs []error
-	for _, l := range r.links {
-		errs = append(errs, l.Restore())
-	}
-	for _, s := range r.Servers() {
-		errs = append(errs, s.Resume())
-	}
-	return errors.Join(errs...)
 }
 
 // concurrently calls end for all servers at once and joins the errors.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -180,18 +181,29 @@ func (s *Server) Pause() error {
 	if p == nil {
 		return fmt.Errorf("rig: pause %s: it is not running", s.name)
 	}
-	if err := p.freeze(); err != nil {
-		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, p.thaw()))
+	err := syscall.Kill(-p.pid(), syscall.SIGSTOP)
+	for end := time.Now().Add(groupTimeout); err == nil && !groupFrozen(p.pid()); time.Sleep(time.Millisecond) {
+		switch {
+		case p.ended():
+			err = os.ErrProcessDone
+		case time.Now().After(end):
+			err = errors.New("some of its threads still run")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, s.Resume()))
 	}
 	return nil
 }
 
 // Resume resumes a paused server. It does nothing if the server is not paused or not running.
 func (s *Server) Resume() error {
-	if p := s.running(); p != nil {
-		if err := p.thaw(); err != nil {
-			return fmt.Errorf("rig: resume %s: %w", s.name, err)
-		}
+	p := s.running()
+	if p == nil {
+		return nil
+	}
+	if err := syscall.Kill(-p.pid(), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("rig: resume %s: %w", s.name, err)
 	}
 	return nil
 }
