@@ -60,36 +60,30 @@ func FullLab(binary, token string) Config {
 }
 
 func (c Config) validate() error {
-	switch {
-	case c.Database != OneServer && !c.Database.isPair():
-		return fmt.Errorf("rig: no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)
-	case c.Database.isPair() && !c.MySQL:
-		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
-	case c.Redis < 0 || c.Redis > 50:
-		return fmt.Errorf("rig: redis: %d servers: must be 0 to 50", c.Redis)
-	case c.Ensemble < 0 || c.Ensemble > 9:
-		return fmt.Errorf("rig: zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)
-	case c.Ensemble > 0 && !c.Zookeeper && !c.Etcd:
-		return errors.New("rig: an ensemble needs Config.Zookeeper or Config.Etcd")
-	case c.RedisReplica && c.Redis == 0:
-		return errors.New("rig: a replica of Redis needs Redis")
-	case c.Replicas < 0 || c.Replicas > 50:
-		return fmt.Errorf("rig: replicas: %d: must be 0 to 50", c.Replicas)
-	case c.Replicas > 0 && c.Token == "":
-		return errors.New("rig: replicas need Config.Token")
-	case c.Nginx && c.Replicas == 0:
-		return errors.New("rig: nginx needs replicas to balance")
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{c.Database != OneServer && !c.Database.isPair(), fmt.Sprintf("no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)},
+		{c.Database.isPair() && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
+		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
+		{c.Ensemble < 0 || c.Ensemble > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)},
+		{c.Ensemble > 0 && !c.Zookeeper && !c.Etcd, "an ensemble needs Config.Zookeeper or Config.Etcd"},
+		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
+		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
+		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
+		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
+	} {
+		if rule.broken {
+			return errors.New("rig: " + rule.message)
+		}
 	}
 	return nil
 }
 
-// complete reports whether the replicas have all their backends, and become ready.
-func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper && c.Etcd }
-
-// Addresses says where everything listens. Its JSON is what `oversell lab --json`
-// writes. A server that the rig does not have is empty. The passwords in it are those of
-// users that cannot write files. The addresses are those of the servers themselves, past all
-// links.
+// Addresses has the addresses of all servers, past all links. `oversell lab --json` writes it. A
+// server that the rig does not have is empty. The passwords in it are those of users that cannot
+// write files.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 )
 
@@ -39,7 +41,7 @@ func (l *Link) Cut() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	for _, direction := range []string{"upstream", "downstream"} {
-		if err := l.add(toxic{Name: "cut " + direction, Type: holeType, Stream: direction}); err != nil {
+		if err := l.add("cut "+direction, holeType, direction, new(hole)); err != nil {
 			return err
 		}
 	}
@@ -54,7 +56,7 @@ func (l *Link) LoseReply(text string) error {
 	if l.proxy.Toxics.GetToxic(lossType) != nil {
 		return fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
 	}
-	return l.add(toxic{Name: lossType, Type: lossType, Stream: "downstream", Attributes: map[string]string{"text": text}})
+	return l.add(lossType, lossType, "downstream", &loss{Text: text})
 }
 
 // Restore ends Cut and LoseReply. Connections that were cut end now, because data are missing
@@ -85,39 +87,25 @@ func (l *Link) set(upstream string) error {
 	return nil
 }
 
-// toxic is the JSON that adds a toxic to toxiproxy.
-type toxic struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"`
-	Stream     string `json:"stream"`
-	Attributes any    `json:"attributes,omitempty"`
-}
-
 // add adds a toxic, unless it is there.
-func (l *Link) add(t toxic) error {
-	if l.proxy.Toxics.GetToxic(t.Name) != nil {
+func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
+	if l.proxy.Toxics.GetToxic(name) != nil {
 		return nil
 	}
-	text, err := json.Marshal(t)
+	text, err := json.Marshal(toxics.ToxicWrapper{Name: name, Type: kind, Stream: direction, Toxicity: 1, Toxic: t})
 	if err == nil {
-		_, err = l.proxy.Toxics.AddToxicJson(strings.NewReader(string(text)))
+		_, err = l.proxy.Toxics.AddToxicJson(bytes.NewReader(text))
 	}
 	if err != nil {
-		return fmt.Errorf("rig: %s: %s: %w", l, t.Name, err)
+		return fmt.Errorf("rig: %s: %s: %w", l, name, err)
 	}
 	return nil
 }
 
-// close ends the link. It must be restored before: see hole.
-func (l *Link) close() {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.proxy.Stop()
-}
-
 // addLink makes the link from a server to another, and opens it.
 func (r *Rig) addLink(from string, to *Server) *Link {
-	registerToxics()
+	toxics.Register(holeType, new(hole)) // it may be repeated
+	toxics.Register(lossType, new(loss))
 	// The server only holds the logger and the metrics, and never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	l := &Link{from: from, to: to.name, addr: r.takeAddr(), upstream: to.addr}

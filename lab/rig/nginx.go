@@ -26,6 +26,7 @@ func (r *Rig) addNginx(program string) {
 	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/nginx/healthz") }
 	r.nginx = []*Server{s}
 	r.addrs.Target = "http://" + s.addr
+	s.readyURL = r.addrs.Target + "/healthz"
 }
 
 // nginxConf returns the file that docker-compose mounts, with other addresses and paths. Each

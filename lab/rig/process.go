@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -50,19 +52,17 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	shut, open, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("rig: %w", err)
-	}
-	defer func() { _, _ = shut.Close(), open.Close() }()
-
 	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "gate", c.path}, c.args...)...) //nolint:gosec,noctx // ends with its pipe
 	cmd.Dir, cmd.Env = c.dir, c.env
 	if cmd.Env == nil {
 		cmd.Env = environment()
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = shut, out, out
-	cmd.SysProcAttr = childAttr()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = out, out, childAttr()
+	open, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("rig: start %s: %w", c.path, err)
+	}
+	defer func() { _ = open.Close() }()
 	r.launcher.do(func() { err = cmd.Start() })
 	if err != nil {
 		return nil, fmt.Errorf("rig: start %s: %w", c.path, err)
@@ -70,7 +70,7 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
 	err = r.reaper.watch(p.pid())
 	if err == nil {
-		_, err = open.WriteString("go\n")
+		_, err = io.WriteString(open, "go\n")
 	}
 	go p.wait(r.reaper)
 	if err != nil {
@@ -78,6 +78,25 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 		return nil, fmt.Errorf("rig: start %s: %w", c.path, err)
 	}
 	return p, nil
+}
+
+// environment returns the variables of a server: more, LC_*, and the inherited ones. All others
+// are left out, because they can configure `oversell serve`, etcd and ZooKeeper as a flag does.
+func environment(more ...string) []string {
+	inherited := []string{
+		"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ",
+		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", // of servers that were unpacked, not installed
+		"JAVA_HOME",
+		"GOGC", "GODEBUG", "GOTRACEBACK", "GORACE", "GOCOVERDIR", // of a replica's Go
+	}
+	var env []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_") {
+			env = append(env, entry)
+		}
+	}
+	return append(env, more...)
 }
 
 // run runs a program to its end, with its output in a file of the scratch folder. It kills the

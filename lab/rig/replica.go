@@ -28,7 +28,7 @@ func (r *Rig) addReplica(i int) {
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those
 	// that a test has stopped.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
-	if r.cfg.complete() {
+	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper && r.cfg.Etcd {
 		s.readyURL = url + "/readyz"
 	}
 	r.replicas = append(r.replicas, s)

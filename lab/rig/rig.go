@@ -182,23 +182,13 @@ func (r *Rig) startAll(ctx context.Context) error {
 	if err := r.startReplicas(ctx); err != nil {
 		return err
 	}
-	for _, replica := range r.replicas {
-		if err := replica.AwaitReady(ctx); err != nil {
-			return err
-		}
-	}
-	if r.cfg.Nginx {
-		if err := awaitURL(ctx, r.addrs.Target+"/healthz"); err != nil {
+	for _, s := range slices.Concat(r.replicas, r.nginx) {
+		if err := s.AwaitReady(ctx); err != nil {
 			return err
 		}
 	}
 	r.logf("ready after %.2f s", time.Since(began).Seconds())
 	return nil
-}
-
-// awaitURL requests url until the answer is 200.
-func awaitURL(ctx context.Context, url string) error {
-	return awaitNil(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, url) })
 }
 
 // awaitNil calls probe until it returns nil, for a minute at most. The condition is for the
@@ -286,7 +276,7 @@ func (r *Rig) shutDown() error {
 	}
 	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(r.backends, kill))
 	for _, l := range r.links {
-		l.close()
+		l.proxy.Stop()
 	}
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()

@@ -208,14 +208,14 @@ func (s *Server) Resume() error {
 	return nil
 }
 
-// AwaitReady returns when a replica reaches all its backends, or with an error when it
-// does not within a minute. It returns at once for other servers, which are ready when they have
-// started, and for replicas of a lab without some of the backends, which never become ready.
+// AwaitReady returns when a replica reaches all its backends, or nginx a replica, or with an
+// error when it does not within a minute. It returns at once for other servers, which are ready
+// when they have started, and for replicas without some of the backends, which never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.readyURL == "" {
 		return nil
 	}
-	return awaitURL(ctx, s.readyURL)
+	return awaitNil(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, s.readyURL) })
 }
 
 func (s *Server) running() *process {

@@ -13,12 +13,6 @@ const (
 	lossType = "lost reply"
 )
 
-// registerToxics makes our toxics known to toxiproxy. It may be called again.
-func registerToxics() {
-	toxics.Register(holeType, new(hole))
-	toxics.Register(lossType, new(loss))
-}
-
 // hole drops all data until it is removed. Toxiproxy's own toxic timeout passes the end of a
 // connection on, so MySQL would roll the transaction of a disconnected client back at once.
 // After a real cut MySQL does not notice the end.

@@ -37,25 +37,20 @@ func Main(m *testing.M) {
 // one. When the servers can't start, the tests fail: they are never skipped.
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	prepare()
-	code, err := runWith(m, cfg, use)
+	ctx, code := context.Background(), 1
+	r, err := rig.Start(ctx, cfg)
+	if err == nil {
+		if err = checkMySQL(ctx, r); err == nil {
+			use(r)
+			code = m.Run()
+		}
+		err = errors.Join(err, r.Close())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
-}
-
-func runWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) (code int, err error) {
-	r, err := rig.Start(context.Background(), cfg)
-	if err != nil {
-		return 1, err
-	}
-	if err := checkMySQL(context.Background(), r); err != nil {
-		return 1, errors.Join(err, r.Close())
-	}
-	use(r)
-	code = m.Run()
-	return code, r.Close()
 }
 
 // checkMySQL returns an error unless the rig's server is a MySQL, and not MariaDB, of at least
