@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Config says which servers a rig has. The zero value has none: a test names those that it
-// needs, such as Config{Redis: 1}.
+// Config has the servers of a rig and their settings. The zero value has no server: a test names
+// those that it needs, such as Config{Redis: 1}.
 type Config struct {
 	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
@@ -23,11 +23,11 @@ type Config struct {
 	Database     Database // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	Replicas int    // number of `oversell serve`; they use every server above
-	Binary   string // path of the program oversell; if empty, it is built, as tests want it
+	Binary   string // path of the program oversell; if it is empty, the rig builds the program
 	Token    string // the lab's token, which the replicas require; needed with Replicas
 	Nginx    bool   // a balancer before the replicas; needs Replicas
 
-	Page string // host:port of the lab's page, which nginx has at /; empty: none
+	Page string // host:port of the lab's page, which nginx serves at /; empty means none
 
 	ReplicaArgs []string // more flags for `oversell serve`
 	Ports       Ports    // preferred ports
@@ -93,7 +93,7 @@ type Addresses struct {
 	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
 
-	// Reads is like MySQL, of the follower that the stock is read at; empty without one.
+	// Reads is like MySQL, for the follower at which replicas read the stock; empty without one.
 	Reads string `json:"mysql_reads,omitempty"`
 }
 

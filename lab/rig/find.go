@@ -14,7 +14,12 @@ import (
 )
 
 // ErrMissing is wrapped by the error of Start when a program is not installed.
-var ErrMissing = errors.New(`not installed: run "make servers"`)
+var ErrMissing = errors.New("not installed")
+
+// missing returns the error for a program that `make servers` installs.
+func missing(name string) error {
+	return fmt.Errorf("rig: %s: %w: run \"make servers\"", name, ErrMissing)
+}
 
 // programs are the paths of the programs that a rig starts. A path that the rig does not need is
 // empty.
@@ -71,7 +76,7 @@ func findFile(name string, patterns ...string) (string, error) {
 			return found[0], nil
 		}
 	}
-	return "", fmt.Errorf("rig: %s: %w", name, ErrMissing)
+	return "", missing(name)
 }
 
 // findProgram returns the absolute path of the first of names that is on the PATH, or where
@@ -85,7 +90,7 @@ func findProgram(names ...string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("rig: %s: %w", strings.Join(names, " or "), ErrMissing)
+	return "", missing(strings.Join(names, " or "))
 }
 
 // findDatabase finds MySQL 8 or newer, which docker-compose runs too, or else MariaDB. A pair
@@ -107,9 +112,9 @@ func findDatabase(kind Database) (server, installer string, err error) {
 	case server != "": // and its installer is missing
 		return "", "", err
 	case kind.isPair():
-		return "", "", fmt.Errorf("rig: %s needs MariaDB: mariadbd: %w", kind, ErrMissing)
+		return "", "", missing(string(kind) + " needs MariaDB: mariadbd")
 	default:
-		return "", "", fmt.Errorf("rig: mysqld 8 or newer, or mariadbd: %w", ErrMissing)
+		return "", "", missing("mysqld 8 or newer, or mariadbd")
 	}
 }
 
@@ -135,15 +140,9 @@ func isMySQL(version []byte) bool {
 	return err == nil && major >= 8
 }
 
-// besideMySQL is ErrMissing where "make servers" does not help.
-type besideMySQL string
-
-func (b besideMySQL) Error() string { return string(b) }
-
-func (besideMySQL) Is(target error) bool { return target == ErrMissing }
-
-const errBesideMySQL = besideMySQL("Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; " +
-	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH")
+// errBesideMySQL means that "make servers" does not help.
+var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; "+
+	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 
 // zookeeperProgram is either a start script, or java with a class path.
 type zookeeperProgram struct {
@@ -169,7 +168,7 @@ func findZookeeper() (found zookeeperProgram, err error) {
 		found.classPath = strings.Join(debian, string(os.PathListSeparator))
 	default:
 		if found.script, err = findProgram("zkServer", "zkServer.sh"); err != nil {
-			err = fmt.Errorf("rig: zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH): %w", ErrMissing)
+			err = missing("zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH)")
 		}
 		return found, err
 	}

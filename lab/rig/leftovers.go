@@ -22,14 +22,10 @@ const groupsFile = "groups"
 func createGroups(dir string) (*os.File, error) {
 	path := filepath.Join(dir, groupsFile)
 	file, err := openShared(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return file, err
 }
 
 // openShared opens a file and locks it, shared, until it is closed or the program ends.

@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Link is the network link from one server to another, such as replica-1's to redis-1: a proxy
-// with a port of its own, which the first uses as the address of the second. Its methods may
-// be called from several goroutines.
+// Link is the network link from one server to another, such as replica-1's to redis-1. It is a
+// proxy: the first server uses the proxy's address as that of the second. Its methods may be
+// called from several goroutines.
 type Link struct {
 	from, to string
 	addr     string // where the proxy listens, as host:port
@@ -32,7 +32,7 @@ func (l *Link) From() string { return l.from }
 // To returns the name of the server at the other end. See SetUpstream.
 func (l *Link) To() string { return l.to }
 
-// Addr returns the host:port of the proxy: From uses it as To's address.
+// Addr returns the host:port of the proxy.
 func (l *Link) Addr() string { return l.addr }
 
 // Cut drops all data, in both directions, of old and new connections. Connections stay open, and

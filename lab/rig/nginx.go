@@ -47,17 +47,9 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	// Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
-	servers := []string{"server replica-1:8000 resolve ", "server replica-2:8100 resolve ", "server replica-3:8200 resolve "}
-	for i, old := range servers {
-		switch {
-		case i >= len(upstreams):
-			replace(old, "# no "+old)
-		case i < len(servers)-1:
-			replace(old, "server "+upstreams[i]+" ")
-		default: // the last line of the file stands for all other replicas
-			others := strings.Join(upstreams[i:], " max_fails=1 fail_timeout=1s;\n        server ")
-			replace(old, "server "+others+" ")
-		}
-	}
+	// All replicas get the parameters of the first line.
+	replace("server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
+	replace("server replica-2:8100 ", "# server replica-2:8100 ")
+	replace("server replica-3:8200 ", "# server replica-3:8200 ")
 	return text, err
 }

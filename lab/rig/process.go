@@ -139,31 +139,12 @@ func (p *process) ended() bool {
 	}
 }
 
-// terminate asks the process to end. If it has not ended when ctx ends, terminate kills its
-// group and returns an error.
-func (p *process) terminate(ctx context.Context) error {
-	p.asked.Store(true)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("terminate: %w", err)
-	}
-	select {
-	case <-p.done:
-		return nil
-	case <-ctx.Done():
-		p.kill()
-		return fmt.Errorf("had to be killed: %w", context.Cause(ctx))
-	}
-}
-
 // kill ends the group at once and waits for it.
 func (p *process) kill() {
 	p.asked.Store(true)
 	killGroup(p.pid())
 	<-p.done
 }
-
-// status says how an ended process ended.
-func (p *process) status() string { return p.cmd.ProcessState.String() }
 
 // tail returns the last lines of the log, indented, or a remark that there are none.
 func (p *process) tail() string {

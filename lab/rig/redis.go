@@ -15,11 +15,7 @@ import (
 // addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after
 // a stop, graceful or not, it starts empty.
 func (r *Rig) addRedis(found programs, i int) {
-	var more []string
-	if i == 1 && r.cfg.RedisReplica {
-		more = noSyncDelay()
-	}
-	s := r.newRedis(found, fmt.Sprintf("redis-%d", i), more...)
+	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
 		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
 	}
@@ -35,15 +31,11 @@ func (r *Rig) addRedisReplica(found programs) {
 	master, err := r.Server("redis-1")
 	r.check(err)
 	_, port, _ := strings.Cut(r.addLink(redisReplica, master).addr, ":")
-	s := r.newRedis(found, redisReplica, append(noSyncDelay(), "--replicaof", loopback+" "+port)...)
+	s := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port)
 	s.probe = func(ctx context.Context) error {
 		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
 	}
 }
-
-// noSyncDelay makes a master send its data to a replica at once. By default it waits 5 s for
-// more replicas.
-func noSyncDelay() []string { return []string{"--repl-diskless-sync-delay", "0"} }
 
 // redisConf is the part of Redis's configuration that other users must not read. It removes the
 // commands that write files as the lab's owner: CONFIG SET dir makes any file the next dump,
@@ -67,6 +59,7 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		s.write("redis.conf", fmt.Sprintf(redisConf, r.secrets.user)),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
 	}, more...)
 	r.backends = append(r.backends, s)
 	return s

@@ -116,7 +116,8 @@ func (r *Rig) build(ctx context.Context) error {
 		return nil
 	}
 	r.cfg.Binary = filepath.Join(r.dir, "oversell")
-	return r.run(ctx, "build oversell", "build.log", buildCommand(r.cfg.Binary))
+	build := buildCommand(r.cfg.Binary)
+	return r.run(ctx, "build oversell", "build.log", command{path: build.Path, args: build.Args[1:], env: build.Env})
 }
 
 // addServers takes the ports and prepares the servers.

@@ -8,10 +8,10 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have none. A stranger can change what they store, but they write it
-// to their data folders only, under names of their own: no request of theirs names a file,
-// ZooKeeper's admin server, reconfiguration and JMX are off, and so are etcd's v2 API and
-// its profiler. nginx serves no files.
+// ZooKeeper and etcd have no password. Other users can change their data, but no request can
+// name a file: both write to their data folders only, under names of their own. ZooKeeper's
+// admin server, reconfiguration and JMX are off, and so are etcd's v2 API and its profiler.
+// nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
 	user   string // of MySQL's user oversell, and of Redis
@@ -22,7 +22,7 @@ func newSecrets() secrets {
 	return secrets{admin: rand.Text(), user: rand.Text(), galera: rand.Text()}
 }
 
-// The users of MySQL. The latter may do everything in the schema oversell, and nothing else:
+// The users of MySQL. labUser may do everything in the schema oversell, and nothing else:
 // above all it has no FILE, SUPER or other global privilege.
 const adminUser, labUser = "root", "oversell"
 

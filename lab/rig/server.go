@@ -93,8 +93,8 @@ func (s *Server) PID() int {
 	return 0
 }
 
-// Start starts a server that was stopped, was killed or died, on the same port, and
-// returns when it serves. When it does not within a minute, or ctx ends, it is killed.
+// Start starts a server that was stopped, was killed or died, on the same port, and returns when
+// it serves. If that takes longer than a minute, or ctx ends, Start kills it.
 func (s *Server) Start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -136,7 +136,7 @@ func (s *Server) await(ctx context.Context, p *process) error {
 	}
 	switch {
 	case p.ended(): // even if the probe went well: another program may have taken the port
-		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
+		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.cmd.ProcessState, p.tail())
 	case err == nil:
 		return nil
 	}
@@ -158,10 +158,17 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if err := p.terminate(ctx); err != nil {
+	p.asked.Store(true)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("rig: stop %s: %w", s.name, err)
 	}
-	return nil
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("rig: stop %s: it had to be killed: %w", s.name, context.Cause(ctx))
+	}
 }
 
 // Kill ends the server and its children at once, as a crash would, and returns when
@@ -230,6 +237,6 @@ func (s *Server) running() *process {
 func (s *Server) report(p *process) {
 	<-p.done
 	if p.ready.Load() && !p.asked.Load() {
-		s.rig.died(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
+		s.rig.died(Exit{Name: s.name, Status: p.cmd.ProcessState.String(), Tail: p.tail()})
 	}
 }
