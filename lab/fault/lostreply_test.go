@@ -7,7 +7,7 @@ import (
 )
 
 func TestLostReply(t *testing.T) {
-	l := line(t, "replica-1", "redis-2")
+	l := link(t, "replica-1", "redis-2")
 	direct := client(t, server(t, "redis-2").Addr())
 	must(t, direct.Set(t.Context(), "n", 41, 0).Err())
 	bystander, c := client(t, l.Addr()), client(t, l.Addr())
@@ -22,12 +22,12 @@ func TestLostReply(t *testing.T) {
 		t.Errorf("the reply arrives: %d", n)
 	}
 	if n := direct.Get(t.Context(), "n").Val(); n != "42" {
-		t.Errorf("n is %s: it was not done once", n)
+		t.Errorf("n is %s: the request was not executed once", n)
 	}
 	if !answers(t, bystander) {
 		t.Error("the other connection does not live on")
 	}
-	// The next one with such a reply gets it.
+	// The next such reply arrives.
 	must(t, direct.Set(t.Context(), "n", 41, 0).Err())
 	if n := c.Incr(t.Context(), "n").Val(); n != 42 {
 		t.Errorf("the second reply: %d", n)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The error for a missing file names it.
+// TestFindFile: the error for a missing file names it.
 func TestFindFile(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "lib*", "libgalera_smm.so")
