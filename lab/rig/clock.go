@@ -29,7 +29,7 @@ func (c fakeClock) env(file string) []string {
 		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
-		// Only the time of day jumps, as on a machine whose clock somebody sets.
+		// Only the time of day jumps, as after a change of the system clock.
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
 }

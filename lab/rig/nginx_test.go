@@ -78,7 +78,7 @@ func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 	if err := <-ended; err == nil {
 		t.Error("the request had an answer")
 	}
-	eventually(t, "the replica was not told", func() bool { return sum("/hung-up") == 1 })
+	eventually(t, "the replica did not notice the end of the request", func() bool { return sum("/hung-up") == 1 })
 }
 
 // neverRepeats kills a replica during a request: nginx must not send it to another replica.

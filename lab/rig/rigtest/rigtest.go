@@ -138,7 +138,7 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 }
 
 // Build builds the program oversell for a test that runs it by itself, and returns its
-// path. A rig with replicas and no Config.Binary does so without being told.
+// path. A rig with replicas and without Config.Binary builds the program by itself.
 func Build(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "oversell")
