@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Database says how many servers store the stock, and how they replicate.
+// Database is the number of servers that store the stock, and their way of replication.
 type Database string
 
 // The databases. A pair is node A, the server mysql, and node B, mysql-2. In a cluster, odd
@@ -140,9 +140,9 @@ const (
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
-// AwaitEven returns when both nodes of a pair have applied each other's writes; without a
-// pair, at once. It gives up after a minute: then a client still writes, or replication has
-// ended, and the logs of the servers say why.
+// AwaitEven returns when both nodes of a pair have applied each other's writes. Without a pair it
+// returns at once. It gives up after a minute: then a client still writes, or replication has
+// ended, and the servers' logs have the reason.
 func (r *Rig) AwaitEven(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return nil

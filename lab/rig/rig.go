@@ -192,8 +192,7 @@ func (r *Rig) startAll(ctx context.Context) error {
 	return nil
 }
 
-// awaitNil calls probe until it returns nil, for a minute at most. The condition is for the
-// error.
+// awaitNil calls probe until it returns nil, for a minute at most. Its error names the condition.
 func awaitNil(ctx context.Context, condition string, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ func (c Client) String() string { return "AB"[c : c+1] }
 
 func (c Client) other() Client { return 1 - c }
 
-// State is what a client is doing.
+// State is the state of a client.
 type State int
 
 // The states of a client.
@@ -51,7 +51,7 @@ type Entry struct {
 	Client Client
 	Step   string // empty for a wait or the answer
 	Words  Words
-	Row    int // the row's count just afterwards
+	Row    int // the stock in the database just afterwards
 }
 
 // State returns the state of the client at that time.
@@ -77,7 +77,7 @@ type clientState struct {
 
 // Round is one purchase by A and one by B, from a stock of ten. Close ends it.
 type Round struct {
-	// Log has all observations, in order; Row is the present count.
+	// Log has all observations, in order; Row is the present stock in the database.
 	Log []Entry
 	Row int
 
