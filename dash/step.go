@@ -16,7 +16,7 @@ type steps struct {
 	s *Server
 	// What follows is changed and read in the hub's turn only: see hub.send.
 	scene   scene
-	job     *job             // of the round that is open; nil: none is
+	job     *job                // of the round that is open; nil: none is
 	presses chan stepper.Client // to it
 }
 
