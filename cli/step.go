@@ -238,7 +238,7 @@ func (l *session) press(ctx context.Context, key byte) error {
 	}
 }
 
-func (l *session) step(ctx context.Context, who stepper.Who) error {
+func (l *session) step(ctx context.Context, who stepper.Client) error {
 	if l.round.State(who) == stepper.Ended {
 		return l.say(who.String() + " has its answer; r starts anew")
 	}

@@ -27,9 +27,9 @@ func TestStepCommand(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		3:  "> read        has read 10               > read        has read 10\n",
-		6:  "    answer: sold, 9 left\n\n  the row: 9\n",
+		6:  "    answer: sold, 9 left\n\n  stock in the database: 9\n",
 		9:  "  2 sold, 9 left of 10: an update was lost.\n",
-		10: "> has sent no request yet               > has sent no request yet\n\n  the row: 10\n",
+		10: "> has sent no request yet               > has sent no request yet\n\n  stock in the database: 10\n",
 	} {
 		if !strings.Contains(screens[i], want) {
 			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])
@@ -71,7 +71,7 @@ func TestStepSolution(t *testing.T) {
 			t.Errorf("%s: lost %v after %d schedules, %d told of", strategy, s.Lost, s.Tried, tried)
 		case lost && (s.Interruptions != 1 || !strings.HasSuffix(text.String(), "\n2 sold, 9 left of 10: an update was lost.\n")):
 			t.Errorf("%s: %d interruptions\n%s", strategy, s.Interruptions, text.String())
-		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "redis: none of ")):
+		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "redis: no update was lost in ")):
 			t.Errorf("%s: %d schedules\n%s", strategy, s.Tried, text.String())
 		}
 	}
@@ -152,7 +152,7 @@ func closeRound(t *testing.T, round *stepper.Round) {
 	}
 }
 
-func goOn(t *testing.T, round *stepper.Round, who stepper.Who) {
+func goOn(t *testing.T, round *stepper.Round, who stepper.Client) {
 	t.Helper()
 	if err := round.Go(t.Context(), who); err != nil {
 		t.Fatal(err)
@@ -160,12 +160,12 @@ func goOn(t *testing.T, round *stepper.Round, who stepper.Who) {
 }
 
 // until lets the client go on until it has come to the step.
-func until(t *testing.T, round *stepper.Round, who stepper.Who, step string) {
+func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) {
 	t.Helper()
 	for {
 		goOn(t, round, who)
 		for _, l := range round.Log {
-			if l.Who == who && l.Step == step {
+			if l.Client == who && l.Step == step {
 				return
 			}
 		}

@@ -16,8 +16,8 @@ type steps struct {
 	s *Server
 	// What follows is changed and read in the hub's turn only: see hub.send.
 	scene   scene
-	job     *job             // of the round that is open; nil: none is
-	presses chan stepper.Who // to it
+	job     *job                // of the round that is open; nil: none is
+	presses chan stepper.Client // to it
 }
 
 const (
@@ -97,7 +97,7 @@ func (p *steps) end(ctx context.Context, _ request) error {
 
 // press lets a client go on.
 func (p *steps) press(_ context.Context, req request) error {
-	who, known := map[string]stepper.Who{"a": stepper.A, "b": stepper.B}[req.Form.Get("who")]
+	who, known := map[string]stepper.Client{"a": stepper.A, "b": stepper.B}[req.Form.Get("who")]
 	if !known {
 		return bad("who must be a or b.", "who 必须是 a 或 b。")
 	}
@@ -139,7 +139,7 @@ func (p *steps) reveal(context.Context, request) error {
 
 // work is the job: a round by hand, or the solution.
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
-	job, presses := p.s.jobs.now(), make(chan stepper.Who, 2)
+	job, presses := p.s.jobs.now(), make(chan stepper.Client, 2)
 	p.s.hub.send("step", func() []message {
 		p.scene = scene{Card: c, Code: inLines(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
 		p.job = job
@@ -178,7 +178,7 @@ func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 var errTired = errors.New("nobody has pressed anything for ten minutes")
 
 // round walks as it is told, until both clients have their answers.
-func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Who) error {
+func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Client) error {
 	round, err := lab.Begin(ctx)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 			}
 		}
 		p.change(func(now *scene) {
-			now.Log, now.Row, now.States[l.Who] = found.Log[:i+1], l.Row, l.State()
+			now.Log, now.Row, now.States[l.Client] = found.Log[:i+1], l.Row, l.State()
 			if i == len(found.Log)-1 {
 				now.Over, now.Wrong, now.Sentence = true, true, Text(found.Sentence)
 			}

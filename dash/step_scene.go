@@ -68,7 +68,7 @@ type mark struct {
 	Sign string `json:"sign"`
 }
 
-func (now scene) column(who stepper.Who) column {
+func (now scene) column(who stepper.Client) column {
 	c := column{
 		Who: who.String(), Replica: int(who) + 1, Code: now.Code,
 		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
@@ -104,7 +104,7 @@ func (now scene) Told() []stepLine {
 		if l.State() == stepper.Ended && !now.Shown {
 			text = Text{"has its answer", "得到了答复"}
 		}
-		told = append(told, stepLine{i + 1, l.Who.String(), l.Step, text, l.Row})
+		told = append(told, stepLine{i + 1, l.Client.String(), l.Step, text, l.Row})
 	}
 	return told
 }

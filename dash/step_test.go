@@ -33,10 +33,10 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.KeyEvent("b"),
 		reads(`#part-B`, "has read 10"),
 		reads(`#part-codeB .at`, "locks.Trace(ctx, api.Read"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "will write 9 next"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has written 9"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has its answer"),
-		press(`#go-b`), reads(`#part-B`, "will write 9 next"),
+		press(`#go-b`), reads(`#part-B`, "is about to write 9"),
 	)
 	pictures(t, tab, "step")
 	do(t, tab,

@@ -1,5 +1,5 @@
-// Package backend asks a server behind the locks about itself: how often it was asked, by
-// anybody, since it was started, and whether it leads.
+// Package backend reads what a server behind the locks reports about itself: the number of
+// requests since its start, of all clients, and whether it is a leader.
 package backend
 
 import (
@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +20,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
+// The lines that hold a counter: its name and its number.
+var (
+	commandStat     = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
+	packetsReceived = regexp.MustCompile(`(zk_packets_received)\s+(\d+)`)
+	messageReceived = regexp.MustCompile(`(?m)^(grpc_server_msg_received_total){.*} (\S+)$`)
+)
 
-// RedisCommands are those that the Redis at url has carried out, those inside a script
-// included. It leaves out what a lab asks, and what connections say of themselves.
-func RedisCommands(ctx context.Context, url string) (sum int64, err error) {
+// sum adds up the numbers of the counters in text, except the named ones.
+func sum(text string, counter *regexp.Regexp, except ...string) (total int64, err error) {
+	for _, m := range counter.FindAllStringSubmatch(text, -1) {
+		if slices.Contains(except, m[1]) {
+			continue
+		}
+		n, err := strconv.ParseFloat(m[2], 64) // etcd writes large numbers with an exponent
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", m[0], err)
+		}
+		total += int64(n)
+	}
+	return total, nil
+}
+
+// RedisCommands returns the number of commands that the Redis at url has executed, those inside
+// scripts included. It leaves out those of this function, and those that set up a connection.
+func RedisCommands(ctx context.Context, url string) (int64, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return 0, fmt.Errorf("redis: %w", err)
@@ -34,21 +55,10 @@ func RedisCommands(ctx context.Context, url string) (sum int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("redis at %s: %w", options.Addr, err) // not the URL: it has a password
 	}
-	for _, m := range commandStat.FindAllStringSubmatch(text, -1) {
-		switch m[1] {
-		case "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf":
-		default:
-			n, err := strconv.ParseInt(m[2], 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", m[0], err)
-			}
-			sum += n
-		}
-	}
-	return sum, nil
+	return sum(text, commandStat, "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf")
 }
 
-// MySQLQuestions are the statements that clients sent to the server of dsn.
+// MySQLQuestions returns the number of statements that clients sent to the server of dsn.
 func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	db, err := sql.Open("mysql", dsn)
 	if err != nil {
@@ -63,64 +73,56 @@ func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	return n, nil
 }
 
-var packets = regexp.MustCompile(`zk_packets_received\s+(\d+)`)
-
-// ZooKeeperPackets are what the ZooKeeper at addr has received from its clients,
-// heartbeats included.
+// ZooKeeperPackets returns the number of packets that the ZooKeeper at addr has received from
+// its clients, heartbeats included.
 func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
 	text, err := mntr(ctx, addr)
+	if err == nil && !packetsReceived.MatchString(text) {
+		err = fmt.Errorf("%s: mntr does not report the packets: %s", addr, text)
+	}
 	if err != nil {
 		return 0, err
 	}
-	found := packets.FindSubmatch(text)
-	if found == nil {
-		return 0, fmt.Errorf("%s says %s", addr, text)
-	}
-	return strconv.ParseInt(string(found[1]), 10, 64)
+	return sum(text, packetsReceived)
 }
 
 // ZooKeeperLeads reports whether the ZooKeeper at addr is the leader of its ensemble.
 func ZooKeeperLeads(ctx context.Context, addr string) (bool, error) {
 	text, err := mntr(ctx, addr)
-	return bytes.Contains(text, []byte("zk_server_state\tleader")), err
+	return strings.Contains(text, "zk_server_state\tleader"), err
 }
 
-// mntr is what a ZooKeeper tells of itself.
-func mntr(ctx context.Context, addr string) ([]byte, error) {
+// mntr returns the answer of a ZooKeeper to the command of that name, its monitoring data.
+func mntr(ctx context.Context, addr string) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "mntr"); err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
+	_, err = io.WriteString(conn, "mntr")
+	var text bytes.Buffer
+	if err == nil {
+		_, err = text.ReadFrom(conn)
 	}
-	text, err := io.ReadAll(conn)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
+		return "", fmt.Errorf("%s: %w", addr, err)
 	}
-	return text, nil
+	return text.String(), nil
 }
 
-var messages = regexp.MustCompile(`(?m)^grpc_server_msg_received_total{.*} (\S+)$`)
-
-// EtcdMessages are what the member at addr has received from its clients, those in streams
-// included.
-func EtcdMessages(ctx context.Context, addr string) (sum int64, err error) {
-	text, err := askEtcd(ctx, http.MethodGet, addr, "/metrics")
-	for _, m := range messages.FindAllSubmatch(text, -1) {
-		n, err := strconv.ParseFloat(string(m[1]), 64) // large ones have an exponent
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", addr, err)
-		}
-		sum += int64(n)
+// EtcdMessages returns the number of messages that the member at addr has received from its
+// clients, those in streams included.
+func EtcdMessages(ctx context.Context, addr string) (int64, error) {
+	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics")
+	if err != nil {
+		return 0, err
 	}
-	return sum, err
+	return sum(string(text), messageReceived)
 }
 
 // EtcdLeads reports whether the member at addr is the leader of its cluster.
 func EtcdLeads(ctx context.Context, addr string) (bool, error) {
-	text, err := askEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status")
+	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status")
 	if err != nil {
 		return false, err
 	}
@@ -131,13 +133,13 @@ func EtcdLeads(ctx context.Context, addr string) (bool, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &status); err != nil {
-		return false, fmt.Errorf("%s says %s: %w", addr, text, err)
+		return false, fmt.Errorf("%s: no status of etcd: %w: %s", addr, err, text)
 	}
 	return status.Leader == status.Header.Member, nil
 }
 
-// askEtcd asks a member by HTTP, which it speaks as well.
-func askEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
+// requestEtcd sends a request to a member over HTTP and returns the answer.
+func requestEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader("{}"))
 	if err != nil {
 		return nil, err

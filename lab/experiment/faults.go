@@ -41,7 +41,7 @@ func failover() Experiment {
 			}
 			r.send(ctx, observer, wait(0))
 			r.await(observer)
-			failBack, err := r.injectAll(ctx, fault.Failover{Rig: r.bed.Rig})
+			failBack, err := r.injectAll(ctx, fault.Failover(r.bed.Rig))
 			return failBack, errors.Join(err, heal(context.WithoutCancel(ctx)))
 		},
 	}
@@ -98,7 +98,7 @@ func clockJump() Experiment {
 		run: schedule{
 			step: "writing", contenderParams: wait(5 * time.Second),
 			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
-				jump := func(s *rig.Server) fault.Fault { return fault.ClockJump{Server: s, By: time.Hour} }
+				jump := func(s *rig.Server) fault.Fault { return fault.ClockJump(s, time.Hour) }
 				return r.injectInto(ctx, jump, "redis-1", "redis-2", "redis-3", "redis-4", "redis-5")
 			},
 		}.run,
@@ -156,7 +156,7 @@ func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
 	}
 	var faults []fault.Fault
 	for _, link := range r.bed.links(name(r.on[holder]), lockService) {
-		faults = append(faults, fault.LostReply{Link: link, Text: text})
+		faults = append(faults, fault.LostReply(link, text))
 	}
 	heal, err := r.injectAll(ctx, faults...)
 	if err != nil {
@@ -190,7 +190,7 @@ func (bed *Testbed) links(from string, kinds ...string) []*rig.Link {
 
 func cuts(links []*rig.Link) (faults []fault.Fault) {
 	for _, link := range links {
-		faults = append(faults, fault.Cut{Link: link})
+		faults = append(faults, fault.Cut(link))
 	}
 	return faults
 }
@@ -222,10 +222,10 @@ func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.
 	for _, one := range faults {
 		h, err := one.Inject(ctx)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s on %s: %w", one.Name(), one.Target(), err), heal(context.WithoutCancel(ctx)))
+			return nil, errors.Join(fmt.Errorf("%s on %s: %w", one.Name, one.Target, err), heal(context.WithoutCancel(ctx)))
 		}
 		heals = append(heals, h)
-		r.span.What, r.span.Who = one.Name(), one.Target()
+		r.span.What, r.span.Who = one.Name, one.Target
 	}
 	return heal, nil
 }
@@ -243,11 +243,9 @@ func (r *run) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, 
 	return r.injectAll(ctx, faults...)
 }
 
-func kill(s *rig.Server) fault.Fault { return fault.Kill{Server: s} }
-
 // killAndResume kills servers, and then resumes the holders.
 func (r *run) killAndResume(ctx context.Context, servers ...string) (fault.Heal, error) {
-	heal, err := r.injectInto(ctx, kill, servers...)
+	heal, err := r.injectInto(ctx, fault.Kill, servers...)
 	if err != nil {
 		return nil, err
 	}
@@ -262,12 +260,12 @@ func resumeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 // freezeHolders pauses the holders' replica, as a long garbage collection or a suspended
 // machine does, until every lease of the holders has expired.
 func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
-	return r.injectInto(ctx, func(s *rig.Server) fault.Fault { return fault.Stop{Server: s} }, name(r.on[holder]))
+	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
 // killHolders ends the holders' replica as a power cut does.
 func killHolders(ctx context.Context, r *run) (fault.Heal, error) {
-	heal, err := r.injectInto(ctx, kill, name(r.on[holder]))
+	heal, err := r.injectInto(ctx, fault.Kill, name(r.on[holder]))
 	r.span.What = "killed" // the word by which a check knows that a hold has ended
 	return heal, err
 }

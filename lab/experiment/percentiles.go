@@ -173,7 +173,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 // freezeServer pauses the server for a moment, and returns when that was.
 func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
 	span := history.Span{What: "stopped", Who: server.Name()}
-	heal, err := fault.Stop{Server: server}.Inject(ctx)
+	heal, err := fault.Stop(server).Inject(ctx)
 	if err != nil {
 		return span, err
 	}

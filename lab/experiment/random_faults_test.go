@@ -127,20 +127,20 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 	rest := time.Duration(0)
 	switch {
 	case onReplica && draw.IntN(4) > 0:
-		f, rest = fault.Stop{Server: server}, Lease+time.Duration(draw.IntN(1500))*time.Millisecond
+		f, rest = fault.Stop(server), Lease+time.Duration(draw.IntN(1500))*time.Millisecond
 	case draw.IntN(2) == 0:
-		f, rest = fault.Kill{Server: server}, time.Duration(draw.IntN(1500))*time.Millisecond
+		f, rest = fault.Kill(server), time.Duration(draw.IntN(1500))*time.Millisecond
 	default:
-		f = fault.Restart{Server: server}
+		f = fault.Restart(server)
 	}
-	faults[f.Name()+" "+service(target)]++
+	faults[f.Name+" "+service(target)]++
 	heal, err := f.Inject(context.WithoutCancel(ctx)) // a fault that is interrupted stays
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", f.Name(), target, err)
+		return fmt.Errorf("%s %s: %w", f.Name, target, err)
 	}
 	time.Sleep(rest)
 	if err := heal(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("after %s %s: %w", f.Name(), target, err)
+		return fmt.Errorf("after %s %s: %w", f.Name, target, err)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := (fault.Restart{Server: server}).Inject(ctx); err != nil {
+		if _, err := fault.Restart(server).Inject(ctx); err != nil {
 			return err
 		}
 	}

@@ -8,24 +8,14 @@ import (
 	"oversell/lab/rig"
 )
 
-// ClockJump sets the clock of a Redis ahead by By, or back if that is negative. Keys expire by
-// that clock: after a jump of ten seconds, a lease of ten seconds has expired. The rig needs
-// Config.Clocks.
-type ClockJump struct {
-	Server *rig.Server
-	By     time.Duration
-}
-
-// Name implements [Fault].
-func (c ClockJump) Name() string { return fmt.Sprintf("clock jumps by %s", c.By) }
-
-// Target implements [Fault].
-func (c ClockJump) Target() string { return c.Server.Name() }
-
-// Inject implements [Fault]. Heal sets the clock right again; keys that expired stay deleted.
-func (c ClockJump) Inject(context.Context) (Heal, error) {
-	if err := c.Server.SetClock(c.By); err != nil {
-		return nil, err
+// ClockJump sets the clock of a Redis ahead by an offset, or back if that is negative. Keys
+// expire by that clock: after a jump of ten seconds, a lease of ten seconds has expired. Heal
+// sets the clock right again; keys that expired stay deleted. The rig needs Config.Clocks.
+func ClockJump(s *rig.Server, offset time.Duration) Fault {
+	return Fault{
+		Name:   fmt.Sprintf("clock jumps by %s", offset),
+		Target: s.Name(),
+		inject: func(context.Context) error { return s.SetClock(offset) },
+		heal:   func(context.Context) error { return s.SetClock(0) },
 	}
-	return once(func(context.Context) error { return c.Server.SetClock(0) }), nil
 }

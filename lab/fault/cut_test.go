@@ -12,16 +12,16 @@ import (
 )
 
 func TestCut(t *testing.T) {
-	l := line(t, "replica-1", "redis-1")
+	l := link(t, "replica-1", "redis-1")
 	direct := client(t, server(t, "redis-1").Addr())
 	old := client(t, l.Addr())
 	if !answers(t, old) || !answers(t, direct) {
 		t.Fatal("no answer before the fault")
 	}
-	heal := inject(t, fault.Cut{Link: l})
+	heal := inject(t, fault.Cut(l))
 	young := client(t, l.Addr())
 	if !silent(t, old) || !silent(t, young) {
-		t.Error("the line is not cut, or says so")
+		t.Error("the link is not cut, or the client got an error")
 	}
 	if !answers(t, direct) || status(t, "replica-2", "/readyz") != 200 {
 		t.Error("others don't reach the backend any more")
@@ -44,9 +44,10 @@ func TestCut(t *testing.T) {
 	eventually(t, "the replica does not get ready", func() bool { return status(t, "replica-1", "/readyz") == 200 })
 }
 
-// A client that hangs up on a cut line does not free its row: its end is swallowed too.
+// A client that disconnects over a cut link does not release its row lock: the end of the
+// connection is dropped, too.
 func TestCutKeepsRowLocked(t *testing.T) {
-	l := line(t, "replica-1", "mysql")
+	l := link(t, "replica-1", "mysql")
 	direct, err := sql.Open("mysql", lab.Addresses().MySQL+"?innodb_lock_wait_timeout=1")
 	must(t, err)
 	defer direct.Close()
@@ -66,11 +67,11 @@ func TestCutKeepsRowLocked(t *testing.T) {
 	must(t, err)
 	var id int
 	must(t, tx.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id))
-	heal := inject(t, fault.Cut{Link: l})
+	heal := inject(t, fault.Cut(l))
 	ctx, cancel := context.WithTimeout(t.Context(), moment)
 	defer cancel()
-	if tx.QueryRowContext(ctx, "SELECT 1").Scan(&id) == nil { // the driver hangs up
-		t.Error("an answer over the cut line")
+	if tx.QueryRowContext(ctx, "SELECT 1").Scan(&id) == nil { // the driver disconnects
+		t.Error("an answer over the cut link")
 	}
 	if free() {
 		t.Error("the end of the connection arrived")

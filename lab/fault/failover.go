@@ -17,40 +17,39 @@ import (
 // far less.
 const syncTimeout = 30 * time.Second
 
+const masterName, replicaName = "redis-1", "redis-1-replica"
+
 // Failover replaces redis-1 by its replica, as an operator or Sentinel does: the master dies,
 // the replica is promoted, and the clients' address leads to it. Writes that the replica has
-// not received are lost, such as a lock. The rig needs Config.RedisReplica and Proxied.
+// not received are lost, such as a lock. Heal makes redis-1 the master again, with the data of
+// the promoted one. Writes during the change may be lost. The rig needs Config.RedisReplica and
+// Proxied.
 //
 // Replication takes less than a millisecond here. To lose a lock, cut the link first, let a
 // client acquire the lock, then fail over:
 //
 //	link, err := lab.Link("redis-1-replica", "redis-1")
-//	_, err = fault.Cut{Link: link}.Inject(ctx)
+//	_, err = fault.Cut(link).Inject(ctx)
 //	…
-//	heal, err := fault.Failover{Rig: lab}.Inject(ctx)
-type Failover struct{ Rig *rig.Rig }
-
-const masterName, replicaName = "redis-1", "redis-1-replica"
-
-// Name implements [Fault].
-func (Failover) Name() string { return "failover" }
-
-// Target implements [Fault].
-func (Failover) Target() string { return masterName }
-
-// Inject implements [Fault]. Heal makes redis-1 the master again, with the data of the promoted
-// one. Writes during the change may be lost.
-func (f Failover) Inject(ctx context.Context) (Heal, error) {
-	p, err := f.pair()
-	if err != nil {
-		return nil, err
+//	heal, err := fault.Failover(lab).Inject(ctx)
+func Failover(r *rig.Rig) Fault {
+	var p pair
+	return Fault{
+		Name:   "failover",
+		Target: masterName,
+		inject: func(ctx context.Context) (err error) {
+			if p, err = findPair(r); err == nil {
+				if err = p.failOver(ctx); err != nil {
+					err = errors.Join(err, p.failBack(context.WithoutCancel(ctx)))
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("failover: %w", err)
+			}
+			return nil
+		},
+		heal: func(ctx context.Context) error { return p.failBack(ctx) },
 	}
-	heal := once(p.failBack)
-	if err := p.failOver(ctx); err != nil {
-		err = fmt.Errorf("failover: %w", err)
-		return nil, errors.Join(err, heal(context.WithoutCancel(ctx)))
-	}
-	return heal, nil
 }
 
 // pair is a master, its replica, and the links that lead to the master.
@@ -60,22 +59,21 @@ type pair struct {
 	clients         []*rig.Link
 }
 
-func (f Failover) pair() (p pair, err error) {
+func findPair(r *rig.Rig) (p pair, err error) {
 	var errs [3]error
-	p.master, errs[0] = f.Rig.Server(masterName)
-	p.replica, errs[1] = f.Rig.Server(replicaName)
-	p.replication, errs[2] = f.Rig.Link(replicaName, masterName)
-	for _, l := range f.Rig.Links() {
+	p.master, errs[0] = r.Server(masterName)
+	p.replica, errs[1] = r.Server(replicaName)
+	p.replication, errs[2] = r.Link(replicaName, masterName)
+	if err := errors.Join(errs[:]...); err != nil {
+		return p, err
+	}
+	for _, l := range r.Links() {
 		if l.To() == masterName && l != p.replication {
 			p.clients = append(p.clients, l)
 		}
 	}
-	err = errors.Join(errs[:]...)
-	if err == nil && len(p.clients) == 0 {
-		err = errors.New("no replica has a link to redis-1: start the rig with Config.Proxied")
-	}
-	if err != nil {
-		return pair{}, fmt.Errorf("failover: %w", err)
+	if len(p.clients) == 0 {
+		return p, errors.New("no replica has a link to redis-1: start the rig with Config.Proxied")
 	}
 	return p, nil
 }
@@ -86,57 +84,41 @@ func (p pair) failOver(ctx context.Context) error {
 		return err
 	}
 	p.master.Kill()
-	if err := promote(ctx, p.replica); err != nil {
-		return err
-	}
-	return p.lead(p.replica)
+	return p.lead(ctx, p.replica)
 }
 
 // failBack also works after an incomplete failover.
 func (p pair) failBack(ctx context.Context) error {
-	if err := bringUp(ctx, p.master); err != nil {
+	if err := errors.Join(bringUp(ctx, p.master), p.replication.Restore()); err != nil {
 		return err
 	}
-	if err := p.replication.Restore(); err != nil {
+	promoted := false
+	if err := withRedis(p.replica, func(c *redis.Client) (err error) {
+		promoted, err = hasLine(ctx, c, "role:master")
+		return err
+	}); err != nil {
 		return err
 	}
-	promoted, err := says(ctx, p.replica, "role:master")
-	if err != nil {
-		return err
-	}
-	if promoted { // it has data that the restarted master has not
+	if promoted { // the restarted master has no data
 		if err := follow(ctx, p.master, p.replica.Addr()); err != nil {
 			return err
 		}
 	}
-	if err := promote(ctx, p.master); err != nil {
-		return err
-	}
-	if err := p.lead(p.master); err != nil {
+	if err := p.lead(ctx, p.master); err != nil {
 		return err
 	}
 	return follow(ctx, p.replica, p.replication.Addr())
 }
 
-// lead makes the clients' links lead to a server.
-func (p pair) lead(to *rig.Server) error {
+// lead promotes a server to the master, and makes the clients' links lead to it.
+func (p pair) lead(ctx context.Context, master *rig.Server) error {
+	if err := withRedis(master, func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() }); err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
 	for _, l := range p.clients {
-		if err := l.SetUpstream(to.Addr()); err != nil {
+		if err := l.SetUpstream(master.Addr()); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// promote makes a server a master.
-func promote(ctx context.Context, s *rig.Server) error {
-	c, err := connect(s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if err := c.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
-		return fmt.Errorf("promote %s: %w", s.Name(), err)
 	}
 	return nil
 }
@@ -149,45 +131,39 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	if err != nil {
 		return err
 	}
-	c, err := connect(s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if err := c.ReplicaOf(ctx, host, port).Err(); err != nil {
-		return fmt.Errorf("%s follows %s: %w", s.Name(), master, err)
-	}
-	for {
-		if up, err := says(ctx, s, "master_link_status:up"); up || err != nil {
-			return err
+	return withRedis(s, func(c *redis.Client) error {
+		if err := c.ReplicaOf(ctx, host, port).Err(); err != nil {
+			return fmt.Errorf("follow %s: %w", master, err)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s follows %s: %w", s.Name(), master, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
+		for {
+			if up, err := hasLine(ctx, c, "master_link_status:up"); up || err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("follow %s: %w", master, ctx.Err())
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
-	}
+	})
 }
 
-// says reports whether the server's replication state has that line.
-func says(ctx context.Context, s *rig.Server, line string) (bool, error) {
-	c, err := connect(s)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = c.Close() }()
+// hasLine reports whether the server's replication state has that line.
+func hasLine(ctx context.Context, c *redis.Client, line string) (bool, error) {
 	info, err := c.Info(ctx, "replication").Result()
-	if err != nil {
-		return false, fmt.Errorf("INFO of %s: %w", s.Name(), err)
-	}
-	return strings.Contains(info, line), nil
+	return strings.Contains(info, line), err
 }
 
-// connect opens a direct connection to the server, past all links.
-func connect(s *rig.Server) (*redis.Client, error) {
+// withRedis opens a direct connection to the server, past all links.
+func withRedis(s *rig.Server, use func(*redis.Client) error) error {
 	options, err := redis.ParseURL(s.RedisURL())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name(), err)
+	if err == nil {
+		c := redis.NewClient(options)
+		defer func() { _ = c.Close() }()
+		err = use(c)
 	}
-	return redis.NewClient(options), nil
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return nil
 }

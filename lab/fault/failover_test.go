@@ -8,16 +8,16 @@ import (
 
 func TestFailover(t *testing.T) {
 	ctx := t.Context()
-	over := line(t, "replica-1", "redis-1")
+	over := link(t, "replica-1", "redis-1")
 	value := func(addr, key string) string { return client(t, addr).Get(ctx, key).Val() }
 	follower := server(t, "redis-1-replica").Addr()
 	must(t, client(t, over.Addr()).Set(ctx, "kept", "yes", 0).Err())
 	eventually(t, "nothing is replicated", func() bool { return value(follower, "kept") == "yes" })
 
 	for range 2 { // it can be done again after it was healed
-		uncut := inject(t, fault.Cut{Link: line(t, "redis-1-replica", "redis-1")})
+		uncut := inject(t, fault.Cut(link(t, "redis-1-replica", "redis-1")))
 		must(t, client(t, over.Addr()).Set(ctx, "lock", "holder", 0).Err())
-		heal := inject(t, fault.Failover{Rig: lab})
+		heal := inject(t, fault.Failover(lab))
 		c := client(t, over.Addr())
 		if got := c.Get(ctx, "kept").Val(); got != "yes" {
 			t.Errorf("kept is %q: the clients were not moved to the replica", got)

@@ -1,6 +1,6 @@
 // Package fault injects faults into the servers of a rig, and heals them:
 //
-//	heal, err := fault.Stop{Server: replica}.Inject(ctx)
+//	heal, err := fault.Stop(replica).Inject(ctx)
 //	…
 //	err = heal(context.WithoutCancel(ctx))
 //
@@ -15,14 +15,12 @@ import (
 )
 
 // Fault is a fault of one server or link.
-type Fault interface {
-	// Name returns the kind of fault, such as "stop" or "cut from redis-1".
-	Name() string
-	// Target returns the server that is affected, such as "replica-1".
-	Target() string
-	// Inject returns when the fault has its effect. With an error it has undone what it did,
-	// as far as possible. The end of ctx does not heal.
-	Inject(ctx context.Context) (Heal, error)
+type Fault struct {
+	Name   string // the kind of fault, such as "stop" or "cut from redis-1"
+	Target string // the server that is affected, such as "replica-1"
+
+	inject func(ctx context.Context) error
+	heal   func(ctx context.Context) error
 }
 
 // Heal ends a fault and returns when the server serves again. It may be called again: after a
@@ -30,8 +28,12 @@ type Fault interface {
 // as context.WithoutCancel of the experiment's.
 type Heal func(ctx context.Context) error
 
-// once makes heal do nothing after its first success.
-func once(heal Heal) Heal {
+// Inject returns when the fault has its effect. With an error it has undone what it did, as far
+// as possible. The end of ctx does not heal.
+func (f Fault) Inject(ctx context.Context) (Heal, error) {
+	if err := f.inject(ctx); err != nil {
+		return nil, err
+	}
 	var healing sync.Mutex
 	healed := false
 	return func(ctx context.Context) error {
@@ -40,8 +42,8 @@ func once(heal Heal) Heal {
 		if healed {
 			return nil
 		}
-		err := heal(ctx)
+		err := f.heal(ctx)
 		healed = err == nil
 		return err
-	}
+	}, nil
 }

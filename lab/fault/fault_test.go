@@ -29,19 +29,19 @@ func config() rig.Config {
 	}
 }
 
-// inject injects a fault with a context that ends at once: the fault stays. It returns the
-// heal, which is called at the end of the test as well.
+// inject injects a fault with a context that ends at once: the fault stays. It returns the heal,
+// and also calls it at the end of the test.
 func inject(t *testing.T, f fault.Fault) (heal func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	healing, err := f.Inject(ctx)
 	cancel()
 	if err != nil {
-		t.Fatalf("%s of %s: %v", f.Name(), f.Target(), err)
+		t.Fatalf("%s of %s: %v", f.Name, f.Target, err)
 	}
 	heal = func() {
 		if err := healing(context.WithoutCancel(ctx)); err != nil {
-			t.Errorf("heal %s of %s: %v", f.Name(), f.Target(), err)
+			t.Errorf("heal %s of %s: %v", f.Name, f.Target, err)
 		}
 	}
 	t.Cleanup(heal) // more than once does no harm
@@ -57,7 +57,7 @@ func server(t *testing.T, name string) *rig.Server {
 	return s
 }
 
-func line(t *testing.T, from, to string) *rig.Link {
+func link(t *testing.T, from, to string) *rig.Link {
 	t.Helper()
 	l, err := lab.Link(from, to)
 	if err != nil {
@@ -66,8 +66,8 @@ func line(t *testing.T, from, to string) *rig.Link {
 	return l
 }
 
-// client speaks to a Redis. It tries once, waits for an answer as long as it takes, and
-// has one connection.
+// client returns a client of a Redis. It sends a request once, waits for the answer without a
+// limit, and has one connection.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(lab.RedisURL(addr))
@@ -79,10 +79,10 @@ func client(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-// moment is enough for an answer on loopback, and what a silence must exceed.
+// moment is enough for an answer on loopback. A server without an answer for longer is silent.
 const moment = 300 * time.Millisecond
 
-// silent is whether a ping is not answered, but not refused either.
+// silent reports whether a ping gets neither an answer nor an error.
 func silent(t *testing.T, c *redis.Client) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), moment)
@@ -98,7 +98,7 @@ func answers(t *testing.T, c *redis.Client) bool {
 	return c.Ping(ctx).Err() == nil
 }
 
-// status is what a replica answers, 0 for nothing.
+// status returns the status of a replica's answer, 0 without an answer.
 func status(t *testing.T, replica, path string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -114,7 +114,7 @@ func status(t *testing.T, replica, path string) int {
 	return res.StatusCode
 }
 
-// eventually waits for a condition, generously.
+// eventually waits for a condition, for a minute at most.
 func eventually(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
@@ -131,10 +131,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A heal that fails may be tried again, one that went well does nothing more.
+// TestHealAfterFailedHeal: a heal that failed may be called again. After a success it does nothing.
 func TestHealAfterFailedHeal(t *testing.T) {
 	s := server(t, "redis-2")
-	healing, err := fault.Kill{Server: s}.Inject(t.Context())
+	healing, err := fault.Kill(s).Inject(t.Context())
 	must(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,28 +151,28 @@ func TestHealAfterFailedHeal(t *testing.T) {
 	must(t, s.Start(t.Context()))
 }
 
-func TestNamesTellWhatAndWho(t *testing.T) {
+func TestNamesAndTargets(t *testing.T) {
 	replica, redis1 := server(t, "replica-1"), server(t, "redis-1")
-	l := line(t, "replica-1", "redis-1")
+	l := link(t, "replica-1", "redis-1")
 	for _, test := range []struct {
-		fault     fault.Fault
-		name, who string
+		fault        fault.Fault
+		name, target string
 	}{
-		{fault.Stop{Server: replica}, "stop", "replica-1"},
-		{fault.Kill{Server: replica}, "kill", "replica-1"},
-		{fault.Restart{Server: replica}, "restart", "replica-1"},
-		{fault.Cut{Link: l}, "cut from redis-1", "replica-1"},
-		{fault.LostReply{Link: l}, "lost reply of redis-1", "replica-1"},
-		{fault.ClockJump{Server: redis1, By: 2 * time.Minute}, "clock jumps by 2m0s", "redis-1"},
-		{fault.Failover{Rig: lab}, "failover", "redis-1"},
+		{fault.Stop(replica), "stop", "replica-1"},
+		{fault.Kill(replica), "kill", "replica-1"},
+		{fault.Restart(replica), "restart", "replica-1"},
+		{fault.Cut(l), "cut from redis-1", "replica-1"},
+		{fault.LostReply(l, ""), "lost reply of redis-1", "replica-1"},
+		{fault.ClockJump(redis1, 2*time.Minute), "clock jumps by 2m0s", "redis-1"},
+		{fault.Failover(lab), "failover", "redis-1"},
 	} {
-		if test.fault.Name() != test.name || test.fault.Target() != test.who {
-			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name(), test.fault.Target(), test.name, test.who)
+		if test.fault.Name != test.name || test.fault.Target != test.target {
+			t.Errorf("%T: %q of %q, want %q of %q", test.fault, test.fault.Name, test.fault.Target, test.name, test.target)
 		}
 	}
 }
 
-// A lab whose faults nobody healed closes without waiting for those that can't answer.
+// A lab with faults that were not healed closes without a wait for servers that can't answer.
 func TestCloseWithoutHeal(t *testing.T) {
 	r := rigtest.Start(t, config())
 	of := func(name string) *rig.Server {
@@ -183,10 +183,10 @@ func TestCloseWithoutHeal(t *testing.T) {
 	cut, err := r.Link("replica-2", "mysql")
 	must(t, err)
 	for _, f := range []fault.Fault{
-		fault.Stop{Server: of("replica-1")},
-		fault.Stop{Server: of("zookeeper")},
-		fault.Kill{Server: of("redis-2")},
-		fault.Cut{Link: cut},
+		fault.Stop(of("replica-1")),
+		fault.Stop(of("zookeeper")),
+		fault.Kill(of("redis-2")),
+		fault.Cut(cut),
 	} {
 		_, err := f.Inject(t.Context())
 		must(t, err)

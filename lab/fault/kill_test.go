@@ -10,7 +10,7 @@ func TestKill(t *testing.T) {
 	for _, name := range []string{"redis-2", "zookeeper", "replica-1"} {
 		s := server(t, name)
 		pid := s.PID()
-		heal := inject(t, fault.Kill{Server: s})
+		heal := inject(t, fault.Kill(s))
 		if s.PID() != 0 || alive(pid) {
 			t.Errorf("%s is alive", name)
 		}

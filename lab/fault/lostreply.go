@@ -7,42 +7,14 @@ import (
 )
 
 // LostReply loses one reply of a backend: the backend has executed the request, the connection
-// ends, and the replica does not know the outcome. [LostReply.Inject] only arms it: the next
-// reply that contains Text is lost, also to a request that was sent before. An empty Text means
-// any reply, also to a heartbeat.
-type LostReply struct {
-	Link *rig.Link
-	Text string
-	Lost func() // is called when the reply is lost; may be nil
-}
-
-// Name implements [Fault].
-func (r LostReply) Name() string { return "lost reply of " + r.Link.To() }
-
-// Target implements [Fault].
-func (r LostReply) Target() string { return r.Link.From() }
-
-// Inject implements [Fault].
-func (r LostReply) Inject(context.Context) (Heal, error) {
-	lost, err := r.Link.LoseReply(r.Text)
-	if err != nil {
-		return nil, err
+// ends, and the replica does not know the outcome. [Fault.Inject] only arms it: the next reply
+// that contains text is lost, even one to an earlier request. An empty text means any reply, even
+// one to a heartbeat.
+func LostReply(l *rig.Link, text string) Fault {
+	return Fault{
+		Name:   "lost reply of " + l.To(),
+		Target: l.From(),
+		inject: func(context.Context) error { return l.LoseReply(text) },
+		heal:   func(context.Context) error { return l.Restore() },
 	}
-	healed := make(chan struct{})
-	go func() {
-		select {
-		case <-lost:
-			if r.Lost != nil {
-				r.Lost()
-			}
-		case <-healed:
-		}
-	}()
-	return once(func(context.Context) error {
-		if err := r.Link.Restore(); err != nil {
-			return err
-		}
-		close(healed)
-		return nil
-	}), nil
 }

@@ -10,7 +10,7 @@ func TestRestart(t *testing.T) {
 	for _, name := range []string{"mysql", "replica-2"} {
 		s := server(t, name)
 		pid := s.PID()
-		heal := inject(t, fault.Restart{Server: s})
+		heal := inject(t, fault.Restart(s))
 		if alive(pid) || s.PID() == 0 {
 			t.Errorf("%s: pid %d before and %d after", name, pid, s.PID())
 		}

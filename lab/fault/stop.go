@@ -7,20 +7,13 @@ import (
 )
 
 // Stop pauses a server and its children (SIGSTOP), as a long garbage collection or a suspended
-// machine does: its connections stay open, requests get no answer, and after it resumes the
+// machine does. Its connections stay open, and requests get no answer. After it resumes, the
 // server does not notice the pause.
-type Stop struct{ Server *rig.Server }
-
-// Name implements [Fault].
-func (Stop) Name() string { return "stop" }
-
-// Target implements [Fault].
-func (s Stop) Target() string { return s.Server.Name() }
-
-// Inject implements [Fault].
-func (s Stop) Inject(context.Context) (Heal, error) {
-	if err := s.Server.Pause(); err != nil {
-		return nil, err
+func Stop(s *rig.Server) Fault {
+	return Fault{
+		Name:   "stop",
+		Target: s.Name(),
+		inject: func(context.Context) error { return s.Pause() },
+		heal:   func(context.Context) error { return s.Resume() },
 	}
-	return once(func(context.Context) error { return s.Server.Resume() }), nil
 }

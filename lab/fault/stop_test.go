@@ -14,7 +14,7 @@ func TestStop(t *testing.T) {
 	for _, name := range []string{"mysql", "redis-2", "zookeeper", "replica-1"} {
 		s := server(t, name)
 		pid := s.PID()
-		heal := inject(t, fault.Stop{Server: s})
+		heal := inject(t, fault.Stop(s))
 		if s.PID() != pid || !alive(pid) {
 			t.Errorf("%s is dead, not stopped", name)
 		}
@@ -26,7 +26,7 @@ func TestStop(t *testing.T) {
 	if !answers(t, c) {
 		t.Fatal("no answer before the fault")
 	}
-	heal := inject(t, fault.Stop{Server: s})
+	heal := inject(t, fault.Stop(s))
 	if !silent(t, c) {
 		t.Error("it answers")
 	}
@@ -41,11 +41,11 @@ func TestStop(t *testing.T) {
 
 func TestStopOfDeadServer(t *testing.T) {
 	s := server(t, "redis-2")
-	inject(t, fault.Kill{Server: s})
-	if _, err := (fault.Stop{Server: s}).Inject(t.Context()); err == nil {
+	inject(t, fault.Kill(s))
+	if _, err := fault.Stop(s).Inject(t.Context()); err == nil {
 		t.Error("no error")
 	}
-	if _, err := (fault.Kill{Server: s}).Inject(t.Context()); err == nil {
+	if _, err := fault.Kill(s).Inject(t.Context()); err == nil {
 		t.Error("killed twice, no error")
 	}
 }

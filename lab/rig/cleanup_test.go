@@ -14,11 +14,12 @@ import (
 	"time"
 )
 
-// A program with a rig is ended, in every way and at several moments. Nothing is left.
+// TestNothingIsLeft ends a program with a rig in every way and at several moments: no process and
+// no file may be left.
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		when   string // a file of the scratch folder whose appearance is the moment; empty: when all is ready
+		when   string // signal when this file of the scratch folder appears; empty means when all is ready
 		signal syscall.Signal
 	}{
 		{"ready/kill -9", "", syscall.SIGKILL},
@@ -37,7 +38,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			program, err := os.Executable()
 			must(t, err)
-			tmp := t.TempDir() // of its own: what is left is seen
+			tmp := t.TempDir() // its own, so that the test finds leftover files
 			cmd := exec.CommandContext(t.Context(), program, "host")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			cmd.Stderr = t.Output()
@@ -45,11 +46,11 @@ func TestNothingIsLeft(t *testing.T) {
 			must(t, err)
 			must(t, cmd.Start())
 
-			var told hosted
+			var report hosted
 			if test.when == "" {
-				must(t, json.NewDecoder(out).Decode(&told))
-				if len(told.PIDs) != 9 {
-					t.Fatalf("the host told %+v", told)
+				must(t, json.NewDecoder(out).Decode(&report))
+				if len(report.PIDs) != 9 {
+					t.Fatalf("the host printed %+v", report)
 				}
 			} else {
 				eventually(t, "no "+test.when, func() bool {
@@ -60,10 +61,10 @@ func TestNothingIsLeft(t *testing.T) {
 			must(t, cmd.Process.Signal(test.signal))
 			_ = cmd.Wait()
 
-			for _, addr := range told.Addrs {
+			for _, addr := range report.Addrs {
 				eventually(t, addr+" still listens", func() bool { return listens(addr) != nil })
 			}
-			for _, pid := range told.PIDs {
+			for _, pid := range report.PIDs {
 				eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
 			}
 			// Every process of a rig has the folder in its command line or works in it.
@@ -79,7 +80,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// processesOf are the command lines of the processes that name dir in them or work below
+// processesOf returns the command lines of the processes that name dir in them or work below
 // it. Without /proc it finds none.
 func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
@@ -109,7 +110,7 @@ func labFolders(t *testing.T) string {
 	return strings.Join(found, " ")
 }
 
-// listens returns nil if something does at addr.
+// listens returns nil if a server accepts connections at addr.
 func listens(addr string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -120,7 +121,7 @@ func listens(addr string) error {
 	return err
 }
 
-// alive tells whether the process exists, but for zombies, which only init can end.
+// alive reports whether the process exists. Zombies, which only init can end, do not count.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -129,7 +130,7 @@ func alive(pid int) bool {
 	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
-// eventually waits for a condition, generously.
+// eventually waits for a condition, for a minute at most.
 func eventually(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {

@@ -4,29 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 )
 
-// fakeClock is the libraries that give a program another clock.
+// fakeClock has the paths of the libraries that give a program another clock.
 type fakeClock struct {
 	faketime string // libfaketime
 	malloc   string // libtcmalloc_minimal
 }
 
-// findFakeClock looks where Debian's packages libfaketime and libtcmalloc-minimal4 are.
+// findFakeClock finds the libraries of Debian's packages libfaketime and libtcmalloc-minimal4.
 func findFakeClock() (fakeClock, error) {
-	faketime, err1 := findLibrary("faketime/libfaketime.so.1")
-	malloc, err2 := findLibrary("libtcmalloc_minimal.so.4")
+	faketime, err1 := findFile("libfaketime.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
+	malloc, err2 := findFile("libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc_minimal.so.4")
 	return fakeClock{faketime, malloc}, errors.Join(err1, err2)
-}
-
-func findLibrary(name string) (string, error) {
-	found, _ := filepath.Glob("/usr/lib/*/" + name)
-	if len(found) == 0 {
-		return "", fmt.Errorf("rig: %s: %w", filepath.Base(name), ErrMissing)
-	}
-	return found[0], nil
 }
 
 // env makes a program read the offset of its clock from file, each time it reads the clock.
@@ -38,18 +29,18 @@ func (c fakeClock) env(file string) []string {
 		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
-		// Only the time of day jumps, as on a machine whose clock somebody sets.
+		// Only the time of day jumps, as after a change of the system clock.
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
 }
 
 // SetClock sets the clock of a Redis of Config.Clocks: it is ahead of the machine's by
-// offset from now on, or behind if that is negative. A restart leaves it so.
+// offset from now on, or behind if that is negative. A restart does not change the clock.
 func (s *Server) SetClock(offset time.Duration) error {
 	if s.clock == "" {
 		return fmt.Errorf("rig: set the clock of %s: it has no clock of its own: start the rig with Config.Clocks", s.name)
 	}
-	// Renamed into place: the server may read it at any time.
+	// Renamed into place: the server may read the file at any time.
 	next := s.clock + ".next"
 	err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", offset.Seconds()), 0o600)
 	if err == nil {
@@ -61,8 +52,7 @@ func (s *Server) SetClock(offset time.Duration) error {
 	return nil
 }
 
-// removeClockShare removes what libfaketime leaves of a process that is killed: memory
-// that it would have shared with its children.
+// removeClockShare removes the shared memory that libfaketime leaves of a killed process.
 func removeClockShare(pid int) {
 	for _, name := range []string{"faketime_shm_", "sem.faketime_sem_"} {
 		_ = os.Remove(fmt.Sprintf("/dev/shm/%s%d", name, pid))

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Database says how many servers store the stock, and how they replicate.
+// Database is the number of servers that store the stock, and their way of replication.
 type Database string
 
 // The databases. A pair is node A, the server mysql, and node B, mysql-2. In a cluster, odd
@@ -34,39 +34,26 @@ const (
 // isPair reports whether there is a node B.
 func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == DelayedReads }
 
-// nodeB is the name of the second server of a pair.
-const nodeB = "mysql-2"
-
-// addPair adds both nodes. Galera's second begins with a copy of the first.
-func (r *Rig) addPair(found programs) error {
-	a, err := r.addDatabase(found, "mysql")
-	if err != nil {
-		return err
+// addPair adds both nodes of a pair.
+func (r *Rig) addPair(found programs) {
+	a, b := r.addDatabase(found, "mysql"), r.addDatabase(found, "mysql-2")
+	if r.cfg.Database == Galera {
+		r.joinGalera(a, b)
+		return
 	}
-	b, err := r.addDatabase(found, nodeB)
-	if err != nil {
-		return err
-	}
-	switch r.cfg.Database {
-	case TwoMasters:
-		a.replicate(1)
-		b.replicate(2)
+	a.replicate(1)
+	b.replicate(2)
+	b.follow(a)
+	if r.cfg.Database == TwoMasters {
 		a.follow(b)
-		b.follow(a)
-	case DelayedReads:
-		a.replicate(1)
-		b.replicate(2)
-		b.follow(a)
-		r.addrs.Reads = r.mysqlB
-	default:
-		return r.joinGalera(a, b)
+	} else {
+		r.addrs.Reads = r.secrets.mysql(labUser, b.addr)
 	}
-	return nil
 }
 
 // replicate makes a database log its writes, as the n-th of two that may both write.
 func (d *database) replicate(n int) {
-	d.args = []string{
+	d.more = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
 		// The generated ids of both never collide.
@@ -80,60 +67,40 @@ func (d *database) replicate(n int) {
 
 // follow makes a database replicate another one.
 func (d *database) follow(from *database) {
-	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_PASSWORD='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n", loopback, from.port, adminUser, d.server.rig.secrets.admin) +
-		"START SLAVE;\n"
+	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_PASSWORD='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n",
+		loopback, from.port(), adminUser, d.rig.secrets.admin) + "START SLAVE;\n"
 }
 
 //go:embed wsrep_sst_copy
-var galeraCopy []byte
+var galeraCopy string
 
-// joinGalera makes a cluster of two databases.
-func (r *Rig) joinGalera(a, b *database) error {
-	scripts := filepath.Join(r.dir, "galera")
-	if err := os.Mkdir(scripts, 0o700); err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(scripts, "wsrep_sst_copy"), galeraCopy, 0o700); err != nil { //nolint:gosec // a script
-		return fmt.Errorf("rig: %w", err)
-	}
-	conf := filepath.Join(scripts, "galera.cnf")
-	if err := os.WriteFile(conf, []byte("[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n"), 0o600); err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	env := []string{
-		"PATH=" + scripts + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"COPY_TO=" + filepath.Join(b.dir, "data"), "COPIED=" + filepath.Join(scripts, "copied"),
-	}
+// joinGalera makes a cluster of two databases. B begins with a copy of A's data.
+func (r *Rig) joinGalera(a, b *database) {
+	scripts := a.mkdir("galera")
+	script := a.write("galera/wsrep_sst_copy", galeraCopy)
+	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
+	// The cluster's name is a secret, and so not an argument. With it any user's node could
+	// join, and its statements are executed on all nodes: it could create a user that may
+	// write files.
+	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
+	env := environment(
+		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"COPY_TO="+filepath.Join(b.dir, "data"), "COPIED="+filepath.Join(scripts, "copied"),
+	)
 	first := ""
 	for _, d := range []*database{a, b} {
-		group, err := r.ports.take(0)
-		if err != nil {
-			return err
-		}
-		missed, err := r.ports.take(0)
-		if err != nil {
-			return err
-		}
-		addr := hostPort(group)
-		// Otherwise any user's node could join, and its statements are executed on all nodes:
-		// it could create a user that may write files.
+		addr, incremental := r.takeAddr(), r.takeAddr()
 		d.conf, d.env = conf, env
-		d.args = []string{
+		d.more = []string{
 			"--wsrep-on=ON", "--wsrep-provider=" + d.galera, "--wsrep-sst-method=copy",
 			"--wsrep-cluster-address=gcomm://" + first, "--wsrep-node-address=" + addr,
-			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // it works with no others
-			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", addr, hostPort(missed)),
+			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
+			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", addr, incremental),
 		}
 		first = addr
 	}
-	b.setUp = "" // comes with the copy, as all its tables do
-	b.server.prepare = func(ctx context.Context) error {
-		if err := os.Mkdir(filepath.Join(b.dir, "data"), 0o700); err != nil {
-			return fmt.Errorf("rig: %w", err)
-		}
-		return awaitTrue(ctx, "the first node serves", func(ctx context.Context) error { return a.server.probe(ctx) })
-	}
-	return nil
+	b.mkdir("data")
+	b.origin = a
 }
 
 // startReplicas starts them concurrently. Those of a pair start one after the other: concurrent
@@ -146,7 +113,7 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 		if err := r.AwaitEven(ctx); err != nil {
 			return err
 		}
-		if err := startServers(ctx, []*Server{s}); err != nil {
+		if err := s.Start(ctx); err != nil {
 			return err
 		}
 		if err := s.AwaitReady(ctx); err != nil {
@@ -156,15 +123,16 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 	return r.AwaitEven(ctx)
 }
 
-// mysqlOf is the data source name of the database that replica-i writes to.
+// mysqlOf returns the data source name of the database that replica-i writes to.
 func (r *Rig) mysqlOf(i int) string {
-	if r.cfg.Database.isPair() && r.cfg.Database != DelayedReads && i%2 == 0 {
-		return r.mysqlB
+	if d := r.cfg.Database; (d == Galera || d == TwoMasters) && i%2 == 0 {
+		return r.secrets.mysql(labUser, r.databases[1].addr)
 	}
 	return r.addrs.MySQL
 }
 
-// What both nodes have applied, as text that is equal on both as soon as it is the same.
+// These queries return the writes that a node has applied, as a text that is equal on both
+// nodes when they have applied the same.
 const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
@@ -172,29 +140,25 @@ const (
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
-// AwaitEven returns when both nodes of a pair have applied each other's writes; without a
-// pair, at once. It gives up after a minute: then a client still writes, or replication has
-// ended, and the logs of the servers say why.
+// AwaitEven returns when both nodes of a pair have applied each other's writes. Without a pair it
+// returns at once. It gives up after a minute: then a client still writes, or replication has
+// ended, and the servers' logs have the reason.
 func (r *Rig) AwaitEven(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return nil
 	}
-	nodes, closeAll, err := r.nodes()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
 	query := gtidPosition
 	if r.cfg.Database == Galera {
 		query = galeraPosition
 	}
-	return awaitTrue(ctx, "both databases have the same history", func(ctx context.Context) error {
+	return awaitNil(ctx, "both databases have the same history", func(ctx context.Context) error {
 		var at [2]string
-		for i, node := range nodes {
-			if err := node.QueryRowContext(ctx, query).Scan(&at[i]); err != nil {
+		for i, node := range r.databases {
+			position, err := mysqlValue(ctx, r.secrets.mysql(adminUser, node.addr), query)
+			if err != nil {
 				return err
 			}
-			parts := strings.Split(at[i], ",") // in no order
+			parts := strings.Split(position, ",") // in no order
 			slices.Sort(parts)
 			at[i] = strings.Join(parts, ",")
 		}
@@ -208,68 +172,36 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 // HoldReplication stops two masters, or the follower, from applying writes until release is
 // called, as a long lag does. Galera has no such lag.
 func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context) error, err error) {
-	if r.cfg.Database != TwoMasters && r.cfg.Database != DelayedReads {
+	var followers []*Server
+	switch r.cfg.Database {
+	case TwoMasters:
+		followers = r.databases
+	case DelayedReads:
+		followers = r.databases[1:]
+	default:
 		return nil, errors.New("rig: only two masters, or a follower, have a replication to hold")
 	}
-	tell := func(ctx context.Context, statement string) error {
-		nodes, closeAll, err := r.nodes()
-		if err != nil {
-			return err
-		}
-		defer closeAll()
-		if r.cfg.Database == DelayedReads {
-			nodes = nodes[1:]
-		}
-		for _, node := range nodes {
-			if _, err := node.ExecContext(ctx, statement); err != nil {
+	execute := func(ctx context.Context, statement string) error {
+		for _, node := range followers {
+			if err := withMySQL(r.secrets.mysql(adminUser, node.addr), func(db *sql.DB) error {
+				_, err := db.ExecContext(ctx, statement)
+				return err
+			}); err != nil {
 				return fmt.Errorf("rig: %s: %w", statement, err)
 			}
 		}
 		return nil
 	}
-	release = func(ctx context.Context) error { return tell(ctx, "START SLAVE SQL_THREAD") }
-	if err := tell(ctx, "STOP SLAVE SQL_THREAD"); err != nil {
+	release = func(ctx context.Context) error { return execute(ctx, "START SLAVE SQL_THREAD") }
+	if err := execute(ctx, "STOP SLAVE SQL_THREAD"); err != nil {
 		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	return release, nil
 }
 
-// nodes opens connections of root to both nodes of a pair.
-func (r *Rig) nodes() (nodes []*sql.DB, closeAll func(), err error) {
-	closeAll = func() {
-		for _, node := range nodes {
-			_ = node.Close()
-		}
-	}
-	for _, name := range []string{"mysql", nodeB} {
-		server, err := r.Server(name)
-		if err != nil {
-			closeAll()
-			return nil, nil, err
-		}
-		node, err := sql.Open("mysql", r.secrets.mysql(adminUser, server.addr))
-		if err != nil {
-			closeAll()
-			return nil, nil, fmt.Errorf("rig: %w", err)
-		}
-		nodes = append(nodes, node)
-	}
-	return nodes, closeAll, nil
-}
-
-// findGalera looks for Galera's library where distributions put it.
-func findGalera(patterns ...string) (string, error) {
-	for _, pattern := range patterns {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 {
-			return found[0], nil
-		}
-	}
-	return "", fmt.Errorf("rig: libgalera_smm.so, of Debian's package galera-4: %w", ErrMissing)
-}
-
-// galeraPlaces is where Galera's library is: with a MariaDB that was unpacked, or where
-// distributions put it.
-func galeraPlaces(mariadbd string) []string {
+// galeraLibraries returns where Galera's library may be: with a MariaDB that was unpacked, or
+// where distributions put it.
+func galeraLibraries(mariadbd string) []string {
 	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
 		mariadbd = path
 	}

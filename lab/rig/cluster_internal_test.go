@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// Who has no Galera is told the package's name.
-func TestFindGalera(t *testing.T) {
+// TestFindFile: the error for a missing file names it.
+func TestFindFile(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "lib*", "libgalera_smm.so")
-	if _, err := findGalera(pattern); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "galera-4") {
+	if _, err := findFile("galera-4", pattern); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "galera-4") {
 		t.Errorf("nothing there: %v", err)
 	}
 	library := filepath.Join(dir, "lib64", "libgalera_smm.so")
@@ -22,7 +22,7 @@ func TestFindGalera(t *testing.T) {
 	if err := os.WriteFile(library, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := findGalera("/nowhere/*", pattern); got != library || err != nil {
+	if got, err := findFile("galera-4", "/nowhere/*", pattern); got != library || err != nil {
 		t.Errorf("found %q, %v, want %q", got, err, library)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestPairs: what one node writes, the other has as soon as they are even.
+// TestPairs checks that both nodes have the writes of each other after AwaitEven.
 func TestPairs(t *testing.T) {
 	for _, database := range []rig.Database{rig.Galera, rig.TwoMasters} {
 		t.Run(string(database), func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestHoldReplication: while it is held, each master knows its own writes only; then
-// they become even, and of two writes to one row each node has the other's.
+// TestHoldReplication checks that each master has its own writes only while replication is held.
+// Afterwards, of two writes to one row, each node has the other's.
 func TestHoldReplication(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.TwoMasters})
 	a, b := node(t, r, "mysql"), node(t, r, "mysql-2")
@@ -60,8 +60,8 @@ func TestHoldReplication(t *testing.T) {
 	}
 }
 
-// TestDelayedReads: the follower has what the primary wrote as soon as they are even, and
-// while replication is held, what was there before.
+// TestDelayedReads checks that the follower has the primary's writes after AwaitEven, and only
+// the earlier ones while replication is held.
 func TestDelayedReads(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	primary, follower := node(t, r, "mysql"), node(t, r, "mysql-2")
@@ -126,7 +126,7 @@ func write(t *testing.T, db *sql.DB, statement string) {
 	must(t, err)
 }
 
-// wrote is who wrote the rows, in alphabetical order.
+// wrote returns the nodes that wrote the rows, in alphabetical order.
 func wrote(t *testing.T, db *sql.DB) (nodes []string) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT node FROM wrote ORDER BY node")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Config says which servers a rig has. The zero value has none: a test names those that it
-// needs, such as Config{Redis: 1}.
+// Config has the servers of a rig and their settings. The zero value has no server: a test names
+// those that it needs, such as Config{Redis: 1}.
 type Config struct {
 	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
@@ -23,11 +23,11 @@ type Config struct {
 	Database     Database // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	Replicas int    // number of `oversell serve`; they use every server above
-	Binary   string // path of the program oversell; if empty, it is built, as tests want it
+	Binary   string // path of the program oversell; if it is empty, the rig builds the program
 	Token    string // the lab's token, which the replicas require; needed with Replicas
 	Nginx    bool   // a balancer before the replicas; needs Replicas
 
-	Page string // host:port of the lab's page, which nginx has at /; empty: none
+	Page string // host:port of the lab's page, which nginx serves at /; empty means none
 
 	ReplicaArgs []string // more flags for `oversell serve`
 	Ports       Ports    // preferred ports
@@ -60,36 +60,30 @@ func FullLab(binary, token string) Config {
 }
 
 func (c Config) validate() error {
-	switch {
-	case c.Database != OneServer && !c.Database.isPair():
-		return fmt.Errorf("rig: no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)
-	case c.Database.isPair() && !c.MySQL:
-		return fmt.Errorf("rig: %s needs Config.MySQL", c.Database)
-	case c.Redis < 0 || c.Redis > 50:
-		return fmt.Errorf("rig: redis: %d servers: must be 0 to 50", c.Redis)
-	case c.Ensemble < 0 || c.Ensemble > 9:
-		return fmt.Errorf("rig: zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)
-	case c.Ensemble > 0 && !c.Zookeeper && !c.Etcd:
-		return errors.New("rig: an ensemble needs Config.Zookeeper or Config.Etcd")
-	case c.RedisReplica && c.Redis == 0:
-		return errors.New("rig: a replica of Redis needs Redis")
-	case c.Replicas < 0 || c.Replicas > 50:
-		return fmt.Errorf("rig: replicas: %d: must be 0 to 50", c.Replicas)
-	case c.Replicas > 0 && c.Token == "":
-		return errors.New("rig: replicas need Config.Token")
-	case c.Nginx && c.Replicas == 0:
-		return errors.New("rig: nginx needs replicas to balance")
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{c.Database != OneServer && !c.Database.isPair(), fmt.Sprintf("no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)},
+		{c.Database.isPair() && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
+		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
+		{c.Ensemble < 0 || c.Ensemble > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)},
+		{c.Ensemble > 0 && !c.Zookeeper && !c.Etcd, "an ensemble needs Config.Zookeeper or Config.Etcd"},
+		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
+		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
+		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
+		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
+	} {
+		if rule.broken {
+			return errors.New("rig: " + rule.message)
+		}
 	}
 	return nil
 }
 
-// complete reports whether the replicas have all their backends, and become ready.
-func (c Config) complete() bool { return c.MySQL && c.Redis > 0 && c.Zookeeper && c.Etcd }
-
-// Addresses says where everything listens. Its JSON is what `oversell lab --json`
-// writes. A server that the rig does not have is empty. The passwords in it are those of
-// users that cannot write files. The addresses are those of the servers themselves, past all
-// links.
+// Addresses has the addresses of all servers, past all links. `oversell lab --json` writes it. A
+// server that the rig does not have is empty. The passwords in it are those of users that cannot
+// write files.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each
@@ -99,7 +93,7 @@ type Addresses struct {
 	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
 
-	// Reads is like MySQL, of the follower that the stock is read at; empty without one.
+	// Reads is like MySQL, for the follower at which replicas read the stock; empty without one.
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
@@ -118,23 +112,4 @@ func (a Addresses) serveEnv() (env []string) {
 	set("ZK_SERVERS", a.Zookeeper...)
 	set("ETCD_ENDPOINTS", a.Etcd...)
 	return env
-}
-
-// over returns the addresses for a server that has these links.
-func (a Addresses) over(links []*Link) Addresses {
-	var pairs []string
-	for _, l := range links {
-		pairs = append(pairs, l.upstream, l.addr)
-	}
-	replacer := strings.NewReplacer(pairs...)
-	replaceAll := func(addrs []string) []string {
-		replaced := make([]string, len(addrs))
-		for i, addr := range addrs {
-			replaced[i] = replacer.Replace(addr)
-		}
-		return replaced
-	}
-	a.MySQL, a.Reads = replacer.Replace(a.MySQL), replacer.Replace(a.Reads)
-	a.Redis, a.Zookeeper, a.Etcd = replaceAll(a.Redis), replaceAll(a.Zookeeper), replaceAll(a.Etcd)
-	return a
 }

@@ -21,7 +21,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// experiments is the lab with all that experiments need, and replicas of this test binary.
+// experiments returns a lab with all settings for experiments, and replicas of this test binary.
 func experiments() rig.Config {
 	cfg := everything()
 	cfg.MySQL, cfg.Nginx, cfg.Replicas = false, false, 2
@@ -36,7 +36,7 @@ func named(t *testing.T, r *rig.Rig, name string) *rig.Server {
 	return s
 }
 
-// The plain lab pays for nothing that only experiments need.
+// TestPlainLab checks that the plain lab has nothing that only experiments need.
 func TestPlainLab(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Replicas = false, 1
@@ -49,7 +49,7 @@ func TestPlainLab(t *testing.T) {
 		t.Errorf("servers %v, want %v", names, want)
 	}
 	if n := len(r.Links()); n != 0 {
-		t.Errorf("%d lines", n)
+		t.Errorf("%d links", n)
 	}
 	if _, err := r.Link("replica-1", "redis-1"); err == nil || !strings.Contains(err.Error(), "without proxies") {
 		t.Errorf("a link: %v", err)
@@ -65,8 +65,8 @@ func TestPlainLab(t *testing.T) {
 	}
 }
 
-// Each replica has its own link to each backend, and no other way; the lab's addresses
-// are the servers'.
+// TestProxied checks that each replica has its own link to each backend, and no other way. The
+// lab's addresses are those of the servers.
 func TestProxied(t *testing.T) {
 	cfg := experiments()
 	cfg.Ensemble, cfg.Clocks = 0, false
@@ -101,7 +101,7 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// A link leads to the server that SetUpstream names, and Restore does not change that.
+// TestSetUpstream checks that Restore does not undo SetUpstream.
 func TestSetUpstream(t *testing.T) {
 	r := rigtest.Start(t, experiments())
 	l, err := r.Link("replica-1", "redis-1")
@@ -119,7 +119,7 @@ func TestSetUpstream(t *testing.T) {
 		s := named(t, r, name)
 		must(t, l.SetUpstream(s.Addr()))
 		if got := port(); !strings.HasSuffix(s.Addr(), ":"+got) {
-			t.Errorf("told to lead to %s, %s, it leads to port %s", name, s.Addr(), got)
+			t.Errorf("set to %s, %s, the link leads to port %s", name, s.Addr(), got)
 		}
 	}
 	must(t, l.SetUpstream(named(t, r, "redis-2").Addr()))
@@ -130,7 +130,8 @@ func TestSetUpstream(t *testing.T) {
 	}
 }
 
-// An ensemble serves without one of three, does not without two, and gets over both.
+// TestEnsemble checks that an ensemble serves with two of three servers, and not with one. It
+// serves again when the others are back.
 func TestEnsemble(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Zookeeper: true, Ensemble: 3})
 	addrs := r.Addresses().Zookeeper
@@ -138,9 +139,9 @@ func TestEnsemble(t *testing.T) {
 		t.Fatalf("addresses %v", addrs)
 	}
 	zkWrite(t, addrs[:1])
-	eventually(t, "what the first took, the third has not", func() bool { return zkKept(t, addrs[2:]) })
+	eventually(t, "the third server lacks a write to the first", func() bool { return zkKept(t, addrs[2:]) })
 	one, three := named(t, r, "zookeeper-1"), named(t, r, "zookeeper-3")
-	three.Kill() // the leader, as the highest number is elected
+	three.Kill() // the leader: the highest number is elected
 	eventually(t, "two of three don't serve", func() bool { return zkServes(t, addrs[:2]) })
 	one.Kill()
 	eventually(t, "one of three serves", func() bool { return !zkServes(t, addrs[1:2]) })
@@ -151,19 +152,19 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
-// zkServes is whether one of the servers grants a session within a moment.
+// zkServes reports whether one of the servers grants a session within a second.
 func zkServes(t *testing.T, servers []string) bool {
 	t.Helper()
 	conn, events, err := zk.Connect(servers, 2*time.Second, zk.WithLogInfo(false), zk.WithLogger(silence{}))
 	must(t, err)
 	defer conn.Close()
-	for patience := time.After(time.Second); ; {
+	for timeout := time.After(time.Second); ; {
 		select {
 		case e := <-events:
 			if e.State == zk.StateHasSession {
 				return true
 			}
-		case <-patience:
+		case <-timeout:
 			return false
 		}
 	}
@@ -192,8 +193,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A program with faults in its lab is killed, or told to end. Nothing is left: no frozen
-// server, no file of the fake clocks.
+// TestNothingIsLeftOfExperiments ends a program with faults in its lab: no frozen server and no
+// file of the fake clocks may be left.
 func TestNothingIsLeftOfExperiments(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -208,13 +209,13 @@ func TestNothingIsLeftOfExperiments(t *testing.T) {
 			out, err := cmd.StdoutPipe()
 			must(t, err)
 			must(t, cmd.Start())
-			var told hosted
-			must(t, json.NewDecoder(out).Decode(&told))
+			var report hosted
+			must(t, json.NewDecoder(out).Decode(&report))
 			must(t, cmd.Process.Signal(signal))
 			if err := cmd.Wait(); signal == syscall.SIGINT && err != nil {
-				t.Errorf("the rig did not close well: %v", err) // as when it waits in vain
+				t.Errorf("the rig did not close well: %v", err) // such as a server that does not end
 			}
-			for _, pid := range told.PIDs {
+			for _, pid := range report.PIDs {
 				eventually(t, fmt.Sprintf("process %d is alive", pid), func() bool { return !alive(pid) })
 				eventually(t, "a fake clock is left", func() bool {
 					left, err := filepath.Glob(fmt.Sprintf("/dev/shm/*faketime*_%d", pid))
@@ -226,7 +227,7 @@ func TestNothingIsLeftOfExperiments(t *testing.T) {
 	}
 }
 
-// harm does to a rig what nobody will heal.
+// harm injects faults that are not healed.
 func harm(r *rig.Rig) error {
 	var errs []error
 	for _, name := range []string{"replica-1", "redis-2", "zookeeper-2"} {

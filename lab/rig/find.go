@@ -8,14 +8,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // ErrMissing is wrapped by the error of Start when a program is not installed.
-var ErrMissing = errors.New(`not installed: run "make servers"`)
+var ErrMissing = errors.New("not installed")
 
-// programs are the paths of what a rig starts; those it does not need are empty.
+// missing returns the error for a program that `make servers` installs.
+func missing(name string) error {
+	return fmt.Errorf("rig: %s: %w: run \"make servers\"", name, ErrMissing)
+}
+
+// programs are the paths of the programs that a rig starts. A path that the rig does not need is
+// empty.
 type programs struct {
 	mysqld    string // of MySQL 8 or newer, or of MariaDB
 	installer string // mariadb-install-db; empty for MySQL
@@ -34,15 +41,12 @@ func Installed(cfg Config) error {
 	return err
 }
 
-// find looks for all the programs that cfg needs. The error names all that are missing.
+// find finds all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
 	var errs [7]error
-	switch {
-	case cfg.Database.isPair():
-		found.mysqld, found.installer, errs[0] = findPair(cfg.Database)
-	case cfg.MySQL:
-		found.mysqld, found.installer, errs[0] = findDatabase()
+	if cfg.MySQL || cfg.Database.isPair() {
+		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
 	}
 	if cfg.Redis > 0 {
 		found.redis, errs[1] = findProgram("redis-server", "valkey-server")
@@ -57,7 +61,7 @@ func find(cfg Config) (programs, error) {
 		found.clock, errs[4] = findFakeClock()
 	}
 	if cfg.Database == Galera {
-		found.galera, errs[5] = findGalera(galeraPlaces(found.mysqld)...)
+		found.galera, errs[5] = findFile("libgalera_smm.so, of Debian's package galera-4", galeraLibraries(found.mysqld)...)
 	}
 	if cfg.Etcd {
 		found.etcd, errs[6] = findProgram("etcd")
@@ -65,43 +69,56 @@ func find(cfg Config) (programs, error) {
 	return found, errors.Join(errs[:]...)
 }
 
-// findProgram returns the path of the first of names that is on the PATH, or where
-// distributions keep daemons that a user's PATH leaves out.
+// findFile returns the first file that matches one of the patterns.
+func findFile(name string, patterns ...string) (string, error) {
+	for _, pattern := range patterns {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", missing(name)
+}
+
+// findProgram returns the absolute path of the first of names that is on the PATH, or where
+// distributions keep daemons that a user's PATH leaves out. It must be absolute because servers
+// run in folders of their own.
 func findProgram(names ...string) (string, error) {
 	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return absolute(path)
-		}
-		for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
+		for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
 			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return path, nil
+				return filepath.Abs(path)
 			}
 		}
 	}
-	return "", fmt.Errorf("rig: %s: %w", strings.Join(names, " or "), ErrMissing)
+	return "", missing(strings.Join(names, " or "))
 }
 
-// absolute is needed as children run in folders of their own.
-func absolute(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("rig: %w", err)
+// findDatabase finds MySQL 8 or newer, which docker-compose runs too, or else MariaDB. A pair
+// needs MariaDB: MySQL has other statements for replication, and no Galera.
+func findDatabase(kind Database) (server, installer string, err error) {
+	mysql, hasMySQL := findMySQL()
+	if hasMySQL && !kind.isPair() {
+		return mysql, "", nil
 	}
-	return path, nil
-}
-
-// mysqlVersion takes the major version from the output of `mysqld --version`.
-var mysqlVersion = regexp.MustCompile(`Ver (\d+)\.\d+\.\d+`)
-
-// findDatabase prefers MySQL 8 or newer, as docker-compose runs MySQL too, to MariaDB.
-// The name says little: MariaDB's packages call their server mysqld as well.
-func findDatabase() (mysqld, installer string, err error) {
-	if path, ok := findMySQL(); ok {
-		return path, "", nil
+	server, err = findProgram("mariadbd")
+	if err == nil {
+		installer, err = findProgram("mariadb-install-db")
 	}
-	return findMariaDB("mysqld 8 or newer, or mariadbd")
+	switch {
+	case err == nil:
+		return server, installer, nil
+	case hasMySQL:
+		return "", "", fmt.Errorf("rig: %s needs MariaDB, and this machine has MySQL only: %w", kind, errBesideMySQL)
+	case server != "": // and its installer is missing
+		return "", "", err
+	case kind.isPair():
+		return "", "", missing(string(kind) + " needs MariaDB: mariadbd")
+	default:
+		return "", "", missing("mysqld 8 or newer, or mariadbd")
+	}
 }
 
+// findMySQL looks at the version, because MariaDB's packages call their server mysqld as well.
 func findMySQL() (mysqld string, ok bool) {
 	path, err := findProgram("mysqld")
 	if err != nil {
@@ -111,34 +128,8 @@ func findMySQL() (mysqld string, ok bool) {
 	return path, err == nil && isMySQL(out)
 }
 
-// findPair looks for MariaDB: MySQL has other statements for replication, and no Galera.
-func findPair(pair Database) (mariadbd, installer string, err error) {
-	mariadbd, installer, err = findMariaDB(string(pair) + " needs MariaDB: mariadbd")
-	if _, ok := findMySQL(); ok && errors.Is(err, ErrMissing) {
-		return "", "", fmt.Errorf("rig: %s needs MariaDB, and this machine has MySQL only: %w", pair, errBesideMySQL)
-	}
-	return mariadbd, installer, err
-}
-
-// besideMySQL is ErrMissing where "make servers" does not help.
-type besideMySQL string
-
-func (b besideMySQL) Error() string { return string(b) }
-
-func (besideMySQL) Is(target error) bool { return target == ErrMissing }
-
-const errBesideMySQL = besideMySQL("Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; " +
-	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH")
-
-// findMariaDB says what was wanted when it is not there.
-func findMariaDB(wanted string) (mariadbd, installer string, err error) {
-	mariadbd, err = findProgram("mariadbd")
-	if err != nil {
-		return "", "", fmt.Errorf("rig: %s: %w", wanted, ErrMissing)
-	}
-	installer, err = findProgram("mariadb-install-db")
-	return mariadbd, installer, err
-}
+// mysqlVersion takes the major version from the output of `mysqld --version`.
+var mysqlVersion = regexp.MustCompile(`Ver (\d+)\.\d+\.\d+`)
 
 func isMySQL(version []byte) bool {
 	m := mysqlVersion.FindSubmatch(version)
@@ -149,53 +140,43 @@ func isMySQL(version []byte) bool {
 	return err == nil && major >= 8
 }
 
+// errBesideMySQL means that "make servers" does not help.
+var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; "+
+	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
+
 // zookeeperProgram is either a start script, or java with a class path.
 type zookeeperProgram struct {
-	script    string // zkServer; if empty:
+	script    string // zkServer; if it is empty, java and classPath are set
 	java      string
 	classPath string // without the folder of the log configuration
 }
 
-// debianJars are what Debian's libzookeeper-java, libslf4j-java and liblog4j1.2-java
-// install. zookeeper.jar's manifest names the others that it needs.
-func debianJars() []string {
-	return []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
-}
-
 // findZookeeper looks for the folder ZOOKEEPER_JARS (the lib folder of a release), for
 // Debian's jars, then for zkServer, Homebrew's start script, on the PATH.
-func findZookeeper() (zookeeperProgram, error) {
-	if dir := os.Getenv("ZOOKEEPER_JARS"); dir != "" {
+func findZookeeper() (found zookeeperProgram, err error) {
+	// Debian's libzookeeper-java, libslf4j-java and liblog4j1.2-java install these. The manifest
+	// of zookeeper.jar names the others that it needs.
+	debian := []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
+	isMissing := func(path string) bool { _, err := os.Stat(path); return err != nil }
+	switch dir := os.Getenv("ZOOKEEPER_JARS"); {
+	case dir != "":
 		if jars, _ := filepath.Glob(filepath.Join(dir, "zookeeper*.jar")); len(jars) == 0 {
-			return zookeeperProgram{}, fmt.Errorf("rig: ZOOKEEPER_JARS: no zookeeper*.jar in %s", dir)
+			return found, fmt.Errorf("rig: ZOOKEEPER_JARS: no zookeeper*.jar in %s", dir)
 		}
-		java, err := findJava()
-		return zookeeperProgram{java: java, classPath: filepath.Join(dir, "*")}, err
+		found.classPath = filepath.Join(dir, "*")
+	case !slices.ContainsFunc(debian, isMissing):
+		found.classPath = strings.Join(debian, string(os.PathListSeparator))
+	default:
+		if found.script, err = findProgram("zkServer", "zkServer.sh"); err != nil {
+			err = missing("zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH)")
+		}
+		return found, err
 	}
-	if jars := debianJars(); allExist(jars) {
-		java, err := findJava()
-		return zookeeperProgram{java: java, classPath: strings.Join(jars, string(os.PathListSeparator))}, err
-	}
-	if script, err := findProgram("zkServer", "zkServer.sh"); err == nil {
-		return zookeeperProgram{script: script}, nil
-	}
-	return zookeeperProgram{}, fmt.Errorf("rig: zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH): %w", ErrMissing)
-}
-
-func findJava() (string, error) {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
-		if path, err := exec.LookPath(filepath.Join(home, "bin", "java")); err == nil {
-			return path, nil
+		if found.java, err = exec.LookPath(filepath.Join(home, "bin", "java")); err == nil {
+			return found, nil
 		}
 	}
-	return findProgram("java")
-}
-
-func allExist(paths []string) bool {
-	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
-			return false
-		}
-	}
-	return true
+	found.java, err = findProgram("java")
+	return found, err
 }

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// newFolder is the path of a scratch folder that does not exist yet. Nobody can start a lab
-// by mistake where its servers can't run, so it says what is wrong with the place.
+// newFolder returns the path of a scratch folder that does not exist yet. It returns an error if
+// servers cannot run in the folder for temporary files.
 func newFolder() (string, error) {
 	// Servers run in folders of their own, where a relative path leads somewhere else.
 	tmp, err := filepath.Abs(os.TempDir())
@@ -35,21 +35,21 @@ func newFolder() (string, error) {
 	return filepath.Join(tmp, name), nil
 }
 
-// unfit is whether a path must not have the character: it means something in one of the
-// servers' start scripts, command lines or configuration files.
+// unfit reports whether a path must not have the character, because it has a meaning in the
+// start scripts, command lines or configuration files of the servers.
 func unfit(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("/._-+@", c)
 }
 
-// littleSpace is what a lab needs besides what it has when its start fails.
+// littleSpace is the free space in bytes below which a disk counts as full.
 const littleSpace = 100 << 20
 
-// fullDisk says when the disk of dir is full. Servers say so too, but at the beginning of
-// long logs.
+// fullDisk returns an error if the disk of dir is full. The servers' logs report that at their
+// beginning only.
 func fullDisk(dir string) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
-		return nil //nolint:nilerr // then it says nothing
+		return nil //nolint:nilerr // the free space is unknown
 	}
 	if left := disk.Bavail * uint64(disk.Bsize); left < littleSpace { //nolint:gosec // positive
 		return fmt.Errorf("rig: only %d MB are left on the disk of %s: a lab takes about 300 MB. Make room, or set TMPDIR to a folder on another disk", left>>20, dir)

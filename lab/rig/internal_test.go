@@ -37,7 +37,7 @@ func TestReadGroups(t *testing.T) {
 	}
 }
 
-// `oversell reap` by mistake, on a folder that means something to somebody.
+// TestReapRefusesExistingFolder runs `oversell reap` by mistake, on a folder with a user's file.
 func TestReapRefusesExistingFolder(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "thesis.tex")
@@ -91,7 +91,7 @@ func withoutComments(text string) string {
 	return kept.String()
 }
 
-// What nginx.conf writes is under /tmp, and the rig knows all of it.
+// TestNginxConfPaths checks that the rig replaces all paths to which nginx.conf makes nginx write.
 func TestNginxConfPaths(t *testing.T) {
 	text, err := nginxConf("127.0.0.1:80", "/scratch", "127.0.0.1:9", []string{"127.0.0.1:11"})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestPorts(t *testing.T) {
 	if second, err := two.take(first); err != nil || second == first {
 		t.Errorf("another rig got %d too (%v)", second, err)
 	}
-	// The holder's server can listen, and others see that somebody does.
+	// The holder's server can listen, and other rigs find the port in use.
 	listener, err := net.Listen("tcp", hostPort(first)) //nolint:noctx // does not block
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// The shell's variables must not configure a server: replicas, etcd and ZooKeeper read many.
+// TestEnvironment checks that the shell's variables do not configure a server. Replicas, etcd and
+// ZooKeeper read many.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{
 		"MYSQL_DSN", "LAB_TOKEN", "CONNS", "LEASE", "ZK_SESSION", "ETCD_NAME", "JVMFLAGS", "UMASK", "MYSQL_HOME", "JAVA_TOOL_OPTIONS", "TMPDIR",
@@ -182,8 +183,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Settings that only some releases have are loose: the others ignore them instead of refusing
-// to start.
+// TestLooseOptions checks that settings that only some releases have are loose: the others ignore
+// them instead of refusing to start.
 func TestLooseOptions(t *testing.T) {
 	all := slices.Concat(mysqlOptions(), onlyMySQL(), onlyMariaDB())
 	for option, since := range map[string]string{
@@ -197,7 +198,7 @@ func TestLooseOptions(t *testing.T) {
 	}
 }
 
-// Beside MySQL, "make servers" installs no MariaDB, so the message must not name it.
+// TestBesideMySQL: beside MySQL, "make servers" installs no MariaDB, so the message must not name it.
 func TestBesideMySQL(t *testing.T) {
 	err := fmt.Errorf("galera: %w", errBesideMySQL)
 	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {

@@ -11,8 +11,8 @@ func newLauncher() *launcher {
 	l := &launcher{jobs: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
-		// The thread goes on after the last child. It may be one on which somebody else has
-		// forked before, such as a test's browser, which would die with it.
+		// Unlocked, so that the thread does not end here. Other code may have forked a child on it
+		// before, such as a test's browser, which would die with it.
 		defer runtime.UnlockOSThread()
 		for job := range l.jobs {
 			job()
@@ -28,5 +28,5 @@ func (l *launcher) do(job func()) {
 	<-done
 }
 
-// close lets go of the thread. All children must be dead, and do must not be called again.
+// close releases the thread. All children must be dead, and do must not be called again.
 func (l *launcher) close() { close(l.jobs) }

@@ -13,57 +13,39 @@ import (
 const folderPrefix = "oversell-lab-"
 
 // groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and
-// its reaper hold a shared lock on it while they live. When nobody does, both were killed,
-// and the next rig cleans up: see sweep.
+// its reaper hold a shared lock on it while they live. When the file is not locked, both were
+// killed, and the next rig cleans up: see sweep.
 const groupsFile = "groups"
 
-// createGroups makes the file in dir, and returns it locked. It gets its name when it is
-// locked already: a sweep that finds it free takes the lab for dead.
+// createGroups makes the file in dir, and returns it locked. The file gets its name when it is
+// locked already: a sweep that finds it unlocked takes the lab for dead.
 func createGroups(dir string) (*os.File, error) {
 	path := filepath.Join(dir, groupsFile)
-	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in our folder
-	if err != nil {
-		return nil, err
-	}
-	if err = share(file); err == nil {
+	file, err := openShared(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return file, err
 }
 
-// openGroups opens the file in dir to add lines, and returns it locked.
-func openGroups(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, groupsFile), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // in our folder
+// openShared opens a file and locks it, shared, until it is closed or the program ends.
+func openShared(path string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags, 0o600) //nolint:gosec // in our folder
 	if err != nil {
 		return nil, err
 	}
-	if err := share(file); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
-}
-
-// share takes the shared lock of file, until the file is closed or the program ends.
-func share(file *os.File) error {
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
-		return fmt.Errorf("lock %s: %w", file.Name(), err)
+		_ = file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return nil
+	return file, nil
 }
 
-// sweep cleans up after rigs in tmp that were killed together with their reapers: the
-// kernel has ended their servers but not nginx's workers, which hold its port. It says in
-// log what it did, and what the user has to do where it cannot be sure.
+// sweep cleans up after rigs in tmp that were killed together with their reapers. The kernel
+// has ended their servers but not nginx's workers, which hold its port. The log gets what sweep
+// did, and what the user has to do where sweep cannot be sure.
 func sweep(tmp string, log func(format string, args ...any)) {
-	entries, err := os.ReadDir(tmp)
-	if err != nil {
-		return // the mistake is that of the folder's maker to tell
-	}
+	entries, _ := os.ReadDir(tmp) // an error will be that of the next folder there
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), folderPrefix) {
 			sweepFolder(filepath.Join(tmp, entry.Name()), log)
@@ -73,7 +55,7 @@ func sweep(tmp string, log func(format string, args ...any)) {
 
 // sweepFolder removes dir if it is the folder of a dead rig of this user.
 func sweepFolder(dir string, log func(format string, args ...any)) {
-	// Where all users have their temporary files, anybody can have made it.
+	// The folder for temporary files is often shared: any user can have made dir.
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return
@@ -87,7 +69,7 @@ func sweepFolder(dir string, log func(format string, args ...any)) {
 	}
 	defer func() { _ = file.Close() }()
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return // it lives
+		return // its rig lives
 	}
 	var ended []string
 	for group := range readGroups(file) {
@@ -97,21 +79,20 @@ func sweepFolder(dir string, log func(format string, args ...any)) {
 			return
 		}
 		if len(members) == 0 {
-			continue // it is gone, and so may be the number's second owner
+			continue // the group has ended; another one may have its number now
 		}
 		killGroup(group)
-		awaitGroup(group, groupPatience)
-		removeClockShare(group)
+		awaitGroup(group)
 		ended = append(ended, members...)
 	}
 	if err := removeAll(dir); err != nil {
 		log("a lab was killed together with its reaper, and left %s, which cannot be removed: %v", dir, err)
 		return
 	}
-	what := "no process was left"
+	result := "no process was left"
 	if len(ended) > 0 {
 		slices.Sort(ended)
-		what = "ended " + strings.Join(ended, ", ")
+		result = "ended " + strings.Join(ended, ", ")
 	}
-	log("cleaned up after a lab that was killed together with its reaper: %s, removed %s", what, dir)
+	log("cleaned up after a lab that was killed together with its reaper: %s, removed %s", result, dir)
 }

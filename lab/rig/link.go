@@ -1,19 +1,22 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 )
 
-// Link is the network link from one server to another, such as replica-1's to redis-1: a proxy
-// with a port of its own, which the first uses as the address of the second. Its methods may
-// be called from several goroutines.
+// Link is the network link from one server to another, such as replica-1's to redis-1. It is a
+// proxy: the first server uses the proxy's address as that of the second. Its methods may be
+// called from several goroutines.
 type Link struct {
 	from, to string
 	addr     string // where the proxy listens, as host:port
@@ -29,7 +32,7 @@ func (l *Link) From() string { return l.from }
 // To returns the name of the server at the other end. See SetUpstream.
 func (l *Link) To() string { return l.to }
 
-// Addr returns the host:port of the proxy: From uses it as To's address.
+// Addr returns the host:port of the proxy.
 func (l *Link) Addr() string { return l.addr }
 
 // Cut drops all data, in both directions, of old and new connections. Connections stay open, and
@@ -38,7 +41,7 @@ func (l *Link) Cut() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	for _, direction := range []string{"upstream", "downstream"} {
-		if err := l.add(toxic{Name: "cut " + direction, Type: holeType, Stream: direction}); err != nil {
+		if err := l.add("cut "+direction, holeType, direction, new(hole)); err != nil {
 			return err
 		}
 	}
@@ -46,18 +49,14 @@ func (l *Link) Cut() error {
 }
 
 // LoseReply drops the next reply that contains text, and ends its connection, although the
-// request was executed. An empty text means any reply, also to a heartbeat. The channel is
-// closed when a reply is lost.
-func (l *Link) LoseReply(text string) (lost <-chan struct{}, err error) {
+// request was executed. An empty text means any reply, even one to a heartbeat.
+func (l *Link) LoseReply(text string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if l.proxy.Toxics.GetToxic(lossType) != nil {
-		return nil, fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
+		return fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
 	}
-	if err := l.add(toxic{Name: lossType, Type: lossType, Stream: "downstream", Attributes: map[string]string{"text": text}}); err != nil {
-		return nil, err
-	}
-	return l.proxy.Toxics.GetToxic(lossType).Toxic.(*loss).lost(), nil //nolint:forcetypeassert,errcheck // added just now
+	return l.add(lossType, lossType, "downstream", &loss{Text: text})
 }
 
 // Restore ends Cut and LoseReply. Connections that were cut end now, because data are missing
@@ -88,56 +87,36 @@ func (l *Link) set(upstream string) error {
 	return nil
 }
 
-// toxic is the JSON that adds a toxic to toxiproxy.
-type toxic struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"`
-	Stream     string `json:"stream"`
-	Attributes any    `json:"attributes,omitempty"`
-}
-
 // add adds a toxic, unless it is there.
-func (l *Link) add(t toxic) error {
-	if l.proxy.Toxics.GetToxic(t.Name) != nil {
+func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
+	if l.proxy.Toxics.GetToxic(name) != nil {
 		return nil
 	}
-	text, err := json.Marshal(t)
+	text, err := json.Marshal(toxics.ToxicWrapper{Name: name, Type: kind, Stream: direction, Toxicity: 1, Toxic: t})
 	if err == nil {
-		_, err = l.proxy.Toxics.AddToxicJson(strings.NewReader(string(text)))
+		_, err = l.proxy.Toxics.AddToxicJson(bytes.NewReader(text))
 	}
 	if err != nil {
-		return fmt.Errorf("rig: %s: %s: %w", l, t.Name, err)
+		return fmt.Errorf("rig: %s: %s: %w", l, name, err)
 	}
 	return nil
 }
 
-// close ends the link. It must be restored before: see hole.
-func (l *Link) close() {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.proxy.Stop()
-}
-
 // addLink makes the link from a server to another, and opens it.
-func (r *Rig) addLink(from string, to *Server) (*Link, error) {
-	port, err := r.ports.take(0)
-	if err != nil {
-		return nil, err
-	}
-	registerToxics()
+func (r *Rig) addLink(from string, to *Server) *Link {
+	toxics.Register(holeType, new(hole)) // it may be repeated
+	toxics.Register(lossType, new(loss))
 	// The server only holds the logger and the metrics, and never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &Link{from: from, to: to.name, addr: hostPort(port), upstream: to.addr}
+	l := &Link{from: from, to: to.name, addr: r.takeAddr(), upstream: to.addr}
 	l.proxy = toxiproxy.NewProxy(server, l.String(), l.addr, l.upstream)
-	if err := l.set(l.upstream); err != nil {
-		return nil, err
-	}
+	r.check(l.set(l.upstream))
 	r.links = append(r.links, l)
-	return l, nil
+	return l
 }
 
 // Links returns all links; there are none without Config.Proxied and Config.RedisReplica.
-func (r *Rig) Links() []*Link { return append([]*Link{}, r.links...) }
+func (r *Rig) Links() []*Link { return slices.Clone(r.links) }
 
 // Link returns the link from a server to another: Link("replica-1", "mysql").
 func (r *Rig) Link(from, to string) (*Link, error) {

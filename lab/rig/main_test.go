@@ -13,8 +13,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestMain makes three more programs of the test binary: a reaper, a replica that knows
-// two routes, and a host: a program with a rig, to be killed.
+// TestMain makes three more programs of the test binary: a reaper, a replica with a few routes,
+// and a host, which is a program with a rig, to be killed.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "serve":
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hosted is what host prints when its rig serves.
+// hosted describes the rig of host, which prints it when the rig serves.
 type hosted struct {
 	Dir   string
 	Addrs []string
@@ -49,12 +49,12 @@ func host() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	told := hosted{Dir: r.Dir()}
+	report := hosted{Dir: r.Dir()}
 	for _, s := range r.Servers() {
-		told.Addrs = append(told.Addrs, s.Addr())
-		told.PIDs = append(told.PIDs, s.PID())
+		report.Addrs = append(report.Addrs, s.Addr())
+		report.PIDs = append(report.PIDs, s.PID())
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(told)
+	_ = json.NewEncoder(os.Stdout).Encode(report)
 	<-ctx.Done()
 	if err := r.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,7 +63,7 @@ func host() {
 	os.Exit(0)
 }
 
-// everything is the whole lab with replicas of this test binary, and fewer Redis.
+// everything returns the whole lab with replicas of this test binary, and two Redis.
 func everything() rig.Config {
 	program, err := os.Executable()
 	if err != nil {

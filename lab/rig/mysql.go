@@ -5,17 +5,18 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlSetUp runs before the server takes its first connection, at each start.
+// mysqlSetUp returns the statements that run at each start, before the first connection.
+//
 // root@localhost, which the installers create, does not match 127.0.0.1 when names are
-// not resolved. It has no password until here. Neither has root@127.0.0.1, if an installer
-// has created it: so the password is set for both, whoever created them.
+// not resolved, and has no password. An installer may also create root@127.0.0.1 without a
+// password. So the statements set the password of both.
 func (s secrets) mysqlSetUp() string {
 	return strings.NewReplacer("ADMIN", s.admin, "USERPW", s.user).Replace(
 		`CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
@@ -28,8 +29,8 @@ GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
 `)
 }
 
-// mysqlOptions are the settings of MySQL and MariaDB alike. What is not here has the
-// server's default: REPEATABLE READ above all.
+// mysqlOptions returns the settings of MySQL and MariaDB alike. All others have the server's
+// default: REPEATABLE READ above all.
 func mysqlOptions() []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -37,17 +38,17 @@ func mysqlOptions() []string {
 		"--max-connections=600", // three replicas with pools of 100, bench, tests, consoles
 		"--performance-schema=OFF",
 
-		// The tables name a collation of their own. All else, such as a table that a
-		// student creates, gets one that both have: utf8mb4_0900_ai_ci is MySQL's alone.
+		// The tables name a collation of their own. A table that a student creates gets one that
+		// both servers have: utf8mb4_0900_ai_ci is MySQL's alone.
 		"--character-set-server=utf8mb4",
 		"--collation-server=utf8mb4_unicode_ci",
 
-		// The whole shop is a few pages.
+		// All the data fit into a few pages.
 		"--innodb-buffer-pool-size=64M",
-		// A commit is handed to the kernel at once and synced once a second: it survives
-		// the kill of mysqld, which the lab does, and not a power cut, which takes the
-		// scratch folder as well. 1, the default, would measure the disk: 5000 sales take
-		// half a minute on a laptop whose fsync takes 5 ms.
+		// A commit is handed to the kernel at once and synced once a second. It survives the kill
+		// of mysqld, which the lab does, but not a power cut, which takes the scratch folder as
+		// well. The default 1 would measure the disk: 5000 sales take half a minute on a laptop
+		// whose fsync takes 5 ms.
 		"--innodb-flush-log-at-trx-commit=2",
 		// Seconds that a statement waits for a row. As long as a request waits for its
 		// lock by default: a wait whose client is gone ends too.
@@ -55,7 +56,7 @@ func mysqlOptions() []string {
 	}
 }
 
-// onlyMySQL and onlyMariaDB are the settings that the other does not know.
+// onlyMySQL returns the settings that MariaDB does not have.
 func onlyMySQL() []string {
 	return []string{
 		"--mysqlx=OFF", "--skip-log-bin", "--loose-auto-generate-certs=OFF",
@@ -63,6 +64,7 @@ func onlyMySQL() []string {
 	}
 }
 
+// onlyMariaDB returns the settings that MySQL does not have.
 func onlyMariaDB() []string {
 	return []string{
 		"--innodb-log-file-size=32M",
@@ -70,130 +72,112 @@ func onlyMariaDB() []string {
 		// 1020. The tutorial's MySQL loses it, and so does the lab.
 		"--loose-innodb-snapshot-isolation=OFF",
 		// All tables are in one file. Otherwise CREATE TABLE with DATA DIRECTORY makes a file
-		// in any folder, and MariaDB asks no privilege for it.
+		// in any folder, and MariaDB requires no privilege for it.
 		"--innodb-file-per-table=OFF",
 		"--skip-symbolic-links", // the same for MyISAM and Aria
 	}
 }
 
-// database starts MySQL or MariaDB in a folder.
+// database is a server of MySQL or MariaDB.
 type database struct {
+	*Server
 	programs
-	server *Server
-	dir    string
-	port   string
-	setUp  string   // statements, a line each, that run at each start
-	args   []string // more settings of the server, not of the installer
-	conf   string   // its configuration file, if it has one; it has no default
-	env    []string // more variables
+	setUp  string    // statements, a line each, that run at each start
+	more   []string  // more settings of the server, not of the installer
+	conf   string    // the path of its configuration file; empty means none, not the default
+	origin *database // it begins with a copy of that one's data; nil means that it is installed
 }
 
-func (r *Rig) addMySQL(found programs) error {
+func (r *Rig) addMySQL(found programs) {
 	if r.cfg.Database.isPair() {
-		return r.addPair(found)
-	}
-	_, err := r.addDatabase(found, "mysql")
-	return err
-}
-
-// addDatabase adds one server; its settings may still be changed.
-func (r *Rig) addDatabase(found programs, name string) (*database, error) {
-	s, dir, err := r.newServer(name, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, sub := range []string{"tmp", "files"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, fmt.Errorf("rig: %w", err)
-		}
-	}
-	_, port, _ := strings.Cut(s.addr, ":")
-	d := &database{programs: found, server: s, dir: dir, port: port, setUp: r.secrets.mysqlSetUp()}
-	s.prepare, s.command = d.install, d.command
-	dsn := r.secrets.mysql(labUser, s.addr)
-	if s.probe, err = mysqlProbe(dsn); err != nil {
-		return nil, err
-	}
-	r.backends = append(r.backends, s)
-	if name == nodeB {
-		r.mysqlB = dsn
+		r.addPair(found)
 	} else {
-		r.addrs.MySQL = dsn
+		r.addDatabase(found, "mysql")
 	}
-	return d, nil
+	r.addrs.MySQL = r.secrets.mysql(labUser, r.databases[0].addr)
 }
 
-func (d *database) command() *exec.Cmd {
-	args := []string{
-		"--port=" + d.port,
+// addDatabase adds one server. Its settings may be changed until it is installed.
+func (r *Rig) addDatabase(found programs, name string) *database {
+	d := &database{Server: r.newServer(name, found.mysqld, 0), programs: found, setUp: r.secrets.mysqlSetUp()}
+	d.mkdir("tmp")
+	d.mkdir("files")
+	d.prepare = d.install
+	dsn := r.secrets.mysql(labUser, d.addr)
+	d.probe = func(ctx context.Context) error {
+		_, err := mysqlValue(ctx, dsn, "SELECT 1")
+		return err
+	}
+	r.databases = append(r.databases, d.Server)
+	r.backends = append(r.backends, d.Server)
+	return d
+}
+
+// install creates the system tables, or waits for the server to copy from.
+func (d *database) install(ctx context.Context) error {
+	shared := d.options()
+	d.args = slices.Concat(shared, []string{
+		"--port=" + d.port(),
 		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
 		// Not even root's password must become a way to the machine's files.
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
+	}, d.more)
+	if d.origin != nil { // its users and tables come with the copy
+		return awaitNil(ctx, "the first node serves", d.origin.probe)
 	}
-	if d.setUp != "" {
-		args = append(args, "--init-file="+d.setUpFile())
-	}
-	cmd := d.cmd(d.mysqld, append(args, d.args...)...)
-	cmd.Env = environment(d.env...)
-	return cmd
-}
-
-func (d *database) setUpFile() string { return filepath.Join(d.dir, "setup.sql") }
-
-// install creates the system tables.
-func (d *database) install(ctx context.Context) error {
-	if err := os.WriteFile(d.setUpFile(), []byte(d.setUp), 0o600); err != nil {
+	setUp := filepath.Join(d.dir, "setup.sql")
+	if err := os.WriteFile(setUp, []byte(d.setUp), 0o600); err != nil {
 		return fmt.Errorf("rig: %w", err)
 	}
-	cmd := d.cmd(d.mysqld, "--initialize-insecure")
+	d.args = append(d.args, "--init-file="+setUp)
+
+	install := d.command
+	install.args = append(shared, "--initialize-insecure")
 	if d.installer != "" {
 		// --rpm keeps the script from changing the owner of the machine's PAM plugin,
 		// which a MariaDB in service may need.
-		cmd = d.cmd(d.installer, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
+		install.path, install.args = d.installer, append(shared, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
 	}
-	r, name := d.server.rig, d.server.name
-	return r.run(ctx, "install "+name, filepath.Join(r.dir, name+"-install.log"), cmd)
+	return d.rig.run(ctx, "install "+d.name, d.name+"-install.log", install)
 }
 
-// cmd runs program, the server or the installer, with the settings that they share:
-// the log files must be made in the size that the server expects, and two that are being
-// installed at once must not share /tmp, where they lose each other's temporary tables.
-func (d *database) cmd(program string, args ...string) *exec.Cmd {
+// options returns the settings that the server and its installer share: the log files must be
+// made in the size that the server expects. Two that are being installed at once must not share
+// /tmp, where they lose each other's temporary tables.
+func (d *database) options() []string {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")}
 	if d.conf != "" {
 		all[0] = "--defaults-file=" + d.conf // either must come first
 	}
-	all = append(all, mysqlOptions()...)
-	if d.installer == "" {
-		all = append(all, onlyMySQL()...)
-	} else {
-		all = append(all, onlyMariaDB()...)
-	}
 	if os.Geteuid() == 0 {
 		all = append(all, "--user=root") // else both refuse to run as root
 	}
-	cmd := exec.Command(program, append(all, args...)...) //nolint:gosec,noctx // found by us; ended by Server
-	cmd.Dir = d.dir
-	return cmd
+	if d.installer == "" {
+		return slices.Concat(all, mysqlOptions(), onlyMySQL())
+	}
+	return slices.Concat(all, mysqlOptions(), onlyMariaDB())
 }
 
-// mysqlProbe logs in and runs a statement.
-func mysqlProbe(dsn string) (func(context.Context) error, error) {
+// mysqlValue runs a query at dsn and returns the value of its only column and row.
+func mysqlValue(ctx context.Context, dsn, query string) (value string, err error) {
+	err = withMySQL(dsn, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(&value) })
+	return value, err
+}
+
+// withMySQL opens the database of dsn for one use.
+func withMySQL(dsn string, use func(*sql.DB) error) error {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("rig: %w", err)
+		return fmt.Errorf("rig: %w", err)
 	}
-	cfg.Logger = &mysql.NopLogger{} // it would print each refused connection
+	cfg.Logger = &mysql.NopLogger{} // the default prints each refused connection
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("rig: %w", err)
+		return fmt.Errorf("rig: %w", err)
 	}
-	return func(ctx context.Context) error {
-		db := sql.OpenDB(connector)
-		defer func() { _ = db.Close() }()
-		var one int
-		return db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
-	}, nil
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	return use(db)
 }

@@ -1,10 +1,9 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -12,42 +11,26 @@ import (
 )
 
 // addNginx adds the balancer before the replicas that were added before it.
-func (r *Rig) addNginx(program string) error {
-	s, dir, err := r.newServer("nginx", r.cfg.Ports.Nginx)
-	if err != nil {
-		return err
-	}
+func (r *Rig) addNginx(program string) {
+	s := r.newServer("nginx", program, r.cfg.Ports.Nginx)
 	upstreams := make([]string, len(r.replicas))
 	for i, replica := range r.replicas {
 		upstreams[i] = replica.addr
 	}
-	page := r.cfg.Page
-	if page == "" {
-		page = upstreams[0] // which says that there is no such route
-	}
-	text, err := nginxConf(s.addr, dir, page, upstreams)
-	if err != nil {
-		return err
-	}
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	s.command = func() *exec.Cmd {
-		// In the foreground, so that master and workers are in our process group: a master
-		// that is killed leaves its workers behind, and the port with them.
-		cmd := exec.Command(program, "-p", dir, "-c", conf, "-e", "stderr", "-g", "daemon off;") //nolint:gosec,noctx // found by us; ended by Server
-		cmd.Dir = dir
-		return cmd
-	}
+	page := cmp.Or(r.cfg.Page, upstreams[0]) // a replica answers that there is no such route
+	text, err := nginxConf(s.addr, s.dir, page, upstreams)
+	r.check(err)
+	// In the foreground, so that master and workers are in our process group: a master
+	// that is killed leaves its workers behind, and the port with them.
+	s.args = []string{"-p", s.dir, "-c", s.write("nginx.conf", text), "-e", "stderr", "-g", "daemon off;"}
 	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/nginx/healthz") }
-	r.nginx = s
+	r.nginx = []*Server{s}
 	r.addrs.Target = "http://" + s.addr
-	return nil
+	s.readyURL = r.addrs.Target + "/healthz"
 }
 
-// nginxConf is the file that docker-compose mounts, with other addresses and paths. What
-// it replaces must be there exactly once.
+// nginxConf returns the file that docker-compose mounts, with other addresses and paths. Each
+// text that it replaces must be there exactly once.
 func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	text := nginx.Conf()
 	var err error
@@ -61,20 +44,12 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
 	}
-	// Docker's name server: addresses need none, and nginx 1.22 does not know resolve.
+	// Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
-	servers := []string{"server replica-1:8000 resolve ", "server replica-2:8100 resolve ", "server replica-3:8200 resolve "}
-	for i, old := range servers {
-		switch {
-		case i >= len(upstreams):
-			replace(old, "# no "+old)
-		case i < len(servers)-1:
-			replace(old, "server "+upstreams[i]+" ")
-		default: // the last line of the file stands for all the rest
-			rest := upstreams[i:]
-			replace(old, "server "+strings.Join(rest, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
-		}
-	}
+	// All replicas get the parameters of the first line.
+	replace("server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
+	replace("server replica-2:8100 ", "# server replica-2:8100 ")
+	replace("server replica-3:8200 ", "# server replica-3:8200 ")
 	return text, err
 }

@@ -12,7 +12,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// The balancer's promises, which the lab depends on, by the file that docker-compose mounts.
+// TestNginx checks the guarantees of the balancer on which the lab depends, with the file that
+// docker-compose mounts.
 func TestNginx(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Zookeeper, cfg.Redis = false, false, 0
@@ -33,7 +34,7 @@ func TestNginx(t *testing.T) {
 			t.Errorf("X-Forwarded-For %q", got)
 		}
 	})
-	t.Run("takes a large body", func(t *testing.T) { // which goes by its temporary files
+	t.Run("takes a large body", func(t *testing.T) { // nginx stores it in a temporary file
 		res, err := http.Post(target+"/length", "text/plain", strings.NewReader(strings.Repeat("x", 60000))) //nolint:noctx // short
 		must(t, err)
 		defer func() { _ = res.Body.Close() }()
@@ -54,7 +55,7 @@ func TestNginx(t *testing.T) {
 	t.Run("never repeats a request", func(t *testing.T) { neverRepeats(t, r, target) })
 }
 
-// tellsHangUp cancels a request that waits: its replica must hear of it, to leave the queue.
+// tellsHangUp cancels a request that waits. Its replica must notice that, to leave the queue.
 func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 	t.Helper()
 	sum := func(route string) (n int) {
@@ -77,10 +78,10 @@ func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 	if err := <-ended; err == nil {
 		t.Error("the request had an answer")
 	}
-	eventually(t, "the replica was not told", func() bool { return sum("/hung-up") == 1 })
+	eventually(t, "the replica did not notice the end of the request", func() bool { return sum("/hung-up") == 1 })
 }
 
-// neverRepeats has a replica die with a request in its hands: the others must not get it.
+// neverRepeats kills a replica during a request: nginx must not send it to another replica.
 func neverRepeats(t *testing.T, r *rig.Rig, target string) {
 	t.Helper()
 	res := request(t, t.Context(), target+"/die")

@@ -4,27 +4,25 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strconv"
 )
 
-// Below the ephemeral range of Linux (32768) and macOS (49152), above what
-// services use by habit.
+// The ports are below the ephemeral range of Linux (32768) and macOS (49152), and above the
+// usual ports of services.
 const firstPort, lastPort = 20000, 31999
 
-// loopback is where everything listens.
+// loopback is the address on which everything listens.
 const loopback = "127.0.0.1"
 
-// ports hands out TCP ports of the loopback address.
+// ports reserves TCP ports of the loopback address.
 //
-// A port is free for a moment only: between a look and the server's bind another
-// rig may take it, and while a server is stopped its port looks free to all. So a
-// rig holds the UDP port of the same number for as long as it lives. Nobody else
-// uses it, binding it is atomic, and the kernel gives it back when the program
-// dies: a lock among rigs that leaves no file.
+// A free port may not stay free: another rig may take it between the test and the server's
+// bind, and the port of a stopped server looks free. So a rig holds the UDP port of the same
+// number for as long as it lives. No server uses that, binding it is atomic, and the kernel
+// releases it when the program dies: a lock among rigs that leaves no file.
 type ports struct{ held []net.PacketConn }
 
-// take reserves the preferred port if it is free, else any.
+// take reserves the preferred port if it is free, else any. 0 means no preference.
 func (p *ports) take(preferred int) (int, error) {
 	if preferred > 0 && p.reserve(preferred) {
 		return preferred, nil
@@ -56,9 +54,9 @@ func (p *ports) reserve(port int) bool {
 	return true
 }
 
-// release gives all ports back. The servers must be gone.
+// release gives all ports back. The servers must have ended.
 func (p *ports) release() {
-	for _, c := range slices.Backward(p.held) {
+	for _, c := range p.held {
 		_ = c.Close()
 	}
 	p.held = nil

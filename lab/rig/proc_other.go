@@ -10,14 +10,14 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// renameProcess is for Linux only.
+// renameProcess does nothing: it is for Linux only.
 func renameProcess(string) {}
 
-// groupFrozen is for Linux only: elsewhere nobody tells.
+// groupFrozen returns true: only Linux shows the state of threads.
 func groupFrozen(int) bool { return true }
 
-// groupRuns is whether the group has a process, be it a zombie.
+// groupRuns reports whether the group has a process, be it a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }
 
-// membersIn is sure on Linux only, but for a group that is gone.
+// membersIn is sure on Linux only, but for a group that has ended.
 func membersIn(pgid int, _ string) (members []string, sure bool) { return nil, !groupExists(pgid) }

@@ -8,18 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// reapingEnv is set for a reaper. A test binary that is started as one but does not
-// know about reapers would run its tests, start a rig, and so itself, for ever.
+// reapingEnv is set for a reaper. A test binary without rigtest.Main that is started as a reaper
+// would run its tests, start a rig, and so itself, for ever.
 const reapingEnv = "OVERSELL_REAPING"
 
-// reaperReady is the reaper's answer when the folder exists, reaperFailed begins the one
-// that says why it does not.
+// reaperReady is the reaper's answer when the folder exists. reaperFailed begins the answer with
+// the reason why it does not.
 const reaperReady, reaperFailed = "ready", "failed:"
 
 // Reap is the body of `oversell reap DIR`. It creates the folder dir, which must not
@@ -28,14 +29,13 @@ const reaperReady, reaperFailed = "ready", "failed:"
 // it kills the groups that are left and removes the folder.
 func Reap(dir string, in io.Reader, out io.Writer) error {
 	// Ctrl-C and a closing terminal are for the rig. SIGPIPE comes when the rig dies
-	// before it has read our answer: no reason to leave the folder.
+	// before it has read our answer; the folder must be removed even then.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	renameProcess("lab-reaper") // whom `killall oversell` spares
+	renameProcess("lab-reaper") // `killall oversell` must not end it
 	return reap(dir, in, out)
 }
 
-// reap is Reap for a process that does more than that: its children would ignore the
-// signals as well.
+// reap is Reap without the change of signals, which all children of a process inherit.
 func reap(dir string, in io.Reader, out io.Writer) error {
 	// Mkdir and not MkdirAll: a folder that is there already is never ours to remove.
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -55,14 +55,13 @@ func reap(dir string, in io.Reader, out io.Writer) error {
 		killGroup(pid)
 	}
 	for pid := range groups {
-		awaitGroup(pid, groupPatience)
-		removeClockShare(pid)
+		awaitGroup(pid)
 	}
 	return removeAll(dir)
 }
 
 // readGroups reads to the end of in and returns the groups that were not taken back.
-// A cut-off last line counts for nothing.
+// It ignores an incomplete last line.
 func readGroups(in io.Reader) map[int]bool {
 	groups := map[int]bool{}
 	for lines := bufio.NewReader(in); ; {
@@ -82,8 +81,8 @@ func readGroups(in io.Reader) map[int]bool {
 	}
 }
 
-// removeAll removes dir, again and again for a few seconds, as a dying server may
-// still write into it.
+// removeAll removes dir. It retries for a few seconds, as a dying server may still write into
+// dir.
 func removeAll(dir string) error {
 	var err error
 	for range 100 {
@@ -98,13 +97,12 @@ func removeAll(dir string) error {
 // reaper is the rig's end of the reaper process.
 type reaper struct {
 	cmd    *exec.Cmd
-	pipe   *os.File // closing it is the order to clean up
-	groups *os.File // the same lines, for the day on which we and the reaper are killed
+	pipe   io.WriteCloser // its end is the order to clean up
+	groups *os.File       // has the same lines, for the case that rig and reaper are killed
 }
 
-// startReaper starts this program again as `reap dir` and waits until dir exists. It is
-// not to be interrupted: a reaper that was left before its answer would be one to kill,
-// and who would remove its folder then?
+// startReaper starts this program again as `reap dir` and waits until dir exists. It takes no
+// context: if it left the reaper before its answer, nothing would remove the folder.
 func startReaper(dir string) (*reaper, error) {
 	if os.Getenv(reapingEnv) != "" {
 		return nil, fmt.Errorf("rig: %w: this program was started as one", errNoReaper)
@@ -113,54 +111,37 @@ func startReaper(dir string) (*reaper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rig: start reaper: %w", err)
 	}
-	// No CommandContext: nothing but the end of the pipe may end it.
+	// No CommandContext: only the end of the pipe may end the reaper.
 	cmd := exec.Command(program, "reap", dir) //nolint:gosec,noctx // this very program
 	cmd.Env = append(os.Environ(), reapingEnv+"="+dir)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	r, answers, err := startWithPipes(cmd)
-	if err != nil {
+	pipe, err1 := cmd.StdinPipe()
+	answers, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("rig: start reaper: %w", err)
 	}
-	defer func() { _ = answers.Close() }()
-	if err := hear(answers); err != nil {
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("rig: start reaper: %w", err)
+	}
+	r := &reaper{cmd: cmd, pipe: pipe}
+	if err := awaitAnswer(answers); err != nil {
 		killGroup(cmd.Process.Pid) // not a reaper: a test binary at its tests, perhaps
 		_ = r.close()
 		return nil, err
 	}
-	if r.groups, err = openGroups(dir); err != nil {
+	if r.groups, err = openShared(filepath.Join(dir, groupsFile), os.O_APPEND|os.O_WRONLY); err != nil {
 		return nil, errors.Join(fmt.Errorf("rig: start reaper: %w", err), r.close())
 	}
 	return r, nil
 }
 
-// startWithPipes starts cmd with its input and its output connected to us.
-func startWithPipes(cmd *exec.Cmd) (*reaper, *os.File, error) {
-	in, pipe, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = in.Close() }()
-	answers, out, err := os.Pipe()
-	if err != nil {
-		_ = pipe.Close()
-		return nil, nil, err
-	}
-	defer func() { _ = out.Close() }()
-	cmd.Stdin, cmd.Stdout = in, out
-	if err := cmd.Start(); err != nil {
-		_, _ = pipe.Close(), answers.Close()
-		return nil, nil, err
-	}
-	return &reaper{cmd: cmd, pipe: pipe}, answers, nil
-}
-
-// errNoReaper is what a test binary does wrong that does not know about reapers.
+// errNoReaper means that the program that was started as a reaper is none.
 var errNoReaper = errors.New("not a reaper (a test binary's TestMain must call rigtest.Main)")
 
-// hear waits for the reaper's answer.
-func hear(answers *os.File) error {
-	_ = answers.SetReadDeadline(time.Now().Add(readyTimeout))
+// awaitAnswer reads the reaper's answer.
+func awaitAnswer(answers io.ReadCloser) error {
+	defer time.AfterFunc(readyTimeout, func() { _ = answers.Close() }).Stop()
 	line, err := bufio.NewReader(answers).ReadString('\n')
 	switch line = strings.TrimSpace(line); {
 	case line == reaperReady:
@@ -174,22 +155,22 @@ func hear(answers *os.File) error {
 	}
 }
 
-// watch has the group of pid killed if this program ends before forget is called.
+// watch makes the reaper kill the group of pid if this program ends before forget is called.
 func (r *reaper) watch(pid int) error {
-	_, _ = fmt.Fprintf(r.groups, "+%d\n", pid) // on a full disk we live without
+	_, _ = fmt.Fprintf(r.groups, "+%d\n", pid) // on a full disk it fails, and the rig does without
 	if _, err := fmt.Fprintf(r.pipe, "+%d\n", pid); err != nil {
-		return fmt.Errorf("tell reaper: %w", err)
+		return fmt.Errorf("notify reaper: %w", err)
 	}
 	return nil
 }
 
-// forget takes watch back. If the reaper can't be told it is dead, and forgets anyway.
+// forget takes watch back. A reaper that cannot be notified is dead, so an error does not matter.
 func (r *reaper) forget(pid int) {
 	_, _ = fmt.Fprintf(r.groups, "-%d\n", pid)
 	_, _ = fmt.Fprintf(r.pipe, "-%d\n", pid)
 }
 
-// close has the reaper clean up and waits until it has.
+// close makes the reaper clean up and waits for its end.
 func (r *reaper) close() error {
 	_ = r.pipe.Close()
 	defer func() { _ = r.groups.Close() }()

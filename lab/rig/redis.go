@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,50 +14,32 @@ import (
 
 // addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after
 // a stop, graceful or not, it starts empty.
-func (r *Rig) addRedis(found programs, i int) error {
-	var args []string
-	if i == 1 && r.cfg.RedisReplica {
-		args = []string{"--repl-diskless-sync-delay", "0"} // nobody else will come: the default waits 5 s
-	}
-	s, err := r.newRedis(found, fmt.Sprintf("redis-%d", i), args...)
-	if err != nil {
-		return err
-	}
+func (r *Rig) addRedis(found programs, i int) {
+	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
-		return ask(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
+		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
 	}
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
-	return nil
 }
 
 // redisReplica is the name of the server that follows redis-1.
 const redisReplica = "redis-1-replica"
 
-// addRedisReplica adds a replica of redis-1, which was added before. It is for a failover
-// and for nothing else, so it is not among the Addresses.
-func (r *Rig) addRedisReplica(found programs) error {
+// addRedisReplica adds a replica of redis-1, which was added before. It only serves a fail-over,
+// so it is not among the Addresses.
+func (r *Rig) addRedisReplica(found programs) {
 	master, err := r.Server("redis-1")
-	if err != nil {
-		return err
-	}
-	link, err := r.addLink(redisReplica, master)
-	if err != nil {
-		return err
-	}
-	_, port, _ := strings.Cut(link.addr, ":")
-	s, err := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port, "--repl-diskless-sync-delay", "0")
-	if err != nil {
-		return err
-	}
+	r.check(err)
+	_, port, _ := strings.Cut(r.addLink(redisReplica, master).addr, ":")
+	s := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port)
 	s.probe = func(ctx context.Context) error {
-		return ask(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
+		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
 	}
-	return nil
 }
 
-// redisConf is the part of Redis's configuration that is not for everybody's eyes. The
-// commands that it removes write files as the lab's owner: CONFIG SET dir makes any file
-// the next dump, MODULE LOAD runs a library. Redis refuses them by itself since version 7.
+// redisConf is the part of Redis's configuration that other users must not read. It removes the
+// commands that write files as the lab's owner: CONFIG SET dir makes any file the next dump,
+// MODULE LOAD runs a library. Redis refuses them by itself since version 7.
 const redisConf = `requirepass %[1]s
 masterauth %[1]s
 rename-command CONFIG ""
@@ -67,40 +47,26 @@ rename-command MODULE ""
 rename-command DEBUG ""
 `
 
-// newRedis makes a Redis with more arguments; it still needs its probe.
-func (r *Rig) newRedis(found programs, name string, args ...string) (*Server, error) {
-	s, dir, err := r.newServer(name, 0)
-	if err != nil {
-		return nil, err
-	}
-	env := environment()
+// newRedis makes a Redis with more arguments. The caller adds the probe.
+func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
+	s := r.newServer(name, found.redis, 0)
 	if r.cfg.Clocks {
-		s.clock = filepath.Join(dir, "clock")
-		env = append(env, found.clock.env(s.clock)...)
-		if err := s.SetClock(0); err != nil {
-			return nil, err
-		}
+		s.clock = filepath.Join(s.dir, "clock")
+		s.env = environment(found.clock.env(s.clock)...)
+		r.check(s.SetClock(0))
 	}
-	conf := filepath.Join(dir, "redis.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, r.secrets.user), 0o600); err != nil {
-		return nil, fmt.Errorf("rig: %w", err)
-	}
-	_, port, _ := strings.Cut(s.addr, ":")
-	args = append([]string{
-		conf, "--port", port, "--bind", loopback, "--dir", dir,
+	s.args = append([]string{
+		s.write("redis.conf", fmt.Sprintf(redisConf, r.secrets.user)),
+		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, args...)
-	s.command = func() *exec.Cmd {
-		cmd := exec.Command(found.redis, args...) //nolint:gosec,noctx // found by us; ended by Server
-		cmd.Dir, cmd.Env = dir, env
-		return cmd
-	}
+		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
+	}, more...)
 	r.backends = append(r.backends, s)
-	return s, nil
+	return s
 }
 
-// ask sends a question to addr and reads lines until one begins with answer.
-func ask(ctx context.Context, addr, question, answer string) error {
+// exchange sends a request to addr and reads lines until one begins with the wanted answer.
+func exchange(ctx context.Context, addr, request, wanted string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
@@ -109,12 +75,12 @@ func ask(ctx context.Context, addr, question, answer string) error {
 	// Cancelled as well as timed out: a close would otherwise wait for the probe.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 
-	if _, err := io.WriteString(conn, question); err != nil {
+	if _, err := io.WriteString(conn, request); err != nil {
 		return err
 	}
 	var first string
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), answer) {
+		if strings.HasPrefix(lines.Text(), wanted) {
 			return nil
 		}
 		if first == "" {

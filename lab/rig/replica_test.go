@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// serve stands in for `oversell serve`: the rig is tested without the rest of the house.
+// serve replaces `oversell serve`, so that the tests of the rig need no service.
 func serve() {
 	flag := func(name string) string { return os.Args[slices.Index(os.Args, name)+1] }
 	server := &http.Server{Addr: flag("--addr"), Handler: routes(flag("--replica")), ReadHeaderTimeout: time.Minute}
@@ -43,13 +43,13 @@ func routes(name string) http.Handler {
 	mux.HandleFunc("GET /env", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Environ()) })
 	mux.HandleFunc("GET /token", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Getenv("LAB_TOKEN")) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Get("X-Forwarded-For")) })
-	// Dies with the request in its hands.
+	// Dies during the request.
 	mux.HandleFunc("GET /die", func(http.ResponseWriter, *http.Request) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	mux.HandleFunc("POST /length", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		_, _ = fmt.Fprint(w, n)
 	})
-	// Waits until the client is gone, and counts it.
+	// Waits for the end of the connection, and counts it.
 	mux.HandleFunc("GET /wait", func(_ http.ResponseWriter, r *http.Request) {
 		waiting.Add(1)
 		<-r.Context().Done()

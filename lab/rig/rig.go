@@ -1,20 +1,19 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
-
-// errClosed means that a server of a closed rig cannot be started.
-var errClosed = errors.New("the rig is closed")
 
 // Rig is a set of running servers.
 type Rig struct {
@@ -25,20 +24,22 @@ type Rig struct {
 	secrets  secrets
 	ports    ports
 	addrs    Addresses
-	mysqlB   string // like Addresses.MySQL, for the second node of a pair
 
-	backends []*Server // MySQL, Redis, ZooKeeper, etcd
-	replicas []*Server
-	nginx    *Server // or nil
-	links    []*Link // from the replicas to the backends, and among these
+	databases []*Server // one, or both nodes of a pair; also among the backends
+	backends  []*Server // MySQL, Redis, ZooKeeper, etcd
+	nginx     []*Server // one or none
+	replicas  []*Server
+	links     []*Link // from the replicas to the backends, and among these
+	setUpErr  error   // the first error of the preparations; see check
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
 	close   func() error // once
 	logging sync.Mutex
 
-	changing sync.Mutex
-	fail     context.CancelCauseFunc // ends the start; nil when that is over
+	changing    sync.Mutex
+	cancelStart context.CancelFunc // nil when the start is over
+	death       error              // that ended the start
 }
 
 // Start starts the servers of cfg and returns when all of them serve. If one fails, or ctx ends
@@ -73,28 +74,23 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp fails as soon as a server dies, also one that was ready: the others need it.
+// setUp prepares and starts the servers. It fails as soon as a server dies, even one that was
+// ready: the others need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	r.changing.Lock()
-	r.fail = fail
-	r.changing.Unlock()
-	err := r.setUpAll(ctx, found)
-	r.changing.Lock()
-	r.fail = nil
-	r.changing.Unlock()
-	if death := (*deathError)(nil); errors.As(context.Cause(ctx), &death) {
-		return death
+	ctx, r.cancelStart = context.WithCancel(ctx)
+	defer r.cancelStart()
+	err := r.build(ctx)
+	if err == nil {
+		r.addServers(found)
+		err = r.setUpErr
 	}
-	return err
-}
-
-// deathError is the reason why a start failed.
-type deathError struct{ Exit }
-
-func (e *deathError) Error() string {
-	return fmt.Sprintf("rig: %s died before the lab was ready (%s), its log ends with:\n%s", e.Name, e.Status, e.Tail)
+	if err == nil {
+		err = r.startAll(ctx)
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.cancelStart = nil
+	return cmp.Or(r.death, err)
 }
 
 // died handles a server that was ready and died unexpectedly.
@@ -105,140 +101,128 @@ func (r *Rig) died(e Exit) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	switch {
-	case r.fail != nil:
-		r.fail(&deathError{e})
+	case r.cancelStart != nil:
+		r.death = cmp.Or(r.death, fmt.Errorf("rig: %s died before the lab was ready (%s), its log ends with:\n%s", e.Name, e.Status, e.Tail))
+		r.cancelStart()
 	case r.cfg.OnExit != nil:
 		r.cfg.OnExit(e)
 	}
 }
 
-func (r *Rig) setUpAll(ctx context.Context, found programs) error {
-	if r.cfg.Replicas > 0 && r.cfg.Binary == "" {
-		r.cfg.Binary = filepath.Join(r.dir, "oversell")
-		if err := r.build(ctx, r.cfg.Binary); err != nil {
-			return err
-		}
+// build builds the program of the replicas if they need one. The reaper has its process: a test
+// that is killed leaves no compiler.
+func (r *Rig) build(ctx context.Context) error {
+	if r.cfg.Replicas == 0 || r.cfg.Binary != "" {
+		return nil
 	}
-	if err := r.addServers(found); err != nil {
-		return err
-	}
-	return r.startAll(ctx)
+	r.cfg.Binary = filepath.Join(r.dir, "oversell")
+	build := buildCommand(r.cfg.Binary)
+	return r.run(ctx, "build oversell", "build.log", command{path: build.Path, args: build.Args[1:], env: build.Env})
 }
 
 // addServers takes the ports and prepares the servers.
-func (r *Rig) addServers(found programs) error {
+func (r *Rig) addServers(found programs) {
 	r.addrs.Token = r.cfg.Token
 	if r.cfg.MySQL {
-		if err := r.addMySQL(found); err != nil {
-			return err
-		}
+		r.addMySQL(found)
 	}
 	for i := range r.cfg.Redis {
-		if err := r.addRedis(found, i+1); err != nil {
-			return err
-		}
+		r.addRedis(found, i+1)
 	}
 	if r.cfg.RedisReplica {
-		if err := r.addRedisReplica(found); err != nil {
-			return err
-		}
+		r.addRedisReplica(found)
 	}
 	if r.cfg.Zookeeper {
-		if err := r.addZookeepers(found.zookeeper); err != nil {
-			return err
-		}
+		r.addZookeepers(found.zookeeper)
 	}
 	if r.cfg.Etcd {
-		if err := r.addEtcds(found.etcd); err != nil {
-			return err
-		}
+		r.addEtcds(found.etcd)
 	}
 	for i := range r.cfg.Replicas {
-		if err := r.addReplica(i + 1); err != nil {
-			return err
-		}
+		r.addReplica(i + 1)
 	}
-	if r.cfg.Nginx {
-		return r.addNginx(found.nginx)
-	}
-	if r.cfg.Replicas > 0 {
+	switch {
+	case r.cfg.Nginx:
+		r.addNginx(found.nginx)
+	case r.cfg.Replicas > 0:
 		r.addrs.Target = r.addrs.Replicas[0]
 	}
-	return nil
 }
 
-// newServer takes a port and makes the server's folder.
-func (r *Rig) newServer(name string, preferred int) (*Server, string, error) {
-	port, err := r.ports.take(preferred)
-	if err != nil {
-		return nil, "", err
+// check keeps the first error of the preparations. They continue after an error, without
+// effect, and setUp returns it before any server starts.
+func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
+
+// memberNames returns the name of the one server of a kind, or those of its ensemble.
+func (r *Rig) memberNames(kind string) []string {
+	if r.cfg.Ensemble <= 1 {
+		return []string{kind}
 	}
-	dir := filepath.Join(r.dir, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, "", fmt.Errorf("rig: %w", err)
+	names := make([]string, r.cfg.Ensemble)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", kind, i+1)
 	}
-	return &Server{name: name, addr: hostPort(port), rig: r}, dir, nil
+	return names
 }
 
-// startAll starts the backends and nginx concurrently, then the replicas, and waits until the
-// service answers a request.
+// takeAddr reserves a port, and returns its host:port.
+func (r *Rig) takeAddr() string {
+	port, err := r.ports.take(0)
+	r.check(err)
+	return hostPort(port)
+}
+
+// startAll starts the backends and nginx concurrently, then the replicas. It returns when the
+// service is ready: each replica of a complete rig has its schema and its session, and nginx
+// passes requests on.
 func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
-	first := r.backends
-	if r.nginx != nil {
-		first = append(first[:len(first):len(first)], r.nginx)
-	}
-	if err := startServers(ctx, first); err != nil {
+	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
 		return err
 	}
 	if err := r.startReplicas(ctx); err != nil {
 		return err
 	}
-	if err := r.awaitService(ctx); err != nil {
-		return err
+	for _, s := range slices.Concat(r.replicas, r.nginx) {
+		if err := s.AwaitReady(ctx); err != nil {
+			return err
+		}
 	}
 	r.logf("ready after %.2f s", time.Since(began).Seconds())
 	return nil
 }
 
-// awaitService returns when the service is ready: each replica of a complete rig has its schema
-// and its session, and nginx, which started before them, passes requests on.
-func (r *Rig) awaitService(ctx context.Context) error {
-	for _, replica := range r.replicas {
-		if err := replica.AwaitReady(ctx); err != nil {
-			return err
-		}
-	}
-	if r.nginx != nil {
-		return await(ctx, r.addrs.Target+"/healthz")
+// awaitNil calls probe until it returns nil, for a minute at most. Its error names the condition.
+func awaitNil(ctx context.Context, condition string, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := poll(ctx, nil, probe); err != nil {
+		return fmt.Errorf("rig: gave up waiting until %s: %w", condition, err)
 	}
 	return nil
 }
 
-// await requests url until the answer is 200.
-func await(ctx context.Context, url string) error {
-	return awaitTrue(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, url) })
-}
-
-// awaitTrue retries until there is no error.
-func awaitTrue(ctx context.Context, what string, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
+// poll calls probe until it returns nil, ended is closed, or ctx ends. It returns the last error
+// of probe.
+func poll(ctx context.Context, ended <-chan struct{}, probe func(context.Context) error) error {
 	for {
-		once, cancelOnce := context.WithTimeout(ctx, probeTimeout)
-		err := ask(once)
-		cancelOnce()
+		once, cancel := context.WithTimeout(ctx, probeTimeout)
+		err := probe(once)
+		cancel()
 		if err == nil {
 			return nil
 		}
 		select {
+		case <-ended:
+			return err
 		case <-ctx.Done():
-			return fmt.Errorf("rig: gave up waiting until %s: %w", what, err)
+			return err
 		case <-time.After(probePause):
 		}
 	}
 }
 
+// startServers starts them concurrently and returns the first error.
 func startServers(ctx context.Context, servers []*Server) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("rig: start: %w", context.Cause(ctx))
@@ -260,13 +244,7 @@ func (r *Rig) Addresses() Addresses { return r.addrs }
 func (r *Rig) Dir() string { return r.dir }
 
 // Servers returns all servers: the backends, nginx, the replicas.
-func (r *Rig) Servers() []*Server {
-	all := append([]*Server{}, r.backends...)
-	if r.nginx != nil {
-		all = append(all, r.nginx)
-	}
-	return append(all, r.replicas...)
-}
+func (r *Rig) Servers() []*Server { return slices.Concat(r.backends, r.nginx, r.replicas) }
 
 // Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica,
 // zookeeper, zookeeper-1 of an ensemble, etcd, etcd-1 of a cluster, nginx, replica-1.
@@ -288,18 +266,17 @@ func (r *Rig) Close() error { return r.close() }
 
 func (r *Rig) shutDown() error {
 	r.closing()
-	err := r.healAll()
-	err = errors.Join(err, stopServers(r.replicas))
-	if r.nginx != nil {
-		err = errors.Join(err, stopServers([]*Server{r.nginx}))
-	}
-	var killing sync.WaitGroup
-	for _, s := range r.backends {
-		killing.Go(s.Kill)
-	}
-	killing.Wait()
+	stop := func(s *Server) error { return s.Stop(context.Background()) }
+	kill := func(s *Server) error { s.Kill(); return nil }
+	// Heal first. Otherwise a replica would wait for answers that never come, or not receive the
+	// signal to end.
+	err := concurrently(r.Servers(), (*Server).Resume)
 	for _, l := range r.links {
-		l.close()
+		err = errors.Join(err, l.Restore())
+	}
+	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(r.backends, kill))
+	for _, l := range r.links {
+		l.proxy.Stop()
 	}
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()
@@ -311,27 +288,14 @@ func (r *Rig) shutDown() error {
 	return err
 }
 
-// healAll restores the links and resumes paused servers. Otherwise a replica would wait for
-// answers that never come, or not receive the signal to end.
-func (r *Rig) healAll() error {
-	var errs []error
-	for _, l := range r.links {
-		errs = append(errs, l.Restore())
-	}
-	for _, s := range r.Servers() {
-		errs = append(errs, s.Resume())
-	}
-	return errors.Join(errs...)
-}
-
-// stopServers stops them concurrently and joins their errors.
-func stopServers(servers []*Server) error {
+// concurrently calls end for all servers at once and joins the errors.
+func concurrently(servers []*Server, end func(*Server) error) error {
 	errs := make([]error, len(servers))
-	var stopping sync.WaitGroup
+	var ending sync.WaitGroup
 	for i, s := range servers {
-		stopping.Go(func() { errs[i] = s.Stop(context.Background()) })
+		ending.Go(func() { errs[i] = end(s) })
 	}
-	stopping.Wait()
+	ending.Wait()
 	return errors.Join(errs...)
 }
 

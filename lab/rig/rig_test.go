@@ -16,8 +16,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestServersStopAndStart takes each server of one rig through a stop, a start, a kill
-// and a start, and looks at what it kept.
+// TestServersStopAndStart stops, starts, kills and starts each server of one rig, and checks
+// which of them keep their data.
 func TestServersStopAndStart(t *testing.T) {
 	r := rigtest.Start(t, everything())
 	addrs := r.Addresses()
@@ -83,7 +83,8 @@ func TestStartAndStopTwice(t *testing.T) {
 	}
 }
 
-// A frozen server does not hear SIGTERM: it is killed when ctx ends, and the error says so.
+// TestStopOfFrozenServer: a frozen server does not handle SIGTERM. Stop kills it when ctx ends, and
+// returns an error.
 func TestStopOfFrozenServer(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 1})
 	s := r.Servers()[0]
@@ -98,7 +99,7 @@ func TestStopOfFrozenServer(t *testing.T) {
 	}
 }
 
-// Two rigs have no port and no folder in common, whatever they wish for.
+// TestTwoRigs checks that two rigs have no port and no folder in common, even if both prefer one.
 func TestTwoRigs(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Zookeeper = false, false
@@ -123,7 +124,7 @@ func TestTwoRigs(t *testing.T) {
 			t.Errorf("both have %s", s.Addr())
 		}
 	}
-	// A stopped server's port is not up for grabs.
+	// No other rig takes the port of a stopped server.
 	s := rigs[0].Servers()[0]
 	_, port, _ := net.SplitHostPort(s.Addr())
 	must(t, s.Stop(t.Context()))
@@ -135,7 +136,7 @@ func TestTwoRigs(t *testing.T) {
 	must(t, s.Start(t.Context()))
 }
 
-// A wish for a free port is granted.
+// TestPreferredPort checks that a rig takes a preferred port that is free.
 func TestPreferredPort(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Zookeeper, cfg.Redis, cfg.Replicas = false, false, 0, 1
@@ -181,8 +182,8 @@ func TestMissingPrograms(t *testing.T) {
 	}
 }
 
-// A death that nobody asked for is told, a stop is not. Of nginx only the master is
-// killed: its workers must not go on serving.
+// TestOnExit checks that a rig reports an unexpected death, and not a stop. It kills only nginx's
+// master: the workers must end, too.
 func TestOnExit(t *testing.T) {
 	exits := make(chan rig.Exit, 10)
 	cfg := everything()
@@ -197,10 +198,10 @@ func TestOnExit(t *testing.T) {
 		select {
 		case e := <-exits:
 			if e.Name != name || e.Status != "signal: killed" {
-				t.Errorf("told %+v, want %s killed", e, name)
+				t.Errorf("reported %+v, want %s killed", e, name)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%s died and nobody told", name)
+			t.Fatalf("%s died, and the rig did not report it", name)
 		}
 		if s.PID() != 0 || listens(s.Addr()) == nil {
 			t.Errorf("%s still serves", name)

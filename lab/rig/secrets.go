@@ -8,10 +8,10 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have none. A stranger can change what they store, but they write it
-// to their data folders only, under names of their own: no request of theirs names a file,
-// ZooKeeper's admin server, reconfiguration and JMX are off, and so are etcd's v2 API and
-// its profiler. nginx serves no files.
+// ZooKeeper and etcd have no password. Other users can change their data, but no request can
+// name a file: both write to their data folders only, under names of their own. ZooKeeper's
+// admin server, reconfiguration and JMX are off, and so are etcd's v2 API and its profiler.
+// nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
 	user   string // of MySQL's user oversell, and of Redis
@@ -22,10 +22,11 @@ func newSecrets() secrets {
 	return secrets{admin: rand.Text(), user: rand.Text(), galera: rand.Text()}
 }
 
-// The users of MySQL. The latter may do everything in the schema oversell, and nothing else:
+// The users of MySQL. labUser may do everything in the schema oversell, and nothing else:
 // above all it has no FILE, SUPER or other global privilege.
 const adminUser, labUser = "root", "oversell"
 
+// mysql returns the data source name of a user.
 func (s secrets) mysql(user, addr string) string {
 	password := s.user
 	if user == adminUser {
@@ -34,10 +35,10 @@ func (s secrets) mysql(user, addr string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-func (s secrets) redis(addr string) string { return fmt.Sprintf("redis://:%s@%s/0", s.user, addr) }
+// RedisURL returns the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
+func (r *Rig) RedisURL(addr string) string {
+	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
+}
 
-// RedisURL is the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
-func (r *Rig) RedisURL(addr string) string { return r.secrets.redis(addr) }
-
-// RedisURL is the URL of a server that is a Redis.
+// RedisURL returns the URL of a server that is a Redis.
 func (s *Server) RedisURL() string { return s.rig.RedisURL(s.addr) }

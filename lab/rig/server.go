@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -23,21 +25,54 @@ const (
 )
 
 // Server is one server of a rig. A restart keeps its port and its folder, and the data of MySQL,
-// ZooKeeper and etcd. Its methods may be called from
-// several goroutines; Start, Stop and Kill wait for each other.
+// ZooKeeper and etcd. Its methods may be called from several goroutines; Start, Stop and Kill
+// wait for each other.
 type Server struct {
+	command
 	name string
 	addr string // host:port
 	rig  *Rig
 
-	prepare func(ctx context.Context) error // once, before the first start; may be nil
-	command func() *exec.Cmd                // a fresh command for each start
-	probe   func(ctx context.Context) error // nil error: it serves
-	ready   func(ctx context.Context) error // waits until it is ready; nil: as soon as it serves
-	clock   string                          // the file with its clock's offset; empty: the machine's clock
+	prepare  func(ctx context.Context) error // once, before the first start; may be nil
+	probe    func(ctx context.Context) error // returns nil if the server serves
+	readyURL string                          // answers 200 when it is ready; empty means as soon as it serves
+	clock    string                          // the file with its clock's offset; empty means the machine's clock
 
 	changing sync.Mutex // held by Start, Stop and Kill
 	proc     atomic.Pointer[process]
+}
+
+// newServer takes a port, the preferred one if it is free, and makes the server's folder.
+func (r *Rig) newServer(name, program string, preferred int) *Server {
+	port, err := r.ports.take(preferred)
+	r.check(err)
+	s := &Server{name: name, addr: hostPort(port), rig: r, command: command{path: program}}
+	s.dir = filepath.Join(r.dir, name)
+	s.mkdir("")
+	return s
+}
+
+// mkdir makes a folder in the server's folder and returns its path.
+func (s *Server) mkdir(name string) string {
+	path := filepath.Join(s.dir, name)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		s.rig.check(fmt.Errorf("rig: %w", err))
+	}
+	return path
+}
+
+// write writes a file in the server's folder and returns its path.
+func (s *Server) write(name, text string) string {
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.rig.check(fmt.Errorf("rig: %w", err))
+	}
+	return path
+}
+
+func (s *Server) port() string {
+	_, port, _ := strings.Cut(s.addr, ":")
+	return port
 }
 
 // Name returns the server's name, such as redis-1.
@@ -58,8 +93,8 @@ func (s *Server) PID() int {
 	return 0
 }
 
-// Start starts a server that was stopped, was killed or died, on the same port, and
-// returns when it serves. When it does not within a minute, or ctx ends, it is killed.
+// Start starts a server that was stopped, was killed or died, on the same port, and returns when
+// it serves. If that takes longer than a minute, or ctx ends, Start kills it.
 func (s *Server) Start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -67,7 +102,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("rig: start %s: it is running already", s.name)
 	}
 	if s.rig.ctx.Err() != nil {
-		return fmt.Errorf("rig: start %s: %w", s.name, errClosed)
+		return fmt.Errorf("rig: start %s: the rig is closed", s.name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -80,7 +115,7 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		s.prepare = nil
 	}
-	p, err := s.rig.spawn(s.command(), s.Log())
+	p, err := s.rig.spawn(s.command, s.Log())
 	if err != nil {
 		return err
 	}
@@ -89,38 +124,27 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.await(ctx, p); err != nil {
 		return err
 	}
-	p.ready.Store(true)
-	if p.ended() { // in between, when report did not know yet that it was ready
-		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
-	}
 	s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
 	return nil
 }
 
 // await returns when the process answers its probe, or has died, or ctx ends.
 func (s *Server) await(ctx context.Context, p *process) error {
-	for {
-		once, cancel := context.WithTimeout(ctx, probeTimeout)
-		err := s.probe(once)
-		cancel()
-		if p.ended() {
-			// Checked even if the probe went well: another program may have taken the port.
-			return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.status(), p.tail())
-		}
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.done:
-		case <-time.After(probePause):
-		case <-ctx.Done():
-			p.kill()
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("rig: %s did not answer in time: %w; its log ends with:\n%s", s.name, err, p.tail())
-			}
-			return fmt.Errorf("rig: start %s: %w", s.name, ctx.Err())
-		}
+	err := poll(ctx, p.done, s.probe)
+	if err == nil && !p.ended() {
+		p.ready.Store(true)
 	}
+	switch {
+	case p.ended(): // even if the probe went well: another program may have taken the port
+		return fmt.Errorf("rig: %s ended at its start (%s), its log ends with:\n%s", s.name, p.cmd.ProcessState, p.tail())
+	case err == nil:
+		return nil
+	}
+	p.kill()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("rig: %s did not answer in time: %w; its log ends with:\n%s", s.name, err, p.tail())
+	}
+	return fmt.Errorf("rig: start %s: %w", s.name, ctx.Err())
 }
 
 // Stop ends the server gracefully. If it has not ended after 20 s, or ctx ends, Stop kills it and
@@ -134,10 +158,17 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if err := p.terminate(ctx); err != nil {
+	p.asked.Store(true)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("rig: stop %s: %w", s.name, err)
 	}
-	return nil
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("rig: stop %s: it had to be killed: %w", s.name, context.Cause(ctx))
+	}
 }
 
 // Kill ends the server and its children at once, as a crash would, and returns when
@@ -157,30 +188,41 @@ func (s *Server) Pause() error {
 	if p == nil {
 		return fmt.Errorf("rig: pause %s: it is not running", s.name)
 	}
-	if err := p.freeze(); err != nil {
-		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, p.thaw()))
+	err := syscall.Kill(-p.pid(), syscall.SIGSTOP)
+	for end := time.Now().Add(groupTimeout); err == nil && !groupFrozen(p.pid()); time.Sleep(time.Millisecond) {
+		switch {
+		case p.ended():
+			err = os.ErrProcessDone
+		case time.Now().After(end):
+			err = errors.New("some of its threads still run")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("rig: pause %s: %w", s.name, errors.Join(err, s.Resume()))
 	}
 	return nil
 }
 
 // Resume resumes a paused server. It does nothing if the server is not paused or not running.
 func (s *Server) Resume() error {
-	if p := s.running(); p != nil {
-		if err := p.thaw(); err != nil {
-			return fmt.Errorf("rig: resume %s: %w", s.name, err)
-		}
+	p := s.running()
+	if p == nil {
+		return nil
+	}
+	if err := syscall.Kill(-p.pid(), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("rig: resume %s: %w", s.name, err)
 	}
 	return nil
 }
 
-// AwaitReady returns when a replica reaches all its backends, or with an error when it
-// does not within a minute. It returns at once for other servers, which are ready when they have
-// started, and for replicas of a lab without some of the backends, which never become ready.
+// AwaitReady returns when a replica reaches all its backends, or nginx a replica, or with an
+// error when it does not within a minute. It returns at once for other servers, which are ready
+// when they have started, and for replicas without some of the backends, which never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
-	if s.ready == nil {
+	if s.readyURL == "" {
 		return nil
 	}
-	return s.ready(ctx)
+	return awaitNil(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, s.readyURL) })
 }
 
 func (s *Server) running() *process {
@@ -190,12 +232,11 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig if the process dies unexpectedly. A death before it was ready is the error
-// of Start.
+// report notifies the rig if the process dies unexpectedly. A death before it was ready is the
+// error of Start.
 func (s *Server) report(p *process) {
 	<-p.done
-	if p.asked.Load() || !p.ready.Load() {
-		return
+	if p.ready.Load() && !p.asked.Load() {
+		s.rig.died(Exit{Name: s.name, Status: p.cmd.ProcessState.String(), Tail: p.tail()})
 	}
-	s.rig.died(Exit{Name: s.name, Status: p.status(), Tail: p.tail()})
 }

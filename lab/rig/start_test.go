@@ -15,8 +15,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// A server that dies when it was ready, but before the lab is, ends the start: nobody waits
-// for it in silence.
+// TestDeathBeforeReady: a server that was ready dies before the lab is ready. Start must return an
+// error at once.
 func TestDeathBeforeReady(t *testing.T) {
 	cfg := everything()
 	cfg.Nginx, cfg.Replicas, cfg.Redis = false, 1, 1
@@ -32,7 +32,8 @@ func TestDeathBeforeReady(t *testing.T) {
 	}
 }
 
-// A folder for temporary files in which no lab can run is named, with what to do.
+// TestUnfitTemporaryFolder: no lab can run in these folders. The error names the folder and says
+// what to do.
 func TestUnfitTemporaryFolder(t *testing.T) {
 	tmp := t.TempDir()
 	file := filepath.Join(tmp, "file")
@@ -56,7 +57,7 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 	}
 }
 
-// The servers' logs do not end with the cause when their disk is full.
+// TestFullDisk: the last lines of the servers' logs do not name a full disk, so the error must.
 func TestFullDisk(t *testing.T) {
 	tmp := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {
@@ -70,7 +71,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A relative folder is one of this program's working folder, not of the servers'.
+// TestRelativeTemporaryFolder: a relative TMPDIR is in this program's working folder, not in the
+// servers'.
 func TestRelativeTemporaryFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("临时", 0o700))
@@ -83,8 +85,8 @@ func TestRelativeTemporaryFolder(t *testing.T) {
 	}
 }
 
-// A lab and its reaper are killed at once. The next lab ends what is left, nginx's workers
-// above all, and says so. It leaves labs that live alone.
+// TestSweep kills a lab and its reaper at once. The next lab ends their processes, such as nginx's
+// workers, and logs that. It does not touch running labs.
 func TestSweep(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("this system has no /proc to find processes in")
@@ -102,10 +104,10 @@ func TestSweep(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	var told hosted
-	must(t, json.NewDecoder(out).Decode(&told))
+	var report hosted
+	must(t, json.NewDecoder(out).Decode(&report))
 	must(t, cmd.Process.Signal(syscall.SIGSTOP))
-	for _, line := range processesOf(t, told.Dir) {
+	for _, line := range processesOf(t, report.Dir) {
 		if strings.Contains(line, " reap ") {
 			pid, _, _ := strings.Cut(line, " ")
 			must(t, syscall.Kill(atoi(t, pid), syscall.SIGKILL))
@@ -113,21 +115,21 @@ func TestSweep(t *testing.T) {
 	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	for _, pid := range told.PIDs { // the kernel ends these, but not their children
+	for _, pid := range report.PIDs { // the kernel ends these, but not their children
 		eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
 	}
-	left := processesOf(t, told.Dir)
-	if len(left) == 0 || listens(told.Addrs[len(told.Addrs)-4]) != nil {
+	left := processesOf(t, report.Dir)
+	if len(left) == 0 || listens(report.Addrs[len(report.Addrs)-4]) != nil {
 		t.Logf("only the folder is left: %v", left)
 	}
 
 	var log bytes.Buffer
 	rigtest.Start(t, rig.Config{Redis: 1, Log: &log})
-	if _, err := os.Stat(told.Dir); !os.IsNotExist(err) {
+	if _, err := os.Stat(report.Dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
-	eventually(t, "a process is left", func() bool { return len(processesOf(t, told.Dir)) == 0 })
-	if !strings.Contains(log.String(), "killed together with its reaper") || !strings.Contains(log.String(), told.Dir) ||
+	eventually(t, "a process is left", func() bool { return len(processesOf(t, report.Dir)) == 0 })
+	if !strings.Contains(log.String(), "killed together with its reaper") || !strings.Contains(log.String(), report.Dir) ||
 		len(left) > 0 && !strings.Contains(log.String(), "nginx") {
 		t.Errorf("it says %q, and there were %q", log.String(), left)
 	}

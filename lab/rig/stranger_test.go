@@ -16,8 +16,9 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// Every user of the machine reaches the servers, which run as the lab's owner. Without a
-// password nobody gets in; with the one that the lab prints, nobody writes a file.
+// TestStranger: every user of the machine can connect to the servers, which run as the lab's
+// owner. No user may log in without a password, or write a file with the password that the lab
+// prints.
 func TestStranger(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
 	target := filepath.Join(t.TempDir(), "authorized_keys")
@@ -58,7 +59,7 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 			t.Errorf("the class's user may %s", statement)
 		}
 	}
-	// Whether the clause is refused or ignored is the server's choice.
+	// Some servers reject the clause, others ignore it.
 	for _, statement := range []string{
 		"CREATE TABLE elsewhere (id INT) DATA DIRECTORY = '" + filepath.Dir(target) + "'",
 		"CREATE TABLE parted (id INT) PARTITION BY HASH (id) (PARTITION p DATA DIRECTORY = '" + filepath.Dir(target) + "')",
@@ -68,7 +69,7 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 		_ = mysqlDo(t, class, statement)
 	}
 	noFiles(t, target)
-	// It can do what a shop needs.
+	// It can do what the service needs.
 	must(t, mysqlDo(t, class, "INSERT INTO mine VALUES ('商品')"))
 	must(t, mysqlDo(t, class, "SELECT * FROM mine FOR UPDATE"))
 	must(t, mysqlDo(t, class, "SELECT GET_LOCK('a', 0)"))
@@ -127,8 +128,8 @@ func redisDo(t *testing.T, options *redis.Options, command string) error {
 	return client.Do(t.Context(), args...).Err()
 }
 
-// Nobody else can look into the folder, and no secret is in a command line, which everybody
-// can read. Those of a lab are not for another one.
+// TestSecrets: only the owner can read the folder. No secret is in a command line, which every
+// user can read. Each lab has its own secrets.
 func TestSecrets(t *testing.T) {
 	r := rigtest.Start(t, everything())
 	at := r.Addresses()
@@ -159,7 +160,7 @@ func TestSecrets(t *testing.T) {
 			}
 		}
 	}
-	// The folder would be enough. But a copy of it may be somewhere else.
+	// The folder's mode protects the files, but not a copy of them.
 	must(t, filepath.WalkDir(r.Dir(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -179,8 +180,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A node joins a Galera cluster by its name alone, and can then write everywhere. So the name
-// is a secret too.
+// TestGaleraName: a node needs only the name of a Galera cluster to join it, and can then write to
+// all nodes. So the name must be a secret.
 func TestGaleraName(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.Galera})
 	for _, server := range []string{"mysql", "mysql-2"} {

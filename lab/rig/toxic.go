@@ -2,26 +2,20 @@ package rig
 
 import (
 	"bytes"
-	"sync"
+	"sync/atomic"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// The types of our toxics, by which toxiproxy finds them.
+// The types under which toxiproxy finds our toxics.
 const (
 	holeType = "hole"
 	lossType = "lost reply"
 )
 
-// registerToxics makes our toxics known to toxiproxy. It may be called again.
-func registerToxics() {
-	toxics.Register(holeType, new(hole))
-	toxics.Register(lossType, new(loss))
-}
-
 // hole drops all data until it is removed. Toxiproxy's own toxic timeout passes the end of a
 // connection on, so MySQL would roll the transaction of a disconnected client back at once.
-// After a real cut it does not notice.
+// After a real cut MySQL does not notice the end.
 type hole struct{}
 
 // Pipe implements [toxics.Toxic].
@@ -55,16 +49,7 @@ func drain(stub *toxics.ToxicStub) {
 // loss drops the first reply that contains Text, of all connections, and ends its connection.
 type loss struct {
 	Text string `json:"text"`
-
-	making sync.Once
-	taking sync.Once
-	done   chan struct{}
-}
-
-// lost is closed when a reply is lost.
-func (l *loss) lost() chan struct{} {
-	l.making.Do(func() { l.done = make(chan struct{}) }) // toxiproxy makes zero values only
-	return l.done
+	lost atomic.Bool
 }
 
 // Pipe implements [toxics.Toxic].
@@ -74,11 +59,11 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 		case <-stub.Interrupt:
 			return
 		case chunk := <-stub.Input:
-			switch {
-			case chunk == nil:
+			if chunk == nil {
 				stub.Close()
 				return
-			case bytes.Contains(chunk.Data, []byte(l.Text)) && l.take():
+			}
+			if bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true) {
 				stub.Close()
 				drain(stub)
 				return
@@ -86,10 +71,4 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 			stub.Output <- chunk
 		}
 	}
-}
-
-// take is true once.
-func (l *loss) take() (first bool) {
-	l.taking.Do(func() { first = true; close(l.lost()) })
-	return first
 }

@@ -1,3 +1,8 @@
+// Package stepper leads two clients through one strategy, step by step. Both buy one piece of
+// the same product, each on a replica of its own, and both stop at every step of the strategy.
+// The user chooses which client continues, and so finds the lost update by hand. [Lab.Solve]
+// finds it by search. The replicas and servers are real: a client that does not continue waits
+// for a real lock.
 package stepper
 
 import (
@@ -19,10 +24,10 @@ const Pieces = 10
 // maxWait is how long a request may wait for the lock: the longest that the service allows.
 const maxWait = "60s"
 
-// Lab is a running lab with the strategy to lead the clients through.
+// Lab is a running lab with the strategy that the clients use.
 type Lab struct {
 	Strategy string
-	// Lease is the lease of each request, a minute at most; 0: the replica's own. It is for
+	// Lease is the lease of each request, a minute at most. 0 means the replica's own. It is for
 	// strategies that let a request choose.
 	Lease time.Duration
 
@@ -44,39 +49,16 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	return l, nil
 }
 
-// addProduct adds a new product.
-func (l *Lab) addProduct(ctx context.Context) (product int64, err error) {
-	l.products++
-	return l.products, l.replicas[A].SetStock(ctx, l.products, Pieces)
-}
-
 // count returns the remaining stock, as the strategy counts it.
 func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 	return l.replicas[A].Count(ctx, l.Strategy, product)
 }
 
-// arm makes the replica stop every request for the product at every step.
-func (l *Lab) arm(ctx context.Context, who Who, product int64) error {
-	const each = 10_000 // steps: more than any request takes
-	return l.replicas[who].Arm(ctx, api.Failpoint{Strategy: l.Strategy, Product: product, Step: "", Times: each})
-}
-
-// stopped returns the step at which the client is stopped; ok is false if it is not.
-func (l *Lab) stopped(ctx context.Context, who Who, product int64) (at api.Paused, ok bool, err error) {
-	all, err := l.replicas[who].Paused(ctx)
-	for _, s := range all {
-		if s.Key == api.Key(product) {
-			return s, true, err
-		}
-	}
-	return api.Paused{}, false, err
-}
-
 // buy sends the request of a client.
-func (l *Lab) buy(ctx context.Context, who Who, product int64) history.Op {
+func (l *Lab) buy(ctx context.Context, client Client, product int64) history.Op {
 	more := url.Values{"wait": {maxWait}}
 	if l.Lease > 0 {
 		more.Set("lease", l.Lease.String())
 	}
-	return load.Buy(ctx, l.replicas[who], l.Strategy, product, more, l.start)
+	return load.Buy(ctx, l.replicas[client], l.Strategy, product, more, l.start)
 }

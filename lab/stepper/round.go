@@ -11,21 +11,21 @@ import (
 	"oversell/lab/history"
 )
 
-// Who is one of the two clients.
-type Who int
+// Client is one of the two clients.
+type Client int
 
 // The clients, A on the first replica and B on the second.
 const (
-	A Who = iota
+	A Client = iota
 	B
 )
 
 // String returns the client's letter.
-func (w Who) String() string { return [...]string{A: "A", B: "B"}[w] }
+func (c Client) String() string { return "AB"[c : c+1] }
 
-func (w Who) other() Who { return 1 - w }
+func (c Client) other() Client { return 1 - c }
 
-// State is what a client is doing.
+// State is the state of a client.
 type State int
 
 // The states of a client.
@@ -38,9 +38,9 @@ const (
 
 const (
 	// stepTime is the time for a step, after which the client counts as waiting for the
-	// lock. A step takes milliseconds; on a busy machine, more.
+	// lock. A step takes milliseconds, or more on a busy machine.
 	stepTime = 500 * time.Millisecond
-	// aloneTime is the same where no other client can hold the lock.
+	// aloneTime is the time for a step while no other client can hold the lock.
 	aloneTime = 10 * time.Second
 	// closeTime limits the end of a round. Requests that take longer are cancelled.
 	closeTime = 10 * time.Second
@@ -48,10 +48,10 @@ const (
 
 // Entry is one observation of a client.
 type Entry struct {
-	Who   Who
-	Step  string // empty for a wait or the answer
-	Words Words
-	Row   int // the row's count just afterwards
+	Client Client
+	Step   string // empty for a wait or the answer
+	Words  Words
+	Row    int // the stock in the database just afterwards
 }
 
 // State returns the state of the client at that time.
@@ -66,39 +66,41 @@ func (e Entry) State() State {
 	}
 }
 
-type client struct {
-	state State
-	at    api.Paused // its last step
-	read  int
-	waits bool // and there is an entry of it
-	op    history.Op
-	ended chan struct{}
+type clientState struct {
+	state  State
+	paused api.Paused // its last step
+	read   int
+	waits  bool // there is an entry of its wait since that step
+	op     history.Op
+	ended  chan struct{}
 }
 
 // Round is one purchase by A and one by B, from a stock of ten. Close ends it.
 type Round struct {
-	// Log has all observations, in order; Row is the present count.
+	// Log has all observations, in order; Row is the present stock in the database.
 	Log []Entry
 	Row int
 
 	lab     *Lab
 	product int64
-	clients [2]*client
+	clients [2]*clientState
 	cancel  context.CancelFunc
 	ctx     context.Context // of the clients' requests
 }
 
 // Begin adds a product with ten pieces. Neither client has sent its request yet.
 func (l *Lab) Begin(ctx context.Context) (*Round, error) {
-	product, err := l.addProduct(ctx)
-	if err != nil {
+	l.products++
+	if err := l.replicas[A].SetStock(ctx, l.products, Pieces); err != nil {
 		return nil, err
 	}
-	r := &Round{lab: l, product: product, Row: Pieces}
+	r := &Round{lab: l, product: l.products, Row: Pieces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	for who := range r.clients {
-		r.clients[who] = &client{ended: make(chan struct{})}
-		if err := l.arm(ctx, Who(who), product); err != nil {
+	for i := range r.clients {
+		r.clients[i] = &clientState{ended: make(chan struct{})}
+		// An empty step means every step; no request has more than 10,000.
+		every := api.Failpoint{Strategy: l.Strategy, Product: r.product, Step: "", Times: 10_000}
+		if err := l.replicas[i].Arm(ctx, every); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -109,7 +111,7 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 func (r *Round) Close() error {
 	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
 	defer r.cancel()
-	// Also when the round was interrupted: the replica would stop them for minutes.
+	// WithoutCancel, because without ResumeAll the replica would stop the requests for minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
 	defer cancel()
 	err := errors.Join(r.lab.replicas[A].ResumeAll(ctx), r.lab.replicas[B].ResumeAll(ctx))
@@ -126,25 +128,27 @@ func (r *Round) Close() error {
 }
 
 // State returns the state of the client at the last observation.
-func (r *Round) State(who Who) State { return r.clients[who].state }
+func (r *Round) State(client Client) State { return r.clients[client].state }
 
 // free reports whether the client can continue.
-func (r *Round) free(who Who) bool { return r.State(who) == Idle || r.State(who) == Stopped }
+func (r *Round) free(client Client) bool {
+	return r.State(client) == Idle || r.State(client) == Stopped
+}
 
 // Go lets a client continue. It returns when the client is at its next step, has its answer,
 // or seems to wait for the lock. A waiting client continues by itself as soon as it can, and
 // Look observes it.
-func (r *Round) Go(ctx context.Context, who Who) error {
-	c, other := r.clients[who], r.clients[who.other()]
+func (r *Round) Go(ctx context.Context, client Client) error {
+	c, other := r.clients[client], r.clients[client.other()]
 	switch c.state {
 	case Idle:
 		go func() {
 			defer close(c.ended)
-			c.op = r.lab.buy(r.ctx, who, r.product)
+			c.op = r.lab.buy(r.ctx, client, r.product)
 		}()
 		c.state = Waiting
 	case Stopped:
-		if err := r.lab.replicas[who].Resume(ctx, c.at.Owner); err != nil {
+		if err := r.lab.replicas[client].Resume(ctx, c.paused.Owner); err != nil {
 			return err
 		}
 		c.state = Waiting
@@ -156,18 +160,18 @@ func (r *Round) Go(ctx context.Context, who Who) error {
 	if other.state == Idle || other.state == Ended {
 		limit = aloneTime
 	}
-	if err := r.await(ctx, who, limit); err != nil {
+	if err := r.await(ctx, client, limit); err != nil {
 		return err
 	}
-	if other.state == Waiting && (c.state == Ended || frees(string(c.at.Step))) {
-		return r.await(ctx, who.other(), stepTime)
+	if other.state == Waiting && (c.state == Ended || frees(c.paused.Step)) {
+		return r.await(ctx, client.other(), stepTime)
 	}
 	return nil
 }
 
 // await observes until the client no longer waits, or the limit is over.
-func (r *Round) await(ctx context.Context, who Who, limit time.Duration) error {
-	c, enough := r.clients[who], time.After(limit)
+func (r *Round) await(ctx context.Context, client Client, limit time.Duration) error {
+	c, timeout := r.clients[client], time.After(limit)
 	for {
 		if _, err := r.Look(ctx); err != nil || c.state != Waiting {
 			return err
@@ -176,68 +180,71 @@ func (r *Round) await(ctx context.Context, who Who, limit time.Duration) error {
 		case <-time.After(2 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("stepper: %w", context.Cause(ctx))
-		case <-enough:
-			if !c.waits {
-				c.waits = true
-				return r.note(ctx, who, "", waits())
+		case <-timeout:
+			if c.waits {
+				return nil
 			}
-			return nil
+			c.waits = true
+			return r.log(ctx, client, "", waits())
 		}
 	}
 }
 
-// Look asks the replicas where the clients are, and reports whether anything changed.
+// Look requests the states of both clients, and reports whether anything changed.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
 	before := len(r.Log)
 	for i, c := range r.clients {
 		if c.state == Idle || c.state == Ended {
 			continue
 		}
-		if err := r.look(ctx, Who(i), c); err != nil {
+		if err := r.look(ctx, Client(i), c); err != nil {
 			return false, err
 		}
 	}
 	return len(r.Log) > before, nil
 }
 
-func (r *Round) look(ctx context.Context, who Who, c *client) error {
-	at, stopped, err := r.lab.stopped(ctx, who, r.product)
-	switch {
-	case err != nil:
+func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
+	paused, err := r.lab.replicas[client].Paused(ctx)
+	if err != nil {
 		return err
-	case stopped && at.Since.Equal(c.at.Since):
-		return nil
-	case stopped:
-		return r.arrived(ctx, who, at)
+	}
+	for _, at := range paused {
+		if at.Key != api.Key(r.product) {
+			continue
+		}
+		if at.Since.Equal(c.paused.Since) {
+			return nil
+		}
+		return r.arrived(ctx, client, at)
 	}
 	select {
 	case <-c.ended:
 		c.state = Ended
-		return r.note(ctx, who, "", told(c.op))
+		return r.log(ctx, client, "", answer(c.op))
 	default:
-		// Also one that was stopped: a replica stops no request for longer than half an hour.
+		// A client that was stopped may come here, too: a replica stops a request for at most
+		// half an hour.
 		c.state = Waiting
 		return nil
 	}
 }
 
 // arrived logs that the client is at its next step.
-func (r *Round) arrived(ctx context.Context, who Who, at api.Paused) error {
-	c := r.clients[who]
-	c.state, c.at, c.waits = Stopped, at, false
-	if at.Step == "read" { // just now, and the other client does not move meanwhile
-		count, err := r.lab.count(ctx, r.product)
-		if err != nil {
+func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
+	c := r.clients[client]
+	c.state, c.paused, c.waits = Stopped, at, false
+	if at.Step == api.Read { // just now, and the other client does not move meanwhile
+		if c.read, err = r.lab.count(ctx, r.product); err != nil {
 			return err
 		}
-		c.read = count
 	}
-	return r.note(ctx, who, string(at.Step), explain(at, c.read))
+	return r.log(ctx, client, string(at.Step), explain(at, c.read))
 }
 
-func (r *Round) note(ctx context.Context, who Who, step string, words Words) (err error) {
+func (r *Round) log(ctx context.Context, client Client, step string, words Words) (err error) {
 	r.Row, err = r.lab.count(ctx, r.product)
-	r.Log = append(r.Log, Entry{who, step, words, r.Row})
+	r.Log = append(r.Log, Entry{client, step, words, r.Row})
 	return err
 }
 

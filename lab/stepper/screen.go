@@ -10,43 +10,35 @@ import (
 const width = 38
 
 // Draw prints the state of the round: a column for each client, with its steps, its wait or
-// its answer, and the row's count.
+// its answer, and the stock in the database.
 func (r *Round) Draw(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: A and B buy one piece each of %d\n\n", r.lab.Strategy, Pieces)
-	columns := [2][]string{r.column(A), r.column(B)}
-	for i := range max(len(columns[A]), len(columns[B])) {
-		left, right := cell(columns[A], i), cell(columns[B], i)
-		text.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, left, right), " ") + "\n")
+	left, right := r.column(A), r.column(B)
+	height := max(len(left), len(right))
+	left = append(left, make([]string, height-len(left))...)
+	right = append(right, make([]string, height-len(right))...)
+	for i := range height {
+		text.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, left[i], right[i]), " ") + "\n")
 	}
-	fmt.Fprintf(&text, "\n  the row: %d\n", r.Row)
+	fmt.Fprintf(&text, "\n  stock in the database: %d\n", r.Row)
 	if end := r.Sentence().EN; end != "" {
 		text.WriteString("  " + end + "\n")
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return fmt.Errorf("stepper: %w", err)
-	}
-	return nil
-}
-
-func cell(column []string, i int) string {
-	if i < len(column) {
-		return column[i]
-	}
-	return ""
+	return printf(w, "%s", text.String())
 }
 
 // column returns the column of a client; > marks the step at which it is stopped.
-func (r *Round) column(who Who) []string {
-	column := []string{fmt.Sprintf("%s, on replica-%d", who, who+1), strings.Repeat("-", width-4)}
+func (r *Round) column(client Client) []string {
+	column := []string{fmt.Sprintf("%s, on replica-%d", client, client+1), strings.Repeat("-", width-4)}
 	last := 0
-	for _, l := range r.Log {
-		if l.Who == who {
+	for _, entry := range r.Log {
+		if entry.Client == client {
 			last = len(column)
-			column = append(column, wrapped("  "+l.String())...)
+			column = append(column, wrapped("  "+entry.String())...)
 		}
 	}
-	switch r.State(who) {
+	switch r.State(client) {
 	case Idle:
 		column = append(column, "> has sent no request yet")
 	case Stopped:
@@ -84,32 +76,28 @@ func wrapped(line string) []string {
 // Print writes the run that loses an update, one line for each step. It calls shown after
 // each line.
 func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
-	tell := func(format string, args ...any) error {
-		if _, err := fmt.Fprintf(w, format, args...); err != nil {
-			return fmt.Errorf("stepper: %w", err)
-		}
-		return nil
+	interruptions := fmt.Sprintf("%d interruptions", s.Interruptions)
+	if s.Interruptions == 1 {
+		interruptions = "1 interruption"
 	}
 	if !s.Lost {
-		return tell("%s: none of %d schedules, with up to %s, loses an update. Each was a real run.\n",
-			strategy, s.Tried, interruptions(s.Interruptions))
+		return printf(w, "%s: no update was lost in %d runs with up to %s.\n", strategy, s.Tried, interruptions)
 	}
-	if err := tell("%s: the shortest way to lose an update has %s (%d schedules tried).\n\n",
-		strategy, interruptions(s.Interruptions), s.Tried); err != nil {
+	if err := printf(w, "%s: found a lost update with %s, in run %d.\n\n", strategy, interruptions, s.Tried); err != nil {
 		return err
 	}
-	for i, l := range s.Log {
-		if err := tell("%3d  %s  %-*s  the row: %d\n", i+1, l.Who, width, l, l.Row); err != nil {
+	for i, entry := range s.Log {
+		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", i+1, entry.Client, width, entry, entry.Row); err != nil {
 			return err
 		}
 		shown()
 	}
-	return tell("\n%s\n", s.Sentence.EN)
+	return printf(w, "\n%s\n", s.Sentence.EN)
 }
 
-func interruptions(n int) string {
-	if n == 1 {
-		return "1 interruption"
+func printf(w io.Writer, format string, values ...any) error {
+	if _, err := fmt.Fprintf(w, format, values...); err != nil {
+		return fmt.Errorf("stepper: %w", err)
 	}
-	return fmt.Sprintf("%d interruptions", n)
+	return nil
 }

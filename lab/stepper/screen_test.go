@@ -12,13 +12,13 @@ func TestDraw(t *testing.T) {
 	sold := history.Op{Outcome: history.OK, Qty: 1, Remaining: 9, HasRemaining: true}
 	r := &Round{
 		lab: &Lab{Strategy: "redis"}, Row: 9,
-		clients: [2]*client{{state: Ended, op: sold}, {state: Stopped}},
+		clients: [2]*clientState{{state: Ended, op: sold}, {state: Stopped}},
 		Log: []Entry{
 			{A, "granted", Words{EN: "has the lock, fence 1"}, 10},
 			{B, "asked", Words{EN: "wants the lock"}, 10},
 			{B, "", waits(), 10},
-			{A, "", told(sold), 9},
-			{B, "compared", Words{EN: "has seen that the key is its own, deletes it next"}, 9},
+			{A, "", answer(sold), 9},
+			{B, "compared", Words{EN: "has found its own value in the key, and is about to delete the key"}, 9},
 		},
 	}
 	const want = `redis: A and B buy one piece each of 10
@@ -27,16 +27,17 @@ func TestDraw(t *testing.T) {
   ----------------------------------      ----------------------------------
     granted     has the lock, fence 1       asked       wants the lock
     answer: sold, 9 left                    waits for the lock
-                                          > compared    has seen that the key is
-                                              its own, deletes it next
+                                          > compared    has found its own value
+                                              in the key, and is about to delete
+                                              the key
 
-  the row: 9
+  stock in the database: 9
 `
 	if got := drawn(t, r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	r.clients[B].state, r.clients[B].op = Ended, sold
-	if got := drawn(t, r); !strings.HasSuffix(got, "\n  the row: 9\n  2 sold, 9 left of 10: an update was lost.\n") {
+	if got := drawn(t, r); !strings.HasSuffix(got, "\n  stock in the database: 9\n  2 sold, 9 left of 10: an update was lost.\n") {
 		t.Errorf("at the end:\n%s", got)
 	}
 }
@@ -64,10 +65,10 @@ func TestSentence(t *testing.T) {
 		{sold, sold, 9, "2 sold, 9 left of 10: an update was lost."},
 		{sold, sold, 10, "2 sold, 10 left of 10: 2 updates were lost."},
 		{sold, refused, 9, "1 sold, 9 left of 10: no update was lost."},
-		{refused, refused, 9, "0 sold, 9 left of 10: pieces are gone from the row that no client bought."},
+		{refused, refused, 9, "0 sold, 9 left of 10: the stock fell by more than was sold."},
 		{sold, unknown, 9, "1 sold, 9 left of 10: it is unknown whether an update was lost."},
 	} {
-		r := &Round{Row: c.row, clients: [2]*client{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
+		r := &Round{Row: c.row, clients: [2]*clientState{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
 		if got := r.Sentence(); got.EN != c.want || got.ZH == "" {
 			t.Errorf("got %q, want %q", got, c.want)
 		}

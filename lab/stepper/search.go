@@ -12,15 +12,14 @@ const (
 	maxSchedules     = 100
 )
 
-// schedule says which client continues, step by step. After its end there are no more
+// schedule names the client that continues, step by step. After its end there are no more
 // interruptions: a client continues up to its answer, or until it has to wait.
-type schedule []Who
+type schedule []Client
 
 // move is one step of a run.
 type move struct {
-	who Who
-	// free is true if the other client could have continued instead.
-	free bool
+	client Client
+	free   bool // the other client could have continued instead
 }
 
 // played is the run of a schedule.
@@ -34,17 +33,19 @@ type played struct {
 // Solution is the result of the search.
 type Solution struct {
 	// Lost is true if the search found a way to lose an update.
-	Lost          bool
-	Interruptions int // of the way that it found; or the most that it tried
+	Lost bool
+	// Interruptions is their number in that run, or the largest number that was tried.
+	Interruptions int
 	Tried         int // number of schedules, each in a run of its own
 	// Log and Sentence are of the run that lost the update.
 	Log      []Entry
 	Sentence Words
 }
 
-// Solve searches for the shortest interleaving that loses an update: the one with the fewest
-// interruptions, where a client could have continued and the other one did instead. It is a
-// breadth-first search over real runs, and calls tried after each. No other round may be open.
+// Solve searches for the shortest interleaving that loses an update. That is the one with the
+// fewest interruptions: steps at which a client could have continued and the other one did
+// instead. It is a breadth-first search over real runs, and calls tried after each. No other
+// round may be open.
 func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
@@ -79,17 +80,17 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 	}
 }
 
-// interrupted returns the schedules that follow the run up to a point, at or after from,
-// where its client could have continued, and then let the other one continue.
+// interrupted returns a schedule for each point of the run, at or after from, at which a client
+// continued by itself and the other one could have continued. The schedule interrupts it there.
 func interrupted(moves []move, from int) []schedule {
 	var all []schedule
 	for i := max(1, from); i < len(moves); i++ {
-		if who := moves[i].who; moves[i].free && moves[i-1].who == who {
+		if client := moves[i].client; moves[i].free && moves[i-1].client == client {
 			var s schedule
 			for _, m := range moves[:i] {
-				s = append(s, m.who)
+				s = append(s, m.client)
 			}
-			all = append(all, append(s, who.other()))
+			all = append(all, append(s, client.other()))
 		}
 	}
 	return all
@@ -121,7 +122,7 @@ func (l *Lab) play(ctx context.Context, first schedule) (p played, err error) {
 
 // next returns the client that continues: the one whose turn it is, if it can. If neither
 // can, it is the one that waits for the lock.
-func next(turn Who, freeA, freeB, ended bool) Who {
+func next(turn Client, freeA, freeB, ended bool) Client {
 	free := [...]bool{A: freeA, B: freeB}
 	if !free[turn] && (free[turn.other()] || ended) {
 		return turn.other()

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// model is a strategy of two steps, read and write, with or without a lock around them,
-// and without a server: what the search makes of it is known beforehand.
+// model is a strategy of two steps, read and write, with or without a lock around them, and
+// without a server.
 type model struct {
 	locked  bool
 	row     int
-	holder  int // Who, or -1
+	holder  int // Client, or -1
 	read    [2]int
 	done    [2]int // steps
 	waiting [2]bool
@@ -18,26 +18,26 @@ type model struct {
 
 const lastStep = 5 // ask, acquire, read, write, release
 
-func (m *model) free(who Who) bool { return m.done[who] < lastStep && !m.waiting[who] }
+func (m *model) free(c Client) bool { return m.done[c] < lastStep && !m.waiting[c] }
 
-func (m *model) goOn(who Who) {
-	m.waiting[who] = false
-	switch m.done[who] {
+func (m *model) goOn(c Client) {
+	m.waiting[c] = false
+	switch m.done[c] {
 	case 1:
-		if m.locked && m.holder == int(who.other()) {
-			m.waiting[who] = true
+		if m.locked && m.holder == int(c.other()) {
+			m.waiting[c] = true
 			return
 		}
-		m.holder = int(who)
+		m.holder = int(c)
 	case 2:
-		m.read[who] = m.row
+		m.read[c] = m.row
 	case 3:
-		m.row = m.read[who] - 1
+		m.row = m.read[c] - 1
 	case 4:
 		m.holder = -1
-		m.waiting[who.other()] = false
+		m.waiting[c.other()] = false
 	}
-	m.done[who]++
+	m.done[c]++
 }
 
 // play has the loop of Lab.play, on the model.
@@ -66,7 +66,7 @@ func TestSearchFindsTheFewestInterruptions(t *testing.T) {
 	}
 	// One without, then after A's first step, its second and its third, the read.
 	if s.Tried != 4 || calls != 4 {
-		t.Errorf("no lock: %d schedules tried, %d told; want 4", s.Tried, calls)
+		t.Errorf("no lock: %d schedules tried, %d callbacks; want 4", s.Tried, calls)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestSearchIsInBreadth(t *testing.T) {
 		var all schedule
 		changes := 0
 		for i, m := range p.moves {
-			all = append(all, m.who)
-			if i > 0 && m.who != p.moves[i-1].who && p.moves[i].free {
+			all = append(all, m.client)
+			if i > 0 && m.client != p.moves[i-1].client && p.moves[i].free {
 				changes++
 			}
 		}
@@ -127,14 +127,14 @@ func TestInterrupted(t *testing.T) {
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		turn                Who
+		turn                Client
 		freeA, freeB, ended bool
-		want                Who
+		want                Client
 	}{
 		{A, true, true, false, A},
 		{B, true, true, false, B},
-		{A, false, true, false, B},  // A waits, or has ended
-		{A, false, false, false, A}, // both wait: A is waited for
+		{A, false, true, false, B},  // A waits, or has its answer
+		{A, false, false, false, A}, // both wait: it stays A's turn
 		{A, false, false, true, B},  // A has ended, B waits
 	} {
 		if got := next(c.turn, c.freeA, c.freeB, c.ended); got != c.want {

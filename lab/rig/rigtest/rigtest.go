@@ -26,20 +26,26 @@ import (
 	"oversell/lab/rig"
 )
 
-// Main runs the tests, or, in the copy of the test binary that a rig starts as its
-// reaper, cleans up after them. It does not return.
+// Main runs the tests. In the copy of the test binary that a rig starts as its reaper, it cleans
+// up after them. It does not return.
 func Main(m *testing.M) {
-	reapIfAsked()
-	hurryRaces()
+	prepare()
 	os.Exit(m.Run())
 }
 
-// MainWith is Main with servers that run during all the tests. It hands them to use
-// before the first one. When they can't start, the tests fail: they are never skipped.
+// MainWith is Main with servers that run during all the tests. It calls use before the first
+// one. When the servers can't start, the tests fail: they are never skipped.
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
-	reapIfAsked()
-	hurryRaces()
-	code, err := runWith(m, cfg, use)
+	prepare()
+	ctx, code := context.Background(), 1
+	r, err := rig.Start(ctx, cfg)
+	if err == nil {
+		if err = checkMySQL(ctx, r); err == nil {
+			use(r)
+			code = m.Run()
+		}
+		err = errors.Join(err, r.Close())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
@@ -47,22 +53,9 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	os.Exit(code)
 }
 
-func runWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) (code int, err error) {
-	r, err := rig.Start(context.Background(), cfg)
-	if err != nil {
-		return 1, err
-	}
-	if err := asserted(context.Background(), r); err != nil {
-		return 1, errors.Join(err, r.Close())
-	}
-	use(r)
-	code = m.Run()
-	return code, r.Close()
-}
-
-// asserted returns an error unless the rig's server is a MySQL, and not MariaDB, of at least
+// checkMySQL returns an error unless the rig's server is a MySQL, and not MariaDB, of at least
 // the major version in OVERSELL_MYSQL, which `make test-mysql` sets. Pairs are of MariaDB.
-func asserted(ctx context.Context, r *rig.Rig) error {
+func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	want := os.Getenv("OVERSELL_MYSQL")
 	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
 		return nil
@@ -77,7 +70,7 @@ func asserted(ctx context.Context, r *rig.Rig) error {
 	}
 	number, _, _ := strings.Cut(version, ".")
 	if major, err := strconv.Atoi(number); err != nil || major < least || strings.Contains(version, "MariaDB") {
-		return fmt.Errorf("the tests run on %s, and OVERSELL_MYSQL wants a MySQL of at least %d", version, least)
+		return fmt.Errorf("the tests run on %s, and OVERSELL_MYSQL requires a MySQL of at least %d", version, least)
 	}
 	return nil
 }
@@ -107,14 +100,11 @@ func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Skip(err)
 }
 
-// hurryRaces keeps children with the race detector from sleeping a second at their exit.
-// The reaper is one: each Close would wait for it.
-func hurryRaces() {
+// prepare makes `oversell reap DIR` of a test binary with these arguments.
+func prepare() {
+	// Children with the race detector would sleep a second at their exit, and each Close would
+	// wait for the reaper.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // of a valid name
-}
-
-// reapIfAsked is `oversell reap DIR`, for a test binary.
-func reapIfAsked() {
 	if len(os.Args) != 3 || os.Args[1] != "reap" {
 		return
 	}
@@ -141,14 +131,14 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 			tb.Error(err)
 		}
 	})
-	if err := asserted(tb.Context(), r); err != nil {
+	if err := checkMySQL(tb.Context(), r); err != nil {
 		tb.Fatal(err)
 	}
 	return r
 }
 
 // Build builds the program oversell for a test that runs it by itself, and returns its
-// path. A rig with replicas and no Config.Binary does so without being told.
+// path. A rig with replicas and without Config.Binary builds the program by itself.
 func Build(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "oversell")
