@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,7 +13,7 @@ import (
 //go:embed mint.lua
 var mintLua string
 
-// fences mints fencing tokens over independent masters, for Redlock itself has none. It reads
+// fences makes fencing tokens on independent masters, for Redlock itself has none. It reads
 // the highest fence from a majority, and stores the next one on a majority. Any two majorities
 // share a master, which accepts a number only once. So no two holders get the same fence, and
 // a later holder gets a higher one.
@@ -27,7 +28,7 @@ func newFences(nodes []redis.UniversalClient) fences {
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
 
-// attempts is how often mint tries: a holder with an expired lock may mint at the same time.
+// attempts is the number of tries of mint: a holder with an expired lock may mint at the same time.
 const attempts = 5
 
 // mint returns a fence above floor and above every fence minted before.
@@ -44,11 +45,8 @@ func (f fences) mint(ctx context.Context, key string, floor int64) (int64, error
 		if err != nil {
 			return 0, err
 		}
-		votes := int64(0)
-		for _, vote := range taken {
-			votes += vote
-		}
-		if votes > int64(len(f.nodes)/2) {
+		rejected := func(vote int64) bool { return vote == 0 }
+		if len(slices.DeleteFunc(taken, rejected)) > len(f.nodes)/2 {
 			return fence, nil
 		}
 	}
@@ -63,11 +61,7 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 		}
 		return n, err
 	})
-	highest := int64(0)
-	for _, n := range seen {
-		highest = max(highest, n)
-	}
-	return highest, err
+	return slices.Max(append(seen, 0)), err
 }
 
 // onMajority sends a request to all masters at once. It fails without a majority of answers.
@@ -86,14 +80,14 @@ func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) ([]in
 	var got []int64
 	var errs []error
 	for range f.nodes {
-		if a := <-answers; a.err != nil {
-			errs = append(errs, a.err)
-		} else {
+		a := <-answers
+		if a.err == nil {
 			got = append(got, a.n)
 		}
+		errs = append(errs, a.err)
 	}
 	if len(got) <= len(f.nodes)/2 {
-		return nil, fmt.Errorf("too few of %d masters answer: %w", len(f.nodes), errors.Join(errs...))
+		return nil, fmt.Errorf("no majority of the %d masters answered: %w", len(f.nodes), errors.Join(errs...))
 	}
 	return got, nil
 }

@@ -2,12 +2,17 @@
 package redislock
 
 import (
-	"crypto/tls"
+	"embed"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// Source has the files of this folder, for display.
+//
+//go:embed *.go *.lua
+var Source embed.FS
 
 // Open prepares a client for one Redis at redis://[user:password@]host:port/db
 // (rediss:// for TLS). It does not connect: the first command does.
@@ -17,13 +22,13 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
 	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: clone(o.TLSConfig),
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
 		// and the second answers that it is taken (redis/go-redis#2985).
 		MaxRetries: -1,
 		// A refused connection is reported at once, not after five attempts.
 		DialerRetries: 1,
-		// Off by default: then the time-outs below apply even to a context of 100 ms.
+		// By default, the time-outs below apply even to a context of 100 ms.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
 		// An answer that comes later counts as lost: the outcome is unknown.
@@ -33,11 +38,4 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		DisableIdentity: true,
 		Protocol:        2, // 3 checks for pushed messages before each command: one more system call
 	}), nil
-}
-
-func clone(c *tls.Config) *tls.Config {
-	if c == nil {
-		return nil
-	}
-	return c.Clone()
 }

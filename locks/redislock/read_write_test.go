@@ -283,16 +283,16 @@ func TestDeadReader(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	readers, writers, waiting := readWriteNames(key)
 	script := redis.NewScript(readWriteReadLua)
-	if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
+	if granted, _, err := readWriteAnswer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
 		t.Fatal(granted, err)
 	}
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "living", 0, lease))
 	living := given(t, h, err)
 	write := redis.NewScript(readWriteWriteLua)
-	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 1, "line", lease.Milliseconds(), true)); granted || !errors.Is(err, locks.ErrUpgrade) {
+	if granted, _, err := readWriteAnswer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 1, "line", lease.Milliseconds(), true)); granted || !errors.Is(err, locks.ErrUpgrade) {
 		t.Fatal(granted, err)
 	}
-	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead writer"), 1, "line", lease.Milliseconds(), true)); granted || err != nil {
+	if granted, _, err := readWriteAnswer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead writer"), 1, "line", lease.Milliseconds(), true)); granted || err != nil {
 		t.Fatal(granted, err)
 	}
 	// No message will come: this reader wakes when the dead writer's entry ends.
@@ -324,7 +324,7 @@ func TestDeadAlone(t *testing.T) {
 	script := redis.NewScript(readWriteReadLua)
 	die := func() {
 		t.Helper()
-		if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 400)); err != nil || !granted {
+		if granted, _, err := readWriteAnswer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 400)); err != nil || !granted {
 			t.Fatal(granted, err)
 		}
 	}

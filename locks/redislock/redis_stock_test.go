@@ -180,7 +180,7 @@ func stockBeforeCommit(t *testing.T, s *shop) {
 	dead, heir := s.newReplica(t), s.newReplica(t)
 	sellOne(t, dead, product, 9)
 	died := errors.New("died")
-	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *mark) error { return died }); !errors.Is(err, died) {
+	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *saleID) error { return died }); !errors.Is(err, died) {
 		t.Errorf("the carrier says %v", err)
 	}
 	wantCounts(t, s, heir, product, 10, 9)
@@ -275,11 +275,11 @@ func stockReset(t *testing.T, s *shop) {
 	r, other := s.newReplica(t), s.newReplica(t)
 	sellOne(t, r, product, 9)
 	reset := make(chan error, 1)
-	_, err := r.carry(t.Context(), product, func(*gorm.DB, *mark) error {
-		// Nobody gets past the mark's row meanwhile.
+	_, err := r.carry(t.Context(), product, func(*gorm.DB, *saleID) error {
+		// No other carry gets past the locked record meanwhile.
 		err := other.db.Exec("SELECT 1 FROM db_redis_stock WHERE product = ? FOR UPDATE NOWAIT", product).Error
 		if !stock.IsContention(err) {
-			t.Errorf("the carrier's mark is free: %v", err)
+			t.Errorf("the record that a carry has locked is free: %v", err)
 		}
 		go func() {
 			err := other.Clear(t.Context(), api.Key(product))

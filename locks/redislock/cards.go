@@ -1,0 +1,59 @@
+package redislock
+
+import (
+	"cmp"
+
+	"oversell/api"
+)
+
+// card completes the card of a lock in one Redis. A flaw without a reason gets the usual one.
+func card(c api.Card) api.Card {
+	c.Family, c.Scope, c.Safe, c.Locker = "redis", api.ScopeShared, true, true
+	if c.Backends == nil {
+		c.Backends = []string{"mysql", "redis"}
+	}
+	for i, flaw := range c.Breaks {
+		c.Breaks[i].Why = cmp.Or(flaw.Why, usual(flaw.Hazard, c.Fenced))
+	}
+	return c
+}
+
+// usual returns the reason for a flaw that several strategies share.
+func usual(hazard api.Hazard, fenced bool) api.Text {
+	if hazard == api.Pause && fenced {
+		return api.Text{
+			EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
+			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+		}
+	}
+	return map[api.Hazard]api.Text{
+		api.Overrun: {
+			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
+			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
+		},
+		api.Pause: {
+			EN: "A holder that is paused beyond its lease still writes when it goes on.",
+			ZH: "持有者停顿超过租期，醒来后照样写入。",
+		},
+		api.Nesting: {
+			EN: "An owner that acquires again waits for itself.",
+			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
+		},
+		api.Polling: {
+			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
+			ZH: "每个等待者每 100 毫秒向 Redis 请求一次，释放时没有通知。",
+		},
+		api.ForeignUnlock: {
+			EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
+			ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
+		},
+		api.Failover: {
+			EN: "Replication is asynchronous: the new master may not have the lock.",
+			ZH: "主从复制是异步的，新主可能没有这把锁。",
+		},
+		api.ClockJump: {
+			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
+			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
+		},
+	}[hazard]
+}
