@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -65,27 +66,22 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 }
 
 // onMajority sends a request to all masters at once. It fails without a majority of answers.
-func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) ([]int64, error) {
-	type answer struct {
-		n   int64
-		err error
-	}
-	answers := make(chan answer, len(f.nodes))
-	for _, node := range f.nodes {
-		go func() {
-			n, err := ask(node)
-			answers <- answer{n, err}
-		}()
-	}
-	var got []int64
+func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) (got []int64, err error) {
+	var answered sync.WaitGroup
+	var mu sync.Mutex
 	var errs []error
-	for range f.nodes {
-		a := <-answers
-		if a.err == nil {
-			got = append(got, a.n)
-		}
-		errs = append(errs, a.err)
+	for _, node := range f.nodes {
+		answered.Go(func() {
+			n, err := ask(node)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				got = append(got, n)
+			}
+			errs = append(errs, err)
+		})
 	}
+	answered.Wait()
 	if len(got) <= len(f.nodes)/2 {
 		return nil, fmt.Errorf("no majority of the %d masters answered: %w", len(f.nodes), errors.Join(errs...))
 	}

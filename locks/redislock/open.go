@@ -2,8 +2,11 @@
 package redislock
 
 import (
+	"context"
 	"embed"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,4 +41,24 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		DisableIdentity: true,
 		Protocol:        2, // 3 checks for pushed messages before each command: one more system call
 	}), nil
+}
+
+var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
+
+// Flushes returns how many FLUSHALL and FLUSHDB the servers have executed since their start.
+func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
+	for _, server := range servers {
+		stats, err := server.Info(ctx, "commandstats").Result()
+		if err != nil {
+			return 0, fmt.Errorf("count the flushes of redis: %w", err)
+		}
+		for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
+			n, err := strconv.ParseInt(found[1], 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", found[0], err)
+			}
+			sum += n
+		}
+	}
+	return sum, nil
 }

@@ -86,14 +86,3 @@ func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, er
 		}
 	}
 }
-
-// uncut runs do to its end, even if ctx is cancelled. Otherwise Redis could carry out a
-// command after the clean-up that should undo it.
-func uncut(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	return do(ctx)
-}
-
-// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
-func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }

@@ -131,10 +131,10 @@ func (l *readWrite) want(r locks.Request, set, token string) want {
 	return want{channel: channel, grant: locks.Grant{
 		Key: r.Key, Owner: r.Owner, Lease: lease,
 		Renew: func(ctx context.Context) error {
-			return held(l.renew.Run(ctx, l.client, []string{set}, token, lease.Milliseconds()).Int64())
+			return run(ctx, l.client, l.renew, []string{set}, token, lease.Milliseconds())
 		},
 		Release: func(ctx context.Context) error {
-			return held(l.release.Run(ctx, l.client, []string{set, writers, channel}, token).Int64())
+			return run(ctx, l.client, l.release, []string{set, writers, channel}, token)
 		},
 	}}
 }

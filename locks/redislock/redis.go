@@ -10,7 +10,6 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/stock"
 )
 
 var (
@@ -30,6 +29,14 @@ var (
 // a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
+}
+
+// RedisOnce is Redis for any number of keys that are used once, such as one for each order.
+// Redis drops their fence counters a minute after the last grant: guard no row by them.
+func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	l := newRedisLock(c, lease)
+	l.counterLife = max(time.Minute, 2*lease)
+	return locks.Reentrant(locks.Queue(l))
 }
 
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
@@ -109,7 +116,7 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Grant {
 	g.Again = g.Release
 	g.Renew = func(ctx context.Context) error {
-		return held(l.renew.Run(ctx, l.client, []string{lock}, token, g.Lease.Milliseconds()).Int64())
+		return run(ctx, l.client, l.renew, []string{lock}, token, g.Lease.Milliseconds())
 	}
 	g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
 		fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
@@ -121,35 +128,10 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 // unlock frees the lock and sends a message to its waiters.
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
-	return held(l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64())
+	return run(ctx, l.client, l.release, []string{lock, channel}, token)
 }
 
-// undo releases what a try may have acquired although it failed: its answer was lost, or its
-// request was cancelled.
-func undo(ctx context.Context, release func(context.Context) error) {
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	_ = locks.GiveBack(clean, time.Time{}, release)
-}
-
-// notAcquired returns the error of a try that failed with err: the request was cancelled, or the
-// backend is unavailable.
-func notAcquired(ctx context.Context, r locks.Request, backend string, err error) error {
-	if ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	return &stock.Unavailable{Backend: backend, Err: err}
-}
-
-// held returns ErrNotHeld for the answer 0 of a script: the lock is not ours.
-func held(answer int64, err error) error {
-	if err == nil && answer == 0 {
-		return locks.ErrNotHeld
-	}
-	return err
-}
-
-// Clear removes lock and counter, and wakes all waiters.
+// Clear deletes lock and counter, and wakes all waiters.
 func (l *redisLock) Clear(ctx context.Context, key string) error {
 	lock, counter, channel := redisNames(key)
 	if err := l.client.Del(ctx, lock, counter).Err(); err != nil {

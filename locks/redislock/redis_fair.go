@@ -83,7 +83,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	// release frees the lock, or leaves the queue. If Redis cannot be reached, the entry in the
 	// queue expires like that of a dead waiter.
 	release := func(ctx context.Context) error {
-		return held(l.leave.Run(ctx, l.client, []string{n.lock, n.queue, n.deadlines}, token, n.channel).Int64())
+		return run(ctx, l.client, l.leave, []string{n.lock, n.queue, n.deadlines}, token, n.channel)
 	}
 	if r.Wait > 0 {
 		defer l.alive(r.Key, token)()

@@ -29,9 +29,7 @@ type redisLua struct {
 func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	token := locks.Token(r.Owner)
-	release := func(ctx context.Context) error {
-		return held(l.release.Run(ctx, l.client, []string{lock}, token).Int64())
-	}
+	release := func(ctx context.Context) error { return run(ctx, l.client, l.release, []string{lock}, token) }
 	return attempt{
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
 		unsure: func(ctx context.Context) error { // the token shows whether the key is ours

@@ -12,18 +12,7 @@ import (
 // Multi locks a product and its warehouse together, both or none. Each of the two is a lock
 // of Redis (tutorial 3.9.3, Redisson's MultiLock).
 func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return locks.Multi(multiCard(), Redis(c, lease), productAndWarehouse)
-}
-
-// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
-// the strategy redis.
-func productAndWarehouse(key string) []string {
-	product := "redis-multi:" + key
-	return []string{product, product + ":warehouse"}
-}
-
-func multiCard() api.Card {
-	return card(api.Card{
+	return locks.Multi(card(api.Card{
 		ID: "redis-multi", Source: "3.9.3",
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
@@ -46,5 +35,12 @@ func multiCard() api.Card {
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},
 		},
-	})
+	}), Redis(c, lease), productAndWarehouse)
+}
+
+// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
+// the strategy redis.
+func productAndWarehouse(key string) []string {
+	product := "redis-multi:" + key
+	return []string{product, product + ":warehouse"}
 }

@@ -35,9 +35,10 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	number, leave := l.threads.enter(r.Key)
 	h, err := attempt{
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
-		grant: locks.Grant{Lease: lease, Release: func(ctx context.Context) error {
-			return held(l.release.Run(ctx, l.client, []string{lock}, number).Int64())
-		}},
+		grant: locks.Grant{
+			Lease:   lease,
+			Release: func(ctx context.Context) error { return run(ctx, l.client, l.release, []string{lock}, number) },
+		},
 	}.acquire(ctx, r)
 	if err != nil {
 		leave()

@@ -32,7 +32,7 @@ func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	// DANGER: a process that is paused renews nothing. When it goes on after its lease, the
 	// next holder works at the same time.
 	renewed.grant.Renew = func(ctx context.Context) error {
-		return held(l.renew.Run(ctx, l.client, []string{lock}, r.Owner, millis(lease)).Int64())
+		return run(ctx, l.client, l.renew, []string{lock}, r.Owner, millis(lease))
 	}
 	return renewed.acquire(ctx, r)
 }

@@ -102,10 +102,10 @@ func (s *semaphore) want(r locks.Request, total, qty int) want {
 		grant: locks.Grant{
 			Key: r.Key, Owner: r.Owner, Lease: lease,
 			Renew: func(ctx context.Context) error {
-				return held(s.renew.Run(ctx, s.client, keys, token, lease.Milliseconds(), qty).Int64())
+				return run(ctx, s.client, s.renew, keys, token, lease.Milliseconds(), qty)
 			},
 			Release: func(ctx context.Context) error {
-				return held(s.release.Run(ctx, s.client, append(keys, channel), token, qty).Int64())
+				return run(ctx, s.client, s.release, append(keys, channel), token, qty)
 			},
 		},
 	}

@@ -79,11 +79,10 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	if !ok {
 		return done, false, nil
 	}
-	err = c.set(ctx, r, value, now.Version)
-	if errors.Is(err, zk.ErrBadVersion) {
+	switch err = c.set(ctx, r, value, now.Version); {
+	case errors.Is(err, zk.ErrBadVersion):
 		return done, true, nil
-	}
-	if err == nil {
+	case err == nil:
 		done.Succeeded, done.After = true, value
 	}
 	return done, false, err
@@ -148,12 +147,10 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	if err != nil {
 		return locks.Changed{}, err
 	}
-	done := locks.Changed{Before: now.Value, After: now.Value}
 	if err := c.set(ctx, locks.Request{Key: key}, value, -1); err != nil {
-		return done, err
+		return locks.Changed{Before: now.Value, After: now.Value}, err
 	}
-	done.Succeeded, done.After = true, value
-	return done, nil
+	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
 // Watch sends the changes, like a SharedCountListener. It creates the node if it is missing, for the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"sync"
@@ -44,24 +45,25 @@ type recipe struct {
 // path returns the path of the key's node. It escapes slashes, which a name must not have.
 func (p *recipe) path(key string) string { return p.folder + url.PathEscape(key) }
 
-// inQueue creates a node for the key, and calls try until the lock is granted or try fails. If the
-// acquisition fails, no node stays.
-func (p *recipe) inQueue(ctx context.Context, r locks.Request, began time.Time, kind string, try func(context.Context, *node) (*locks.Lock, error)) (lock *locks.Lock, err error) {
+// inQueue creates a node for the key, and calls try until it returns a value or an error. After an
+// error, no node stays.
+func inQueue[T comparable](ctx context.Context, p *recipe, r locks.Request, began time.Time, kind string, try func(context.Context, *node) (T, error)) (value T, err error) {
 	calls, cancel := p.session.bound(ctx, r, began)
 	defer cancel()
 	n, err := p.newNode(calls, p.path(r.Key), kind)
 	if err != nil {
-		return nil, err
+		return value, err
 	}
-	for lock == nil && err == nil {
+	var none T
+	for value == none && err == nil {
 		if err = n.cut(); err == nil {
-			lock, err = try(calls, n)
+			value, err = try(calls, n)
 		}
 	}
 	if err != nil {
 		n.abandon(ctx)
 	}
-	return lock, err
+	return value, err
 }
 
 // newNode creates a node, and its folder if it is missing.
@@ -144,23 +146,17 @@ type watches struct {
 func (w *watches) of(node string) <-chan zk.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := w.pending[node]
-	if changed != nil && fired(changed) {
-		delete(w.pending, node)
-		return nil
+	if changed := w.pending[node]; changed != nil && !fired(changed) {
+		return changed
 	}
-	return changed
+	return nil
 }
 
 // keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, old := range w.pending {
-		if fired(old) {
-			delete(w.pending, name)
-		}
-	}
+	maps.DeleteFunc(w.pending, func(_ string, old <-chan zk.Event) bool { return fired(old) })
 	w.pending[node] = changed
 }
 
@@ -189,10 +185,7 @@ func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 		// A watch that was set before, and has not fired, also reports the changes from now on.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
-			return now, err
-		}
-		now.names, now.stat, now.changed, err = p.session.ChildrenW(node)
-		if err == nil {
+		} else if now.names, now.stat, now.changed, err = p.session.ChildrenW(node); err == nil {
 			p.watches.keep(node+"/", now.changed)
 		}
 		return now, err
@@ -204,10 +197,7 @@ func (p *recipe) data(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
 		if now.changed = p.watches.of(node); now.changed != nil {
 			now.data, now.stat, err = p.session.Get(node)
-			return now, err
-		}
-		now.data, now.stat, now.changed, err = p.session.GetW(node)
-		if err == nil {
+		} else if now.data, now.stat, now.changed, err = p.session.GetW(node); err == nil {
 			p.watches.keep(node, now.changed)
 		}
 		return now, err

@@ -92,8 +92,7 @@ type side struct {
 func (side) Card() api.Card { return api.Card{} }
 
 func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	began := time.Now()
-	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) { return s.acquire(ctx, r, began) })
+	return retry(ctx, s.session, r, func(began time.Time) (*locks.Lock, error) { return s.acquire(ctx, r, began) })
 }
 
 // acquire queues, and waits for the nodes before its own.
@@ -104,7 +103,7 @@ func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*l
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
 	}
-	return s.inQueue(ctx, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
+	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
 		asked := time.Now()
 		names, err := s.session.list(calls, n.dir)
 		if err != nil {

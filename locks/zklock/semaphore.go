@@ -32,8 +32,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
 	}
-	began := time.Now()
-	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) {
+	return retry(ctx, s.session, r, func(began time.Time) (*locks.Lock, error) {
 		if err := s.check(ctx, r, total, qty); err != nil {
 			return nil, err
 		}
@@ -72,7 +71,7 @@ func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) 
 // needs no mutex: a request that lost the mutex during a pause takes no permit of another one.
 func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (*locks.Lock, error) {
 	kind := fmt.Sprintf("lease-%dof%d-", qty, total)
-	return s.inQueue(ctx, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
+	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
 		asked := time.Now()
 		now, err := s.children(calls, n.dir)
 		if err != nil {

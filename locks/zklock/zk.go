@@ -50,8 +50,7 @@ type waiter struct {
 // acquire queues until waitTurn returns. asked is the time when the last request was sent that
 // found the node: the server keeps the session for at least one time-out from then on.
 func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(context.Context, waiter) (asked time.Time, err error)) (*locks.Lock, error) {
-	began := time.Now()
-	return retry(ctx, l.session, r, began, func() (*locks.Lock, error) {
+	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
 		calls, cancel := l.session.bound(ctx, r, began)
 		defer cancel()
 		n, err := l.queue(calls, l.root+r.Key)
@@ -93,7 +92,7 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 		if err != nil || before == "" {
 			return asked, err
 		}
-		released, err := w.watch(ctx, before)
+		released, err := l.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+before)
 		switch {
 		case errors.Is(err, errForeign):
 			l.foreign.Store(w.dir+"/"+before, true)
@@ -127,11 +126,6 @@ func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before 
 		return asked, "", errNodeGone
 	}
 	return asked, before, nil
-}
-
-// watch waits until another node of the queue is deleted, see Session.watch.
-func (w waiter) watch(ctx context.Context, other string) (released bool, err error) {
-	return w.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+other)
 }
 
 // Clear deletes every node of the key's queue: all holders lose the lock.

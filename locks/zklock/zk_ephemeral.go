@@ -26,8 +26,7 @@ type ephemeral struct{ singleNode }
 const ephemeralPause = 200 * time.Millisecond
 
 func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	began := time.Now()
-	return retry(ctx, l.session, r, began, func() (*locks.Lock, error) {
+	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
 		for {
 			lock, err := l.try(ctx, r, began)
 			if !errors.Is(err, zk.ErrNodeExists) {

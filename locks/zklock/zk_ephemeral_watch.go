@@ -20,8 +20,7 @@ func EphemeralWatch(s *Session) locks.Locker {
 type ephemeralWatch struct{ singleNode }
 
 func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	began := time.Now()
-	return retry(ctx, l.session, r, began, func() (*locks.Lock, error) {
+	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
 		for {
 			lock, err := l.try(ctx, r, began)
 			if !errors.Is(err, zk.ErrNodeExists) {

@@ -8,18 +8,7 @@ import (
 // Multi locks a product and its warehouse together, both or none. Each of the two is a lock of
 // ZK (tutorial 4.6.4, Curator's InterProcessMultiLock).
 func Multi(s *Session) locks.Locker {
-	return locks.Multi(multiCard(), ZK(s), productAndWarehouse)
-}
-
-// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
-// the strategy zk.
-func productAndWarehouse(key string) []string {
-	product := "zk-multi:" + key
-	return []string{product, product + ":warehouse"}
-}
-
-func multiCard() api.Card {
-	return card(api.Card{
+	return locks.Multi(card(api.Card{
 		ID: "zk-multi", Source: "4.6.4",
 		// Not Fair: the first waiter for the product may be the second for the warehouse.
 		Reentrant: true, Fenced: true,
@@ -33,5 +22,12 @@ func multiCard() api.Card {
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd, api.Deadlock,
 		},
 		Breaks: []api.Break{{Hazard: api.Pause}},
-	})
+	}), ZK(s), productAndWarehouse)
+}
+
+// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
+// the strategy zk.
+func productAndWarehouse(key string) []string {
+	product := "zk-multi:" + key
+	return []string{product, product + ":warehouse"}
 }

@@ -29,7 +29,7 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 	if err != nil || before == "" {
 		return asked, err
 	}
-	if _, err := w.watch(ctx, before); err != nil {
+	if _, err := l.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+before); err != nil {
 		return asked, err
 	}
 	// The wait may also have ended for another reason.

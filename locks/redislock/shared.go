@@ -2,8 +2,14 @@ package redislock
 
 import (
 	"cmp"
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
 )
 
 // card completes the card of a lock in one Redis. A flaw without a reason gets the usual one.
@@ -57,3 +63,42 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 		},
 	}[hazard]
 }
+
+// undo releases what a try may have acquired although it failed: its answer was lost, or its
+// request was cancelled.
+func undo(ctx context.Context, release func(context.Context) error) {
+	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
+}
+
+// notAcquired returns the error of a try that failed with err: the request was cancelled, or the
+// backend is unavailable.
+func notAcquired(ctx context.Context, r locks.Request, backend string, err error) error {
+	if ctx.Err() != nil {
+		return locks.NotAcquired(ctx, r.Key, r.Wait)
+	}
+	return &stock.Unavailable{Backend: backend, Err: err}
+}
+
+// run runs a script that answers 0 if the lock is not ours.
+func run(ctx context.Context, c redis.UniversalClient, script *redis.Script, keys []string, args ...any) error {
+	return held(script.Run(ctx, c, keys, args...).Int64())
+}
+
+// held returns ErrNotHeld for the answer 0 of a script: the lock is not ours.
+func held(answer int64, err error) error {
+	if err == nil && answer == 0 {
+		return locks.ErrNotHeld
+	}
+	return err
+}
+
+// uncut runs do to its end, even if ctx is cancelled. Otherwise Redis could carry out a
+// command after the clean-up that should undo it.
+func uncut(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	return do(ctx)
+}
+
+// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
+func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }
