@@ -34,8 +34,7 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 
 func (*redisExpire) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-expire", Source: "3.2",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-expire", Source: "3.2", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "SET NX with an expiry", ZH: "SET NX 带过期时间"},
 		Summary: api.Text{
 			EN: "SET NX PX creates the key with its expiry in one command; the release deletes it without a comparison.",

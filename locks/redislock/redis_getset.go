@@ -63,8 +63,7 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 
 func (*redisGetSet) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-getset", Source: "002, 003",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-getset", Source: "002, 003", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
 		Summary: api.Text{
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",

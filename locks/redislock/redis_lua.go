@@ -43,8 +43,7 @@ func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 
 func (*redisLua) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-lua", Source: "3.4, 3.5; 001, 004",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-lua", Source: "3.4, 3.5; 001, 004", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
 		Summary: api.Text{
 			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",

@@ -69,8 +69,7 @@ func counted(answer int64, err error) error {
 
 func (*redisReentrant) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-reentrant", Source: "3.6",
-		Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
+		ID: "redis-reentrant", Source: "3.6", Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
 		Title: api.Text{EN: "A hash that counts its owner", ZH: "Hash + Lua 可重入锁"},
 		Summary: api.Text{
 			EN: "A hash of owner and count, changed by scripts: the owner may acquire again, and its last release frees the lock.",

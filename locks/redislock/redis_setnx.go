@@ -31,8 +31,7 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 
 func (*redisSetNX) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-setnx", Source: "3.1",
-		Slow:  true,
+		ID: "redis-setnx", Source: "3.1", Slow: true,
 		Title: api.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
 		Summary: api.Text{
 			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",

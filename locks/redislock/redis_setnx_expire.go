@@ -52,8 +52,7 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 
 func (*redisSetNXExpire) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-setnx-expire", Source: "3.2; 001, 002, 003",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-setnx-expire", Source: "3.2; 001, 002, 003", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
 		Summary: api.Text{
 			EN: "SETNX creates the key and EXPIRE sets its expiry: two commands with a gap between them.",

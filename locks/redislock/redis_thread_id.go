@@ -53,37 +53,35 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 // release. The zero value is ready.
 type threads struct {
 	mu   sync.Mutex
-	busy map[string]map[int]bool
+	busy map[thread]bool
+}
+
+type thread struct {
+	key    string
+	number int
 }
 
 func (t *threads) enter(key string) (number int, leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy == nil {
-		t.busy = map[string]map[int]bool{}
+		t.busy = map[thread]bool{}
 	}
-	if t.busy[key] == nil {
-		t.busy[key] = map[int]bool{}
+	mine := thread{key, 1}
+	for t.busy[mine] {
+		mine.number++
 	}
-	number = 1
-	for t.busy[key][number] {
-		number++
-	}
-	t.busy[key][number] = true
-	return number, func() {
+	t.busy[mine] = true
+	return mine.number, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		delete(t.busy[key], number)
-		if len(t.busy[key]) == 0 {
-			delete(t.busy, key)
-		}
+		delete(t.busy, mine)
 	}
 }
 
 func (*redisThreadID) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-thread-id", Source: "001",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-thread-id", Source: "001", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
 		Summary: api.Text{
 			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",

@@ -51,8 +51,7 @@ func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token str
 
 func (*redisUUID) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-uuid", Source: "3.3; 001",
-		Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-uuid", Source: "3.3; 001", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "A random value, GET before DEL", ZH: "UUID 防误删"},
 		Summary: api.Text{
 			EN: "The value is random; the release compares it with a GET, and deletes the key in a second command.",
