@@ -20,7 +20,9 @@ type counter struct {
 	mutex locks.Locker
 }
 
-func newCounter(p, mutex recipe) *counter { return &counter{p, side{newNodeQueue(mutex), writing}} }
+func newCounter(p, mutex recipe) *counter {
+	return &counter{p, side{&nodeQueue{recipe: mutex}, writing}}
+}
 
 // casTries is the number of failed compare-and-sets after which Add takes the mutex.
 const casTries = 8

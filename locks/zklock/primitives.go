@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"sync"
@@ -20,7 +19,7 @@ const primitives = "/oversell/primitives"
 // Primitives returns Curator's other recipes (tutorial 4.6.3, 4.6.5 to 4.6.7). Use one value for
 // each session: it counts the re-entries of this process.
 func Primitives(s *Session) locks.Primitives {
-	w := &watches{pending: map[string]<-chan zk.Event{}}
+	w := &watches{}
 	of := func(folder string) recipe { return recipe{s, primitives + "/" + folder + "/", w} }
 	return locks.Primitives{
 		Backend:       "zk",
@@ -127,26 +126,20 @@ func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) 
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	value, err = do(clean, call)
-	for _, sure := range []error{nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty} {
-		if errors.Is(err, sure) {
-			return value, err
-		}
+	if isAny(err, nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty) {
+		return value, err
 	}
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)
 }
 
 // watches has one watch for each node, which all its waiters share. The driver can't remove a
 // watch, so the watches of waiters that gave up would accumulate.
-type watches struct {
-	mu      sync.Mutex
-	pending map[string]<-chan zk.Event
-}
+type watches struct{ pending sync.Map } // node -> <-chan zk.Event
 
 // of returns the watch that has not fired yet, or nil.
 func (w *watches) of(node string) <-chan zk.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if changed := w.pending[node]; changed != nil && !fired(changed) {
+	pending, _ := w.pending.Load(node)
+	if changed, _ := pending.(<-chan zk.Event); changed != nil && !fired(changed) {
 		return changed
 	}
 	return nil
@@ -154,10 +147,12 @@ func (w *watches) of(node string) <-chan zk.Event {
 
 // keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.pending, func(_ string, old <-chan zk.Event) bool { return fired(old) })
-	w.pending[node] = changed
+	for name, old := range w.pending.Range {
+		if fired(old.(<-chan zk.Event)) {
+			w.pending.CompareAndDelete(name, old)
+		}
+	}
+	w.pending.Store(node, changed)
 }
 
 // fired reports whether the watch has fired. The driver sends one event and closes the

@@ -28,7 +28,7 @@ type readWrite struct {
 }
 
 func newReadWrite(p recipe) *readWrite {
-	q := newNodeQueue(p)
+	q := &nodeQueue{recipe: p}
 	return &readWrite{locks.Reentrant(side{q, reading}), locks.Reentrant(side{q, writing}), q}
 }
 
@@ -49,8 +49,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 // nodeQueue is one queue of nodes for each key, with the locks that owners of this process hold.
 type nodeQueue struct {
 	recipe
-	mu   sync.Mutex
-	held map[heldKey]*held
+	held sync.Map // heldKey -> *held
 }
 
 type heldKey struct{ key, owner, kind string }
@@ -60,27 +59,17 @@ type held struct {
 	node string
 }
 
-func newNodeQueue(p recipe) *nodeQueue { return &nodeQueue{recipe: p, held: map[heldKey]*held{}} }
-
 func (q *nodeQueue) holds(r locks.Request, kind string) *held {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.held[heldKey{r.Key, r.Owner, kind}]
+	own, _ := q.held.Load(heldKey{r.Key, r.Owner, kind})
+	h, _ := own.(*held)
+	return h
 }
 
 // keep remembers a lock's node until its release.
 func (q *nodeQueue) keep(r locks.Request, kind, node string, lock *locks.Lock) {
 	key, own := heldKey{r.Key, r.Owner, kind}, &held{lock, node}
-	q.mu.Lock()
-	q.held[key] = own
-	q.mu.Unlock()
-	lock.OnRelease(func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.held[key] == own {
-			delete(q.held, key)
-		}
-	})
+	q.held.Store(key, own)
+	lock.OnRelease(func() { q.held.CompareAndDelete(key, own) })
 }
 
 // side is the lock of the readers or of the writers. A queue with writers only is a mutex.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,15 +39,17 @@ func (s *Session) serverDied(err error, r locks.Request, began time.Time) bool {
 
 // named translates an error of the driver to an error that callers know, mostly stock.Unavailable.
 func named(ctx context.Context, r locks.Request, err error) error {
-	for _, known := range []error{nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, locks.ErrFull, errUnknown, zk.ErrBadVersion} {
-		if errors.Is(err, known) {
-			return err
-		}
+	if isAny(err, nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, locks.ErrFull, errUnknown, zk.ErrBadVersion) {
+		return err
 	}
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
 	return &stock.Unavailable{Backend: "zookeeper", Err: err}
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // errUnknown says that a write was sent, and no answer came.
@@ -86,10 +89,8 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 		return s.Create(path, data, zk.FlagEphemeral|flags, zk.WorldACL(zk.PermAll))
 	})
 	// Without a server the request was never sent.
-	for _, known := range []error{nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer} {
-		if errors.Is(err, known) {
-			return made, err
-		}
+	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer) {
+		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {
 		select {

@@ -18,7 +18,7 @@ type semaphore struct {
 }
 
 func newSemaphore(p, mutex recipe) *semaphore {
-	return &semaphore{p, locks.Queue(side{newNodeQueue(mutex), writing})}
+	return &semaphore{p, locks.Queue(side{&nodeQueue{recipe: mutex}, writing})}
 }
 
 // tryWait limits the time for which a request with a wait of 0 waits for the mutex. Its holder may

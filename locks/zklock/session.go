@@ -165,6 +165,17 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	return err
 }
 
+// withFolder calls create, and again after it has created the folder if that was missing.
+func withFolder[T any](ctx context.Context, s *Session, dir string, create func() (T, error)) (T, error) {
+	value, err := create()
+	if isNoNode(err) {
+		if err = s.mkdir(ctx, dir); err == nil {
+			return create()
+		}
+	}
+	return value, err
+}
+
 // empty deletes every node in dir whose name begins with prefix, with all nodes below it.
 func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 	names, err := s.list(ctx, dir)

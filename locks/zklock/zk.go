@@ -53,7 +53,8 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
 		calls, cancel := l.session.bound(ctx, r, began)
 		defer cancel()
-		n, err := l.queue(calls, l.root+r.Key)
+		dir := l.root + r.Key
+		n, err := withFolder(calls, l.session, dir, func() (*node, error) { return newNode(calls, l.session, dir, "lock-") })
 		if err != nil {
 			return nil, err
 		}
@@ -72,17 +73,6 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 		}
 		return n.lock(ctx, r, asked, fence, n.pass), nil
 	})
-}
-
-// queue creates a node in the key's folder, and the folder if it is missing.
-func (l *zkLock) queue(ctx context.Context, dir string) (*node, error) {
-	n, err := newNode(ctx, l.session, dir, "lock-")
-	if isNoNode(err) {
-		if err = l.session.mkdir(ctx, dir); err == nil {
-			n, err = newNode(ctx, l.session, dir, "lock-")
-		}
-	}
-	return n, err
 }
 
 // waitTurn waits until no other node is before this one.

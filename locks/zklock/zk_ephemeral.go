@@ -54,16 +54,9 @@ func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) 
 	defer cancel()
 	token, asked := locks.Token(r.Owner), time.Now()
 	release := func(ctx context.Context) error { return l.remove(ctx, r.Key, token) }
-	create := func() error {
-		_, err := l.session.makeEphemeral(calls, l.root+r.Key, []byte(token), 0, release)
-		return err
-	}
-	err := create()
-	if isNoNode(err) {
-		if err = l.session.mkdir(calls, path.Dir(l.root+r.Key)); err == nil {
-			err = create()
-		}
-	}
+	_, err := withFolder(calls, l.session, path.Dir(l.root+r.Key), func() (string, error) {
+		return l.session.makeEphemeral(calls, l.root+r.Key, []byte(token), 0, release)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +90,7 @@ func (l *singleNode) remove(ctx context.Context, key, token string) error {
 
 // Clear deletes the node, also that of a holder.
 func (l *singleNode) Clear(ctx context.Context, key string) error {
-	if err := l.session.remove(ctx, l.root+key); err != nil && !errors.Is(err, locks.ErrNotHeld) {
-		return err
-	}
-	return nil
+	return l.session.clear(ctx, l.root+key)
 }
 
 func (*ephemeral) Card() api.Card {
