@@ -17,7 +17,7 @@ const (
 	pingAfter = 5 * time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
-	// linger is enough for a waiter of the same key to come soon.
+	// linger is the life of an unused subscription: the next waiter of the key uses it again.
 	linger = 5 * time.Second
 )
 

@@ -95,7 +95,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 				mine.stored = true
 				l.mu.Unlock()
 			}
-			// The entry has a lease, too: a dead process keeps no reader out. Renew it.
+			// The entry has a lease, so that it does not outlive this process. Renew it.
 			return granted, min(busy, l.lease/3), err
 		}
 		return w

@@ -147,7 +147,7 @@ func (*redisLock) Card() api.Card {
 		Title: api.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
 		Summary: api.Text{
 			EN: "A hash that expires, renewed by a watchdog while the holder lives; a release wakes the waiters; the holder is notified when the lock is lost.",
-			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢了会告诉持有者。",
+			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢失时通知持有者。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
 		Breaks: []api.Break{

@@ -38,14 +38,14 @@ func (*redisExpire) Card() api.Card {
 		Title: api.Text{EN: "SET NX with an expiry", ZH: "SET NX 带过期时间"},
 		Summary: api.Text{
 			EN: "SET NX PX creates the key with its expiry in one command; the release deletes it without a comparison.",
-			ZH: "SET NX PX 一条命令建键并设过期；释放时不看是谁的，直接删。",
+			ZH: "SET NX PX 一条命令建键并设过期；释放时不比较，直接删除。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SET whose answer is lost may have created the key; its constant value does not show its owner, so it blocks for a lease.",
-				ZH: "SET 的应答丢了，键可能已建；固定的值说不清是谁的，要白等一个租期。",
+				ZH: "SET 的应答丢了，键可能已建；固定的值不标明持有者，要等一个租期。",
 			}},
 			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},

@@ -27,9 +27,8 @@ var (
 )
 
 const (
-	// fairLife is how long a waiter stays in the queue without a sign of life, on Redis's
-	// clock. Redisson waits 5 s for each dead waiter; here those that died together expire
-	// together.
+	// fairLife is the life of a waiter in the queue after its last refresh, on Redis's clock.
+	// Redisson waits 5 s for each dead waiter; here waiters that died together expire together.
 	fairLife = 5 * time.Second
 	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays
 	// the next by fairLife + fairBeat at most, under 7 s.

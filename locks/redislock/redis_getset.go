@@ -51,9 +51,9 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	if end, err := strconv.ParseInt(seen, 10, 64); err != nil || now.UnixMilli() <= end {
 		return false, nil //nolint:nilerr // without a deadline, the key is foreign
 	}
-	// Several clients may have read the same old deadline. The first GETSET returns it and has
-	// won; the others return a newer one. DANGER: the losers have overwritten the winner's
-	// deadline with their own.
+	// Several clients may have read the same old deadline. The first GETSET returns it and gets
+	// the lock; the others return a newer one. DANGER: the others have overwritten the
+	// deadline of the first with their own.
 	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result() // GETSET, as Redis spells it today
 	if errors.Is(err, redis.Nil) {
 		return true, nil // deleted in the meantime: our GETSET created the key
@@ -67,18 +67,18 @@ func (*redisGetSet) Card() api.Card {
 		Title: api.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
 		Summary: api.Text{
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",
-			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的人接管。",
+			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的请求接管。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
 		Breaks: []api.Break{
 			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "Clients compare deadlines by their own clocks: a fast one takes the lock from a holder that works.",
-				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走别人正用着的锁。",
+				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走仍在使用的锁。",
 			}},
 			{Hazard: api.ForeignUnlock},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a lost answer, the deadline in the key shows no owner: the lock stays until the deadline has passed.",
-				ZH: "应答丢了，到期时间上没有名字，到期之前这把锁没有主人。",
+				ZH: "应答丢了，到期时间不标明持有者，锁要等到期后才能再用。",
 			}},
 			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover},
 		},

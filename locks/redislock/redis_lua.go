@@ -47,7 +47,7 @@ func (*redisLua) Card() api.Card {
 		Title: api.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
 		Summary: api.Text{
 			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",
-			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删别人的锁。",
+			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删其他持有者的锁。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.LostReply, api.Cutoff},
 		Breaks: []api.Break{

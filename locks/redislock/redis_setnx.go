@@ -35,17 +35,17 @@ func (*redisSetNX) Card() api.Card {
 		Title: api.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
 		Summary: api.Text{
 			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",
-			ZH: "SETNX 只让一个人建键，DEL 释放，其他人每 100 毫秒重试；键永不过期。",
+			ZH: "SETNX 成功的请求持有锁，DEL 释放，其他请求每 100 毫秒重试；键永不过期。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Overrun, api.Pause, api.ClockJump},
 		Breaks: []api.Break{
 			{Hazard: api.Crash, Why: api.Text{
 				EN: "The key of a dead holder stays for ever, and all others wait.",
-				ZH: "持有者死后键永远留着，所有人一直等。",
+				ZH: "持有者死后键永远留着，其他请求一直等。",
 			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SETNX whose answer is lost may have created the key; its constant value does not show its owner, so it is never deleted.",
-				ZH: "SETNX 的应答丢了，键可能已建；固定的值说不清是谁的，没人会删。",
+				ZH: "SETNX 的应答丢了，键可能已建；固定的值不标明持有者，键永远不会被删除。",
 			}},
 			{Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover},
 		},

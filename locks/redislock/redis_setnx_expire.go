@@ -35,7 +35,7 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 		// (TTL -1), and all others wait for ever.
 		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
 		asked = time.Now()
-		err = uncut(ctx, func(ctx context.Context) (err error) { // a pause above must not use up the time for it
+		err = uncut(ctx, func(ctx context.Context) (err error) { // so that a pause above does not use up its time-out
 			got, err = l.client.PExpire(ctx, lock, lease).Result()
 			return err
 		})

@@ -91,11 +91,11 @@ func (*redisThreadID) Card() api.Card {
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "Two replicas use the same numbers: a holder whose lease has expired frees the lock of the thread with its number on another replica.",
-				ZH: "两个副本的线程号会重复，超过租期的持有者会放掉隔壁同号线程的锁。",
+				ZH: "两个副本的线程号会重复，超过租期的持有者会释放另一个副本上同号线程的锁。",
 			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a SET whose answer is lost, the number in the key may be that of another replica: the key stays, and blocks for a lease.",
-				ZH: "SET 的应答丢了，键里的号码可能是别人的，不能删，要白等一个租期。",
+				ZH: "SET 的应答丢了，键里的号码可能属于另一个副本，不能删，要等一个租期。",
 			}},
 			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},

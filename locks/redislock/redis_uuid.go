@@ -44,7 +44,7 @@ func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token str
 	// DANGER: the comparison and the DEL are two commands. If the lease ends between them and
 	// another request creates the key, we delete the lock of that holder.
 	locks.Trace(ctx, compared, r.Key, r.Owner, 0)
-	return uncut(ctx, func(ctx context.Context) error { // a pause above must not use up the time for it
+	return uncut(ctx, func(ctx context.Context) error { // so that a pause above does not use up its time-out
 		return held(l.client.Del(ctx, lock).Result())
 	})
 }
@@ -61,7 +61,7 @@ func (*redisUUID) Card() api.Card {
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock, At: compared, Why: api.Text{
 				EN: "The compare and the DEL are two steps: a lease that ends between them lets the DEL hit the next holder's lock.",
-				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是别人的锁。",
+				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是下一个持有者的锁。",
 			}},
 			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},

@@ -51,7 +51,7 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 		},
 		api.ForeignUnlock: {
 			EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
-			ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
+			ZH: "超过租期的持有者照样 DEL，删掉的是下一个持有者的锁。",
 		},
 		api.Failover: {
 			EN: "Replication is asynchronous: the new master may not have the lock.",

@@ -45,8 +45,8 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Only the callback gets every event: the driver's channel keeps six and drops the rest.
 	quiet := log.New(io.Discard, "", 0) // the driver also returns its errors
+	// Only the callback gets every event: the driver's channel keeps six and drops the rest.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(quiet), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
