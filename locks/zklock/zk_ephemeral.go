@@ -26,19 +26,11 @@ type ephemeral struct{ singleNode }
 const ephemeralPause = 200 * time.Millisecond
 
 func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
-		for {
-			lock, err := l.try(ctx, r, began)
-			if !errors.Is(err, zk.ErrNodeExists) {
-				return lock, err
-			}
-			// DANGER: no event reports that the node was deleted. Every waiter tries again and
-			// again, and each try is a write for the ensemble, also one that fails. The lock stays
-			// free until the next try, and chance decides which waiter makes it.
-			if err := locks.SleepRetry(ctx, r, began, ephemeralPause); err != nil {
-				return nil, err
-			}
-		}
+	return l.acquire(ctx, r, func(began time.Time) error {
+		// DANGER: no event reports that the node was deleted. Every waiter tries again and again,
+		// and each try is a write for the ensemble, also one that fails. The lock stays free until
+		// the next try, and chance decides which waiter makes it.
+		return locks.SleepRetry(ctx, r, began, ephemeralPause)
 	})
 }
 
@@ -46,6 +38,18 @@ func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 type singleNode struct {
 	session *Session
 	root    string
+}
+
+// acquire tries, and calls wait after each try that found the lock held.
+func (l *singleNode) acquire(ctx context.Context, r locks.Request, wait func(began time.Time) error) (*locks.Lock, error) {
+	return retry(ctx, l.session, r, func(began time.Time) (lock *locks.Lock, err error) {
+		for lock == nil && err == nil {
+			if lock, err = l.try(ctx, r, began); errors.Is(err, zk.ErrNodeExists) {
+				err = wait(began)
+			}
+		}
+		return lock, err
+	})
 }
 
 // try creates the node once. It returns zk.ErrNodeExists if the lock is held.

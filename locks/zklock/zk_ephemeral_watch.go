@@ -2,10 +2,7 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"oversell/api"
 	"oversell/locks"
@@ -20,21 +17,13 @@ func EphemeralWatch(s *Session) locks.Locker {
 type ephemeralWatch struct{ singleNode }
 
 func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
-		for {
-			lock, err := l.try(ctx, r, began)
-			if !errors.Is(err, zk.ErrNodeExists) {
-				return lock, err
-			}
-			// DANGER: all waiters watch the same node. A release wakes all of them, and all try to
-			// create the node. One succeeds; the others were woken in vain.
-			calls, cancel := l.session.bound(ctx, r, began)
-			_, err = l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
-			cancel()
-			if err != nil {
-				return nil, err
-			}
-		}
+	return l.acquire(ctx, r, func(began time.Time) error {
+		calls, cancel := l.session.bound(ctx, r, began)
+		defer cancel()
+		// DANGER: all waiters watch the same node. A release wakes all of them, and all try to
+		// create the node. One succeeds; the others were woken in vain.
+		_, err := l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
+		return err
 	})
 }
 
