@@ -150,9 +150,6 @@ func (*redisLock) Card() api.Card {
 			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢失时通知持有者。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
-		Breaks: []api.Break{
-			{Hazard: api.Failover}, {Hazard: api.Pause}, {Hazard: api.ClockJump},
-		},
 		Tutorial: []api.Figure{{Note: "Redisson", Throughput: 49.2, MedianMS: 264, Remaining: 0}},
-	})
+	}, api.Failover, api.Pause, api.ClockJump)
 }

@@ -47,8 +47,7 @@ func (*redisExpire) Card() api.Card {
 				EN: "A SET whose answer is lost may have created the key; its constant value does not show its owner, so it blocks for a lease.",
 				ZH: "SET 的应答丢了，键可能已建；固定的值不标明持有者，要等一个租期。",
 			}},
-			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},
 		Tutorial: []api.Figure{{Note: "lease of 3 s", Throughput: 47.7, MedianMS: 25, Remaining: 0}},
-	})
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

@@ -80,7 +80,6 @@ func (*redisGetSet) Card() api.Card {
 				EN: "After a lost answer, the deadline in the key shows no owner: the lock stays until the deadline has passed.",
 				ZH: "应答丢了，到期时间不标明持有者，锁要等到期后才能再用。",
 			}},
-			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover},
 		},
-	})
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover)
 }

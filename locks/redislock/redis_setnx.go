@@ -47,8 +47,7 @@ func (*redisSetNX) Card() api.Card {
 				EN: "A SETNX whose answer is lost may have created the key; its constant value does not show its owner, so it is never deleted.",
 				ZH: "SETNX 的应答丢了，键可能已建；固定的值不标明持有者，键永远不会被删除。",
 			}},
-			{Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover},
 		},
 		Tutorial: []api.Figure{{Throughput: 47.8, MedianMS: 25, Remaining: 0}},
-	})
+	}, api.Nesting, api.Polling, api.Failover)
 }

@@ -68,8 +68,6 @@ func (*redisSetNXExpire) Card() api.Card {
 				EN: "A SETNX whose answer is lost is not followed by an EXPIRE: the key stays for ever.",
 				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
 			}},
-			{Hazard: api.ForeignUnlock},
-			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},
-	})
+	}, api.ForeignUnlock, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

@@ -97,7 +97,6 @@ func (*redisThreadID) Card() api.Card {
 				EN: "After a SET whose answer is lost, the number in the key may be that of another replica: the key stays, and blocks for a lease.",
 				ZH: "SET 的应答丢了，键里的号码可能属于另一个副本，不能删，要等一个租期。",
 			}},
-			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},
-	})
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

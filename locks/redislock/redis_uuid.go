@@ -63,7 +63,6 @@ func (*redisUUID) Card() api.Card {
 				EN: "The compare and the DEL are two steps: a lease that ends between them lets the DEL hit the next holder's lock.",
 				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是下一个持有者的锁。",
 			}},
-			{Hazard: api.Overrun}, {Hazard: api.Pause}, {Hazard: api.Nesting}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},
-	})
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

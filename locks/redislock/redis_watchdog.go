@@ -52,8 +52,7 @@ func (*redisWatchdog) Card() api.Card {
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
 				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
 			}},
-			{Hazard: api.Pause}, {Hazard: api.Polling}, {Hazard: api.Failover}, {Hazard: api.ClockJump},
 		},
 		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
-	})
+	}, api.Pause, api.Polling, api.Failover, api.ClockJump)
 }

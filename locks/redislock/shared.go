@@ -12,11 +12,14 @@ import (
 	"oversell/stock"
 )
 
-// card completes the card of a lock in one Redis. A flaw without a reason gets the usual one.
-func card(c api.Card) api.Card {
+// card completes the card of a lock in one Redis. It adds the usual flaws, with the usual reasons.
+func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "redis", api.ScopeShared, true, true
 	if c.Backends == nil {
 		c.Backends = []string{"mysql", "redis"}
+	}
+	for _, flaw := range flaws {
+		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw})
 	}
 	for i, flaw := range c.Breaks {
 		c.Breaks[i].Why = cmp.Or(flaw.Why, usual(flaw.Hazard, c.Fenced))

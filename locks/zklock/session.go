@@ -2,7 +2,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -213,8 +212,8 @@ func (s *Session) clear(ctx context.Context, node string) error {
 }
 
 // card completes the card of a lock in ZooKeeper. The session is its lease, and the driver renews
-// it. A flaw without a reason gets the usual one.
-func card(c api.Card) api.Card {
+// it. card adds the usual flaws, with the usual reasons.
+func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
 	pause := api.Text{
@@ -231,8 +230,8 @@ func card(c api.Card) api.Card {
 		api.Pause:   pause,
 		api.Nesting: {EN: "An owner that acquires again queues behind itself.", ZH: "持有者再次加锁，就排在自己后面。"},
 	}
-	for i, flaw := range c.Breaks {
-		c.Breaks[i].Why = cmp.Or(flaw.Why, usual[flaw.Hazard])
+	for _, flaw := range flaws {
+		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw, Why: usual[flaw]})
 	}
 	return c
 }

@@ -136,7 +136,6 @@ func (*zkLock) Card() api.Card {
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
 		},
-		Breaks:   []api.Break{{Hazard: api.Pause}},
 		Tutorial: []api.Figure{{Note: "Curator", Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
-	})
+	}, api.Pause)
 }

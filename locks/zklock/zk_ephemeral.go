@@ -118,8 +118,7 @@ func (*ephemeral) Card() api.Card {
 				EN: "The node does not store its owner: an owner that acquires again waits for itself.",
 				ZH: "节点不记录持有者：持有者再次加锁，等的是自己。",
 			}},
-			{Hazard: api.Pause},
 		},
 		Tutorial: []api.Figure{{Throughput: 25.7, MedianMS: 49, Remaining: 0}},
-	})
+	}, api.Pause)
 }

@@ -21,8 +21,7 @@ func Multi(s *Session) locks.Locker {
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.ClockJump,
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd, api.Deadlock,
 		},
-		Breaks: []api.Break{{Hazard: api.Pause}},
-	}), ZK(s), productAndWarehouse)
+	}, api.Pause), ZK(s), productAndWarehouse)
 }
 
 // productAndWarehouse returns names of its own, so that the locks do not exclude the sales of

@@ -28,6 +28,5 @@ func (*mutex) Card() api.Card {
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
 		},
-		Breaks: []api.Break{{Hazard: api.Nesting}, {Hazard: api.Pause}},
-	})
+	}, api.Nesting, api.Pause)
 }

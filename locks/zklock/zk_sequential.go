@@ -70,8 +70,7 @@ func (*sequential) Card() api.Card {
 				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
 				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
 			}},
-			{Hazard: api.Nesting}, {Hazard: api.Pause},
 		},
 		Tutorial: []api.Figure{{Throughput: 19.2, MedianMS: 5140, Remaining: 0}},
-	})
+	}, api.Nesting, api.Pause)
 }

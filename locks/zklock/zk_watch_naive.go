@@ -64,8 +64,7 @@ func (*watchNaive) Card() api.Card {
 				EN: "When a waiter in the middle dies or gives up, the next waiter takes the lock although another one holds it.",
 				ZH: "中间的等待者死亡或放弃，后一个就会和持有者同时进入。",
 			}},
-			{Hazard: api.Nesting}, {Hazard: api.Pause},
 		},
 		Tutorial: []api.Figure{{Throughput: 39.8, MedianMS: 2344, Remaining: 0}},
-	})
+	}, api.Nesting, api.Pause)
 }
