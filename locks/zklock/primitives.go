@@ -148,7 +148,7 @@ func (w *watches) of(node string) <-chan zk.Event {
 // keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
 	for name, old := range w.pending.Range {
-		if fired(old.(<-chan zk.Event)) {
+		if changed, _ := old.(<-chan zk.Event); fired(changed) {
 			w.pending.CompareAndDelete(name, old)
 		}
 	}

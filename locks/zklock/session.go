@@ -6,8 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"path"
 	"strings"
@@ -44,9 +42,8 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	quiet := log.New(io.Discard, "", 0) // the driver also returns its errors
 	// Only the callback gets every event: the driver's channel keeps six and drops the rest.
-	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(quiet), zk.WithLogInfo(false))
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
 	}
@@ -59,6 +56,11 @@ func (s *Session) Close() {
 	close(s.closed)
 	s.Conn.Close()
 }
+
+// silent drops the driver's log: the driver also returns its errors.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
 
 // event follows the connection. After Disconnected, the server may end the session at any
 // moment. Expired comes only with the next connection, which is too late to stop a holder.
