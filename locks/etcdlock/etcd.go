@@ -13,13 +13,12 @@ import (
 	"oversell/stock"
 )
 
-// Etcd locks as etcd's own recipe does (client/v3/concurrency, Mutex; etcdctl lock): every
-// waiter makes a key on a lease and watches the one before it; the key that was created first
-// holds the lock. etcd numbers each change; the number of the last list, its revision, is the
-// fence.
+// Etcd follows etcd's own recipe (client/v3/concurrency, Mutex; etcdctl lock). Every waiter
+// creates a key on a lease and watches the key before it; the key that was created first holds
+// the lock. etcd numbers each change: the fence is the number (revision) of the last list.
 //
-// Here each acquisition has a lease of its own. Where a write gets no answer, the end of its
-// lease undoes it: a write that arrives later finds no lease and is rejected.
+// Unlike there, each acquisition has a lease of its own. If a write gets no answer, the end of
+// the lease undoes it: a write that arrives later is rejected, for its lease does not exist.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
 	return locks.Reentrant(&etcdLock{client, lease})
 }
@@ -42,7 +41,7 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 		case !errors.Is(err, locks.ErrNotHeld) && !l.memberDied(r, began):
 			return nil, &stock.Unavailable{Backend: "etcd", Err: err}
 		}
-		// The key was deleted while it waited, or a member died: queue again, with a new key.
+		// The key was deleted during the wait, or a member died: queue again, with a new key.
 		if err := locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
@@ -50,20 +49,20 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 }
 
 // memberDied reports whether another member of the cluster may answer, at once or after an
-// election. A request tries for one lease at most.
+// election. A request tries again for one lease at most.
 func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
 }
 
-// try makes a key and waits until it is the first. On failure, no key stays.
+// try creates a key and waits until it is the first. On failure, no key stays.
 func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
-	// One lease more than the wait: an answer that is late must not be taken for a server that is gone.
+	// One lease longer than the wait: a late answer must not look like an unavailable server.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
 	defer cancel()
 	k, err := grantKey(calls, l.client, root+r.Key+"/", lease)
 	if err != nil {
-		return nil, err // at worst a lease without a key, which ends by itself
+		return nil, err // at worst a lease without a key remains, which expires
 	}
 	defer func() {
 		if err != nil {
@@ -76,8 +75,8 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	}
 	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	for before != "" {
-		// Then list again: the key before may have been a waiter's that gave up, while another
-		// one further ahead still holds the lock.
+		// Then list again: the key before may have belonged to a waiter that gave up, while
+		// another one further ahead still holds the lock.
 		if err = k.watch(calls, r, began, before); err == nil {
 			before, err = k.before(calls)
 		}
@@ -85,7 +84,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 			return nil, err
 		}
 	}
-	if time.Since(k.asked) > k.ttl/3 { // an election may have used up most of the lease
+	if time.Since(k.asked) > k.ttl/3 { // an election may have taken most of the lease
 		if err := k.renew(calls); err != nil {
 			return nil, err
 		}
@@ -98,7 +97,8 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	}), nil
 }
 
-// Clear ends every lease in the queue, so that its holder notices, and deletes all other keys.
+// Clear revokes every lease in the queue, so that the holder notices its loss. It also deletes all
+// other keys.
 func (l *etcdLock) Clear(ctx context.Context, key string) error {
 	queue, err := l.client.Get(ctx, root+key+"/", clientv3.WithPrefix())
 	if err != nil {
@@ -132,7 +132,7 @@ func (*etcdLock) Card() api.Card {
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
 		},
 		Breaks: []api.Break{{Hazard: api.Pause, Why: api.Text{
-			EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",
+			EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
 			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
 		}}},
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 const lease = 4 * time.Second
 
-// replica is a client of its own, as another process would have.
+// replica returns a client of its own, as another process has.
 func replica(t *testing.T) (locks.Locker, *clientv3.Client) {
 	t.Helper()
 	client, err := etcdlock.Open(servers.Addresses().Etcd)
@@ -56,7 +56,8 @@ func left(t *testing.T, client *clientv3.Client, key string) []string {
 	return keys
 }
 
-// TestSharedWithEtcdsOwnMutex: etcd's own mutex, and so etcdctl, uses the same queue of keys.
+// TestSharedWithEtcdsOwnMutex checks that the lock and etcd's own mutex (etcdctl lock) use the same
+// queue.
 func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	t.Parallel()
 	ours, client := replica(t)
@@ -91,8 +92,8 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	}
 }
 
-// TestOtherReplicaHasItsTurn: thirty waiters of one replica do not keep another replica's waiter
-// out, and each grant has a higher fence than the one before.
+// TestOtherReplicaHasItsTurn checks that thirty waiters of one replica do not exclude the waiter of
+// another one. Each grant has a higher fence than the one before.
 func TestOtherReplicaHasItsTurn(t *testing.T) {
 	t.Parallel()
 	one, client := replica(t)
@@ -143,8 +144,8 @@ func TestOtherReplicaHasItsTurn(t *testing.T) {
 	}
 }
 
-// TestForeignKeys: keys that no lock made have the lock's prefix. They do not block the lock, and a
-// reset deletes them.
+// TestForeignKeys creates keys with the lock's prefix that no lock created. They do not block the
+// lock, and a reset deletes them.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)
@@ -198,8 +199,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestDeletedUnderHolder: another client deletes the holder's key. The next one gets in, and the
-// holder is warned at its release.
+// TestDeletedUnderHolder deletes the key of the holder. The next waiter is granted the lock, and
+// the release of the first returns ErrNotHeld.
 func TestDeletedUnderHolder(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)
@@ -224,16 +225,16 @@ func TestDeletedUnderHolder(t *testing.T) {
 	}
 }
 
-// TestReleaseOutage: the connection breaks before the release. The next holder gets in when it
-// is back, not when the lease is over, which is an hour.
+// TestReleaseOutage breaks the connection before the release. The next holder is granted the lock
+// when it is back, not after the lease of an hour.
 func TestReleaseOutage(t *testing.T) {
 	t.Parallel()
-	line, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
+	link, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	client, err := etcdlock.Open([]string{line.Addr()})
+	t.Cleanup(func() { _ = link.Close() })
+	client, err := etcdlock.Open([]string{link.Addr()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,9 +244,9 @@ func TestReleaseOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line.Cut(true)
+	link.Cut(true)
 	err = h.Release(t.Context())
-	line.Cut(false)
+	link.Cut(false)
 	if err == nil || errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("released without a server: %v", err)
 	}
@@ -259,7 +260,7 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// eventually asks until it is so.
+// eventually returns when so() is true, and fails after a minute.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
@@ -269,8 +270,8 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// TestRaise: a fresh fence is above the old one and below the next holder's; a holder whose
-// key is gone gets none.
+// TestRaise checks that a new fence is above the old one and below the next holder's. A holder
+// without a key gets none.
 func TestRaise(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)

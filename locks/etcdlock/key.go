@@ -20,11 +20,11 @@ type leasedKey struct {
 	lease     clientv3.LeaseID
 	ttl       time.Duration // the server rounds it up to seconds, and to its minimum
 	asked     time.Time     // when the last request was sent that prolonged the lease
-	created   int64         // the revision that made the key: its place in the queue
+	created   int64         // the revision that created the key: its position in the queue
 	seen      int64         // the revision of the last list
 }
 
-// grantKey gets a lease, and the name of the key that queue makes.
+// grantKey requests a lease. The key does not exist before queue.
 func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time.Duration) (*leasedKey, error) {
 	asked := time.Now()
 	lease, err := client.Grant(ctx, int64((ttl+time.Second-1)/time.Second))
@@ -37,7 +37,7 @@ func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time
 	}, nil
 }
 
-// queue makes the key and returns the one just before it, "" where there is none.
+// queue creates the key and returns the one just before it, or "" if there is none.
 func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err error) {
 	put := clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))
 	answer, err := k.client.Txn(ctx).Then(put, k.list(2)).Commit()
@@ -52,18 +52,18 @@ func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err
 	return before, err
 }
 
-// list reads the newest keys of the queue that are not newer than this one, n of them or all
-// for 0. The first is this key, the second the one before it.
+// list reads this key and those before it, the newest first. n limits their number; 0 means all.
 func (k *leasedKey) list(n int64) clientv3.Op {
 	return clientv3.OpGet(k.dir, clientv3.WithPrefix(), clientv3.WithLimit(n), clientv3.WithMaxCreateRev(k.created),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// pick returns the key just before this one in an answer to list, "" where there is none.
-// further: the answer has foreign keys only, and there are more. ErrNotHeld: this key is gone.
+// pick returns the key just before this one in an answer to list, or "" if there is none. further
+// means that the answer has only foreign keys, and there are more. pick returns ErrNotHeld if this
+// key does not exist.
 func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further bool, err error) {
 	if len(keys.Kvs) == 0 || string(keys.Kvs[0].Key) != k.name {
-		return "", false, fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, k.name)
+		return "", false, k.gone()
 	}
 	for _, kv := range keys.Kvs[1:] {
 		if isLock(k.dir, kv) {
@@ -73,13 +73,14 @@ func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further boo
 	return "", keys.More, nil
 }
 
-// isLock reports whether a lock made the key: its name is its lease. A foreign key without a
-// lease would block the lock for ever.
+// isLock reports whether a lock created the key: then its name is that of its lease. A foreign key
+// without a lease would block the lock for ever.
 func isLock(dir string, kv *mvccpb.KeyValue) bool {
 	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
-// before lists the queue and returns the key just before this one. ErrNotHeld: this one is gone.
+// before lists the queue and returns the key just before this one. It returns ErrNotHeld if this
+// key does not exist.
 func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	further := true
 	for n := int64(2); further && err == nil; n = 0 {
@@ -93,15 +94,15 @@ func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	return before, err
 }
 
-// watch returns when another key is deleted after the last list, or can't be watched any more.
-// Meanwhile it keeps the lease alive.
+// watch returns when another key was deleted after the last list, or can't be watched any more.
+// Meanwhile it renews the lease.
 func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time, other string) error {
 	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
 	deleted := k.client.Watch(watching, other, clientv3.WithRev(k.seen+1), clientv3.WithFilterPut())
 	disconnected := disconnected(watching, k.client)
-	over := time.NewTimer(r.Wait - time.Since(began))
-	defer over.Stop()
+	waiting, end := context.WithDeadline(ctx, began.Add(r.Wait))
+	defer end()
 	renew := time.NewTicker(k.ttl / 3)
 	defer renew.Stop()
 	for {
@@ -116,15 +117,13 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 			if err := k.renew(ctx); err != nil {
 				return err
 			}
-		case <-over.C:
-			return locks.NotAcquired(ctx, r.Key, r.Wait)
-		case <-ctx.Done():
+		case <-waiting.Done():
 			return locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
 	}
 }
 
-// renew prolongs the lease. ErrNotHeld: it is over.
+// renew prolongs the lease. It returns ErrNotHeld if the lease has ended.
 func (k *leasedKey) renew(ctx context.Context) error {
 	asked := time.Now()
 	if _, err := k.client.KeepAliveOnce(ctx, k.lease); err != nil {
@@ -134,7 +133,7 @@ func (k *leasedKey) renew(ctx context.Context) error {
 	return nil
 }
 
-// renewHeld also checks the key, for the lease may outlive it.
+// renewHeld also checks the key, which may have been deleted before the lease ends.
 func (k *leasedKey) renewHeld(ctx context.Context) error {
 	if err := k.renew(ctx); err != nil {
 		return err
@@ -143,36 +142,40 @@ func (k *leasedKey) renewHeld(ctx context.Context) error {
 	return err
 }
 
-// advanceFence writes the key and returns the revision of that, which is above all before it.
-// ErrNotHeld: the key is gone.
+// advanceFence writes the key and returns the revision of the write, which is above all before it.
 func (k *leasedKey) advanceFence(ctx context.Context, owner string) (int64, error) {
-	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
-	answer, err := k.client.Txn(ctx).If(exists).Then(clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))).Commit()
-	if err == nil && !answer.Succeeded {
-		err = fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, k.name)
+	return k.ifExists(ctx, clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease)))
+}
+
+// release deletes the key. The lease is revoked in the background, for the next waiter waits only
+// for the key.
+func (k *leasedKey) release(ctx context.Context) error {
+	_, err := k.ifExists(ctx, clientv3.OpDelete(k.name))
+	if err == nil || errors.Is(err, locks.ErrNotHeld) {
+		go k.abandon(ctx)
 	}
+	return err
+}
+
+// ifExists carries out op and returns its revision. It returns ErrNotHeld if the key was deleted
+// before: another owner may have held the lock since.
+func (k *leasedKey) ifExists(ctx context.Context, op clientv3.Op) (revision int64, err error) {
+	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
+	answer, err := k.client.Txn(ctx).If(exists).Then(op).Commit()
 	if err != nil {
 		return 0, err
+	}
+	if !answer.Succeeded {
+		return 0, k.gone()
 	}
 	return answer.Header.Revision, nil
 }
 
-// release deletes the key; the next waiter need not wait until the lease has ended, too.
-// ErrNotHeld: the key was deleted before, so another one may have held the lock.
-func (k *leasedKey) release(ctx context.Context) error {
-	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
-	answer, err := k.client.Txn(ctx).If(exists).Then(clientv3.OpDelete(k.name)).Commit()
-	if err != nil {
-		return err
-	}
-	go k.abandon(ctx)
-	if !answer.Succeeded {
-		return fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, k.name)
-	}
-	return nil
+func (k *leasedKey) gone() error {
+	return fmt.Errorf("%w: key %s does not exist", locks.ErrNotHeld, k.name)
 }
 
-// revoke ends the lease, which deletes the key. ErrNotHeld: there was no such lease.
+// revoke ends the lease, which deletes the key. It returns ErrNotHeld if there is no such lease.
 func (k *leasedKey) revoke(ctx context.Context) error {
 	_, err := k.client.Revoke(ctx, k.lease)
 	return ended(err)
@@ -185,7 +188,7 @@ func (k *leasedKey) abandon(ctx context.Context) {
 	_ = locks.GiveBack(clean, time.Time{}, k.revoke)
 }
 
-// ended returns ErrNotHeld where the server no longer has the lease.
+// ended returns ErrNotHeld if the server no longer has the lease.
 func ended(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)

@@ -1,8 +1,9 @@
-// Package etcdlock holds the lock that lives in etcd.
+// Package etcdlock has the lock that is kept in etcd.
 package etcdlock
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"time"
 
@@ -13,17 +14,22 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
+// Source has the files of this folder, for display.
+//
+//go:embed *.go
+var Source embed.FS
+
 // Open prepares a client for the members of a cluster, given as host:port. It does not
 // wait for a connection.
 func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
-		Logger:    zap.NewNop(), // its errors are returned as well
-		// A request that may be repeated goes to each member once. The default is a hundred times:
-		// a waiter would have given up long before it learned that no member answers.
+		Logger:    zap.NewNop(), // the client also returns its errors
+		// A request that may be repeated is sent to each member once. The default is a hundred
+		// times: the wait would end before the error.
 		MaxUnaryRetries: uint(max(2, len(members))),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// gRPC's own back-off grows to two minutes, in which a server that is back goes unused.
+			// gRPC's default back-off grows to two minutes, for which a server that is back is not used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}), grpc.WithChainUnaryInterceptor(failFast)},
@@ -34,14 +40,14 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast makes a request fail when no member can be reached. The client would wait until one
-// can, and its caller would never get an error.
+// failFast makes a request fail if no member can be reached. By default, the client waits until
+// one can, without an error.
 func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// disconnected returns a channel that is closed when the client's connection breaks or ctx ends:
-// events of a watch may be lost then.
+// disconnected returns a channel that is closed when the client's connection breaks, or ctx ends.
+// After a break, events of a watch may be lost.
 func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
 	go func() {
@@ -53,7 +59,7 @@ func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} 
 	return gone
 }
 
-// Ping reads a key that does not exist. It fails where no majority answers.
+// Ping reads a key that does not exist. It fails if no majority of the members answers.
 func Ping(ctx context.Context, client *clientv3.Client) error {
 	_, err := client.Get(ctx, root, clientv3.WithCountOnly())
 	return err

@@ -64,7 +64,7 @@ func nextWaiterLeaves(t *testing.T, here, there locks.Locker, round int) {
 	tasks.Wait()
 }
 
-// TestNoReplicaStarves: one task in one process against ten in another.
+// TestNoReplicaStarves lets one task of one process compete with ten tasks of another.
 func TestNoReplicaStarves(t *testing.T) {
 	for id, lock := range contended() {
 		t.Run(id, func(t *testing.T) {

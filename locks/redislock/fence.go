@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,7 +14,7 @@ import (
 //go:embed mint.lua
 var mintLua string
 
-// fences mints fencing tokens over independent masters, for Redlock itself has none. It reads
+// fences makes fencing tokens on independent masters, for Redlock itself has none. It reads
 // the highest fence from a majority, and stores the next one on a majority. Any two majorities
 // share a master, which accepts a number only once. So no two holders get the same fence, and
 // a later holder gets a higher one.
@@ -27,7 +29,7 @@ func newFences(nodes []redis.UniversalClient) fences {
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
 
-// attempts is how often mint tries: a holder with an expired lock may mint at the same time.
+// attempts is the number of tries of mint: a holder with an expired lock may mint at the same time.
 const attempts = 5
 
 // mint returns a fence above floor and above every fence minted before.
@@ -44,11 +46,8 @@ func (f fences) mint(ctx context.Context, key string, floor int64) (int64, error
 		if err != nil {
 			return 0, err
 		}
-		votes := int64(0)
-		for _, vote := range taken {
-			votes += vote
-		}
-		if votes > int64(len(f.nodes)/2) {
+		rejected := func(vote int64) bool { return vote == 0 }
+		if len(slices.DeleteFunc(taken, rejected)) > len(f.nodes)/2 {
 			return fence, nil
 		}
 	}
@@ -63,37 +62,28 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 		}
 		return n, err
 	})
-	highest := int64(0)
-	for _, n := range seen {
-		highest = max(highest, n)
-	}
-	return highest, err
+	return slices.Max(append(seen, 0)), err
 }
 
 // onMajority sends a request to all masters at once. It fails without a majority of answers.
-func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) ([]int64, error) {
-	type answer struct {
-		n   int64
-		err error
-	}
-	answers := make(chan answer, len(f.nodes))
-	for _, node := range f.nodes {
-		go func() {
-			n, err := ask(node)
-			answers <- answer{n, err}
-		}()
-	}
-	var got []int64
+func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) (got []int64, err error) {
+	var answered sync.WaitGroup
+	var mu sync.Mutex
 	var errs []error
-	for range f.nodes {
-		if a := <-answers; a.err != nil {
-			errs = append(errs, a.err)
-		} else {
-			got = append(got, a.n)
-		}
+	for _, node := range f.nodes {
+		answered.Go(func() {
+			n, err := ask(node)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				got = append(got, n)
+			}
+			errs = append(errs, err)
+		})
 	}
+	answered.Wait()
 	if len(got) <= len(f.nodes)/2 {
-		return nil, fmt.Errorf("too few of %d masters answer: %w", len(f.nodes), errors.Join(errs...))
+		return nil, fmt.Errorf("no majority of the %d masters answered: %w", len(f.nodes), errors.Join(errs...))
 	}
 	return got, nil
 }

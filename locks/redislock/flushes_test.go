@@ -2,7 +2,7 @@ package redislock
 
 import "testing"
 
-// TestFlushes counts what deletes all keys at once, over all servers, and nothing else.
+// TestFlushes checks that only FLUSHALL and FLUSHDB are counted, on all servers.
 func TestFlushes(t *testing.T) {
 	all := masters(t, servers)
 	before, err := Flushes(t.Context(), all...)

@@ -14,11 +14,12 @@ import (
 	"oversell/stock"
 )
 
-//go:embed latch_set.lua
-var latchSetLua string
-
-//go:embed latch_count.lua
-var latchCountLua string
+var (
+	//go:embed latch_set.lua
+	latchSetLua string
+	//go:embed latch_count.lua
+	latchCountLua string
+)
 
 // latchMost is the largest count of a latch.
 const latchMost = 1_000_000
@@ -52,7 +53,7 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 	name, _ := latchNames(key)
 	done, err := l.run(ctx, key, l.set, []string{name, latches}, count, uuid.NewString(), locks.MaxNames)
 	if err == nil && done < 0 {
-		err = fmt.Errorf("%w: %d latches are counting; use one of them, or reset the class, which removes them all", locks.ErrFull, locks.MaxNames)
+		err = fmt.Errorf("%w: %d latches are counting; use one of these names, or reset the stock, which deletes them all", locks.ErrFull, locks.MaxNames)
 	}
 	return done == 1, err
 }
@@ -63,22 +64,22 @@ func (l *latch) CountDown(ctx context.Context, key string) (left int, err error)
 	return l.run(ctx, key, l.count, []string{name, channel, latches})
 }
 
-// run runs a script to its end, even if the caller goes away.
+// run runs a script to its end, even if ctx is cancelled.
 func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys []string, args ...any) (int, error) {
 	if ctx.Err() != nil {
 		return 0, locks.NotAcquired(ctx, key, 0)
 	}
 	running, done := locks.CleanUp(ctx)
 	defer done()
-	said, err := script.Run(running, l.client, keys, args...).Int()
+	answer, err := script.Run(running, l.client, keys, args...).Int()
 	if err != nil {
 		return 0, &stock.Unavailable{Backend: "redis", Err: err}
 	}
-	return said, nil
+	return answer, nil
 }
 
-// Await waits until the latch that it finds has opened. The latch may be set again before the
-// next look, so Await compares the name of the setting, not the count.
+// Await waits until the latch has opened. The latch may be set again before the next request, so
+// Await compares the name of the setting, not the count.
 func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -92,13 +93,13 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 		case errors.Is(err, redis.Nil):
 			return nil
 		case err != nil:
-			return refused(ctx, r, err)
+			return notAcquired(ctx, r, "redis", err)
 		case first == "":
 			first = found
 		case found != first:
 			return nil
 		}
-		// Once in each lease, without a message, too: a Redis that lost its data sends none.
+		// Also read it once in each lease: a Redis that lost its data sends no message.
 		if err := l.notifier.wait(ctx, r, began, channel, sequence, l.lease); err != nil {
 			return err
 		}

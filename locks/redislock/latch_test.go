@@ -13,7 +13,7 @@ import (
 	"oversell/locks"
 )
 
-// sets is a latch that must be new.
+// sets sets a latch that must be new.
 func sets(t *testing.T, p locks.Primitives, key string, count int) {
 	t.Helper()
 	if set, err := p.Latch.TrySet(t.Context(), key, count); err != nil || !set {
@@ -21,7 +21,7 @@ func sets(t *testing.T, p locks.Primitives, key string, count int) {
 	}
 }
 
-// countsDown counts once, and wants so many left.
+// countsDown counts down once, and checks the count that is left.
 func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
 	t.Helper()
 	if left, err := p.Latch.CountDown(t.Context(), key); err != nil || left != want {
@@ -29,8 +29,8 @@ func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
 	}
 }
 
-// TestLatchOfSix is the tutorial's trial: it opens at the sixth count, not at the
-// fifth; the counts come from three replicas, and one of them dies in between.
+// TestLatchOfSix is the trial of the tutorial: the latch opens at the sixth count. The counts come
+// from three replicas, and one of them dies in between.
 func TestLatchOfSix(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	mortal, err := Open(servers.Addresses().Redis[0], 4)
@@ -77,8 +77,8 @@ func TestLatchOfSix(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestLatchOpen: one that was never set lets through, and so does one that has
-// opened. Neither counts below 0, and both can be set.
+// TestLatchOpen checks a latch that was never set, and one that has opened. Await returns at once,
+// the count stays 0, and both can be set.
 func TestLatchOpen(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	for range 2 {
@@ -103,8 +103,8 @@ func TestLatchOpen(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestLatchSetAnew: the waiters of a latch go on when it opens, also where the
-// next one is set before they have looked.
+// TestLatchSetAnew checks that the waiters of a latch return when it opens, even if it is set again
+// before their next request.
 func TestLatchSetAnew(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	name, channel := latchNames(key)
@@ -119,7 +119,7 @@ func TestLatchSetAnew(t *testing.T) {
 			return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0))
 		})
 		soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
-		pipe := c.TxPipeline() // nobody looks in between
+		pipe := c.TxPipeline() // in one transaction, so that no waiter reads the latch in between
 		pipe.EvalSha(t.Context(), script, []string{name, channel, latches})
 		pipe.HSet(t.Context(), name, "left", 1, "id", "after "+old)
 		if _, err := pipe.Exec(t.Context()); err != nil {
@@ -133,8 +133,8 @@ func TestLatchSetAnew(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestLatchTogether: a hundred counts at once are a hundred different answers; who
-// gives up or has no time left says so, and no goroutine stays.
+// TestLatchTogether sends a hundred concurrent counts, which get a hundred different answers. A
+// waiter that is cancelled, or whose wait is over, returns ErrNotAcquired and leaves no goroutine.
 func TestLatchTogether(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -145,12 +145,12 @@ func TestLatchTogether(t *testing.T) {
 	_, channel := latchNames(key)
 	soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
 	cancel()
-	_, err := result(t, "who is gone", fickle)
-	wantNot(t, "who is gone", nil, err, context.Canceled)
-	wantNot(t, "who is gone", nil, err, locks.ErrNotAcquired)
+	_, err := result(t, "a cancelled waiter", fickle)
+	wantNot(t, "a cancelled waiter", nil, err, context.Canceled)
+	wantNot(t, "a cancelled waiter", nil, err, locks.ErrNotAcquired)
 	wantNot(t, "a short wait", nil, all[1].Latch.Await(t.Context(), request(key, "", 100*time.Millisecond, 0)), locks.ErrNotAcquired)
 	if _, err := all[0].Latch.CountDown(ctx, key); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("a count for nobody: %v", err)
+		t.Errorf("a count of a cancelled request: %v", err)
 	}
 	var mu sync.Mutex
 	var answers []int
@@ -177,7 +177,7 @@ func TestLatchTogether(t *testing.T) {
 	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// waitersAt counts who listens in that process.
+// waitersAt returns the number of waiters in a process.
 func waitersAt(p locks.Primitives, channel string) int {
 	s := p.Latch.(*latch).notifier //nolint:forcetypeassert // ours
 	s.mu.Lock()
@@ -188,7 +188,7 @@ func waitersAt(p locks.Primitives, channel string) int {
 	return 0
 }
 
-// TestFullLatches: no latch expires, so there is a bound on those that count.
+// TestFullLatches checks the limit on the number of latches, which do not expire.
 func TestFullLatches(t *testing.T) {
 	p, name := Primitives(one(t), time.Minute), newKey()
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })

@@ -15,7 +15,7 @@ import (
 
 var servers *rig.Rig
 
-// silent drops what the driver says besides the errors that it returns.
+// silent drops the log of the driver, which also returns its errors.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -68,7 +68,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// soon returns when what is true, and fails when it never is.
+// soon returns when is() is true, and fails if that takes more than 20 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

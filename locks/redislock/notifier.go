@@ -3,9 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,12 +17,12 @@ const (
 	pingAfter = 5 * time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
-	// linger is enough for a waiter of the same key to come soon.
+	// linger is the life of an unused subscription: the next waiter of the key uses it again.
 	linger = 5 * time.Second
 )
 
 // notifier wakes waiters when a message arrives on their channel. A process has one
-// connection for it, and one subscription for each channel however many wait.
+// connection for it, and one subscription for each channel, which all its waiters share.
 type notifier struct {
 	client redis.UniversalClient
 	linger time.Duration // of a subscription after its last waiter has left
@@ -37,11 +35,11 @@ type notifier struct {
 	messages uint64 // on all channels
 }
 
-// subscription has the number of its last message. A waiter compares it with the one from
-// before its try: a message in between is not missed.
+// subscription has the sequence number of its last message. A waiter compares it with the
+// number from before its try. So it does not miss a message in between.
 type subscription struct {
-	sequence  uint64        // 0: none yet, not even the confirmation
-	confirmed uint64        // the number of the last confirmation
+	sequence  uint64        // 0 means that not even the confirmation has arrived
+	confirmed uint64        // the sequence number of the last confirmation
 	changed   chan struct{} // closed at the next message
 	waiters   int
 	unused    *time.Timer
@@ -51,25 +49,17 @@ func newNotifier(c redis.UniversalClient, linger time.Duration) *notifier {
 	return &notifier{client: c, linger: linger, subs: map[string]*subscription{}}
 }
 
-// sequence returns the number of the channel's last message; 0 if there was none, or there
-// is no subscription.
-func (n *notifier) sequence(channel string) uint64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if sub := n.subs[channel]; sub != nil {
-		return sub.sequence
-	}
-	return 0
-}
+// sequence returns the number of the channel's last message. 0 means that there was none, or
+// that there is no subscription.
+func (n *notifier) sequence(channel string) uint64 { return n.snapshot(channel).sequence }
 
-// confirmation returns the number of the message that confirmed the subscription.
-func (n *notifier) confirmation(channel string) uint64 {
+func (n *notifier) snapshot(channel string) (sub subscription) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if sub := n.subs[channel]; sub != nil {
-		return sub.confirmed
+		return *sub
 	}
-	return 0
+	return sub
 }
 
 // wait returns at the first message after sequence, or when limit has passed. It returns
@@ -85,8 +75,8 @@ func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, c
 
 // listen returns a channel that is closed at the first message after sequence.
 //
-// Redis confirms each subscription, also after a reconnect, and the confirmation counts as
-// a message: whatever was published before it was missed, so the waiter must look again.
+// Redis confirms each subscription, also after a reconnect. The confirmation counts as a message:
+// messages from before it were missed, so the waiter must try again.
 func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}, leave func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,11 +103,11 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 	return wake, func() { n.leave(channel, sub) }
 }
 
-// order sends SUBSCRIBE or UNSUBSCRIBE, whichever is right by now: two orders that overtake
-// each other send the same.
+// order subscribes if the channel has a subscription now, else it unsubscribes. So two orders
+// that overtake each other send the same command.
 //
-// It needs no error: the client subscribes again when it has reconnected, and until then
-// every waiter has its time-out.
+// Its errors can be ignored: the client subscribes again after a reconnect, and until then every
+// waiter has its time-out.
 func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	n.ordering.Lock()
 	defer n.ordering.Unlock()
@@ -131,19 +121,18 @@ func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	}
 }
 
-// receive runs until the client is closed. When the connection breaks, it wakes all waiters:
-// a release may have been missed, or Redis be down, and their next try finds out. The client
-// connects and subscribes again by itself.
+// receive runs until the client is closed. When the connection breaks, it wakes all waiters, for
+// they may have missed a release. The client connects and subscribes again by itself.
 func (n *notifier) receive(pubsub *redis.PubSub) {
 	ctx := context.Background()
 	for silent := false; ; {
 		message, err := pubsub.ReceiveTimeout(ctx, pingAfter)
 		switch m := message.(type) {
 		case *redis.Message:
-			n.notify(m.Channel)
+			n.notify(m.Channel, false)
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
-				n.confirm(m.Channel)
+				n.notify(m.Channel, true)
 			}
 		}
 		var late net.Error
@@ -164,31 +153,28 @@ func (n *notifier) receive(pubsub *redis.PubSub) {
 
 func (n *notifier) notifyAll() {
 	n.mu.Lock()
-	channels := slices.Collect(maps.Keys(n.subs))
-	n.mu.Unlock()
-	for _, channel := range channels {
-		n.notify(channel)
-	}
-}
-
-func (n *notifier) notify(channel string) {
-	n.mu.Lock()
 	defer n.mu.Unlock()
-	if sub := n.subs[channel]; sub != nil {
+	for _, sub := range n.subs {
 		n.wake(sub)
 	}
 }
 
-func (n *notifier) confirm(channel string) {
+// notify wakes the waiters of a channel. confirmed means that the message confirms the
+// subscription.
+func (n *notifier) notify(channel string, confirmed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if sub := n.subs[channel]; sub != nil {
-		n.wake(sub)
+	sub := n.subs[channel]
+	if sub == nil {
+		return
+	}
+	n.wake(sub)
+	if confirmed {
 		sub.confirmed = sub.sequence
 	}
 }
 
-// wake needs the mutex. All channels share one count, so that a new subscription never
+// wake needs the mutex. All channels share one counter, so that a new subscription never
 // repeats the numbers of an old one.
 func (n *notifier) wake(sub *subscription) {
 	n.messages++

@@ -8,7 +8,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// woken waits for a wake-up that must come.
+// woken fails if the wake-up does not come.
 func woken(t *testing.T, what string, wake <-chan struct{}) {
 	t.Helper()
 	select {
@@ -18,7 +18,7 @@ func woken(t *testing.T, what string, wake <-chan struct{}) {
 	}
 }
 
-// asleep returns when listen's channel stays open: the confirmations are in.
+// asleep returns when the subscription is confirmed.
 func asleep(t *testing.T, s *notifier, channel string) {
 	t.Helper()
 	soon(t, "the subscription is confirmed", func() bool {
@@ -26,8 +26,8 @@ func asleep(t *testing.T, s *notifier, channel string) {
 	})
 }
 
-// TestNotifier: a message wakes every waiter; one that came between a waiter's try
-// and its listening is not missed.
+// TestNotifier checks that a message wakes every waiter. A waiter does not miss a message that
+// comes between its try and its wait.
 func TestNotifier(t *testing.T) {
 	c := one(t)
 	s := newNotifier(c, time.Millisecond)
@@ -55,8 +55,9 @@ func TestNotifier(t *testing.T) {
 	soon(t, "the unused subscription has ended", func() bool { return s.sequence(channel) == 0 })
 }
 
-// TestNotifierAfterTheLastWaiter: the one who comes when the subscription is being
-// given up must not lose it. The two orders travel separately, so it is repeated.
+// TestNotifierAfterTheLastWaiter lets a waiter come while the subscription is being given up. It
+// must get a subscription. SUBSCRIBE and UNSUBSCRIBE are sent concurrently, so the test is
+// repeated.
 func TestNotifierAfterTheLastWaiter(t *testing.T) {
 	c := one(t)
 	s := newNotifier(c, time.Millisecond)
@@ -74,7 +75,7 @@ func TestNotifierAfterTheLastWaiter(t *testing.T) {
 		soon(t, "round: a waiter is subscribed", func() bool {
 			return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
 		})
-		// It must stay so.
+		// The subscription must stay.
 		time.Sleep(time.Millisecond)
 		if c.PubSubNumSub(t.Context(), channel).Val()[channel] != 1 {
 			t.Fatalf("round %d: a waiter lost its subscription", round)
@@ -84,12 +85,12 @@ func TestNotifierAfterTheLastWaiter(t *testing.T) {
 		s.mu.Unlock()
 		leave()
 		s.drop(channel, sub)
-		soon(t, "nobody listens", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 0 })
+		soon(t, "the channel has no subscription", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 0 })
 	}
 }
 
-// TestNotifierAfterReconnect: whatever was published while the connection was down
-// was missed, so everybody looks again when it is back.
+// TestNotifierAfterReconnect checks that all waiters are woken when a broken connection is back,
+// for they have missed the messages in between.
 func TestNotifierAfterReconnect(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 1})
@@ -112,9 +113,9 @@ func TestNotifierAfterReconnect(t *testing.T) {
 	woken(t, "after the server's return", wake)
 }
 
-// TestNotifierNumbersNeverRepeat: a waiter looks at the number, and the subscription is
-// replaced before it waits. It must not take the new subscription's number for its own, for
-// then it would sleep through a message in between.
+// TestNotifierNumbersNeverRepeat replaces the subscription between the moment when a waiter reads
+// the number and its wait. The new subscription must not have the same number, or the waiter would
+// miss a message.
 func TestNotifierNumbersNeverRepeat(t *testing.T) {
 	c := one(t)
 	s := newNotifier(c, time.Millisecond)
@@ -127,7 +128,7 @@ func TestNotifierNumbersNeverRepeat(t *testing.T) {
 	s.mu.Unlock()
 	leave()
 	s.drop(channel, sub)
-	soon(t, "nobody is subscribed", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 0 })
+	soon(t, "the channel has no subscription", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 0 })
 	_, leaveToo := s.listen(channel, 0)
 	defer leaveToo()
 	asleep(t, s, channel)

@@ -1,13 +1,21 @@
-// Package redislock holds the locks that live in Redis.
+// Package redislock has the locks and primitives that are kept in Redis.
 package redislock
 
 import (
-	"crypto/tls"
+	"context"
+	"embed"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// Source has the files of this folder, for display.
+//
+//go:embed *.go *.lua
+var Source embed.FS
 
 // Open prepares a client for one Redis at redis://[user:password@]host:port/db
 // (rediss:// for TLS). It does not connect: the first command does.
@@ -17,13 +25,13 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
 	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: clone(o.TLSConfig),
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
 		// and the second answers that it is taken (redis/go-redis#2985).
 		MaxRetries: -1,
 		// A refused connection is reported at once, not after five attempts.
 		DialerRetries: 1,
-		// Off by default: then the time-outs below apply even to a context of 100 ms.
+		// By default, the time-outs below apply even to a context of 100 ms.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
 		// An answer that comes later counts as lost: the outcome is unknown.
@@ -35,9 +43,22 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 	}), nil
 }
 
-func clone(c *tls.Config) *tls.Config {
-	if c == nil {
-		return nil
+var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
+
+// Flushes returns the number of FLUSHALL and FLUSHDB that the servers have executed since their start.
+func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
+	for _, server := range servers {
+		stats, err := server.Info(ctx, "commandstats").Result()
+		if err != nil {
+			return 0, fmt.Errorf("count the flushes of redis: %w", err)
+		}
+		for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
+			n, err := strconv.ParseInt(found[1], 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", found[0], err)
+			}
+			sum += n
+		}
 	}
-	return c.Clone()
+	return sum, nil
 }

@@ -1,27 +1,56 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"time"
 
-	"oversell/api"
+	"github.com/redis/go-redis/v9"
+
 	"oversell/locks"
-	"oversell/stock"
 )
 
-// every is how long the polling strategies sleep between two tries (tutorial 3.1; its later
+// pollPause is the sleep of a polling strategy between two tries (tutorial 3.1; its later
 // sections sleep 50 and 60 ms).
-const every = 100 * time.Millisecond
+const pollPause = 100 * time.Millisecond
 
-// try has the commands with which a polling strategy acquires its lock.
-type try struct {
+// polledLock is the base of the polling strategies: one key in Redis for each lock.
+type polledLock struct {
+	client redis.UniversalClient
+	prefix string        // of the keys in Redis
+	lease  time.Duration // for requests that name none
+}
+
+// of returns the key in Redis and the lease for a request.
+func (l *polledLock) of(r locks.Request) (lock string, lease time.Duration) {
+	return l.prefix + r.Key, cmp.Or(r.Lease, l.lease)
+}
+
+// Clear deletes the key, also that of a holder. After a crash of the holder, a key without
+// expiry needs it.
+func (l *polledLock) Clear(ctx context.Context, key string) error {
+	return l.client.Del(ctx, l.prefix+key).Err()
+}
+
+// attempt has the commands with which a polling strategy acquires its lock.
+type attempt struct {
 	// take tries once, and reports whether it got the lock.
 	take func(context.Context) (bool, error)
-	// giveBack releases a lock that take got.
-	giveBack func(context.Context) error
-	// unsure releases what a take without an answer may have got. nil: not possible, for the
-	// key in Redis could be another holder's.
+	// unsure releases what a take without an answer may have got. nil means that no release is
+	// possible: the key in Redis could be another holder's.
 	unsure func(context.Context) error
+	// grant describes the lock. acquire adds its Key, Owner and Asked.
+	grant locks.Grant
+}
+
+// acquire polls, and makes the Lock.
+func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	asked, err := a.poll(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	a.grant.Key, a.grant.Owner, a.grant.Asked = r.Key, r.Owner, asked
+	return locks.NewLock(ctx, a.grant), nil
 }
 
 // poll tries, sleeps and tries again until it gets the lock, ctx ends or r.Wait has passed;
@@ -29,7 +58,7 @@ type try struct {
 //
 // Without a message at a release, each waiter costs a command every 100 ms, and the lock can
 // be free for 100 ms before a waiter notices. The strategy redis has the remedy.
-func poll(ctx context.Context, r locks.Request, t try) (asked time.Time, err error) {
+func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
 			return asked, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -37,80 +66,23 @@ func poll(ctx context.Context, r locks.Request, t try) (asked time.Time, err err
 		asked = time.Now()
 		got := false
 		err := uncut(ctx, func(ctx context.Context) (err error) {
-			got, err = t.take(ctx)
+			got, err = a.take(ctx)
 			return err
 		})
-		gone := ctx.Err() != nil
+		cancelled := ctx.Err() != nil
 		switch {
-		case err == nil && got && !gone:
+		case err == nil && got && !cancelled:
 			return asked, nil
-		case err == nil && got: // the caller left while Redis answered
-			_ = uncut(ctx, t.giveBack)
-		case err != nil && t.unsure != nil:
-			_ = uncut(ctx, t.unsure)
+		case err == nil && got: // the request was cancelled while Redis answered
+			_ = uncut(ctx, a.grant.Release)
+		case err != nil && a.unsure != nil:
+			_ = uncut(ctx, a.unsure)
 		}
-		switch {
-		case gone:
-			return asked, locks.NotAcquired(ctx, r.Key, r.Wait)
-		case err != nil:
-			return asked, &stock.Unavailable{Backend: "redis", Err: err}
+		if cancelled || err != nil {
+			return asked, notAcquired(ctx, r, "redis", err)
 		}
-		if err := locks.SleepRetry(ctx, r, began, every); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, pollPause); err != nil {
 			return asked, err
 		}
 	}
-}
-
-// uncut runs do to its end, even if the caller goes away. Otherwise Redis could carry out a
-// command after the clean-up that should undo it.
-func uncut(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	return do(ctx)
-}
-
-// leaseOf returns the request's lease, else the strategy's default.
-func leaseOf(r locks.Request, standard time.Duration) time.Duration {
-	if r.Lease > 0 {
-		return r.Lease
-	}
-	return standard
-}
-
-// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
-func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }
-
-// usual returns the flaws that several strategies share.
-func usual(hazards ...api.Hazard) []api.Break {
-	words := map[api.Hazard]api.Text{
-		api.Overrun: {
-			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
-			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
-		},
-		api.Pause: {
-			EN: "A holder that is paused beyond its lease still writes when it goes on.",
-			ZH: "持有者停顿超过租期，醒来后照样写入。",
-		},
-		api.Nesting: {
-			EN: "An owner that acquires again waits for itself.",
-			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
-		},
-		api.Polling: {
-			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
-			ZH: "每个等待者每 100 毫秒问一次 Redis，释放时没人通知。",
-		},
-		api.Failover: {
-			EN: "Replication is asynchronous: the new master may not have the lock.",
-			ZH: "主从复制是异步的，新主可能没有这把锁。",
-		},
-		api.ClockJump: {
-			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
-			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
-		},
-	}
-	all := make([]api.Break, len(hazards))
-	for i, hazard := range hazards {
-		all[i] = api.Break{Hazard: hazard, Why: words[hazard]}
-	}
-	return all
 }

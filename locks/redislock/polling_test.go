@@ -43,10 +43,10 @@ func flawed(l locks.Locker, h api.Hazard) bool {
 	return slices.ContainsFunc(l.Card().Breaks, func(b api.Break) bool { return b.Hazard == h })
 }
 
-// free reports whether somebody gets the key at once, and gives it back.
+// free reports whether the key can be locked, and releases it.
 func free(t *testing.T, l locks.Locker, key string) bool {
 	t.Helper()
-	h, err := l.Acquire(t.Context(), request(key, "somebody", 0, 0))
+	h, err := l.Acquire(t.Context(), request(key, "another", 0, 0))
 	if errors.Is(err, locks.ErrNotAcquired) {
 		return false
 	}
@@ -59,8 +59,8 @@ func free(t *testing.T, l locks.Locker, key string) bool {
 	return true
 }
 
-// TestForeignUnlock: a holder past its lease releases. The flawed locks free the
-// lock of its successor, on another replica.
+// TestForeignUnlock releases after the lease has expired. The flawed locks free the lock of the
+// next holder, on another replica.
 func TestForeignUnlock(t *testing.T) {
 	for _, test := range []struct {
 		id    string
@@ -96,8 +96,8 @@ func TestForeignUnlock(t *testing.T) {
 	}
 }
 
-// TestCompareThenDelete: the lease ends between the compare and the DEL of a
-// release. In redis-lua there is no such moment.
+// TestCompareThenDelete lets the lease end between the comparison and the DEL of a release. In
+// redis-lua, one script does both.
 func TestCompareThenDelete(t *testing.T) {
 	for id, hits := range map[string]bool{"redis-uuid": true, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestCompareThenDelete(t *testing.T) {
 	}
 }
 
-// TestNoExpiry: what is left in Redis of a holder that died.
+// TestNoExpiry checks what a dead holder leaves in Redis.
 func TestNoExpiry(t *testing.T) {
 	c := one(t)
 	for _, l := range pollers(c) {
@@ -156,7 +156,7 @@ func TestNoExpiry(t *testing.T) {
 	}
 }
 
-// TestDeathAfterSetNX: a task that ends between SETNX and EXPIRE.
+// TestDeathAfterSetNX ends a task between SETNX and EXPIRE.
 func TestDeathAfterSetNX(t *testing.T) {
 	for id, forEver := range map[string]bool{"redis-setnx-expire": true, "redis-expire": false, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestDeathAfterSetNX(t *testing.T) {
 	}
 }
 
-// TestNesting: an owner acquires again. Where that is allowed, Redis counts.
+// TestNesting lets an owner acquire again. Where that is allowed, Redis counts the acquisitions.
 func TestNesting(t *testing.T) {
 	c := one(t)
 	for _, l := range pollers(c) {
@@ -220,7 +220,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestOverrun: a holder that works for longer than its lease, and does not listen.
+// TestOverrun lets a holder work for longer than its lease, although its Lock reports the loss.
 func TestOverrun(t *testing.T) {
 	for _, l := range pollers(one(t)) {
 		t.Run(l.Card().ID, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestOverrun(t *testing.T) {
 					t.Error(err)
 				}
 				if err := slow.Verify(); !errors.Is(err, locks.ErrLost) {
-					t.Errorf("two holders, and the first one is told: %v", err)
+					t.Errorf("two holders, and the first one is still trusted or reports: %v", err)
 				}
 				return
 			}
@@ -245,7 +245,8 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-// TestRenewWatchdog: the outer hold's lease is not cut by an inner one's renewal.
+// TestRenewWatchdog checks that the renewal of an inner grant does not shorten the lease of the
+// outer one.
 func TestRenewWatchdog(t *testing.T) {
 	c := one(t)
 	l, key := Watchdog(c, time.Minute).(*redisWatchdog), newKey()
@@ -257,7 +258,7 @@ func TestRenewWatchdog(t *testing.T) {
 		want  error
 		left  time.Duration // at most, and half of it at least
 	}{
-		{"rival", time.Hour, locks.ErrNotHeld, time.Minute},
+		{"contender", time.Hour, locks.ErrNotHeld, time.Minute},
 		{"owner", time.Second, nil, time.Minute},
 		{"owner", time.Hour, nil, time.Hour},
 	} {
@@ -269,8 +270,8 @@ func TestRenewWatchdog(t *testing.T) {
 	}
 }
 
-// TestTakeOver: of those that see a deadline pass, one gets the lock. A value that
-// is no deadline is a stranger's.
+// TestTakeOver checks that one of several clients gets a lock whose deadline has passed. A value
+// that is no deadline belongs to a foreign client and stays.
 func TestTakeOver(t *testing.T) {
 	c := one(t)
 	for round := range 20 {
@@ -293,11 +294,11 @@ func TestTakeOver(t *testing.T) {
 	key := newKey()
 	c.Set(t.Context(), "redis-getset:"+key, "yesterday", 0)
 	if free(t, GetSet(c, time.Minute), key) {
-		t.Error("a stranger's key was taken")
+		t.Error("a foreign key was taken")
 	}
 }
 
-// TestThreads: the numbers of a process, from 1, without a gap.
+// TestThreads checks that the numbers of a process begin at 1 and have no gap.
 func TestThreads(t *testing.T) {
 	var all threads
 	enter := func(key string, want int) (leave func()) {
@@ -320,7 +321,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestOddNames: keys, owners and leases that could break a command or a script.
+// TestOddNames uses keys, owners and leases that could break a command or a script.
 func TestOddNames(t *testing.T) {
 	const odd = "a b\r\n{x}*?'\"]] .. return 1 -- %s 锁\x00"
 	for _, l := range pollers(one(t)) {
@@ -337,7 +338,7 @@ func TestOddNames(t *testing.T) {
 				t.Errorf("%s: released: %v", l.Card().ID, err)
 			}
 		}
-		// Less than Redis can count.
+		// The lease is shorter than the 1 ms that Redis can represent.
 		if h, err := l.Acquire(t.Context(), request(newKey(), "owner", 0, time.Nanosecond)); err != nil {
 			t.Errorf("%s: a lease of 1 ns: %v", l.Card().ID, err)
 		} else {
@@ -346,11 +347,11 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestLateTake: a command of a caller that hung up takes nothing: what it got is
-// given back.
+// TestLateTake delays the command of a cancelled request. What the command acquires must be
+// released.
 func TestLateTake(t *testing.T) {
-	line := lineTo(t, servers.Addresses().Redis[0])
-	c := client(t, servers.RedisURL(line.Addr()))
+	link := linkTo(t, servers.Addresses().Redis[0])
+	c := client(t, servers.RedisURL(link.Addr()))
 	for _, l := range pollers(c) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			if !free(t, l, newKey()) { // the scripts are loaded
@@ -359,7 +360,7 @@ func TestLateTake(t *testing.T) {
 			key := newKey()
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			late(ctx, t, line, key, l, request(key, "late", time.Minute, time.Minute))
+			late(ctx, t, link, key, l, request(key, "late", time.Minute, time.Minute))
 			if there := poller(t, one(t), l.Card().ID); !free(t, there, key) {
 				t.Error("the late command's lock is still there")
 			}
@@ -367,7 +368,7 @@ func TestLateTake(t *testing.T) {
 	}
 }
 
-// TestNoRedis: who can't be reached is named, at once.
+// TestNoRedis checks that the error of an unreachable Redis comes at once, and names Redis.
 func TestNoRedis(t *testing.T) {
 	for _, l := range pollers(client(t, "redis://127.0.0.1:1/0")) {
 		var gone *stock.Unavailable
@@ -378,8 +379,8 @@ func TestNoRedis(t *testing.T) {
 	}
 }
 
-// TestPolling: one waiter asks again and again, for a lock that nobody releases.
-// TestStrangersKey has the remedy.
+// TestPolling counts the tries of one waiter for a lock that is not released. TestForeignKey shows
+// the remedy.
 func TestPolling(t *testing.T) {
 	c := one(t)
 	l, key := ReentrantLock(c, time.Minute), newKey()

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// primitivePrefix begins every key of the primitives. What follows is the kind,
-// then the user's key in braces, which keep a primitive on one node of a cluster.
+// primitivePrefix begins every key of the primitives. The kind follows, then the user's key in
+// braces, which keep a primitive on one node of a cluster.
 const primitivePrefix = "primitive:"
 
 // Primitives returns the read-write lock, the semaphore and the latch in one Redis (tutorial
@@ -32,12 +33,13 @@ type primitive struct {
 	notifier *notifier
 }
 
-// want is what one caller asks for.
+// want is one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request: granted, or how long at least the leases in the way last.
+	// try sends one request. Without a grant, busy is when the leases in the way expire at the
+	// earliest.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
-	// grant is the result. Its Release also undoes a try whose answer was lost.
+	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
 }
 
@@ -45,7 +47,7 @@ type want struct {
 func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w want) (*locks.Lock, error) {
 	for {
 		sequence := p.notifier.sequence(w.channel)
-		h, busy, err := p.look(ctx, r, w)
+		h, busy, err := p.tryOnce(ctx, r, w)
 		if h != nil || err != nil {
 			return h, err
 		}
@@ -55,61 +57,49 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// look tries once. Without a Lock and an error, it returns how long to wait.
-func (p *primitive) look(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
-	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // which names a token
-	// DANGER: the script must end before our clean-up begins, or run after it. So a caller
-	// that goes away does not cancel the script.
+// takeAsFirst is a take for the first waiter of this process. If Redis is unavailable, all
+// waiters behind it fail, too.
+func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
+	h, err := p.take(ctx, r, began, w)
+	if errors.Is(err, stock.ErrUnavailable) {
+		turns.Fail(r.Key, err)
+	}
+	return h, err
+}
+
+// tryOnce sends one request. Without a Lock and an error, it returns how long to wait.
+func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
+	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // the release names a token
+	// DANGER: the script must end before our clean-up begins, or the lock may be granted after
+	// it. So the end of ctx does not cancel the script.
 	trying, done := locks.CleanUp(ctx)
 	granted, busy, err := w.try(trying)
 	done()
-	if errors.Is(err, locks.ErrUpgrade) || errors.Is(err, locks.ErrMismatch) {
+	switch {
+	case errors.Is(err, locks.ErrUpgrade) || errors.Is(err, locks.ErrMismatch):
 		return nil, 0, err
-	}
-	if granted && ctx.Err() == nil {
+	case err == nil && ctx.Err() == nil && !granted:
+		return nil, busy, nil
+	case err == nil && ctx.Err() == nil:
 		return locks.NewLock(ctx, w.grant), 0, nil
+	case granted || err != nil:
+		undo(ctx, w.grant.Release)
 	}
-	if granted || err != nil {
-		clean, cancel := locks.CleanUp(ctx)
-		_ = locks.GiveBack(clean, time.Time{}, w.grant.Release)
-		cancel()
-	}
-	if ctx.Err() != nil || err != nil {
-		return nil, 0, refused(ctx, r, err)
-	}
-	return nil, busy, nil
-}
-
-// life returns the request's lease, else the default.
-func (p *primitive) life(r locks.Request) time.Duration {
-	if r.Lease > 0 {
-		return r.Lease
-	}
-	return p.lease
-}
-
-// refused returns the error of a try: the caller has gone, or the server is unavailable.
-func refused(ctx context.Context, r locks.Request, err error) error {
-	if ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
-	}
-	return &stock.Unavailable{Backend: "redis", Err: err}
+	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
 // clear deletes the keys of every primitive. Waiters try again; a holder notices its loss at
 // the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
-	for keys.Next(ctx) {
+	var err error
+	for err == nil && keys.Next(ctx) {
 		key := keys.Val()
-		if err := p.client.Del(ctx, key).Err(); err != nil {
-			return &stock.Unavailable{Backend: "redis", Err: err}
-		}
-		if err := p.client.Publish(ctx, primitiveChannel(key), "0").Err(); err != nil {
-			return &stock.Unavailable{Backend: "redis", Err: err}
+		if err = p.client.Del(ctx, key).Err(); err == nil {
+			err = p.client.Publish(ctx, primitiveChannel(key), "0").Err()
 		}
 	}
-	if err := keys.Err(); err != nil {
+	if err = cmp.Or(err, keys.Err()); err != nil {
 		return &stock.Unavailable{Backend: "redis", Err: err}
 	}
 	return nil

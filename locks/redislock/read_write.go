@@ -1,9 +1,9 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"sync"
 	"time"
 
@@ -11,28 +11,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oversell/locks"
-	"oversell/stock"
 )
 
-//go:embed read_write_read.lua
-var readWriteReadLua string
-
-//go:embed read_write_write.lua
-var readWriteWriteLua string
-
-//go:embed read_write_renew.lua
-var readWriteRenewLua string
-
-//go:embed read_write_release.lua
-var readWriteReleaseLua string
+var (
+	//go:embed read_write_read.lua
+	readWriteReadLua string
+	//go:embed read_write_write.lua
+	readWriteWriteLua string
+	//go:embed read_write_renew.lua
+	readWriteRenewLua string
+	//go:embed read_write_release.lua
+	readWriteReleaseLua string
+)
 
 // readWrite is a read-write lock (tutorial 3.9.5): sorted sets of the locks of the readers and
 // of the writer, each with its own deadline. Redisson has one time-out for all readers, so a
 // dead reader stays as long as any other reads.
 //
-// Writers go first: a waiting writer keeps new readers out, so many writers can keep them out
-// for long. A reader that reads again never waits: a writer waits for its first read, and both
-// would wait for ever.
+// Writers go first: a waiting writer keeps new readers out. A reader that reads again never
+// waits. Otherwise a writer would wait for its first read, its second read for the writer, and
+// both for ever.
 type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
@@ -43,13 +41,13 @@ type readWrite struct {
 	waiting map[string]*writerGroup
 }
 
-// writerGroup is all writers of this process that wait for a key. They share one entry in
+// writerGroup counts the writers of this process that wait for a key. They share one entry in
 // Redis, which stays until the last has left. Otherwise a reader that arrived later could
 // overtake them when one writer gives up.
 type writerGroup struct {
 	id      string
 	writers int
-	stored  bool // in Redis
+	stored  bool // the entry is in Redis
 }
 
 func newReadWrite(p *primitive) *readWrite {
@@ -69,10 +67,10 @@ func readWriteNames(key string) (readers, writers, waiting string) {
 // Read acquires the lock for reading. It waits while another owner writes or waits to write.
 func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
-	token, lease := locks.Token(r.Owner), l.life(r)
+	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	w := l.want(r, readers, token)
 	w.try = func(ctx context.Context) (bool, time.Duration, error) {
-		return answer(l.read.Run(ctx, l.client, []string{readers, writers, waiting}, token, lease.Milliseconds()))
+		return readWriteAnswer(l.read.Run(ctx, l.client, []string{readers, writers, waiting}, token, lease.Milliseconds()))
 	}
 	return l.acquire(ctx, r, &l.readers, func(bool) want { return w })
 }
@@ -81,8 +79,8 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, err
 // returns locks.ErrUpgrade for an owner that reads and does not write.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
-	token, lease := locks.Token(r.Owner), l.life(r)
-	mine, life := &writerGroup{}, time.Duration(0) // of our entry in waiting
+	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
+	mine, life := &writerGroup{}, time.Duration(0) // life is the lease of our entry in waiting
 	if r.Wait > 0 {
 		mine, life = l.join(r.Key), l.lease
 		defer l.part(ctx, r.Key, mine)
@@ -90,14 +88,14 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return l.acquire(ctx, r, &l.writers, func(first bool) want {
 		w := l.want(r, writers, token)
 		w.try = func(ctx context.Context) (bool, time.Duration, error) {
-			granted, busy, err := answer(l.write.Run(ctx, l.client, []string{readers, writers, waiting},
+			granted, busy, err := readWriteAnswer(l.write.Run(ctx, l.client, []string{readers, writers, waiting},
 				token, lease.Milliseconds(), mine.id, life.Milliseconds(), first))
 			if !granted {
 				l.mu.Lock()
 				mine.stored = true
 				l.mu.Unlock()
 			}
-			// The entry has a lease, too: a dead process keeps no reader out. Renew it.
+			// The entry has a lease, so that it does not outlive this process. Renew it.
 			return granted, min(busy, l.lease/3), err
 		}
 		return w
@@ -111,7 +109,7 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
 	began := time.Now()
-	h, _, err := l.look(ctx, r, ask(false))
+	h, _, err := l.tryOnce(ctx, r, ask(false))
 	if h != nil || err != nil {
 		return h, err
 	}
@@ -123,24 +121,20 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 		return nil, err
 	}
 	defer leave()
-	h, err = l.take(ctx, r, began, ask(true))
-	if errors.Is(err, stock.ErrUnavailable) {
-		turns.Fail(r.Key, err)
-	}
-	return h, err
+	return l.takeAsFirst(ctx, r, began, turns, ask(true))
 }
 
-// want returns all but the try. set is the key that will have the token.
+// want returns an acquisition that lacks its try. set is the key in which the token is stored.
 func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
-	channel, lease := primitiveChannel(set), l.life(r)
+	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
 	return want{channel: channel, grant: locks.Grant{
 		Key: r.Key, Owner: r.Owner, Lease: lease,
 		Renew: func(ctx context.Context) error {
-			return held(l.renew.Run(ctx, l.client, []string{set}, token, lease.Milliseconds()).Int64())
+			return run(ctx, l.client, l.renew, []string{set}, token, lease.Milliseconds())
 		},
 		Release: func(ctx context.Context) error {
-			return held(l.release.Run(ctx, l.client, []string{set, writers, channel}, token).Int64())
+			return run(ctx, l.client, l.release, []string{set, writers, channel}, token)
 		},
 	}}
 }
@@ -177,14 +171,14 @@ func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	_ = l.release.Run(clean, l.client, []string{waiting, writers, primitiveChannel(waiting)}, mine.id).Err()
 }
 
-// answer reads the answer of the scripts for reading and writing.
-func answer(reply *redis.Cmd) (granted bool, busy time.Duration, err error) {
-	said, err := reply.Int64Slice()
-	switch {
-	case err != nil:
-		return false, 0, err
-	case said[0] < 0:
-		return false, 0, locks.ErrUpgrade
+// readWriteAnswer decodes the answer of the scripts for reading and writing.
+func readWriteAnswer(cmd *redis.Cmd) (granted bool, busy time.Duration, err error) {
+	answer, err := cmd.Int64Slice()
+	if err == nil && answer[0] < 0 {
+		err = locks.ErrUpgrade
 	}
-	return said[0] == 1, time.Duration(said[1]) * time.Millisecond, nil
+	if err != nil {
+		return false, 0, err
+	}
+	return answer[0] == 1, time.Duration(answer[1]) * time.Millisecond, nil
 }

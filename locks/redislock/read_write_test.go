@@ -18,16 +18,16 @@ import (
 	"oversell/stock"
 )
 
-// enough is a wait that no test comes near.
+// enough is a wait that no test reaches.
 const enough = 20 * time.Second
 
-// threeReplicas are the primitives as three processes see them.
+// threeReplicas returns the primitives of three processes.
 func threeReplicas(t *testing.T, lease time.Duration) [3]locks.Primitives {
 	t.Helper()
 	return [3]locks.Primitives{Primitives(one(t), lease), Primitives(one(t), lease), Primitives(one(t), lease)}
 }
 
-// given is a hold that must be granted.
+// given returns a Lock, which must have been granted.
 func given(t *testing.T, h *locks.Lock, err error) *locks.Lock {
 	t.Helper()
 	if err != nil {
@@ -37,7 +37,7 @@ func given(t *testing.T, h *locks.Lock, err error) *locks.Lock {
 	return h
 }
 
-// giveBack releases what is still held.
+// giveBack releases a Lock that must still be held.
 func giveBack(t *testing.T, holds ...*locks.Lock) {
 	t.Helper()
 	for _, h := range holds {
@@ -47,7 +47,7 @@ func giveBack(t *testing.T, holds ...*locks.Lock) {
 	}
 }
 
-// wantNot fails when a hold was granted, or refused for another reason.
+// wantNot fails if a Lock was granted, or if the error is another one.
 func wantNot(t *testing.T, what string, h *locks.Lock, err, want error) {
 	t.Helper()
 	if h != nil {
@@ -58,7 +58,7 @@ func wantNot(t *testing.T, what string, h *locks.Lock, err, want error) {
 	}
 }
 
-// outcome of an acquisition that runs beside the test.
+// outcome is the result of an acquisition that runs beside the test.
 type outcome struct {
 	h   *locks.Lock
 	err error
@@ -84,13 +84,13 @@ func result(t *testing.T, what string, done <-chan outcome) (*locks.Lock, error)
 	}
 }
 
-// listening returns when so many processes wait for news of key.
+// listening returns when n processes wait for messages about the key.
 func listening(t *testing.T, c redis.UniversalClient, channel string, want int64) {
 	t.Helper()
 	soon(t, "the waiters listen", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == want })
 }
 
-// nothingLeft returns when no key of key's primitives is left.
+// nothingLeft returns when Redis has no key of the primitives any more.
 func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 	t.Helper()
 	soon(t, "no key is left", func() bool {
@@ -99,8 +99,8 @@ func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 	})
 }
 
-// TestReadWriteTrials are the tutorial's: who waits for whom, on two replicas.
-// The lease is an hour: a waiter that goes on was woken by the release.
+// TestReadWriteTrials has the trials of the tutorial, on two replicas. The lease is an hour: a
+// waiter that is granted the lock was woken by the release.
 func TestReadWriteTrials(t *testing.T) {
 	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Lock, error)
 	read, write := locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
@@ -140,8 +140,8 @@ func TestReadWriteTrials(t *testing.T) {
 	}
 }
 
-// TestReadWriteReentry: an owner enters again without waiting, and what it holds
-// counts until the last release.
+// TestReadWriteReentry checks that an owner acquires again without waiting, and holds the lock
+// until its last release.
 func TestReadWriteReentry(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	a, b := all[0].ReadWrite, all[1].ReadWrite
@@ -161,7 +161,7 @@ func TestReadWriteReentry(t *testing.T) {
 	refuse("written twice")
 	giveBack(t, first)
 	refuse("written once")
-	// Downgrade: others read as well, nobody writes, not even the owner.
+	// Downgrade: others can read as well. No owner can write, not even this one.
 	giveBack(t, second)
 	other := take(b.Read, "y")
 	h, err := a.Write(t.Context(), request(key, "x", time.Minute, 0))
@@ -183,8 +183,8 @@ func TestReadWriteReentry(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestWriterWaits: it keeps readers out that come later, but not the one that
-// reads again: the writer waits for that one's first read.
+// TestWriterWaits checks that a waiting writer keeps new readers out, but not a reader that reads
+// again: the writer waits for its first read.
 func TestWriterWaits(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	_, _, waiting := readWriteNames(key)
@@ -220,8 +220,8 @@ func TestWriterWaits(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestWriterGivesUp: then those go on whom it kept out. The lease is an hour, so
-// they were told.
+// TestWriterGivesUp checks that the readers behind a writer are granted the lock when the writer
+// gives up. The lease is an hour, so a message has woken them.
 func TestWriterGivesUp(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	_, _, waiting := readWriteNames(key)
@@ -241,7 +241,8 @@ func TestWriterGivesUp(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestWriterAmongReaders: a stream of readers that overlap starves no writer.
+// TestWriterAmongReaders checks that a writer is granted the lock although readers overlap all the
+// time.
 func TestWriterAmongReaders(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	readers, _, _ := readWriteNames(key)
@@ -276,26 +277,26 @@ func TestWriterAmongReaders(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestDeadReader: each hold ends by its own lease. One reader is dead, one lives
-// and renews; and a waiting writer that is dead keeps nobody out.
+// TestDeadReader checks that each lock ends with its own lease: one reader is dead, one renews. A
+// dead waiting writer keeps no reader out for longer than its lease.
 func TestDeadReader(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	readers, writers, waiting := readWriteNames(key)
 	script := redis.NewScript(readWriteReadLua)
-	if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
+	if granted, _, err := readWriteAnswer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
 		t.Fatal(granted, err)
 	}
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "living", 0, lease))
 	living := given(t, h, err)
 	write := redis.NewScript(readWriteWriteLua)
-	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 1, "line", lease.Milliseconds(), true)); granted || !errors.Is(err, locks.ErrUpgrade) {
+	if granted, _, err := readWriteAnswer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 1, "link", lease.Milliseconds(), true)); granted || !errors.Is(err, locks.ErrUpgrade) {
 		t.Fatal(granted, err)
 	}
-	if granted, _, err := answer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead writer"), 1, "line", lease.Milliseconds(), true)); granted || err != nil {
+	if granted, _, err := readWriteAnswer(write.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead writer"), 1, "link", lease.Milliseconds(), true)); granted || err != nil {
 		t.Fatal(granted, err)
 	}
-	// No message will come: this reader wakes when the dead writer's entry ends.
+	// No message comes: this reader wakes when the entry of the dead writer expires.
 	h, err = all[1].ReadWrite.Read(t.Context(), request(key, "late", enough, 0))
 	giveBack(t, given(t, h, err))
 	soon(t, "the dead reader is gone", func() bool {
@@ -316,15 +317,15 @@ func TestDeadReader(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestDeadAlone: a writer waits for a dead reader's lease and no longer, and what
-// the dead leave behind goes by itself.
+// TestDeadAlone checks that a writer waits until the lease of a dead reader has expired. The keys
+// of dead holders expire, too.
 func TestDeadAlone(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	readers, writers, waiting := readWriteNames(key)
 	script := redis.NewScript(readWriteReadLua)
 	die := func() {
 		t.Helper()
-		if granted, _, err := answer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 400)); err != nil || !granted {
+		if granted, _, err := readWriteAnswer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), 400)); err != nil || !granted {
 			t.Fatal(granted, err)
 		}
 	}
@@ -335,7 +336,7 @@ func TestDeadAlone(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestPrimitivesClear: holders learn of it and can't release, waiters go on.
+// TestPrimitivesClear checks that holders lose their locks, and that waiters go on.
 func TestPrimitivesClear(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, 900*time.Millisecond), newKey()
 	h, err := all[0].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
@@ -362,7 +363,7 @@ func TestPrimitivesClear(t *testing.T) {
 	for _, h := range []*locks.Lock{writer, permit} {
 		woken(t, "the holder", h.Context().Done())
 		if err := context.Cause(h.Context()); !errors.Is(err, locks.ErrLost) {
-			t.Errorf("the holder was told %v", err)
+			t.Errorf("the cause of the loss is %v", err)
 		}
 		if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("a late release: %v", err)
@@ -372,14 +373,14 @@ func TestPrimitivesClear(t *testing.T) {
 	giveBack(t, given(t, h, err))
 	h, err = result(t, "the next permit", next)
 	giveBack(t, given(t, h, err))
-	if _, err := result(t, "who waits at the latch", through); err != nil {
+	if _, err := result(t, "a waiter of the latch", through); err != nil {
 		t.Error(err)
 	}
 	nothingLeft(t, c, key)
 }
 
-// TestReadWriteStorm: readers and writers of three replicas, some of them gone
-// before their turn. Nobody writes beside another, and nothing stays.
+// TestReadWriteStorm runs readers and writers on three replicas, and cancels some of them. No
+// writer works beside another owner, and nothing stays in Redis.
 func TestReadWriteStorm(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -422,7 +423,7 @@ func TestReadWriteStorm(t *testing.T) {
 	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// warm opens the connections that stay, so that goroutines can be counted.
+// warm opens the connections that stay, so that later goroutines can be counted.
 func warm(t *testing.T, all [3]locks.Primitives, key string) {
 	t.Helper()
 	for _, p := range all {
@@ -439,7 +440,7 @@ func warm(t *testing.T, all [3]locks.Primitives, key string) {
 	}
 }
 
-// acquires makes a Locker of a primitive's operation, for the tests of lockers.
+// acquires makes a Locker of an operation, for the tests of Lockers.
 type acquires func(context.Context, locks.Request) (*locks.Lock, error)
 
 func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
@@ -448,8 +449,8 @@ func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 
 func (acquires) Card() api.Card { return api.Card{} }
 
-// TestLatePrimitives: a script that arrives after its caller hung up takes nothing;
-// a Redis that can't be reached is unavailable, not busy.
+// TestLatePrimitives delays the script of a cancelled request: it must leave nothing. A Redis that
+// cannot be reached is unavailable, not busy.
 func TestLatePrimitives(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
@@ -464,17 +465,17 @@ func TestLatePrimitives(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, line, key := one(t), lineTo(t, servers.Addresses().Redis[0]), newKey()
-			take := test.of(Primitives(client(t, servers.RedisURL(line.Addr())), time.Hour))
+			c, link, key := one(t), linkTo(t, servers.Addresses().Redis[0]), newKey()
+			take := test.of(Primitives(client(t, servers.RedisURL(link.Addr())), time.Hour))
 			h, err := take(t.Context(), request(key, "first", 0, 0)) // the scripts are loaded
 			giveBack(t, given(t, h, err))
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			late(ctx, t, line, redis.NewScript(test.script).Hash(), take, request(key, "late", time.Minute, 0))
+			late(ctx, t, link, redis.NewScript(test.script).Hash(), take, request(key, "late", time.Minute, 0))
 			nothingLeft(t, c, key)
 			h, err = take(ctx, request(key, "gone", 0, 0))
 			wantNot(t, "a caller that is gone", h, err, locks.ErrNotAcquired)
-			line.Cut(true)
+			link.Cut(true)
 			h, err = take(t.Context(), request(key, "cut off", time.Second, 0))
 			wantNot(t, "a line that is cut", h, err, stock.ErrUnavailable)
 			var off *stock.Unavailable

@@ -10,7 +10,6 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/stock"
 )
 
 var (
@@ -26,10 +25,18 @@ var (
 
 // Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count
 // that expires, renewed every third of the lease, and a message to the waiters at each
-// release. Other than Redisson's, it notifies its holder when the lock is lost, and each
-// grant has a fencing token.
+// release. Unlike Redisson's, it notifies its holder when the lock is lost, and each grant has
+// a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
+}
+
+// RedisOnce is Redis for any number of keys that are used once, such as one for each order.
+// Redis drops their fence counters a minute after the last grant: guard no row by them.
+func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
+	l := newRedisLock(c, lease)
+	l.counterLife = max(time.Minute, 2*lease)
+	return locks.Reentrant(locks.Queue(l))
 }
 
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
@@ -45,7 +52,7 @@ type redisLock struct {
 	lease                          time.Duration
 	notifier                       *notifier
 	acquire, renew, release, raise *redis.Script
-	counterLife                    time.Duration // of the fence counter after a grant; 0: for ever
+	counterLife                    time.Duration // of the fence counter after a grant; 0 means for ever
 }
 
 // redisNames returns the keys of one lock. The braces keep them on one node of a cluster;
@@ -62,25 +69,28 @@ const backOff = 30 * time.Millisecond
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease, token := cmp.Or(r.Lease, l.lease), locks.Token(r.Owner)
-	_, _, channel := redisNames(r.Key)
+	lock, counter, channel := redisNames(r.Key)
+	release := func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
 	for began, woken := time.Now(), false; ; {
-		// The count comes before the try: a release between try and wait is not missed.
+		// Read the sequence before the try: then a release between try and wait is not missed.
 		sequence, asked := l.notifier.sequence(channel), time.Now()
 		// DANGER: the script must end before our clean-up begins, or the lock may be granted
-		// after it. So a caller that goes away does not cancel the script.
+		// after it. So the end of ctx does not cancel the script.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, err := l.try(trying, r.Key, token, lease)
 		done()
 		if err != nil || ctx.Err() != nil {
-			return nil, l.fail(ctx, r, token, err)
+			undo(ctx, release)
+			return nil, notAcquired(ctx, r, "redis", err)
 		}
 		if fence > 0 {
-			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
+			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence, Release: release}
+			return locks.NewLock(ctx, l.renewed(grant, lock, counter, token)), nil
 		}
 		if away := backOff - time.Since(began); woken && away > 0 {
 			woken, err = false, locks.SleepRetry(ctx, r, began, away)
 		} else {
-			woken = sequence > 0 // 0: the confirmation of a new subscription will wake us
+			woken = sequence > 0 // with 0, the confirmation of a new subscription wakes us
 			err = l.notifier.wait(ctx, r, began, channel, sequence, busy)
 		}
 		if err != nil {
@@ -89,7 +99,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// try returns the fence of the grant, or 0 and the time until the lock expires: without a message.
+// try sends one request. Without a grant, fence is 0 and busy the rest of the holder's lease.
 func (l *redisLock) try(ctx context.Context, key, token string, lease time.Duration) (fence int64, busy time.Duration, err error) {
 	lock, counter, _ := redisNames(key)
 	reply, err := l.acquire.Run(ctx, l.client, []string{lock, counter}, token, lease.Milliseconds(), l.counterLife.Milliseconds()).Int64Slice()
@@ -102,48 +112,26 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 	return 0, time.Duration(reply[1]) * time.Millisecond, nil
 }
 
-// fail releases what the try may have acquired: its answer was lost, or its caller has gone.
-func (l *redisLock) fail(ctx context.Context, r locks.Request, token string, err error) error {
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	_ = locks.GiveBack(clean, time.Time{}, func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) })
-	if ctx.Err() != nil {
-		return locks.NotAcquired(ctx, r.Key, r.Wait)
+// renewed completes a grant: package locks can renew and repeat it, and advance its fence.
+func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Grant {
+	g.Again = g.Release
+	g.Renew = func(ctx context.Context) error {
+		return run(ctx, l.client, l.renew, []string{lock}, token, g.Lease.Milliseconds())
 	}
-	return &stock.Unavailable{Backend: "redis", Err: err}
+	g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
+		fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
+		return fence, held(fence, err)
+	}
+	return g
 }
 
-// grant has what package locks needs to renew, verify and release the lock.
-func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, asked time.Time, fence int64) locks.Grant {
-	lock, counter, _ := redisNames(r.Key)
-	release := func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
-	return locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence, Release: release, Again: release,
-		Renew: func(ctx context.Context) error {
-			return held(l.renew.Run(ctx, l.client, []string{lock}, token, lease.Milliseconds()).Int64())
-		},
-		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) {
-			fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
-			return fence, held(fence, err)
-		},
-	}
-}
-
-// unlock frees the lock and sends a message to all who wait for it.
+// unlock frees the lock and sends a message to its waiters.
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
-	return held(l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64())
+	return run(ctx, l.client, l.release, []string{lock, channel}, token)
 }
 
-// held reads a script's answer: 0 is "not ours".
-func held(answer int64, err error) error {
-	if err == nil && answer == 0 {
-		return locks.ErrNotHeld
-	}
-	return err
-}
-
-// Clear removes lock and counter, and wakes all waiters.
+// Clear deletes lock and counter, and wakes all waiters.
 func (l *redisLock) Clear(ctx context.Context, key string) error {
 	lock, counter, channel := redisNames(key)
 	if err := l.client.Del(ctx, lock, counter).Err(); err != nil {
@@ -153,29 +141,15 @@ func (l *redisLock) Clear(ctx context.Context, key string) error {
 }
 
 func (*redisLock) Card() api.Card {
-	return api.Card{
-		ID: "redis", Family: "redis", Source: "3.9.1; 002, 003", Scope: api.ScopeShared, Safe: true,
-		Core: true, Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
+	return card(api.Card{
+		ID: "redis", Source: "3.9.1; 002, 003",
+		Core: true, Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "One Redis, as Redisson does it", ZH: "Redis 可重入锁（Redisson 方式）"},
 		Summary: api.Text{
 			EN: "A hash that expires, renewed by a watchdog while the holder lives; a release wakes the waiters; the holder is notified when the lock is lost.",
-			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢了会告诉持有者。",
+			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢失时通知持有者。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
-		Breaks: []api.Break{
-			{Hazard: api.Failover, Why: api.Text{
-				EN: "Replication is asynchronous: the new master may not have the lock.",
-				ZH: "主从复制是异步的，新主可能没有这把锁。",
-			}},
-			{Hazard: api.Pause, Why: api.Text{
-				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
-				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
-			}},
-			{Hazard: api.ClockJump, Why: api.Text{
-				EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
-				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
-			}},
-		},
 		Tutorial: []api.Figure{{Note: "Redisson", Throughput: 49.2, MedianMS: 264, Remaining: 0}},
-	}
+	}, api.Failover, api.Pause, api.ClockJump)
 }

@@ -18,7 +18,7 @@ import (
 	"oversell/locks"
 )
 
-// queued waits until so many stand in the key's queue.
+// queued returns when the queue of the key has n waiters.
 func queued(t *testing.T, c redis.UniversalClient, key string, want int64) {
 	t.Helper()
 	soon(t, fmt.Sprintf("%d are in the queue", want), func() bool {
@@ -26,7 +26,8 @@ func queued(t *testing.T, c redis.UniversalClient, key string, want int64) {
 	})
 }
 
-// TestFairOrder: twelve waiters of three replicas, granted as they arrived.
+// TestFairOrder checks that twelve waiters of three replicas are granted the lock in the order of
+// arrival.
 func TestFairOrder(t *testing.T) {
 	c, key := one(t), newKey()
 	replicas := []locks.Locker{Fair(one(t), time.Minute), Fair(one(t), time.Minute), Fair(one(t), time.Minute)}
@@ -71,8 +72,8 @@ func TestFairOrder(t *testing.T) {
 	}
 }
 
-// TestFairNoOvertaking: a free lock belongs to the first in the queue, also when
-// somebody asks before the first has heard of it.
+// TestFairNoOvertaking checks that a free lock is for the first in the queue, even if another
+// request arrives before that waiter is woken.
 func TestFairNoOvertaking(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -96,7 +97,8 @@ func TestFairNoOvertaking(t *testing.T) {
 	}
 }
 
-// TestFairCancelled: whoever gives up is out of the queue, and the one behind goes on.
+// TestFairCancelled checks that a cancelled waiter leaves the queue, and that the next one is
+// granted the lock.
 func TestFairCancelled(t *testing.T) {
 	c, key := one(t), newKey()
 	l := Fair(c, time.Minute)
@@ -142,7 +144,7 @@ func TestFairCancelled(t *testing.T) {
 	}
 }
 
-// TestFairDeadWaiters: two who died in the queue delay the next by one life, not two.
+// TestFairDeadWaiters checks that two dead waiters delay the next by fairLife once, not twice.
 func TestFairDeadWaiters(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -161,7 +163,7 @@ func TestFairDeadWaiters(t *testing.T) {
 		got <- err
 	}()
 	queued(t, c, key, 3)
-	// By Redis's clock: until then the dead may be living.
+	// The life runs on the clock of Redis: until then the dead waiters look alive.
 	until, err := strconv.ParseInt(c.HGet(t.Context(), n.deadlines, "dead-1").Val(), 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -172,15 +174,15 @@ func TestFairDeadWaiters(t *testing.T) {
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}
-	// The bound is documented, the rest is for a busy machine.
+	// fairLife and fairBeat are the documented bound; the rest is for a busy machine.
 	late := c.Time(t.Context()).Val().Sub(time.UnixMilli(until))
 	if late < 0 || late > fairBeat+5*time.Second {
 		t.Errorf("granted %v after the dead one's deadline, want %v at most", late, fairBeat)
 	}
 }
 
-// TestFairLosesNoLivingWaiter: who is refreshed keeps its place for longer than a
-// life, and whoever lost it queues again.
+// TestFairLosesNoLivingWaiter checks that a refreshed waiter keeps its position for longer than
+// fairLife. A waiter that lost its position queues again.
 func TestFairLosesNoLivingWaiter(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -197,15 +199,15 @@ func TestFairLosesNoLivingWaiter(t *testing.T) {
 		})
 		queued(t, c, key, int64(i+1))
 	}
-	line := func() []string { return c.ZRange(t.Context(), n.queue, 0, -1).Val() }
-	before := line()
+	queue := func() []string { return c.ZRange(t.Context(), n.queue, 0, -1).Val() }
+	before := queue()
 	first := c.HGet(t.Context(), n.deadlines, before[1]).Val()
 	soon(t, "the second is refreshed", func() bool { return c.HGet(t.Context(), n.deadlines, before[1]).Val() > first })
-	if now := line(); !slices.Equal(now, before) {
+	if now := queue(); !slices.Equal(now, before) {
 		t.Errorf("the queue was %v, is %v", before, now)
 	}
 	c.ZRem(t.Context(), n.queue, before[0])
-	soon(t, "the one that lost its place is the last", func() bool { return slices.Equal(line(), []string{before[1], before[0]}) })
+	soon(t, "the one that lost its place is the last", func() bool { return slices.Equal(queue(), []string{before[1], before[0]}) })
 	// A release whose message is lost: the next beat wakes the first.
 	c.Del(t.Context(), n.lock)
 	all.Wait()
@@ -214,7 +216,8 @@ func TestFairLosesNoLivingWaiter(t *testing.T) {
 	}
 }
 
-// TestFairRoundTrips: a grant costs as much with a thousand waiters as with ten.
+// TestFairRoundTrips checks that a grant needs the same number of requests with a thousand waiters
+// as with ten.
 func TestFairRoundTrips(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 1}) // its statistics are ours alone
@@ -253,7 +256,7 @@ func TestFairRoundTrips(t *testing.T) {
 	}
 }
 
-// sent counts what clients have sent for a lock so far: scripts, and orders for messages.
+// sent returns the number of scripts, subscriptions and unsubscriptions that the clients have sent.
 func sent(t *testing.T, c redis.UniversalClient) int {
 	t.Helper()
 	stats, err := c.Info(t.Context(), "commandstats").Result()

@@ -16,26 +16,21 @@ import (
 // with an expiry in one command (002, 003). Clients compare the deadline, and replace one that
 // has passed with GETSET. lease is for requests that name none.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return &redisGetSet{c, lease}
+	return &redisGetSet{polledLock{c, "redis-getset:", lease}}
 }
 
-type redisGetSet struct {
-	client redis.UniversalClient
-	lease  time.Duration
-}
+type redisGetSet struct{ polledLock }
 
 func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock, lease := "redis-getset:"+r.Key, leaseOf(r, l.lease)
-	// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
-	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
-	asked, err := poll(ctx, r, try{
-		take:     func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
-		giveBack: release,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
+	lock, lease := l.of(r)
+	return attempt{
+		take: func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
+		grant: locks.Grant{
+			Lease: lease,
+			// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
+			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
+		},
+	}.acquire(ctx, r)
 }
 
 func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration) (bool, error) {
@@ -56,9 +51,9 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	if end, err := strconv.ParseInt(seen, 10, 64); err != nil || now.UnixMilli() <= end {
 		return false, nil //nolint:nilerr // without a deadline, the key is foreign
 	}
-	// Several clients may have read the same old deadline. The first GETSET returns it and has
-	// won; the others return a newer one. DANGER: the losers have overwritten the winner's
-	// deadline with their own.
+	// Several clients may have read the same old deadline. The first GETSET returns it and gets
+	// the lock; the others return a newer one. DANGER: the others have overwritten the
+	// deadline of the first with their own.
 	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result() // GETSET, as Redis spells it today
 	if errors.Is(err, redis.Nil) {
 		return true, nil // deleted in the meantime: our GETSET created the key
@@ -66,34 +61,25 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	return err == nil && before == seen, err
 }
 
-// Clear deletes the key, also that of a holder.
-func (l *redisGetSet) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-getset:"+key).Err()
-}
-
 func (*redisGetSet) Card() api.Card {
-	return api.Card{
-		ID: "redis-getset", Family: "redis", Source: "002, 003", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-getset", Source: "002, 003", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
 		Summary: api.Text{
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",
-			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的人接管。",
+			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的请求接管。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
-		Breaks: append([]api.Break{
+		Breaks: []api.Break{
 			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "Clients compare deadlines by their own clocks: a fast one takes the lock from a holder that works.",
-				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走别人正用着的锁。",
+				ZH: "到期与否看各客户端自己的时钟，走得快的会抢走仍在使用的锁。",
 			}},
-			{Hazard: api.ForeignUnlock, Why: api.Text{
-				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
-				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
-			}},
+			{Hazard: api.ForeignUnlock},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a lost answer, the deadline in the key shows no owner: the lock stays until the deadline has passed.",
-				ZH: "应答丢了，到期时间上没有名字，到期之前这把锁没有主人。",
+				ZH: "应答丢了，到期时间不标明持有者，锁要等到期后才能再用。",
 			}},
-		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover)...),
-	}
+		},
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover)
 }

@@ -18,51 +18,38 @@ var luaReleaseLua string
 // (tutorial 3.4, 3.5; 001, 004). The driver sends the hash of the script (EVALSHA), and its text
 // if Redis does not have it yet. lease is for requests that name none.
 func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return &redisLua{client: c, lease: lease, release: redis.NewScript(luaReleaseLua)}
+	return &redisLua{polledLock{c, "redis-lua:", lease}, redis.NewScript(luaReleaseLua)}
 }
 
 type redisLua struct {
-	client  redis.UniversalClient
-	lease   time.Duration
+	polledLock
 	release *redis.Script
 }
 
 func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock, token, lease := "redis-lua:"+r.Key, locks.Token(r.Owner), leaseOf(r, l.lease)
-	release := func(ctx context.Context) error {
-		return held(l.release.Run(ctx, l.client, []string{lock}, token).Int64())
-	}
-	asked, err := poll(ctx, r, try{
-		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
-		giveBack: release,
-		unsure: func(ctx context.Context) error { // the token says whether the key is ours
+	lock, lease := l.of(r)
+	token := locks.Token(r.Owner)
+	release := func(ctx context.Context) error { return run(ctx, l.client, l.release, []string{lock}, token) }
+	return attempt{
+		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, token, lease).Result() },
+		unsure: func(ctx context.Context) error { // the token shows whether the key is ours
 			return locks.GiveBack(ctx, time.Time{}, release)
 		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder that
-	// ignores that works at the same time as the next one.
-	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
-}
-
-// Clear deletes the key, also that of a holder.
-func (l *redisLua) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-lua:"+key).Err()
+		// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder
+		// that ignores that works at the same time as the next one.
+		grant: locks.Grant{Lease: lease, Release: release, Again: release},
+	}.acquire(ctx, r)
 }
 
 func (*redisLua) Card() api.Card {
-	return api.Card{
-		ID: "redis-lua", Family: "redis", Source: "3.4, 3.5; 001, 004", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-lua", Source: "3.4, 3.5; 001, 004", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "A random value, released by a script", ZH: "Lua 脚本保证删除原子性"},
 		Summary: api.Text{
 			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",
-			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删别人的锁。",
+			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删其他持有者的锁。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.LostReply, api.Cutoff},
-		Breaks:   usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump),
 		Tutorial: []api.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
-	}
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

@@ -12,20 +12,8 @@ import (
 // Multi locks a product and its warehouse together, both or none. Each of the two is a lock
 // of Redis (tutorial 3.9.3, Redisson's MultiLock).
 func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return locks.Multi(multiCard(), Redis(c, lease), productAndWarehouse)
-}
-
-// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
-// the strategy redis.
-func productAndWarehouse(key string) []string {
-	product := "redis-multi:" + key
-	return []string{product, product + ":warehouse"}
-}
-
-func multiCard() api.Card {
-	return api.Card{
-		ID: "redis-multi", Family: "redis", Source: "3.9.3", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true,
+	return locks.Multi(card(api.Card{
+		ID: "redis-multi", Source: "3.9.3",
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
 		Summary: api.Text{
@@ -41,14 +29,18 @@ func multiCard() api.Card {
 				EN: "Replication is asynchronous: the new master may lack one of the locks, or both.",
 				ZH: "主从复制是异步的，新主可能缺其中一把锁，甚至全都没有。",
 			}},
-			{Hazard: api.Pause, Why: api.Text{
-				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
-				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
-			}},
+			{Hazard: api.Pause},
 			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "The leases run on Redis's clock: when that jumps, the keys expire early.",
 				ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
 			}},
 		},
-	}
+	}), Redis(c, lease), productAndWarehouse)
+}
+
+// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
+// the strategy redis.
+func productAndWarehouse(key string) []string {
+	product := "redis-multi:" + key
+	return []string{product, product + ":warehouse"}
 }

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// TestMultiKeys: both keys are locked, or none; and both come back. A sale that
-// locks the product alone is not in the way.
+// TestMultiKeys checks that both keys are locked and released together, or none. A sale that locks
+// only the product does not exclude it.
 func TestMultiKeys(t *testing.T) {
 	c, key := one(t), newKey()
 	keys := productAndWarehouse(key)
@@ -34,13 +34,13 @@ func TestMultiKeys(t *testing.T) {
 	}
 }
 
-// TestMultiWiped: a hold that has lost the warehouse is lost altogether.
+// TestMultiWiped checks that a lock which has lost the warehouse is lost as a whole.
 func TestMultiWiped(t *testing.T) {
 	c, key := one(t), newKey()
 	h := acquire(t, Multi(c, time.Second), request(key, "owner", 0, 0))
 	warehouse, _, _ := redisNames(productAndWarehouse(key)[1])
 	c.Del(t.Context(), warehouse)
-	soon(t, "the holder is told", func() bool { return h.Context().Err() != nil })
+	soon(t, "the holder is notified", func() bool { return h.Context().Err() != nil })
 	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
 		t.Errorf("it ended with %v, want %v", cause, locks.ErrLost)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestRedisOnce: the fence counter of a key that is used once expires by itself.
+// TestRedisOnce checks that the fence counter of a key that is used once expires.
 func TestRedisOnce(t *testing.T) {
 	c := one(t)
 	l := RedisOnce(c, time.Second)

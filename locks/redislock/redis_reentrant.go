@@ -23,38 +23,40 @@ var reentrantReleaseLua string
 // deletes. So a release whose answer was lost can be sent again, and counts down only once.
 // lease is for requests that name none.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return &redisReentrant{
-		client: c, lease: lease,
-		acquire: redis.NewScript(reentrantAcquireLua), release: redis.NewScript(reentrantReleaseLua),
-	}
+	return newReentrant(c, "redis-reentrant:", lease)
+}
+
+func newReentrant(c redis.UniversalClient, prefix string, lease time.Duration) *redisReentrant {
+	return &redisReentrant{polledLock{c, prefix, lease}, redis.NewScript(reentrantAcquireLua), redis.NewScript(reentrantReleaseLua)}
 }
 
 type redisReentrant struct {
-	client           redis.UniversalClient
-	lease            time.Duration
-	acquire, release *redis.Script
+	polledLock
+	take, release *redis.Script
 }
 
 func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock, lease := []string{"redis-reentrant:" + r.Key}, leaseOf(r, l.lease)
-	hold := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once
-	release := func(ctx context.Context) error {
-		return counted(l.release.Run(ctx, l.client, lock, r.Owner, hold).Int64())
-	}
-	asked, err := poll(ctx, r, try{
-		take: func(ctx context.Context) (bool, error) {
-			return l.acquire.Run(ctx, l.client, lock, r.Owner, millis(lease), hold).Bool()
-		},
-		giveBack: release,
-		// DANGER: no remedy for a lost answer, as in the tutorial. The count may then be one
-		// too high, and the lock stays until its lease ends. The strategy redis has the remedy.
-	})
-	if err != nil {
-		return nil, err
-	}
 	// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder that
 	// ignores that works at the same time as the next one.
-	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release, Again: release}), nil
+	return l.attempt(r).acquire(ctx, r)
+}
+
+// attempt has no remedy for a lost answer, as in the tutorial.
+//
+// DANGER: the count may then be one too high, and the lock stays until its lease ends. The
+// strategy redis has the remedy.
+func (l *redisReentrant) attempt(r locks.Request) attempt {
+	lock, lease := l.of(r)
+	grant := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once
+	release := func(ctx context.Context) error {
+		return counted(l.release.Run(ctx, l.client, []string{lock}, r.Owner, grant).Int64())
+	}
+	return attempt{
+		take: func(ctx context.Context) (bool, error) {
+			return l.take.Run(ctx, l.client, []string{lock}, r.Owner, millis(lease), grant).Bool()
+		},
+		grant: locks.Grant{Lease: lease, Release: release, Again: release},
+	}
 }
 
 // counted reads the answer of the release script: below 0 is "not ours".
@@ -65,27 +67,21 @@ func counted(answer int64, err error) error {
 	return err
 }
 
-// Clear deletes the hash, also that of a holder.
-func (l *redisReentrant) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-reentrant:"+key).Err()
-}
-
 func (*redisReentrant) Card() api.Card {
-	return api.Card{
-		ID: "redis-reentrant", Family: "redis", Source: "3.6", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-reentrant", Source: "3.6", Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
 		Title: api.Text{EN: "A hash that counts its owner", ZH: "Hash + Lua 可重入锁"},
 		Summary: api.Text{
 			EN: "A hash of owner and count, changed by scripts: the owner may acquire again, and its last release frees the lock.",
 			ZH: "用哈希记持有者和次数，由脚本加减：持有者可再次加锁，最后一次释放才真正解锁。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff},
-		Breaks: append([]api.Break{
+		Breaks: []api.Break{
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
 				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
 			}},
-		}, usual(api.Overrun, api.Pause, api.Polling, api.Failover, api.ClockJump)...),
+		},
 		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
-	}
+	}, api.Overrun, api.Pause, api.Polling, api.Failover, api.ClockJump)
 }

@@ -11,50 +11,43 @@ import (
 
 // SetNX is the simplest lock in Redis (tutorial 3.1): the request that creates the key holds
 // the lock, and deletes the key to release it.
-func SetNX(c redis.UniversalClient) locks.Locker { return &redisSetNX{c} }
-
-type redisSetNX struct{ client redis.UniversalClient }
-
-func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock := "redis-setnx:" + r.Key
-	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
-	asked, err := poll(ctx, r, try{
-		// DANGER: only the holder ever deletes this key. If the holder dies, or the answer
-		// with its grant is lost, all others wait for ever.
-		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
-		giveBack: release,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Release: release}), nil
+func SetNX(c redis.UniversalClient) locks.Locker {
+	return &redisSetNX{polledLock{client: c, prefix: "redis-setnx:"}}
 }
 
-// Clear deletes the key, also that of a holder: the only remedy after a crash.
-func (l *redisSetNX) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-setnx:"+key).Err()
+type redisSetNX struct{ polledLock }
+
+func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	lock, _ := l.of(r)
+	return attempt{
+		// DANGER: only the holder ever deletes this key. If the holder dies, or the answer
+		// with its grant is lost, all others wait for ever.
+		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
+		grant: locks.Grant{
+			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
+		},
+	}.acquire(ctx, r)
 }
 
 func (*redisSetNX) Card() api.Card {
-	return api.Card{
-		ID: "redis-setnx", Family: "redis", Source: "3.1", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-setnx", Source: "3.1", Slow: true,
 		Title: api.Text{EN: "SETNX and DEL", ZH: "SETNX 加 DEL"},
 		Summary: api.Text{
 			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",
-			ZH: "SETNX 只让一个人建键，DEL 释放，其他人每 100 毫秒重试；键永不过期。",
+			ZH: "SETNX 成功的请求持有锁，DEL 释放，其他请求每 100 毫秒重试；键永不过期。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Overrun, api.Pause, api.ClockJump},
-		Breaks: append([]api.Break{
+		Breaks: []api.Break{
 			{Hazard: api.Crash, Why: api.Text{
 				EN: "The key of a dead holder stays for ever, and all others wait.",
-				ZH: "持有者死后键永远留着，所有人一直等。",
+				ZH: "持有者死后键永远留着，其他请求一直等。",
 			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "A SETNX whose answer is lost may have created the key; its constant value does not show its owner, so it is never deleted.",
-				ZH: "SETNX 的应答丢了，键可能已建；固定的值说不清是谁的，没人会删。",
+				ZH: "SETNX 的应答丢了，键可能已建；固定的值不标明持有者，键永远不会被删除。",
 			}},
-		}, usual(api.Nesting, api.Polling, api.Failover)...),
+		},
 		Tutorial: []api.Figure{{Throughput: 47.8, MedianMS: 25, Remaining: 0}},
-	}
+	}, api.Nesting, api.Polling, api.Failover)
 }

@@ -13,19 +13,17 @@ import (
 // SetNXExpire adds an expiry to the key of SetNX with a second command (001, 002, 003; the
 // tutorial warns of it in 3.2). lease is for requests that name none.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return &redisSetNXExpire{c, lease}
+	return &redisSetNXExpire{polledLock{c, "redis-setnx-expire:", lease}}
 }
 
-type redisSetNXExpire struct {
-	client redis.UniversalClient
-	lease  time.Duration
-}
+type redisSetNXExpire struct{ polledLock }
 
-const afterSetNX api.Step = "after-setnx" // has the key, which has no expiry yet
+// afterSetNX is the step of a request that has the key while the key has no expiry yet.
+const afterSetNX api.Step = "after-setnx"
 
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock, lease := "redis-setnx-expire:"+r.Key, leaseOf(r, l.lease)
-	var asked time.Time // for the expiry: the lease begins with it
+	lock, lease := l.of(r)
+	var asked time.Time // when the PEXPIRE was sent: the lease begins with it
 	// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	take := func(ctx context.Context) (got bool, err error) {
@@ -37,7 +35,7 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 		// (TTL -1), and all others wait for ever.
 		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
 		asked = time.Now()
-		err = uncut(ctx, func(ctx context.Context) (err error) { // a pause above must not use up the time for it
+		err = uncut(ctx, func(ctx context.Context) (err error) { // so that a pause above does not use up its time-out
 			got, err = l.client.PExpire(ctx, lock, lease).Result()
 			return err
 		})
@@ -46,28 +44,22 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 		}
 		return got, err // false: a Clear deleted the key
 	}
-	if _, err := poll(ctx, r, try{take: take, giveBack: release}); err != nil {
+	if _, err := (attempt{take: take, grant: locks.Grant{Release: release}}).poll(ctx, r); err != nil {
 		return nil, err
 	}
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release}), nil
 }
 
-// Clear deletes the key, also that of a holder.
-func (l *redisSetNXExpire) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-setnx-expire:"+key).Err()
-}
-
 func (*redisSetNXExpire) Card() api.Card {
-	return api.Card{
-		ID: "redis-setnx-expire", Family: "redis", Source: "3.2; 001, 002, 003", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-setnx-expire", Source: "3.2; 001, 002, 003", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "SETNX, then EXPIRE", ZH: "先 SETNX，再 EXPIRE"},
 		Summary: api.Text{
 			EN: "SETNX creates the key and EXPIRE sets its expiry: two commands with a gap between them.",
 			ZH: "SETNX 建键，EXPIRE 设过期，两条命令之间有空隙。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace},
-		Breaks: append([]api.Break{
+		Breaks: []api.Break{
 			{Hazard: api.Crash, At: afterSetNX, Why: api.Text{
 				EN: "A holder that dies between SETNX and EXPIRE leaves a key that never expires.",
 				ZH: "死在 SETNX 和 EXPIRE 之间，留下的键永不过期。",
@@ -76,10 +68,6 @@ func (*redisSetNXExpire) Card() api.Card {
 				EN: "A SETNX whose answer is lost is not followed by an EXPIRE: the key stays for ever.",
 				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
 			}},
-			{Hazard: api.ForeignUnlock, Why: api.Text{
-				EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
-				ZH: "超过租期的持有者照样 DEL，删掉的是别人的锁。",
-			}},
-		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
-	}
+		},
+	}, api.ForeignUnlock, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

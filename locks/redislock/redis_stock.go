@@ -19,14 +19,14 @@ import (
 	"oversell/stock"
 )
 
-//go:embed redis_stock_sell.lua
-var stockSellLua string
-
-//go:embed redis_stock_load.lua
-var stockLoadLua string
-
-//go:embed redis_stock_trim.lua
-var stockTrimLua string
+var (
+	//go:embed redis_stock_sell.lua
+	stockSellLua string
+	//go:embed redis_stock_load.lua
+	stockLoadLua string
+	//go:embed redis_stock_trim.lua
+	stockTrimLua string
+)
 
 // Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script, and one
 // round trip: it checks the count, takes from it and adds the order to an outbox. The
@@ -49,7 +49,7 @@ type shelf struct {
 	sold             chan struct{} // wakes Run
 }
 
-// taken: the sale is in Redis, and not in the row yet.
+// taken is the step of a sale that is in Redis, and not in the row yet.
 const taken api.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
@@ -103,7 +103,7 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
 	}
-	// A caller that goes away now does not stop the script, so wait for its answer.
+	// The end of ctx cannot stop the script any more, so wait for its answer.
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 	defer cancel()
 	// Concurrent sales of this replica share one message: a system call costs more than a
@@ -120,14 +120,13 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	case err != nil:
 		return 0, afterExec(err)
 	}
-	switch left = int(answer[1]); answer[0] {
-	case 1:
-		return left, nil
-	case 0:
-		return left, stock.ErrSoldOut
-	default:
+	if answer[0] < 0 {
 		return 0, errNotLoaded
 	}
+	if answer[0] == 0 {
+		err = stock.ErrSoldOut
+	}
+	return int(answer[1]), err
 }
 
 // bring loads the count from the row to Redis, once for all requests of this replica. It locks
@@ -139,7 +138,7 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 		if _, err := s.ledger.Read(ctx, product); err != nil {
 			return nil, err // unknown product, or MySQL is unavailable
 		}
-		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *mark) error {
+		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *saleID) error {
 			// All earlier sales are carried by now, so the row is up to date.
 			var count int
 			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
@@ -164,50 +163,46 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 	}
 }
 
-// mark identifies a sale: the load that it sold from, and its number in that load.
-type mark struct{ load, sale int64 }
+// saleID identifies a sale: the load that it sold from, and its number in that load.
+type saleID struct{ load, sale int64 }
 
-// carry takes the sales in the outbox from the row. In the same transaction it stores the mark of
+// carry takes the sales in the outbox from the row. In the same transaction it stores the id of
 // the last one, so that each sale is taken once, even if a replica dies on the way. The lock on
-// the row of the mark excludes other replicas. then, if set, runs in that transaction, too.
-func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *mark) error) (m mark, err error) {
+// that record excludes other replicas. then, if set, also runs in the transaction.
+func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *saleID) error) (last saleID, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
-		if err != nil {
-			return err
+		if err == nil {
+			err = tx.Raw("SELECT loads, carried FROM db_redis_stock WHERE product = ? FOR UPDATE", product).Row().Scan(&last.load, &last.sale)
 		}
-		err = tx.Raw("SELECT loads, carried FROM db_redis_stock WHERE product = ? FOR UPDATE", product).Row().Scan(&m.load, &m.sale)
 		if err != nil {
 			return err
 		}
 		// Not before the lock: another replica could carry the same sales in the meantime.
-		pieces, err := s.pending(ctx, product, &m)
+		pieces, err := s.pending(ctx, product, &last)
+		if err == nil && pieces > 0 {
+			err = tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error
+		}
+		if err == nil && then != nil {
+			err = then(tx, &last)
+		}
 		if err != nil {
 			return err
 		}
-		if pieces > 0 {
-			if err := tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error; err != nil {
-				return err
-			}
-		}
-		if then != nil {
-			if err := then(tx, &m); err != nil {
-				return err
-			}
-		}
-		return tx.Exec("UPDATE db_redis_stock SET loads = ?, carried = ? WHERE product = ?", m.load, m.sale, product).Error
+		return tx.Exec("UPDATE db_redis_stock SET loads = ?, carried = ? WHERE product = ?", last.load, last.sale, product).Error
 	})
 	if errors.Is(err, stock.ErrUnavailable) || errors.Is(err, stock.ErrCancelled) || errors.Is(err, stock.ErrConflict) {
-		return m, err
+		return last, err
 	}
-	return m, stock.NothingWritten(ctx, err)
+	return last, stock.NothingWritten(ctx, err)
 }
 
-// pending returns the pieces in the outbox after the mark, and moves the mark to its end.
-func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int, err error) {
+// pending returns the pieces in the outbox after the last carried sale, and moves last to the end
+// of the outbox.
+func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (pieces int, err error) {
 	const batch = 1000
 	for {
-		after := fmt.Sprintf("(%d-%d", m.load, m.sale)
+		after := fmt.Sprintf("(%d-%d", last.load, last.sale)
 		entries, err := s.client.XRangeN(ctx, stockKeys(product)[1], after, "+", batch).Result()
 		if err != nil {
 			return 0, beforeExec(ctx, err)
@@ -215,10 +210,10 @@ func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int
 		for _, e := range entries {
 			qty, _ := e.Values["qty"].(string)
 			n, err := strconv.Atoi(qty)
-			if err != nil {
-				return 0, fmt.Errorf("outbox entry %s: %w", e.ID, err)
+			if err == nil {
+				_, err = fmt.Sscanf(e.ID, "%d-%d", &last.load, &last.sale)
 			}
-			if _, err := fmt.Sscanf(e.ID, "%d-%d", &m.load, &m.sale); err != nil {
+			if err != nil {
 				return 0, fmt.Errorf("outbox entry %s: %w", e.ID, err)
 			}
 			pieces += n
@@ -232,16 +227,16 @@ func (s *shelf) pending(ctx context.Context, product int64, m *mark) (pieces int
 const (
 	// gather is the pause after a sale, so that many sales share one transaction.
 	gather = 50 * time.Millisecond
-	// sweep is the interval at which Run carries what dead replicas have left, and tries again
-	// when Redis or MySQL is unavailable.
-	sweep = time.Second
-	// round limits one carryAll, including the last one.
-	round = 5 * time.Second
+	// carryInterval is the interval at which Run carries the sales that dead replicas have left. It
+	// is also the pause after an error of Redis or MySQL.
+	carryInterval = time.Second
+	// carryTimeout limits one carryAll, including the last one.
+	carryTimeout = 5 * time.Second
 )
 
 // Run carries until ctx ends, and then once more.
 func (s *shelf) Run(ctx context.Context) {
-	tick := time.NewTicker(sweep)
+	tick := time.NewTicker(carryInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -253,7 +248,7 @@ func (s *shelf) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if s.carryAll(ctx) != nil {
-			_ = locks.Work(ctx, sweep) // nothing is lost: the next round tries again
+			_ = locks.Work(ctx, carryInterval) // nothing is lost: the next carryAll tries again
 		}
 	}
 }
@@ -261,7 +256,7 @@ func (s *shelf) Run(ctx context.Context) {
 // carryAll carries the outbox of all products, including the sales of other replicas. Without
 // sales, that is one request to Redis and none to MySQL.
 func (s *shelf) carryAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, round)
+	ctx, cancel := context.WithTimeout(ctx, carryTimeout)
 	defer cancel()
 	products, err := s.client.SMembers(ctx, pendingName).Result()
 	for _, name := range products {
@@ -269,10 +264,10 @@ func (s *shelf) carryAll(ctx context.Context) error {
 		if bad != nil {
 			continue // a foreign member
 		}
-		m, failed := s.carry(ctx, product, nil)
+		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// If a replica dies before this, the mark skips the entries that stay behind.
-			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, m.load, m.sale).Err()
+			// If a replica dies before this, the next carry skips the entries that stay behind.
+			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
 	}
@@ -281,39 +276,31 @@ func (s *shelf) carryAll(ctx context.Context) error {
 
 // Count returns the count in Redis, or that of the row if Redis has none.
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
-	count, err := s.client.HGet(ctx, stockKeys(product)[0], "count").Int()
-	if errors.Is(err, redis.Nil) {
-		item, err := s.ledger.Read(ctx, product)
-		return item.Count, err
-	}
-	if err != nil {
-		return 0, beforeExec(ctx, err)
-	}
-	return count, nil
+	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
 }
 
 // Clear deletes the count and all sales that are not carried. It waits for a carry that is under
-// way. A later one finds the mark beyond all sales so far, even if Redis could not be reached
-// here and still has them.
+// way. It also begins a new load, so a later carry skips all sales so far, even if Redis could not
+// be reached and still has them.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {
 		return nil //nolint:nilerr // no product, so no stock
 	}
-	var forgot error
+	var deleted error
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		keys := stockKeys(product)
 		if err := tx.Exec("UPDATE db_redis_stock SET loads = loads + 1, carried = 0 WHERE product = ?", product).Error; err != nil {
 			return err
 		}
-		_, forgot = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, deleted = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.Del(ctx, keys[0], keys[1])
 			p.SRem(ctx, pendingName, product)
 			return nil
 		})
 		return nil
 	})
-	return errors.Join(err, forgot)
+	return errors.Join(err, deleted)
 }
 
 func (*shelf) Card() api.Card {

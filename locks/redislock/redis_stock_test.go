@@ -19,13 +19,13 @@ import (
 	"oversell/stock"
 )
 
-// newReplica is the strategy as one replica has it. Its carrier does not run by itself.
-func (s *shop) newReplica(t *testing.T) *shelf {
+// newReplica returns the strategy of one replica. Its Run is not started.
+func (s *backends) newReplica(t *testing.T) *shelf {
 	t.Helper()
 	return s.replicaAt(t, s.Addresses().MySQL, s.client(t))
 }
 
-func (s *shop) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) *shelf {
+func (s *backends) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) *shelf {
 	t.Helper()
 	db, err := stock.Open(dsn, 16)
 	if err != nil {
@@ -39,22 +39,22 @@ func (s *shop) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) *she
 	return Stock(c, db).(*shelf) //nolint:forcetypeassert // it is one
 }
 
-// TestStock needs a MySQL besides, so all its parts share one.
+// TestStock needs a MySQL as well, so all its parts share one.
 func TestStock(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	for name, test := range map[string]func(*testing.T, *shop){
+	s := startBackends(t)
+	for name, test := range map[string]func(*testing.T, *backends){
 		"storm": stockStorm, "two at once": stockTwoAtOnce, "died before the trim": stockBeforeTrim,
 		"died before the commit": stockBeforeCommit, "died while loading": stockDiedLoading, "count lost": stockCountLost,
 		"fell back": stockFellBack, "reset under way": stockReset, "reset without redis": stockResetAlone,
 		"refusals": stockRefusals, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
 	} {
-		// Not in parallel: a carrier carries everybody's.
+		// Not in parallel: a carryAll carries the sales of all products.
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
 }
 
-func (s *shop) row(t *testing.T, product int64) int {
+func (s *backends) row(t *testing.T, product int64) int {
 	t.Helper()
 	item, err := s.ledger.Read(t.Context(), product)
 	if err != nil {
@@ -71,7 +71,7 @@ func sellOne(t *testing.T, r *shelf, product int64, want int) {
 	}
 }
 
-// carried brings the product's sales to the row, as the carrier would.
+// carried carries the sales of the product, like Run.
 func carried(t *testing.T, r *shelf, product int64) {
 	t.Helper()
 	m, err := r.carry(t.Context(), product, nil)
@@ -83,7 +83,7 @@ func carried(t *testing.T, r *shelf, product int64) {
 	}
 }
 
-func wantCounts(t *testing.T, s *shop, r *shelf, product int64, row, kept int) {
+func wantCounts(t *testing.T, s *backends, r *shelf, product int64, row, kept int) {
 	t.Helper()
 	if got, err := r.Count(t.Context(), product); err != nil || got != kept {
 		t.Errorf("redis has %d, %v; want %d", got, err, kept)
@@ -93,9 +93,9 @@ func wantCounts(t *testing.T, s *shop, r *shelf, product int64, row, kept int) {
 	}
 }
 
-// stockStorm: 24 tasks on three replicas ask for 150 of 100 pieces, while all three
-// carry. In the end the row has what Redis has, and the outbox nothing.
-func stockStorm(t *testing.T, s *shop) {
+// stockStorm lets 24 tasks on three replicas request 150 pieces of 100, while all three replicas
+// carry. In the end the row and Redis have the same count, and the outbox is empty.
+func stockStorm(t *testing.T, s *backends) {
 	product := s.newProduct(t, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	var carriers, all sync.WaitGroup
@@ -120,24 +120,24 @@ func stockStorm(t *testing.T, s *shop) {
 		}
 	}
 	all.Wait()
-	soon(t, "the row has heard of all sales", func() bool { return s.row(t, product) == 0 })
+	soon(t, "the row has all sales", func() bool { return s.row(t, product) == 0 })
 	stop()
 	carriers.Wait()
 	r := s.newReplica(t)
 	wantCounts(t, s, r, product, 0, 0)
 	if sold.Load() != 100 || soldOut.Load() != 50 {
-		t.Errorf("%d sold, %d told that it is sold out", sold.Load(), soldOut.Load())
+		t.Errorf("%d sold, %d sold out", sold.Load(), soldOut.Load())
 	}
 	if n, err := r.client.XLen(t.Context(), stockKeys(product)[1]).Result(); err != nil || n != 0 {
 		t.Errorf("%d orders are in the outbox, %v", n, err)
 	}
 	if is, err := r.client.SIsMember(t.Context(), pendingName, product).Result(); err != nil || is {
-		t.Errorf("nothing is to be carried, and everybody looks for it: %v", err)
+		t.Errorf("nothing is to be carried, but products are pending: %v", err)
 	}
 }
 
-// stockTwoAtOnce: eight carriers on the same outbox, while it grows.
-func stockTwoAtOnce(t *testing.T, s *shop) {
+// stockTwoAtOnce runs eight carries of the same outbox while it grows.
+func stockTwoAtOnce(t *testing.T, s *backends) {
 	product := s.newProduct(t, 1000)
 	var all sync.WaitGroup
 	for range 8 {
@@ -157,8 +157,8 @@ func stockTwoAtOnce(t *testing.T, s *shop) {
 	wantCounts(t, s, s.newReplica(t), product, 1000-8*20*2, 1000-8*20*2)
 }
 
-// stockBeforeTrim: the outbox still has what the row has already.
-func stockBeforeTrim(t *testing.T, s *shop) {
+// stockBeforeTrim leaves sales in the outbox that are in the row already.
+func stockBeforeTrim(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead, heir := s.newReplica(t), s.newReplica(t)
 	sellOne(t, dead, product, 9)
@@ -174,13 +174,13 @@ func stockBeforeTrim(t *testing.T, s *shop) {
 	wantCounts(t, s, heir, product, 7, 7)
 }
 
-// stockBeforeCommit: what was written and not committed was not written.
-func stockBeforeCommit(t *testing.T, s *shop) {
+// stockBeforeCommit ends a carry before its commit: the row stays as it was.
+func stockBeforeCommit(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead, heir := s.newReplica(t), s.newReplica(t)
 	sellOne(t, dead, product, 9)
 	died := errors.New("died")
-	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *mark) error { return died }); !errors.Is(err, died) {
+	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *saleID) error { return died }); !errors.Is(err, died) {
 		t.Errorf("the carrier says %v", err)
 	}
 	wantCounts(t, s, heir, product, 10, 9)
@@ -188,8 +188,8 @@ func stockBeforeCommit(t *testing.T, s *shop) {
 	wantCounts(t, s, heir, product, 9, 9)
 }
 
-// stockDiedLoading: Redis has the count, and MySQL has not heard of the load.
-func stockDiedLoading(t *testing.T, s *shop) {
+// stockDiedLoading loads the count into Redis, but not the number of the load into MySQL.
+func stockDiedLoading(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	if err := r.load.Run(t.Context(), r.client, stockKeys(product)[:1], 10, 1).Err(); err != nil {
@@ -200,9 +200,9 @@ func stockDiedLoading(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 9, 9)
 }
 
-// stockCountLost: the count alone is gone, as an eviction takes it. What is pending was
-// sold, and the new count knows it.
-func stockCountLost(t *testing.T, s *shop) {
+// stockCountLost deletes only the count, like an eviction. The sales in the outbox are carried, and
+// the new count excludes their pieces.
+func stockCountLost(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	sellOne(t, r, product, 9)
@@ -224,9 +224,9 @@ func stockCountLost(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 6, 6)
 }
 
-// stockFellBack: Redis has an older state than the row, as after a failover. One sale
-// may be lost to the row; then the count is loaded again, and nothing more is lost.
-func stockFellBack(t *testing.T, s *shop) {
+// stockFellBack gives Redis an older state than the row, as after a fail-over. One sale may be
+// missing in the row. Then the count is loaded again, and no further sale is lost.
+func stockFellBack(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	key := stockKeys(product)[0]
@@ -249,9 +249,9 @@ func stockFellBack(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 6, 6)
 }
 
-// stockFlushed: Redis loses everything. What was not carried is sold again; what is
-// sold from then on is carried again.
-func stockFlushed(t *testing.T, s *shop) {
+// stockFlushed deletes all data of Redis. Sales that were not carried are sold again. Later sales
+// are carried.
+func stockFlushed(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	for left := 9; left >= 6; left-- {
@@ -268,18 +268,18 @@ func stockFlushed(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 5, 5)
 }
 
-// stockReset: the class begins anew while a carrier is in the middle of its work. What
-// it carries is of before, and is not taken from the new stock.
-func stockReset(t *testing.T, s *shop) {
+// stockReset resets the stock during a carry. The carried sales are from before the reset, and are
+// not taken from the new stock.
+func stockReset(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r, other := s.newReplica(t), s.newReplica(t)
 	sellOne(t, r, product, 9)
 	reset := make(chan error, 1)
-	_, err := r.carry(t.Context(), product, func(*gorm.DB, *mark) error {
-		// Nobody gets past the mark's row meanwhile.
+	_, err := r.carry(t.Context(), product, func(*gorm.DB, *saleID) error {
+		// No other carry gets past the locked record meanwhile.
 		err := other.db.Exec("SELECT 1 FROM db_redis_stock WHERE product = ? FOR UPDATE NOWAIT", product).Error
 		if !stock.IsContention(err) {
-			t.Errorf("the carrier's mark is free: %v", err)
+			t.Errorf("the record that a carry has locked is free: %v", err)
 		}
 		go func() {
 			err := other.Clear(t.Context(), api.Key(product))
@@ -297,14 +297,14 @@ func stockReset(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 49, 49)
 }
 
-// stockResetAlone: Redis can't be reached by who resets, and has everything of before.
-func stockResetAlone(t *testing.T, s *shop) {
+// stockResetAlone resets the stock while Redis cannot be reached, and still has the old data.
+func stockResetAlone(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	sellOne(t, r, product, 9)
 	cutOff := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://127.0.0.1:1/0"))
 	if err := cutOff.Clear(t.Context(), api.Key(product)); err == nil {
-		t.Error("cleared without Redis, and nobody is told")
+		t.Error("cleared without Redis, and without an error")
 	}
 	if err := s.ledger.Reset(t.Context(), product, 50); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func stockResetAlone(t *testing.T, s *shop) {
 	wantCounts(t, s, r, product, 49, 49)
 }
 
-func stockRefusals(t *testing.T, s *shop) {
+func stockRefusals(t *testing.T, s *backends) {
 	product := s.newProduct(t, 3)
 	r := s.newReplica(t)
 	gone, cancel := context.WithCancel(t.Context())
@@ -351,14 +351,14 @@ func stockRefusals(t *testing.T, s *shop) {
 	sellOne(t, noMySQL, product, 2) // it is loaded: a sale needs no MySQL
 }
 
-// stockLostReply: a script whose answer never comes may have sold the piece. It is not
-// sent again, though it could be.
-func stockLostReply(t *testing.T, s *shop) {
+// stockLostReply loses the answer of a script, which may have sold the piece. The script is not
+// sent again.
+func stockLostReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
-	line := lineTo(t, s.Addresses().Redis[0])
-	r := s.replicaAt(t, s.Addresses().MySQL, client(t, s.RedisURL(line.Addr())))
+	link := linkTo(t, s.Addresses().Redis[0])
+	r := s.replicaAt(t, s.Addresses().MySQL, client(t, s.RedisURL(link.Addr())))
 	sellOne(t, r, product, 4)
-	held, free := line.HoldNext("evalsha")
+	held, free := link.HoldNext("evalsha")
 	defer free()
 	sold := make(chan error, 1)
 	go func() {
@@ -366,17 +366,17 @@ func stockLostReply(t *testing.T, s *shop) {
 		sold <- err
 	}()
 	<-held
-	line.Cut(true)
-	line.Cut(false)
+	link.Cut(true)
+	link.Cut(false)
 	if err := <-sold; err == nil || locks.NothingTaken(err) {
 		t.Errorf("the answer to the script is lost: %v", err)
 	}
 	wantCounts(t, s, s.newReplica(t), product, 5, 4)
 }
 
-// stockLife: the carrier outlives a MySQL that can't be reached, takes over what a dead
-// replica has sold, and on its way out carries the rest.
-func stockLife(t *testing.T, s *shop) {
+// stockLife runs Run without a MySQL for a while. It then carries the sales of a dead replica, and
+// carries the rest when it ends.
+func stockLife(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead := s.newReplica(t)
 	sellOne(t, dead, product, 9)
@@ -384,20 +384,20 @@ func stockLife(t *testing.T, s *shop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLink(t.Context(), dsn.Addr)
+	link, err := lockstest.NewLink(t.Context(), dsn.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = line.Close() }()
-	line.Cut(true)
-	dsn.Addr = line.Addr()
+	defer func() { _ = link.Close() }()
+	link.Cut(true)
+	dsn.Addr = link.Addr()
 	heir := s.replicaAt(t, dsn.FormatDSN(), s.client(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { heir.Run(ctx); close(ended) }()
 	sellOne(t, heir, product, 8)
-	line.Cut(false)
-	soon(t, "the row has heard of both sales", func() bool { return s.row(t, product) == 8 })
+	link.Cut(false)
+	soon(t, "the row has both sales", func() bool { return s.row(t, product) == 8 })
 	sellOne(t, heir, product, 7)
 	stop()
 	<-ended

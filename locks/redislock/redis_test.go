@@ -13,8 +13,8 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// TestAcquireTwice: the driver may send a command again whose answer was lost.
-// The same token gets the same grant.
+// TestAcquireTwice sends a request again, as the driver may do after a lost answer. The same token
+// gets the same grant.
 func TestAcquireTwice(t *testing.T) {
 	c := one(t)
 	l := bare(c)
@@ -27,17 +27,17 @@ func TestAcquireTwice(t *testing.T) {
 	if err != nil || again != first {
 		t.Errorf("the same token again: fence %d, %v; want fence %d", again, err, first)
 	}
-	rival, busy, err := l.try(t.Context(), key, "rival", time.Minute)
-	if err != nil || rival != 0 || busy <= 0 || busy > time.Minute {
-		t.Errorf("a rival: fence %d, busy for %v, %v", rival, busy, err)
+	contender, busy, err := l.try(t.Context(), key, "contender", time.Minute)
+	if err != nil || contender != 0 || busy <= 0 || busy > time.Minute {
+		t.Errorf("a contender: fence %d, busy for %v, %v", contender, busy, err)
 	}
-	if err := l.unlock(t.Context(), key, "rival"); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("release by a rival: %v", err)
+	if err := l.unlock(t.Context(), key, "contender"); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("release by a contender: %v", err)
 	}
 	if err := l.unlock(t.Context(), key, "token"); err != nil {
 		t.Error(err)
 	}
-	if next, _, err := l.try(t.Context(), key, "rival", time.Minute); err != nil || next != 2 {
+	if next, _, err := l.try(t.Context(), key, "contender", time.Minute); err != nil || next != 2 {
 		t.Errorf("the next grant: fence %d, %v", next, err)
 	}
 }
@@ -45,7 +45,7 @@ func TestAcquireTwice(t *testing.T) {
 // bare is the lock without its decorators.
 func bare(c redis.UniversalClient) *redisLock { return newRedisLock(c, time.Minute) }
 
-// TestRenewScript: a renewal makes the lease last from now, for its holder only.
+// TestRenewScript checks that a renewal restarts the lease, and that only the holder can renew.
 func TestRenewScript(t *testing.T) {
 	c := one(t)
 	l := bare(c)
@@ -57,11 +57,11 @@ func TestRenewScript(t *testing.T) {
 	renew := func(token string) error {
 		return held(l.renew.Run(t.Context(), c, []string{lock}, token, time.Hour.Milliseconds()).Int64())
 	}
-	if err := renew("rival"); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("renewed by a rival: %v", err)
+	if err := renew("contender"); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("renewed by a contender: %v", err)
 	}
 	if ttl := c.PTTL(t.Context(), lock).Val(); ttl > time.Minute {
-		t.Errorf("a rival's renewal made the lease %v", ttl)
+		t.Errorf("a contender's renewal made the lease %v", ttl)
 	}
 	if err := renew("token"); err != nil {
 		t.Error(err)
@@ -71,7 +71,8 @@ func TestRenewScript(t *testing.T) {
 	}
 }
 
-// TestRaiseScript: above the floor and above the counter, for the holder only.
+// TestRaiseScript checks that the new fence is above the floor and the counter, and that only the
+// holder gets one.
 func TestRaiseScript(t *testing.T) {
 	c := one(t)
 	for _, test := range []struct {
@@ -93,8 +94,8 @@ func TestRaiseScript(t *testing.T) {
 			raise := func(token string) (int64, error) {
 				return l.raise.Run(t.Context(), c, []string{lock, counter}, token, test.floor).Int64()
 			}
-			if got, err := raise("rival"); err != nil || got != 0 {
-				t.Errorf("raised for a rival: %d, %v", got, err)
+			if got, err := raise("contender"); err != nil || got != 0 {
+				t.Errorf("raised for a contender: %d, %v", got, err)
 			}
 			got, err := raise("token")
 			if err != nil || got != test.want {
@@ -110,7 +111,8 @@ func TestRaiseScript(t *testing.T) {
 	}
 }
 
-// TestKeys: they and the channel are Redisson's, so a Java service can share the lock.
+// TestKeys checks the keys and the channel. They are Redisson's, so that a Java service can share
+// the lock.
 func TestKeys(t *testing.T) {
 	c := one(t)
 	key := newKey()
@@ -140,19 +142,19 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestStrangersKey: a key without an expiry is a stranger's that never renews.
-// It is not taken, and a waiter does not spin.
-func TestStrangersKey(t *testing.T) {
+// TestForeignKey waits for a key without an expiry, which another program created. It is not taken
+// over, and the waiter does not poll.
+func TestForeignKey(t *testing.T) {
 	c := one(t)
 	key := newKey()
-	c.HSet(t.Context(), "redis:"+key, "stranger", 1)
+	c.HSet(t.Context(), "redis:"+key, "foreign", 1)
 	before := commands(t, c)
 	_, err := Redis(c, time.Minute).Acquire(t.Context(), request(key, "owner", 300*time.Millisecond, 0))
 	if !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
 	}
 	if n := commands(t, c) - before; n > 20 {
-		t.Errorf("one waiter for a key that nobody releases sent %d scripts", n)
+		t.Errorf("one waiter for a key that is not released sent %d scripts", n)
 	}
 }
 
@@ -174,28 +176,28 @@ func commands(t *testing.T, c redis.UniversalClient) int {
 	return n
 }
 
-// TestLateAcquire: the script of a caller that hung up overtakes nobody: where it
-// runs late, its grant is taken back.
+// TestLateAcquire delays the script of a cancelled request. If it acquires the lock, the lock is
+// released.
 func TestLateAcquire(t *testing.T) {
-	line := lineTo(t, servers.Addresses().Redis[0])
-	c := client(t, servers.RedisURL(line.Addr()))
+	link := linkTo(t, servers.Addresses().Redis[0])
+	c := client(t, servers.RedisURL(link.Addr()))
 	l := bare(c)
 	key := newKey()
 	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
 		t.Fatal(err)
 	}
-	// The driver does not listen to a cancellation, but to a deadline.
+	// The driver ignores a cancellation, but not a deadline.
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	late(ctx, t, line, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
+	late(ctx, t, link, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redis(one(t), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// late has an acquisition whose message, which contains text, is held up until
-// after its context has ended.
-func late(ctx context.Context, t *testing.T, line *lockstest.Link, text string, l locks.Locker, r locks.Request) {
+// late runs an acquisition whose message is delayed until its context has ended. The message is the
+// one that contains text.
+func late(ctx context.Context, t *testing.T, link *lockstest.Link, text string, l locks.Locker, r locks.Request) {
 	t.Helper()
-	_, free := line.HoldNext(text)
+	_, free := link.HoldNext(text)
 	done := make(chan error, 1)
 	go func() {
 		_, err := l.Acquire(ctx, r)
@@ -213,16 +215,16 @@ func late(ctx context.Context, t *testing.T, line *lockstest.Link, text string, 
 	}
 }
 
-func lineTo(t *testing.T, url string) *lockstest.Link {
+func linkTo(t *testing.T, url string) *lockstest.Link {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := lockstest.NewLink(t.Context(), o.Addr)
+	link, err := lockstest.NewLink(t.Context(), o.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	return line
+	t.Cleanup(func() { _ = link.Close() })
+	return link
 }

@@ -18,34 +18,32 @@ var threadIDReleaseLua string
 // ThreadID uses the number of its thread as the value (001), and compares and deletes in one
 // script. lease is for requests that name none.
 func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
-	return &redisThreadID{client: c, lease: lease, release: redis.NewScript(threadIDReleaseLua)}
+	return &redisThreadID{polledLock: polledLock{c, "redis-thread-id:", lease}, release: redis.NewScript(threadIDReleaseLua)}
 }
 
 type redisThreadID struct {
-	client  redis.UniversalClient
-	lease   time.Duration
+	polledLock
 	threads threads
 	release *redis.Script
 }
 
 func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lock, lease := "redis-thread-id:"+r.Key, leaseOf(r, l.lease)
+	lock, lease := l.of(r)
 	// DANGER: the number is unique in this process only. Other replicas have a thread 1, too.
 	// After our lease, when such a thread holds the lock, our release finds "its own" number
 	// and frees another holder's lock.
 	number, leave := l.threads.enter(r.Key)
-	release := func(ctx context.Context) error {
-		return held(l.release.Run(ctx, l.client, []string{lock}, number).Int64())
-	}
-	asked, err := poll(ctx, r, try{
-		take:     func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
-		giveBack: release,
-	})
+	h, err := attempt{
+		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
+		grant: locks.Grant{
+			Lease:   lease,
+			Release: func(ctx context.Context) error { return run(ctx, l.client, l.release, []string{lock}, number) },
+		},
+	}.acquire(ctx, r)
 	if err != nil {
 		leave()
 		return nil, err
 	}
-	h := locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Release: release})
 	h.OnRelease(leave)
 	return h, nil
 }
@@ -55,57 +53,50 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 // release. The zero value is ready.
 type threads struct {
 	mu   sync.Mutex
-	busy map[string]map[int]bool
+	busy map[thread]bool
+}
+
+type thread struct {
+	key    string
+	number int
 }
 
 func (t *threads) enter(key string) (number int, leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy == nil {
-		t.busy = map[string]map[int]bool{}
+		t.busy = map[thread]bool{}
 	}
-	if t.busy[key] == nil {
-		t.busy[key] = map[int]bool{}
+	mine := thread{key, 1}
+	for t.busy[mine] {
+		mine.number++
 	}
-	number = 1
-	for t.busy[key][number] {
-		number++
-	}
-	t.busy[key][number] = true
-	return number, func() {
+	t.busy[mine] = true
+	return mine.number, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		delete(t.busy[key], number)
-		if len(t.busy[key]) == 0 {
-			delete(t.busy, key)
-		}
+		delete(t.busy, mine)
 	}
-}
-
-// Clear deletes the key, also that of a holder.
-func (l *redisThreadID) Clear(ctx context.Context, key string) error {
-	return l.client.Del(ctx, "redis-thread-id:"+key).Err()
 }
 
 func (*redisThreadID) Card() api.Card {
-	return api.Card{
-		ID: "redis-thread-id", Family: "redis", Source: "001", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Locker: true, Lease: true, LeasePerRequest: true, Slow: true,
+	return card(api.Card{
+		ID: "redis-thread-id", Source: "001", Lease: true, LeasePerRequest: true, Slow: true,
 		Title: api.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
 		Summary: api.Text{
 			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",
 			ZH: "值是线程号，用脚本比较并删除；可是每个进程都有 1 号线程。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
-		Breaks: append([]api.Break{
+		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock, Why: api.Text{
 				EN: "Two replicas use the same numbers: a holder whose lease has expired frees the lock of the thread with its number on another replica.",
-				ZH: "两个副本的线程号会重复，超过租期的持有者会放掉隔壁同号线程的锁。",
+				ZH: "两个副本的线程号会重复，超过租期的持有者会释放另一个副本上同号线程的锁。",
 			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "After a SET whose answer is lost, the number in the key may be that of another replica: the key stays, and blocks for a lease.",
-				ZH: "SET 的应答丢了，键里的号码可能是别人的，不能删，要白等一个租期。",
+				ZH: "SET 的应答丢了，键里的号码可能属于另一个副本，不能删，要等一个租期。",
 			}},
-		}, usual(api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)...),
-	}
+		},
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

@@ -18,8 +18,8 @@ import (
 // it, write it in MULTI and EXEC. EXEC does nothing if the count was written since the WATCH;
 // then the sale starts again.
 //
-// The first sale of a product loads its count from the row in MySQL. From then on the row is
-// neither read nor written.
+// The first sale of a product loads its count from the row in MySQL. Later sales neither read nor
+// write the row.
 func Watch(c redis.UniversalClient, ledger *stock.Ledger) locks.Strategy {
 	return &watch{c, ledger}
 }
@@ -33,7 +33,7 @@ const (
 	// The mean pause before another try begins at shortestPause and doubles up to longestPause.
 	longestPause  = 64 * time.Millisecond
 	shortestPause = time.Millisecond
-	// execTimeout limits an EXEC, which goes on when its caller goes away.
+	// execTimeout limits an EXEC, which goes on when its request is cancelled.
 	execTimeout = 5 * time.Second
 )
 
@@ -57,14 +57,17 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 			return r, err
 		}
 		r.Retries++
-		if !pause(ctx, mean, o.Wait-time.Since(began)) {
+		// Random, so that requests which collided do not collide again.
+		pause := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
+		if pause >= o.Wait-time.Since(began) {
 			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
 		}
+		_ = locks.Work(ctx, pause) // if ctx ends, the next try returns the error
 		mean = min(2*mean, longestPause)
 	}
 }
 
-// errNotLoaded: Redis has no count of the product.
+// errNotLoaded says that Redis has no count of the product.
 var errNotLoaded = errors.New("redis has no such stock")
 
 // try is one round of WATCH and EXEC. It returns ErrConflict if the count was written in between.
@@ -76,13 +79,13 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	name := watchName(o.Product)
 	sent := false
 	err = s.client.Watch(ctx, func(tx *redis.Tx) error {
-		if remaining, err = s.look(ctx, tx, o); err != nil {
-			// Also for a cancelled caller: the connection must not keep the WATCH.
+		if remaining, err = s.read(ctx, tx, o); err != nil {
+			// Also if ctx is cancelled: the connection must not keep the WATCH.
 			_ = tx.Unwatch(context.WithoutCancel(ctx)).Err()
 			return err
 		}
 		locks.Trace(ctx, api.Writing, api.Key(o.Product), o.Owner, 0)
-		// A caller that goes away now does not stop the EXEC, so wait for its answer.
+		// The end of ctx cannot stop the EXEC any more, so wait for its answer.
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 		defer cancel()
 		sent = true
@@ -105,8 +108,8 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	return remaining, err
 }
 
-// look reads the watched count and returns what would be left.
-func (s *watch) look(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
+// read reads the watched count and returns the count after the sale.
+func (s *watch) read(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
 	count, err := tx.Get(ctx, watchName(o.Product)).Int()
 	if errors.Is(err, redis.Nil) {
 		return 0, errNotLoaded
@@ -163,28 +166,16 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// pause sleeps for mean on average, at random, so that requests which collided do not collide
-// again. It returns false if there is no time for another try.
-func pause(ctx context.Context, mean, left time.Duration) bool {
-	d := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
-	if d >= left {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return true // the next try returns the error
-	}
-}
-
 // Count returns the count in Redis, or that of the row if Redis has none yet.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
-	count, err := s.client.Get(ctx, watchName(product)).Int()
+	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
+}
+
+// countOrRow reads the count from the answer of Redis, or from the row if Redis has none.
+func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledger, product int64) (int, error) {
+	count, err := answer.Int()
 	if errors.Is(err, redis.Nil) {
-		item, err := s.ledger.Read(ctx, product)
+		item, err := ledger.Read(ctx, product)
 		return item.Count, err
 	}
 	if err != nil {
@@ -204,22 +195,22 @@ func (*watch) Card() api.Card {
 		Backends: []string{"mysql", "redis"}, Stock: "redis",
 		Title: api.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
 		Summary: api.Text{
-			EN: "The count lives in Redis: watch it, read it, write it only if nobody has written it since, else start again.",
-			ZH: "库存放在 Redis：监视、读出，期间没人改过才写入，否则重来。",
+			EN: "The count is in Redis. A sale watches it, reads it, and writes it only if it has not changed since. Otherwise the sale starts again.",
+			ZH: "库存放在 Redis：先监视并读出，期间没有改动才写入，否则重来。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{
 			{Hazard: api.CASStorm, Why: api.Text{
-				EN: "Of all requests that watch the same count, one wins; the others have worked in vain and try again, together with new ones.",
-				ZH: "监视同一个库存的请求只有一个成功，其余全部白做，还要和新来的一起重试。",
+				EN: "Of all requests that watch the same count, one succeeds. The others fail and try again, together with new ones.",
+				ZH: "监视同一个库存的请求只有一个成功，其余全部失败，还要和新来的一起重试。",
 			}},
 			{Hazard: api.WriteBehind, Why: api.Text{
-				EN: "The sales are never written to the row: it stays as it was, and others sell from it.",
-				ZH: "没有人把销售回写到数据库那一行：它一直不变，别人照样拿它来卖。",
+				EN: "The sales are never written to the row. Its count does not fall, and other strategies sell the same pieces from it.",
+				ZH: "销售不会回写到数据库那一行：它一直不变，其他策略会从那里再卖一次。",
 			}},
 			{Hazard: api.Failover, Why: api.Text{
 				EN: "The stock is outside MySQL: a new master, or a Redis that lost its data, lacks sales and sells the same pieces again.",
-				ZH: "库存不在 MySQL 里：新主或丢了数据的 Redis 会忘掉已售出的，再卖一次。",
+				ZH: "库存不在 MySQL 里：新主或丢了数据的 Redis 缺少已有的销售，会再卖一次。",
 			}},
 		},
 	}

@@ -18,14 +18,14 @@ import (
 	"oversell/stock"
 )
 
-// shop is a stock in MySQL with its Redis.
-type shop struct {
+// backends is a stock in MySQL, with its Redis.
+type backends struct {
 	*rig.Rig
 	ledger     *stock.Ledger
 	newProduct func(t *testing.T, count int) int64
 }
 
-func newShop(t *testing.T) *shop {
+func startBackends(t *testing.T) *backends {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
 	db, err := stock.Open(r.Addresses().MySQL, 4)
@@ -40,7 +40,7 @@ func newShop(t *testing.T) *shop {
 	if err := migrations.Up(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	return &shop{r, stock.NewLedger(db), func(t *testing.T, count int) int64 {
+	return &backends{r, stock.NewLedger(db), func(t *testing.T, count int) int64 {
 		t.Helper()
 		item := stock.Item{ProductCode: "redislock", StockCode: "001", Count: count}
 		if err := db.Create(&item).Error; err != nil {
@@ -50,21 +50,23 @@ func newShop(t *testing.T) *shop {
 	}}
 }
 
-func (s *shop) client(t *testing.T) redis.UniversalClient { return client(t, s.Addresses().Redis[0]) }
+func (s *backends) client(t *testing.T) redis.UniversalClient {
+	return client(t, s.Addresses().Redis[0])
+}
 
-// TestWatch needs a MySQL besides, so all its parts share one.
+// TestWatch needs a MySQL as well, so all its parts share one.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	for name, test := range map[string]func(*testing.T, *shop){
-		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "keeper": watchKeeper, "lost reply": watchLostReply, "late reply": watchLateReply,
+	s := startBackends(t)
+	for name, test := range map[string]func(*testing.T, *backends){
+		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "holder": watchHolder, "lost reply": watchLostReply, "late reply": watchLateReply,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
 }
 
-// watchStorm: 24 tasks on three replicas ask for 150 pieces of 100.
-func watchStorm(t *testing.T, s *shop) {
+// watchStorm lets 24 tasks on three replicas request 150 pieces of 100.
+func watchStorm(t *testing.T, s *backends) {
 	product := s.newProduct(t, 100)
 	var mu sync.Mutex
 	sold, soldOut, retries, asked := 0, 0, 0, 0
@@ -101,21 +103,21 @@ func watchStorm(t *testing.T, s *shop) {
 	all.Wait()
 	left, err := Watch(s.client(t), s.ledger).(locks.StockHolder).Count(t.Context(), product)
 	if err != nil || sold != 100 || soldOut != 50 || left != 0 {
-		t.Errorf("%d sold, %d told that it is sold out, %d left, %v", sold, soldOut, left, err)
+		t.Errorf("%d sold, %d sold out, %d left, %v", sold, soldOut, left, err)
 	}
 	if retries == 0 {
-		t.Error("24 tasks on one count, and nobody was beaten")
+		t.Error("24 tasks on one count, and no conflict")
 	}
 }
 
-// watchConflict: who is beaten in every try is told so, which is not "sold out",
-// and who has patience tries again.
-func watchConflict(t *testing.T, s *shop) {
+// watchConflict lets another client write between each WATCH and EXEC. The error is a conflict, not
+// "sold out". With a wait, the sale tries again.
+func watchConflict(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	c := s.client(t)
 	shelf := Watch(c, s.ledger)
-	// beaten has a rival write after each of the first reads.
-	beaten := func(times int) context.Context {
+	// contendedBy returns a context in which another client writes after each of the first reads.
+	contendedBy := func(times int) context.Context {
 		return locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
 			if e.Step == api.Writing && times > 0 {
 				times--
@@ -125,20 +127,20 @@ func watchConflict(t *testing.T, s *shop) {
 			}
 		})
 	}
-	o := stock.Order{Product: product, Qty: 1, Owner: "unlucky"}
-	receipt, err := shelf.Deduct(beaten(1), o)
+	o := stock.Order{Product: product, Qty: 1, Owner: "buyer"}
+	receipt, err := shelf.Deduct(contendedBy(1), o)
 	if !errors.Is(err, stock.ErrConflict) || errors.Is(err, stock.ErrSoldOut) || receipt.Retries != 1 {
-		t.Errorf("beaten in its only try: %d retries, %v", receipt.Retries, err)
+		t.Errorf("a conflict in its only try: %d retries, %v", receipt.Retries, err)
 	}
 	o.Wait = time.Minute
-	receipt, err = shelf.Deduct(beaten(3), o)
+	receipt, err = shelf.Deduct(contendedBy(3), o)
 	if err != nil || receipt.Retries != 3 || receipt.Remaining != 10-1-3-1 {
-		t.Errorf("beaten three times: %d retries, %d left, %v", receipt.Retries, receipt.Remaining, err)
+		t.Errorf("three conflicts: %d retries, %d left, %v", receipt.Retries, receipt.Remaining, err)
 	}
 }
 
-// watchRefusals: nothing is taken, and the connection goes back as it was.
-func watchRefusals(t *testing.T, s *shop) {
+// watchRefusals checks that a rejected sale takes nothing, and leaves no WATCH on its connection.
+func watchRefusals(t *testing.T, s *backends) {
 	product := s.newProduct(t, 3)
 	c, err := Open(s.Addresses().Redis[0], 1) // one connection: one that is kept is missed
 	if err != nil {
@@ -181,8 +183,8 @@ func watchRefusals(t *testing.T, s *shop) {
 	}
 }
 
-// watchKeeper: the row is where the stock comes from, and is not written.
-func watchKeeper(t *testing.T, s *shop) {
+// watchHolder checks that the stock is loaded from the row, and that the row is not written.
+func watchHolder(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	shelf := Watch(s.client(t), s.ledger)
 	count := func(want int) {
@@ -204,19 +206,19 @@ func watchKeeper(t *testing.T, s *shop) {
 	}
 	count(5)
 	if _, err := shelf.(locks.StockHolder).Count(t.Context(), 1<<60); !errors.Is(err, stock.ErrUnknownProduct) {
-		t.Errorf("the count of what nobody has: %v", err)
+		t.Errorf("the count of an unknown product: %v", err)
 	}
 }
 
-// watchLostReply: an EXEC whose answer never comes may have sold the piece.
-func watchLostReply(t *testing.T, s *shop) {
+// watchLostReply loses the answer of an EXEC, which may have sold the piece.
+func watchLostReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
-	line := lineTo(t, s.Addresses().Redis[0])
-	shelf := Watch(client(t, s.RedisURL(line.Addr())), s.ledger)
+	link := linkTo(t, s.Addresses().Redis[0])
+	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger)
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
 		t.Fatal(err)
 	}
-	held, free := line.HoldNext("exec")
+	held, free := link.HoldNext("exec")
 	defer free()
 	sold := make(chan error, 1)
 	go func() {
@@ -224,7 +226,7 @@ func watchLostReply(t *testing.T, s *shop) {
 		sold <- err
 	}()
 	<-held
-	line.Cut(true)
+	link.Cut(true)
 	if err := <-sold; err == nil || locks.NothingTaken(err) {
 		t.Errorf("the answer to EXEC is lost: %v", err)
 	}
@@ -233,16 +235,16 @@ func watchLostReply(t *testing.T, s *shop) {
 	}
 }
 
-// watchLateReply: an EXEC whose answer takes 3 s, as on a machine with too much to do, is
-// waited for, as execTimeout says.
-func watchLateReply(t *testing.T, s *shop) {
+// watchLateReply delays the answer of an EXEC by 3 s, as on a busy machine. That is less than
+// execTimeout, so the sale succeeds.
+func watchLateReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
-	line := lineTo(t, s.Addresses().Redis[0])
-	shelf := Watch(client(t, s.RedisURL(line.Addr())), s.ledger)
+	link := linkTo(t, s.Addresses().Redis[0])
+	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger)
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
 		t.Fatal(err)
 	}
-	held, free := line.HoldNext("exec")
+	held, free := link.HoldNext("exec")
 	defer free()
 	sold := make(chan error, 1)
 	go func() {

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,15 +49,11 @@ type redlock struct {
 }
 
 func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	lease := r.Lease
-	if lease == 0 {
-		lease = l.lease
-	}
-	began := time.Now()
-	for {
+	lease := cmp.Or(r.Lease, l.lease)
+	for began := time.Now(); ; {
 		asked, m := time.Now(), l.newMutex(r, lease)
 		// DANGER: the SETs must end before our clean-up begins, or one may be carried out after
-		// it. So a caller that goes away does not cancel them.
+		// it. So the end of ctx does not cancel them.
 		trying, done := locks.CleanUp(ctx)
 		err := m.TryLockContext(trying)
 		done()
@@ -65,15 +62,20 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
 		if err == nil {
-			return l.hold(ctx, r, m, lease, asked)
+			return l.lock(ctx, r, m, lease, asked)
 		}
-		if unreachable(err) > (len(l.nodes)-1)/2 {
+		failed, minority := failuresOf(err), (len(l.nodes)-1)/2
+		if failed.unreachable > minority {
 			_ = m.unlock(ctx, time.Time{})
 		} else {
-			m.sweep(ctx, err)
+			m.sweep(ctx, failed)
 		}
-		if l.lacking(err, time.Since(began) >= r.Wait) {
-			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters: %w", unreachable(err), len(l.nodes), err)}
+		down := failed.unreachable
+		if time.Since(began) < r.Wait { // except at the last try, a slow master is no outage: its machine may be under load
+			down -= failed.tooSlow
+		}
+		if down > minority {
+			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters did not answer: %w", failed.unreachable, len(l.nodes), err)}
 		}
 		// Random: waiters that split the masters between them must not collide again.
 		if err := locks.SleepRetry(ctx, r, began, shortestRetry+rand.N(longestRetry-shortestRetry)); err != nil { //nolint:gosec // jitter, not a secret
@@ -82,18 +84,8 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	}
 }
 
-// lacking reports whether no majority of the masters is reachable. Except at the last try, a
-// master that was only too slow counts as reachable: a machine under load is no outage.
-func (l *redlock) lacking(err error, last bool) bool {
-	down := unreachable(err)
-	if !last {
-		down -= tooSlow(err)
-	}
-	return down > (len(l.nodes)-1)/2
-}
-
-// hold makes the Lock, with a fence if the request is Fenced.
-func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
+// lock makes the Lock, with a fence if the request is Fenced.
+func (l *redlock) lock(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,
 		Renew:        m.extend,
@@ -104,10 +96,7 @@ func (l *redlock) hold(ctx context.Context, r locks.Request, m *mutex, lease tim
 		fence, err := l.fences.mint(ctx, r.Key, 0)
 		if err != nil {
 			_ = m.unlock(ctx, time.Time{})
-			if ctx.Err() != nil {
-				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
-			}
-			return nil, &stock.Unavailable{Backend: "redlock", Err: err}
+			return nil, notAcquired(ctx, r, "redlock", err)
 		}
 		grant.Fence = fence
 	}
@@ -124,9 +113,8 @@ func (l *redlock) Clear(ctx context.Context, key string) error {
 }
 
 func (*redlock) Card() api.Card {
-	return api.Card{
-		ID: "redlock", Family: "redis", Source: "3.8, 3.9.4; 003, 004", Scope: api.ScopeShared, Safe: true,
-		Core: true, Backends: []string{"mysql", "redlock"}, Locker: true,
+	return card(api.Card{
+		ID: "redlock", Source: "3.8, 3.9.4; 003, 004", Core: true, Backends: []string{"mysql", "redlock"},
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "Redlock over five masters", ZH: "红锁 Redlock"},
 		Summary: api.Text{
@@ -135,19 +123,16 @@ func (*redlock) Card() api.Card {
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting},
 		Breaks: []api.Break{
-			{Hazard: api.Pause, Why: api.Text{
-				EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
-				ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
-			}},
+			{Hazard: api.Pause},
 			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "When the clocks of a majority jump, the keys expire early.",
 				ZH: "多数节点时钟跳变时，键会提前消失。",
 			}},
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "No master sends a message when the lock is free: one waiter of each process tries again every few milliseconds.",
-				ZH: "没有哪个节点知道锁在谁手里，也就没法通知：每个进程有一个等待者每隔几毫秒再问一次。",
+				ZH: "锁释放时没有节点发送通知：每个进程有一个等待者每隔几毫秒重试一次。",
 			}},
 		},
 		Tutorial: []api.Figure{},
-	}
+	})
 }

@@ -15,8 +15,8 @@ import (
 // DEL of a slow try must not affect the next one.
 type mutex struct {
 	*redsync.Mutex
-	// hasty is the same lock, for calls that return when a majority has answered. Only
-	// TryLock waits for a master that hangs, and not for long.
+	// hasty is the same lock, for calls that return when a majority has answered. TryLock waits
+	// for all masters, and for each at most nodeTimeout.
 	hasty *redsync.Mutex
 	each  []*redsync.Mutex // on one master each
 	lease time.Duration
@@ -41,7 +41,7 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 	return m
 }
 
-// nodeTimeout is how long one master may take to answer. It is far less than the lease, which
+// nodeTimeout limits the time for the answer of one master. It is far less than the lease, which
 // a single master that hangs would otherwise use up.
 func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
@@ -90,8 +90,8 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// unlockOne releases the key on one master. It returns ErrNotHeld if there is none, or another
-// holder's. It goes on after unlock has returned, which waits for a majority only.
+// unlockOne releases the key on one master. It returns ErrNotHeld if the master has no such key,
+// or another holder's. It goes on after unlock has returned.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -103,8 +103,8 @@ func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error 
 
 // sweep deletes in the background what a failed try may have left on the masters that did not
 // answer.
-func (m *mutex) sweep(ctx context.Context, failed error) {
-	for _, node := range unanswered(failed) {
+func (m *mutex) sweep(ctx context.Context, failed failures) {
+	for _, node := range failed.sent {
 		go func() { _ = m.unlockOne(ctx, node, time.Now().Add(m.lease)) }()
 	}
 }
@@ -128,77 +128,56 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority reads redsync's answer. The lock is not held if the masters that deny it leave no
-// majority. If that depends on masters that did not answer, the result is unknown.
+// majority reads redsync's answer. The lock is not held if the masters that reject the request
+// leave no majority. If that depends on masters that did not answer, the outcome is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:
 		return nil
-	case err == nil || refusals(err) > (nodes-1)/2:
+	case err == nil || failuresOf(err).rejected > (nodes-1)/2:
 		return locks.ErrNotHeld
 	default:
 		return err
 	}
 }
 
-// refusals counts the masters that have no such lock, or another holder's.
-func refusals(err error) int {
-	return count(err, func(err error) int {
-		var taken *redsync.ErrTaken
-		var nodeTaken *redsync.ErrNodeTaken
-		switch {
-		case errors.As(err, &taken):
-			return len(taken.Nodes)
-		case errors.As(err, &nodeTaken) || errors.Is(err, redsync.ErrLockAlreadyExpired):
-			return 1
-		}
-		return 0
-	})
+// failures counts the masters that did not carry out a request, by reason.
+type failures struct {
+	rejected    int   // they have no such lock, or another holder's
+	unreachable int   // they did not answer
+	tooSlow     int   // of the unreachable, those that did not answer in time
+	sent        []int // of the unreachable, those that may have received the request
 }
 
-// unreachable counts the masters that gave no answer.
-func unreachable(err error) int {
-	return count(err, func(err error) int {
-		var down *redsync.RedisError
-		if errors.As(err, &down) {
-			return 1
-		}
-		return 0
-	})
+// failuresOf reads the errors that redsync has joined.
+func failuresOf(err error) (f failures) {
+	f.add(err)
+	return f
 }
 
-// unanswered returns the masters that may have received the request and gave no answer.
-func unanswered(err error) (nodes []int) {
-	count(err, func(err error) int {
-		var down *redsync.RedisError
-		if errors.As(err, &down) && locks.Sent(down.Err) {
-			nodes = append(nodes, down.Node)
+func (f *failures) add(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			f.add(e)
 		}
-		return 0
-	})
-	return nodes
-}
-
-// tooSlow counts those of them that did not answer in time.
-func tooSlow(err error) int {
-	return count(err, func(err error) int {
-		var timeout net.Error
-		if unreachable(err) == 1 && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()) {
-			return 1
-		}
-		return 0
-	})
-}
-
-// count sums up each over the errors that redsync has joined.
-func count(err error, each func(error) int) int {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return each(err)
+		return
 	}
-	n := 0
-	for _, e := range joined.Unwrap() {
-		n += count(e, each)
+	var taken *redsync.ErrTaken
+	var nodeTaken *redsync.ErrNodeTaken
+	var down *redsync.RedisError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &taken):
+		f.rejected += len(taken.Nodes)
+	case errors.As(err, &nodeTaken) || errors.Is(err, redsync.ErrLockAlreadyExpired):
+		f.rejected++
+	case errors.As(err, &down):
+		f.unreachable++
+		if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+			f.tooSlow++
+		}
+		if locks.Sent(down.Err) {
+			f.sent = append(f.sent, down.Node)
+		}
 	}
-	return n
 }

@@ -19,13 +19,14 @@ import (
 	"oversell/stock"
 )
 
-// TestMajority: when a lock counts as gone. Silence is no answer.
+// TestMajority checks when a lock counts as not held. A master that does not answer counts for
+// neither side.
 func TestMajority(t *testing.T) {
 	silent, no := error(&redsync.RedisError{Err: errors.New("refused")}), error(&redsync.ErrNodeTaken{})
 	tests := []struct {
 		name            string
 		yes, no, silent int
-		want            error // nil: still held; ErrNotHeld: gone; silent: nobody knows
+		want            error // nil means held, ErrNotHeld not held, silent unknown
 	}{
 		{"all", 5, 0, 0, nil},
 		{"a majority", 3, 2, 0, nil},
@@ -71,18 +72,19 @@ func TestNodeTimeout(t *testing.T) {
 	}
 }
 
-// TestMintRivals: two never get the same fence, and each gets rising ones.
-func TestMintRivals(t *testing.T) {
+// TestMintContention checks that two tasks never get the same fence, and that the fences of each
+// rise.
+func TestMintContention(t *testing.T) {
 	f := newFences(masters(t, servers))
 	key := newKey()
 	minted := make(chan int64, 200)
-	var rivals sync.WaitGroup
+	var minters sync.WaitGroup
 	for range 4 {
-		rivals.Go(func() {
+		minters.Go(func() {
 			for last := int64(0); len(minted) < 150; {
 				fence, err := f.mint(t.Context(), key, 0)
 				if err != nil {
-					continue // beaten too often: refused, which is safe
+					continue // too many conflicts: rejected, which is safe
 				}
 				if fence <= last {
 					t.Errorf("fence %d after %d", fence, last)
@@ -92,7 +94,7 @@ func TestMintRivals(t *testing.T) {
 			}
 		})
 	}
-	rivals.Wait()
+	minters.Wait()
 	close(minted)
 	seen := map[int64]bool{}
 	for fence := range minted {
@@ -103,9 +105,8 @@ func TestMintRivals(t *testing.T) {
 	}
 }
 
-// TestMintOutages: a minority that is away or has lost its data changes nothing;
-// with a majority gone nothing is minted; when all have forgotten, the floor is
-// what keeps the fences rising.
+// TestMintOutages stops masters. Without a minority, the fences rise on; without a majority, there
+// are none. When all masters have lost their data, the floor keeps the fences rising.
 func TestMintOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -138,9 +139,9 @@ func TestMintOutages(t *testing.T) {
 		node.FlushAll(t.Context())
 	}
 	if fence, err := f.mint(t.Context(), key, 0); err != nil || fence != 1 {
-		t.Fatalf("all have forgotten: fence %d, %v", fence, err)
+		t.Fatalf("all masters lost their data: fence %d, %v", fence, err)
 	}
-	rises("all have forgotten, the row has not", last)
+	rises("all masters lost their data, the row did not", last)
 }
 
 func stop(t *testing.T, r *rig.Rig, numbers ...int) {
@@ -166,7 +167,7 @@ func each(t *testing.T, r *rig.Rig, numbers []int, do func(*rig.Server) error) {
 	}
 }
 
-// TestMinorityDies: a hold on all five lives on with three, and is released.
+// TestMinorityDies checks that a lock on five masters survives with three of them, and is released.
 func TestMinorityDies(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -193,8 +194,8 @@ func TestMinorityDies(t *testing.T) {
 	}
 }
 
-// TestMinorityHangs: masters that accept and never answer cost an acquisition
-// some time, but neither the hold nor the lock, and a release nothing.
+// TestMinorityHangs uses masters that accept requests and never answer. An acquisition takes
+// longer, a release does not, and the lock is not lost.
 func TestMinorityHangs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -220,28 +221,28 @@ func TestMinorityHangs(t *testing.T) {
 	}
 }
 
-// TestLateRedlock is TestLateAcquire on one of five masters. What runs late there
-// may stay for its lease: it is no majority, and keeps nobody out.
+// TestLateRedlock is TestLateAcquire on one of five masters. A late SET there may stay for its
+// lease: one key is no majority, and excludes no other request.
 func TestLateRedlock(t *testing.T) {
 	nodes := masters(t, servers)
-	line := lineTo(t, servers.Addresses().Redis[0])
-	nodes[0] = client(t, servers.RedisURL(line.Addr()))
+	link := linkTo(t, servers.Addresses().Redis[0])
+	nodes[0] = client(t, servers.RedisURL(link.Addr()))
 	key := newKey()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel) // before the other masters' grant counts
-	late(ctx, t, line, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
+	late(ctx, t, link, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// TestSlowMajority: a majority answers too late, once. With a wait it is asked
-// again; without one it counts as away.
+// TestSlowMajority delays the answers of a majority once. With a wait, the request is sent again.
+// Without one, the masters count as unreachable.
 func TestSlowMajority(t *testing.T) {
-	nodes, lines := lined(t, 3)
+	nodes, links := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
 	slow := func(key string) (free func()) {
 		var frees []func()
-		for _, line := range lines {
-			_, free := line.HoldNext("redlock:" + key)
+		for _, link := range links {
+			_, free := link.HoldNext("redlock:" + key)
 			frees = append(frees, free)
 		}
 		return func() {
@@ -268,10 +269,10 @@ func TestSlowMajority(t *testing.T) {
 	}
 }
 
-// TestLateUndoing: a try was too slow and was undone, but its undoing comes only
-// when the next try has been granted. It is no business of that one.
+// TestLateUndoing delays the DEL of a slow try until the next try is granted. It must not affect
+// the second one.
 func TestLateUndoing(t *testing.T) {
-	nodes, lines := lined(t, 3)
+	nodes, links := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
 	if err := acquire(t, l, request(newKey(), "first", 20*time.Second, 0)).Release(t.Context()); err != nil { // the scripts are loaded
 		t.Fatal(err)
@@ -279,18 +280,18 @@ func TestLateUndoing(t *testing.T) {
 	key := newKey()
 	var undoings sync.WaitGroup
 	granted := make(chan struct{})
-	for _, line := range lines {
-		setting, set := line.HoldNext("redlock:" + key)
+	for _, link := range links {
+		setting, set := link.HoldNext("redlock:" + key)
 		undoings.Go(func() {
 			<-setting
-			undoing, undo := line.HoldNext("redlock:" + key)
+			undoing, undo := link.HoldNext("redlock:" + key)
 			<-undoing
 			set()
 			<-granted
 			undo()
 		})
 	}
-	// What the first try left must run out before the second can have it all.
+	// The keys of the first try must expire before the second can have all masters.
 	h := acquire(t, l, request(key, "patient", 20*time.Second, 2*time.Second))
 	close(granted)
 	undoings.Wait()
@@ -303,15 +304,15 @@ func TestLateUndoing(t *testing.T) {
 	}
 }
 
-// lined are the masters, the first n of them behind lines.
+// lined returns clients for the masters, and links to the first n of them.
 func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Link) {
 	t.Helper()
 	nodes := masters(t, servers)
-	var lines []*lockstest.Link
+	var links []*lockstest.Link
 	for i := range n {
-		line := lineTo(t, servers.Addresses().Redis[i])
-		nodes[i] = client(t, servers.RedisURL(line.Addr()))
-		lines = append(lines, line)
+		link := linkTo(t, servers.Addresses().Redis[i])
+		nodes[i] = client(t, servers.RedisURL(link.Addr()))
+		links = append(links, link)
 	}
-	return nodes, lines
+	return nodes, links
 }

@@ -12,7 +12,7 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// released are the locks whose release names its holder, and so may be sent again.
+// released returns the locks whose release names its holder, so that it can be sent again.
 func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for it
 	return map[string]locks.Locker{
@@ -22,31 +22,31 @@ func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	}
 }
 
-// viaLines are clients for all servers, each over a line of its own.
-func viaLines(t *testing.T) (lines []*lockstest.Link, clients []redis.UniversalClient) {
+// viaLinks returns clients for all servers, each over a link of its own.
+func viaLinks(t *testing.T) (links []*lockstest.Link, clients []redis.UniversalClient) {
 	t.Helper()
 	for _, url := range servers.Addresses().Redis {
-		line := lineTo(t, url)
-		lines, clients = append(lines, line), append(clients, client(t, servers.RedisURL(line.Addr())))
+		link := linkTo(t, url)
+		links, clients = append(links, link), append(clients, client(t, servers.RedisURL(link.Addr())))
 	}
-	return lines, clients
+	return links, clients
 }
 
-// TestReleaseOutage: the connections break before the release. The next holder gets in when
-// they are back, not when the lease is over, which is an hour.
+// TestReleaseOutage breaks the connections before the release. The next holder is granted the lock
+// when they are back, not after the lease of an hour.
 func TestReleaseOutage(t *testing.T) {
-	lines, clients := viaLines(t)
+	links, clients := viaLinks(t)
 	others := released(masters(t, servers))
 	for id, l := range released(clients) {
 		t.Run(id, func(t *testing.T) {
 			key := newKey()
 			h := acquire(t, l, request(key, "holder", 0, 0))
-			for _, line := range lines {
-				line.Cut(true)
+			for _, link := range links {
+				link.Cut(true)
 			}
 			err := h.Release(t.Context())
-			for _, line := range lines {
-				line.Cut(false)
+			for _, link := range links {
+				link.Cut(false)
 			}
 			if err == nil || errors.Is(err, locks.ErrNotHeld) {
 				t.Errorf("released without a server: %v", err)
@@ -59,10 +59,10 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// TestReleaseLostAnswer: the server releases, and the answer is lost. That is no loss of
-// the lock, and a second request for it releases nothing more.
+// TestReleaseLostAnswer loses the answer of a release. The lock was not lost, and the repeated
+// request releases nothing more.
 func TestReleaseLostAnswer(t *testing.T) {
-	lines, clients := viaLines(t)
+	links, clients := viaLinks(t)
 	others := released(masters(t, servers))
 	for id, l := range released(clients) {
 		t.Run(id, func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestReleaseLostAnswer(t *testing.T) {
 			}
 			key := newKey()
 			h := acquire(t, l, request(key, "holder", 0, 0))
-			for _, line := range lines {
-				line.LoseAnswer(key)
+			for _, link := range links {
+				link.LoseAnswer(key)
 			}
 			if err := h.Release(t.Context()); err != nil {
 				t.Errorf("released, without an answer: %v", err)
@@ -82,16 +82,16 @@ func TestReleaseLostAnswer(t *testing.T) {
 	}
 }
 
-// TestReleaseCountsOnce: the answer to an inner release is lost, and it is sent again. The
-// outer hold stays, and also the owner's next one when a late second request comes.
+// TestReleaseCountsOnce loses the answer of an inner release, which is then repeated. The outer
+// grant stays. A late repetition does not affect the owner's next grant.
 func TestReleaseCountsOnce(t *testing.T) {
-	lines, clients := viaLines(t)
+	links, clients := viaLinks(t)
 	for _, id := range []string{"redis-reentrant", "redis-watchdog"} {
 		t.Run(id, func(t *testing.T) {
 			l, key := released(clients)[id], newKey()
 			outer := acquire(t, l, request(key, "owner", 0, 0))
 			inner := acquire(t, l, request(key, "owner", 0, 0))
-			lines[0].LoseAnswer(key)
+			links[0].LoseAnswer(key)
 			if err := inner.Release(t.Context()); err != nil {
 				t.Errorf("the inner release, without an answer: %v", err)
 			}
@@ -109,21 +109,20 @@ func TestReleaseCountsOnce(t *testing.T) {
 	}
 }
 
-// TestRedlockLeavesNothing: a minority of the masters can't be reached when the lock is
-// released. Their keys go when they are back: else those of a few holders, here and there,
-// leave nobody a majority.
+// TestRedlockLeavesNothing releases while a minority of the masters cannot be reached. Their keys
+// are deleted when they are back. Otherwise the keys of a few holders leave no majority.
 func TestRedlockLeavesNothing(t *testing.T) {
-	lines, clients := viaLines(t)
+	links, clients := viaLinks(t)
 	all := masters(t, servers)
 	l, key := Redlock(clients, time.Hour), newKey()
-	for i := range lines {
+	for i := range links {
 		h := acquire(t, l, request(key, "holder", 30*time.Second, 0))
-		lines[i].Cut(true)
-		// Where the lock was held on a bare majority, the one that is away decides.
+		links[i].Cut(true)
+		// If a bare majority held the lock, the unreachable master decides.
 		if err := h.Release(t.Context()); errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("released on the others: %v", err)
 		}
-		lines[i].Cut(false)
+		links[i].Cut(false)
 	}
 	for i, node := range all {
 		soon(t, fmt.Sprint("the key is gone on master ", i), func() bool { return node.Exists(t.Context(), "redlock:"+key).Val() == 0 })

@@ -1,28 +1,27 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"oversell/locks"
-	"oversell/stock"
 )
 
-//go:embed semaphore_acquire.lua
-var semaphoreAcquireLua string
+var (
+	//go:embed semaphore_acquire.lua
+	semaphoreAcquireLua string
+	//go:embed semaphore_renew.lua
+	semaphoreRenewLua string
+	//go:embed semaphore_release.lua
+	semaphoreReleaseLua string
+)
 
-//go:embed semaphore_renew.lua
-var semaphoreRenewLua string
-
-//go:embed semaphore_release.lua
-var semaphoreReleaseLua string
-
-// semaphore is that of tutorial 3.9.6, with leases. Redisson's RSemaphore is a number: the
+// semaphore is a semaphore with leases (tutorial 3.9.6). Redisson's RSemaphore is a number: the
 // permits of a dead process are lost for ever. Here every permit that is taken is a member of
 // a sorted set, with a deadline on Redis's clock, and its holder renews it.
 type semaphore struct {
@@ -46,7 +45,7 @@ func semaphoreNames(key string) (permits, total string) {
 }
 
 // Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is more than total,
-// or total is not the one in use.
+// or if another total is in use.
 //
 // A process serves its tasks in order of arrival: small requests do not overtake a large one.
 // Processes compete. With a wait of 0, a task takes free permits before the waiters do, like
@@ -67,11 +66,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 		return nil, err
 	}
 	defer leave() // the turn is for the request, not for the permits
-	h, err := s.take(ctx, r, began, w)
-	if errors.Is(err, stock.ErrUnavailable) {
-		s.turns.Fail(r.Key, err)
-	}
-	return h, err
+	return s.takeAsFirst(ctx, r, began, &s.turns, w)
 }
 
 // turn waits until the task is the first of this process. A request with a wrong total fails
@@ -81,7 +76,7 @@ func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, 
 		return leave, nil
 	}
 	_, size := semaphoreNames(r.Key)
-	// After an error, wait all the same: the first of the queue finds out what is wrong.
+	// After an error, wait all the same: the first of the queue gets the same error.
 	if inUse, err := s.client.Get(ctx, size).Int(); err == nil && inUse != total {
 		return nil, mismatch(r.Key, inUse, total)
 	}
@@ -91,7 +86,7 @@ func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, 
 func (s *semaphore) want(r locks.Request, total, qty int) want {
 	permits, size := semaphoreNames(r.Key)
 	keys, channel := []string{permits, size}, primitiveChannel(permits)
-	token, lease := locks.Token(r.Owner), s.life(r)
+	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, s.lease)
 	return want{
 		channel: channel,
 		try: func(ctx context.Context) (bool, time.Duration, error) {
@@ -107,10 +102,10 @@ func (s *semaphore) want(r locks.Request, total, qty int) want {
 		grant: locks.Grant{
 			Key: r.Key, Owner: r.Owner, Lease: lease,
 			Renew: func(ctx context.Context) error {
-				return held(s.renew.Run(ctx, s.client, keys, token, lease.Milliseconds(), qty).Int64())
+				return run(ctx, s.client, s.renew, keys, token, lease.Milliseconds(), qty)
 			},
 			Release: func(ctx context.Context) error {
-				return held(s.release.Run(ctx, s.client, append(keys, channel), token, qty).Int64())
+				return run(ctx, s.client, s.release, append(keys, channel), token, qty)
 			},
 		},
 	}

@@ -16,15 +16,15 @@ import (
 	"oversell/locks"
 )
 
-// permitsTaken counts what Redis has of key, swept or not.
+// permitsTaken returns the number of permits in Redis, including expired ones.
 func permitsTaken(t *testing.T, c redis.UniversalClient, key string) int64 {
 	t.Helper()
 	permits, _ := semaphoreNames(key)
 	return c.ZCard(t.Context(), permits).Val()
 }
 
-// TestSemaphoreWaves is the tutorial's trial: ten tasks on three replicas come
-// through three permits in waves of 3, 3, 3 and 1.
+// TestSemaphoreWaves is the trial of the tutorial: ten tasks on three replicas use three permits in
+// waves of 3, 3, 3 and 1.
 func TestSemaphoreWaves(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	var inside atomic.Int64
@@ -62,8 +62,8 @@ func TestSemaphoreWaves(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestDeadPermit: a dead holder's permits come back, without a message, at the
-// end of their lease; a living one keeps its own.
+// TestDeadPermit checks that the permits of a dead holder expire, without a message, and that a
+// living holder keeps its own.
 func TestDeadPermit(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
@@ -98,8 +98,8 @@ func TestDeadPermit(t *testing.T) {
 	nothingLeft(t, c, key) // by itself
 }
 
-// TestSemaphoreSizes: the first user sets the total, until the last permit is
-// back; and who asks for another learns both numbers at once.
+// TestSemaphoreSizes checks that the first user sets the total until the last permit is released.
+// The error for another total has both numbers.
 func TestSemaphoreSizes(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	for _, qty := range []int{-1, 0, 4} {
@@ -136,8 +136,7 @@ func TestSemaphoreSizes(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestSemaphoreOrder: within a process, a large wish is not overtaken by a small
-// one behind it.
+// TestSemaphoreOrder checks that, within a process, a small request does not overtake a large one.
 func TestSemaphoreOrder(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	s := all[0].Semaphore.(*semaphore) //nolint:forcetypeassert // ours
@@ -150,11 +149,11 @@ func TestSemaphoreOrder(t *testing.T) {
 	large := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "large", enough, 0), 2, 2) })
 	listening(t, c, primitiveChannel(permits), 1)
 	small := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "small", enough, 0), 2, 1) })
-	soon(t, "the small one stands in line", func() bool { return s.turns.Waiting(key) })
+	soon(t, "the small request waits", func() bool { return s.turns.Waiting(key) })
 	giveBack(t, holds[0])
-	heard := s.notifier.sequence(primitiveChannel(permits))
+	known := s.notifier.sequence(primitiveChannel(permits))
 	c.Publish(t.Context(), primitiveChannel(permits), "0")
-	soon(t, "the news have come", func() bool { return s.notifier.sequence(primitiveChannel(permits)) > heard })
+	soon(t, "the message has arrived", func() bool { return s.notifier.sequence(primitiveChannel(permits)) > known })
 	if len(small) > 0 {
 		t.Error("a small wish overtook the large one")
 	}
@@ -170,8 +169,8 @@ func TestSemaphoreOrder(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestSemaphoreThousand: a thousand tasks want the one permit, and have a second.
-// Who is not served is told so; nothing is lost, and nothing stays.
+// TestSemaphoreThousand lets a thousand tasks request one permit within a second. Tasks without a
+// permit return ErrNotAcquired, and nothing stays.
 func TestSemaphoreThousand(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -202,7 +201,7 @@ func TestSemaphoreThousand(t *testing.T) {
 	if served.Load() == 0 || refused.Load() == 0 || served.Load()+refused.Load() != 1000 {
 		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
 	}
-	// For each one served: its release, and a look of the first in each process.
+	// For each task that was served: its release, and a try of the first waiter of each process.
 	if n := int64(commands(t, c) - scripts); n > 10*served.Load()+100 {
 		t.Errorf("%d scripts for %d served", n, served.Load())
 	}
@@ -212,7 +211,7 @@ func TestSemaphoreThousand(t *testing.T) {
 	giveBack(t, given(t, h, err))
 }
 
-// TestSemaphoreCancel: who gives up, first in line or behind, leaves nothing.
+// TestSemaphoreCancel cancels a waiter, the first of the queue or a later one. It leaves nothing.
 func TestSemaphoreCancel(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	h, err := all[0].Semaphore.Acquire(t.Context(), request(key, "holder", 0, 0), 1, 1)

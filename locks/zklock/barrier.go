@@ -10,18 +10,18 @@ import (
 	"oversell/locks"
 )
 
-// barrier is Curator's DistributedBarrier (tutorial 4.6.6): a node, and all wait until it is
-// deleted. It is not ephemeral: a barrier outlives the process that set it.
+// barrier is Curator's DistributedBarrier (tutorial 4.6.6): all callers of Await wait until a node
+// is deleted. The node is not ephemeral: a barrier outlives the process that set it.
 type barrier struct{ recipe }
 
-// Set makes the barrier; false: it existed already.
+// Set creates the barrier. It returns false if the barrier existed already.
 func (b *barrier) Set(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
 	set, err := b.make(ctx, r, nil)
 	return set, named(ctx, r, err)
 }
 
-// make makes the key's node, and its folder where that is missing; false: it existed already.
+// make creates the key's node, and its folder if it is missing. made is false if the node existed.
 func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made bool, err error) {
 	asking, done := p.session.bound(ctx, r, time.Now())
 	defer done()
@@ -35,10 +35,10 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 		_, err := write(ctx, r, func() (string, error) {
 			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		})
-		if !isNoNode(err) {
-			if errors.Is(err, zk.ErrNodeExists) {
-				return false, nil
-			}
+		switch {
+		case errors.Is(err, zk.ErrNodeExists):
+			return false, nil
+		case !isNoNode(err):
 			return err == nil, err
 		}
 		calls, cancel := p.session.bound(ctx, r, time.Now())
@@ -56,7 +56,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	calls, cancel := b.session.bound(ctx, r, began)
 	defer cancel()
 	for {
-		alive := b.session.Alive() // before the read: pause then returns where the connection breaks after it
+		alive := b.session.Alive() // before the read: then pause notices if the connection breaks after it
 		now, err := b.data(calls, b.path(r.Key))
 		if isNoNode(err) {
 			return nil
@@ -70,7 +70,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	}
 }
 
-// Remove lets all waiters go on; false: there was no barrier.
+// Remove deletes the barrier. It returns false if there was none.
 func (b *barrier) Remove(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
 	_, err := write(ctx, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })

@@ -7,8 +7,8 @@ import (
 	"oversell/locks"
 )
 
-// CohortZK passes the zk lock on within a replica. It is the same lock, with the same nodes:
-// a holder by zk, or by Curator's mutex, keeps the cohorts out.
+// CohortZK passes the zk lock on within a replica. It uses the nodes of zk and of Curator's mutex,
+// so that the holders of all three exclude each other.
 func CohortZK(s *Session) locks.Locker {
 	card := (*zkLock)(nil).Card()
 	card.ID, card.Core, card.Fair, card.Tutorial = "cohort-zk", false, false, nil

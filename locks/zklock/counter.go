@@ -13,19 +13,21 @@ import (
 	"oversell/locks"
 )
 
-// counter is Curator's SharedCount and DistributedAtomicLong (tutorial 4.6.7): a
-// node's data is the value, and the node's own version makes a compare-and-set.
+// counter is Curator's SharedCount and DistributedAtomicLong (tutorial 4.6.7). The data of a node
+// is the value; ZooKeeper's version of the node serves for the compare-and-set.
 type counter struct {
 	recipe
 	mutex locks.Locker
 }
 
-func newCounter(p, mutex recipe) *counter { return &counter{p, side{newNodeQueue(mutex), writing}} }
+func newCounter(p, mutex recipe) *counter {
+	return &counter{p, side{&nodeQueue{recipe: mutex}, writing}}
+}
 
 // casTries is the number of failed compare-and-sets after which Add takes the mutex.
 const casTries = 8
 
-// Get reads the counter. One that was never set has value 0 and version 0.
+// Get reads the counter. A counter that was never set has value 0 and version 0.
 func (c *counter) Get(ctx context.Context, key string) (locks.Count, error) {
 	r := locks.Request{Key: key}
 	calls, cancel := c.session.bound(ctx, r, time.Now())
@@ -35,15 +37,15 @@ func (c *counter) Get(ctx context.Context, key string) (locks.Count, error) {
 		if isNoNode(err) {
 			return locks.Count{}, nil
 		}
-		return countOf(data, stat, err)
+		if err != nil {
+			return locks.Count{}, err
+		}
+		return countOf(data, stat)
 	})
 	return value, named(ctx, r, err)
 }
 
-func countOf(data []byte, stat *zk.Stat, err error) (locks.Count, error) {
-	if err != nil {
-		return locks.Count{}, err
-	}
+func countOf(data []byte, stat *zk.Stat) (locks.Count, error) {
 	value, err := strconv.ParseInt(string(data), 10, 64)
 	if err != nil {
 		return locks.Count{}, fmt.Errorf("the node does not hold a counter: %w", err)
@@ -51,7 +53,7 @@ func countOf(data []byte, stat *zk.Stat, err error) (locks.Count, error) {
 	return locks.Count{Value: value, Version: int64(stat.Version)}, nil
 }
 
-// set writes the value where the node has that version; -1 is any version.
+// set writes the value if the node has the version; -1 means any version.
 func (c *counter) set(ctx context.Context, r locks.Request, value int64, version int64) error {
 	for {
 		_, err := write(ctx, r, func() (*zk.Stat, error) {
@@ -60,15 +62,15 @@ func (c *counter) set(ctx context.Context, r locks.Request, value int64, version
 		if !isNoNode(err) {
 			return named(ctx, r, err)
 		}
-		// A new node has version 0, as Get says of a missing one.
+		// A new node has version 0, which Get returns for a missing node.
 		if _, err := c.make(ctx, r, []byte("0")); err != nil {
 			return named(ctx, r, err)
 		}
 	}
 }
 
-// swap tries one compare-and-set from the value to next of it. again: another client changed
-// the value first.
+// swap tries one compare-and-set from the present value to next(value). again means that another
+// client changed the value first.
 func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (int64, bool)) (done locks.Changed, again bool, err error) {
 	now, err := c.Get(ctx, r.Key)
 	if err != nil {
@@ -79,14 +81,25 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	if !ok {
 		return done, false, nil
 	}
-	err = c.set(ctx, r, value, now.Version)
-	if errors.Is(err, zk.ErrBadVersion) {
+	switch err = c.set(ctx, r, value, now.Version); {
+	case errors.Is(err, zk.ErrBadVersion):
 		return done, true, nil
-	}
-	if err == nil {
+	case err == nil:
 		done.Succeeded, done.After = true, value
 	}
 	return done, false, err
+}
+
+// swaps repeats swap until the value did not change in between. retries is the number of swaps
+// that have failed before.
+func (c *counter) swaps(ctx context.Context, r locks.Request, retries int, next func(int64) (int64, bool)) (locks.Changed, error) {
+	for {
+		done, again, err := c.swap(ctx, r, next)
+		if done.Retries = retries; !again {
+			return done, err
+		}
+		retries++
+	}
 }
 
 // Add tries compare-and-set first, like the atomic classes of the JDK. After casTries failures
@@ -103,11 +116,7 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 			return done, err
 		}
 		// At random, or requests that failed together would collide again.
-		pause := time.NewTimer(rand.N(time.Millisecond << min(retries, 4))) //nolint:gosec // no secret
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if locks.Work(ctx, rand.N(time.Millisecond<<min(retries, 4))) != nil { //nolint:gosec // no secret
 			return done, locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
 	}
@@ -116,30 +125,21 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 		return locks.Changed{Retries: retries}, err
 	}
 	defer func() { _ = h.Release(ctx) }()
-	for {
-		// Requests without the mutex may still change the value first. Soon they wait for it, too.
-		done, again, err := c.swap(ctx, r, sum)
-		if done.Locked, done.Retries = true, retries; !again {
-			return done, err
-		}
-		retries++
-	}
+	// Requests without the mutex may still change the value first. Soon they wait for it, too.
+	done, err := c.swaps(ctx, r, retries, sum)
+	done.Locked = true
+	return done, err
 }
 
-// TrySet tries once. Where another client changed the value first, it changes nothing.
+// TrySet tries once. If another client changed the value first, TrySet changes nothing.
 func (c *counter) TrySet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	done, _, err := c.swap(ctx, locks.Request{Key: key}, func(int64) (int64, bool) { return value, true })
 	return done, err
 }
 
-// CompareAndSet tries again after a lost race: the value may still be expect.
+// CompareAndSet tries again if another client changed the value first: it may be expect again.
 func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value int64) (locks.Changed, error) {
-	for retries := 0; ; retries++ {
-		done, again, err := c.swap(ctx, locks.Request{Key: key}, func(v int64) (int64, bool) { return value, v == expect })
-		if done.Retries = retries; !again {
-			return done, err
-		}
-	}
+	return c.swaps(ctx, locks.Request{Key: key}, 0, func(v int64) (int64, bool) { return value, v == expect })
 }
 
 // ForceSet overwrites the value. Before is the value that was read just before the write; a
@@ -149,19 +149,17 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	if err != nil {
 		return locks.Changed{}, err
 	}
-	done := locks.Changed{Before: now.Value, After: now.Value}
 	if err := c.set(ctx, locks.Request{Key: key}, value, -1); err != nil {
-		return done, err
+		return locks.Changed{Before: now.Value, After: now.Value}, err
 	}
-	done.Succeeded, done.After = true, value
-	return done, nil
+	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
-// Watch sends changes as a SharedCountListener receives them. It makes the node where it is
-// missing, for the watch of a missing node would stay.
+// Watch sends the changes, like a SharedCountListener. It creates the node if it is missing, for the
+// watch of a missing node could not be removed.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
-	first, changed, err := c.see(ctx, r)
+	first, changed, err := c.getAndWatch(ctx, r)
 	if err != nil {
 		return nil, named(ctx, r, err)
 	}
@@ -169,13 +167,13 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 	news <- first
 	go func() {
 		defer close(news)
-		for last := first; c.listen(ctx, changed); {
+		for last := first; c.awaitChange(ctx, changed); {
 			var now locks.Count
-			if now, changed, err = c.see(ctx, r); err != nil || now == last {
+			if now, changed, err = c.getAndWatch(ctx, r); err != nil || now == last {
 				continue
 			}
 			last = now
-			// There is no other sender: once the old value is taken out, there is room.
+			// There is no other sender: after the old value is taken out, the channel has room.
 			select {
 			case <-news:
 			default:
@@ -186,8 +184,8 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 	return news, nil
 }
 
-// see reads the counter and watches it. It makes the node where it is missing.
-func (c *counter) see(ctx context.Context, r locks.Request) (now locks.Count, changed <-chan zk.Event, err error) {
+// getAndWatch reads the counter and watches it. It creates the node if it is missing.
+func (c *counter) getAndWatch(ctx context.Context, r locks.Request) (now locks.Count, changed <-chan zk.Event, err error) {
 	calls, cancel := c.session.bound(ctx, r, time.Now())
 	defer cancel()
 	for {
@@ -200,14 +198,14 @@ func (c *counter) see(ctx context.Context, r locks.Request) (now locks.Count, ch
 		if err != nil {
 			return now, nil, err
 		}
-		now, err = countOf(seen.data, seen.stat, nil)
+		now, err = countOf(seen.data, seen.stat)
 		return now, seen.changed, err
 	}
 }
 
-// listen waits for a change or, where the last read failed, 100 ms; false: ctx or the session
-// has ended. The driver takes a watch over to the next connection, and a lost session ends it.
-func (c *counter) listen(ctx context.Context, changed <-chan zk.Event) bool {
+// awaitChange waits for a change, or 100 ms if the last read failed. It returns false if ctx or the
+// session has ended. The driver restores a watch on the next connection of a session.
+func (c *counter) awaitChange(ctx context.Context, changed <-chan zk.Event) bool {
 	var retry <-chan time.Time
 	if changed == nil {
 		retry = time.After(100 * time.Millisecond)

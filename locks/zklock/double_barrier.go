@@ -15,51 +15,40 @@ import (
 	"oversell/locks"
 )
 
-// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6): members are ephemeral
-// nodes, and a node "ready" says that enough of them have entered. Unlike Curator's, it does
+// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6). Members are ephemeral
+// nodes; the node "ready" is created when enough of them have entered. Unlike Curator's, it does
 // not count members that gave up, and a second round may begin while the last members of the
 // first still leave.
 //
-// The price of its simplicity: all members watch the children, so n members cause about n*n/2
-// wake-ups to enter, and as many to leave.
+// All members watch the children: n members cause about n*n/2 wake-ups to enter, and the same
+// number to leave.
 type doubleBarrier struct{ recipe }
 
 const ready = "ready-"
 
-// Enter waits until the given number of members has entered. That is a threshold, no limit:
-// later members enter at once.
+// Enter waits until the given number of members has entered. Later members enter at once.
 func (b *doubleBarrier) Enter(ctx context.Context, r locks.Request, members int) error {
-	began := time.Now()
-	_, err := retry(ctx, b.session, r, began, func() (bool, error) { return b.enter(ctx, r, began, members) })
+	_, err := retry(ctx, b.session, r, func(began time.Time) (bool, error) { return b.enter(ctx, r, began, members) })
 	return err
 }
 
 func (b *doubleBarrier) enter(ctx context.Context, r locks.Request, began time.Time, members int) (entered bool, err error) {
-	calls, cancel := b.session.bound(ctx, r, began)
-	defer cancel()
-	n, err := b.newNode(calls, b.path(r.Key), "member-"+url.QueryEscape(r.Owner)+"=")
-	if err != nil {
+	kind := "member-" + url.QueryEscape(r.Owner) + "="
+	return inQueue(ctx, &b.recipe, r, began, kind, func(calls context.Context, n *node) (bool, error) {
+		entered, err := b.meet(calls, r, began, n, members)
+		switch {
+		case err == nil:
+			return entered, nil
+		case n.cut() != nil:
+			return false, n.cut()
+		case ctx.Err() == nil && b.counted(ctx, n):
+			return true, nil // at the last moment: the others have entered with this member
+		}
 		return false, err
-	}
-	for n.cut() == nil {
-		entered, err = b.meet(calls, r, began, n, members)
-		if entered {
-			return true, nil
-		}
-		if err != nil {
-			break
-		}
-	}
-	if cut := n.cut(); cut != nil {
-		err = cut
-	} else if ctx.Err() == nil && b.counted(ctx, n) {
-		return true, nil // at the last moment: the others have entered with this member
-	}
-	n.abandon(ctx)
-	return false, err
+	})
 }
 
-// meet lists the members once. Where they are too few, it waits for a change.
+// meet lists the members once. If they are too few, it waits for a change.
 func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Time, n *node, members int) (entered bool, err error) {
 	now, err := b.children(ctx, n.dir)
 	if err != nil {
@@ -85,9 +74,8 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 	return false, err
 }
 
-// open makes "ready" and marks every member, in ONE transaction: a member that gives up
-// deletes its node in its first version only. So either all of them are counted, or one has
-// left before, and the caller lists them again.
+// open creates "ready" and marks every member, in ONE transaction. A member that gives up deletes
+// its node only if it is not marked. So all of them are counted, or open returns false.
 func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, error) {
 	ops := []any{&zk.CreateRequest{Path: dir + "/" + ready, Flags: zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll)}}
 	for _, m := range now.members {
@@ -95,13 +83,12 @@ func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, 
 	}
 	_, err := do(ctx, func() ([]zk.MultiResponse, error) { return b.session.Multi(ops...) })
 	if isNoNode(err) || errors.Is(err, zk.ErrBadVersion) {
-		return false, nil // a member left, or another one opened it
+		return false, nil // a member left, or another member opened the barrier
 	}
 	return err == nil, err
 }
 
-// counted deletes the node unless it is marked: then the member has entered. A member whose
-// request was cancelled is deleted all the same: nobody would call Leave for it.
+// counted deletes the node, unless it is marked: then the member has entered.
 func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -109,13 +96,13 @@ func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	return errors.Is(err, zk.ErrBadVersion)
 }
 
-// Leave deletes the member's node, and waits until all members that were in with it are gone.
-// A member whose wait is over has left all the same.
+// Leave deletes the member's node, and waits until all members of its round have left. The member
+// has left even if its wait ends before.
 func (b *doubleBarrier) Leave(ctx context.Context, r locks.Request) error {
 	began := time.Now()
 	err := b.exit(ctx, r, began)
 	if isNoNode(err) {
-		return nil // no member is there
+		return nil // the barrier has no members
 	}
 	return named(ctx, r, err)
 }
@@ -145,8 +132,8 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 	}
 }
 
-// depart deletes the member's node, also where the request was cancelled. It returns the other
-// members by the names of their nodes: one that has left may enter the next round at once.
+// depart deletes the member's node, even if the request is cancelled. It returns the names of the
+// other members' nodes, for an owner that has left may enter the next round at once.
 func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others []string, err error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -172,8 +159,8 @@ func (b *doubleBarrier) sweep(ctx context.Context, dir string, now round) {
 	}
 }
 
-// round has the present members. It is on while a member is left that entered before "ready",
-// as their sequence numbers say.
+// round is the present round: its members, and whether it is open. It stays open while a member is
+// left whose sequence number is lower than that of "ready".
 type round struct {
 	members []member
 	on      bool

@@ -19,10 +19,10 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rig.Config{Zookeeper: true}, func(r *rig.Rig) { servers = r })
 }
 
-// server is where the rig's ZooKeeper listens.
+// server returns the address of the rig's ZooKeeper.
 func server() string { return servers.Addresses().Zookeeper[0] }
 
-// session opens one that ends with the test.
+// session opens a session that ends with the test.
 func session(t *testing.T, addr string, timeout time.Duration) *Session {
 	t.Helper()
 	s, err := Open([]string{addr}, timeout)
@@ -33,15 +33,15 @@ func session(t *testing.T, addr string, timeout time.Duration) *Session {
 	return s
 }
 
-// wire is a line to the server that can be cut.
-func wire(t *testing.T) *lockstest.Link {
+// linkTo returns a link to the server that can be cut.
+func linkTo(t *testing.T) *lockstest.Link {
 	t.Helper()
-	line, err := lockstest.NewLink(t.Context(), server())
+	link, err := lockstest.NewLink(t.Context(), server())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	return line
+	t.Cleanup(func() { _ = link.Close() })
+	return link
 }
 
 // newKey is a key that no other test uses.
@@ -61,7 +61,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// nodes are the children of a key, and how often they have changed.
+// nodes returns the children of a key, and the number of their changes.
 func nodes(t *testing.T, s *Session, key string) (names []string, changes int32) {
 	t.Helper()
 	names, stat, err := s.Children(root + key)
@@ -74,7 +74,7 @@ func nodes(t *testing.T, s *Session, key string) (names []string, changes int32)
 	return names, stat.Cversion
 }
 
-// soon returns when what is true, and fails when it never is.
+// soon returns when is() is true, and fails if that takes more than 30 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

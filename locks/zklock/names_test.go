@@ -13,7 +13,7 @@ import (
 	"oversell/locks"
 )
 
-// fill makes n nodes in a folder.
+// fill creates n nodes in a folder.
 func fill(t *testing.T, s *Session, dir string, n int, name func(int) string) {
 	t.Helper()
 	if err := s.mkdir(t.Context(), dir); err != nil {
@@ -33,8 +33,8 @@ func fill(t *testing.T, s *Session, dir string, n int, name func(int) string) {
 	all.Wait()
 }
 
-// TestFullPrimitives: nobody fills the server with names. Those that are there go on, and
-// all is well when the class is reset.
+// TestFullPrimitives checks that the number of names is limited. Existing names stay usable, and
+// new ones are possible after a reset.
 func TestFullPrimitives(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	p := Primitives(s)
@@ -88,7 +88,7 @@ func TestFullPrimitives(t *testing.T) {
 			t.Errorf("%s, one name more: %v", kind, err)
 		}
 		old := name(7)
-		if kind == "counter" || kind == "barrier" || kind == "watch" { // whose nodes have something in them
+		if kind == "counter" || kind == "barrier" || kind == "watch" { // their nodes hold data
 			old = "old"
 		}
 		if err := use(old); err != nil {
@@ -108,19 +108,19 @@ func TestFullPrimitives(t *testing.T) {
 	}
 }
 
-// TestFullDoubleBarrier: a member stays until it leaves, so there is a bound on members.
+// TestFullDoubleBarrier checks the limit on members, which stay until they leave.
 func TestFullDoubleBarrier(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	p := Primitives(s)
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })
-	fill(t, s, primitives+"/double-barrier/crowd", locks.MaxNames, func(i int) string {
+	fill(t, s, primitives+"/double-barrier/full", locks.MaxNames, func(i int) string {
 		return fmt.Sprintf("_c_%036d-member-m%d=%010d", i, i, i)
 	})
-	r := request("crowd", "late", time.Minute)
+	r := request("full", "late", time.Minute)
 	if err := p.DoubleBarrier.Enter(t.Context(), r, 1); !errors.Is(err, locks.ErrFull) {
 		t.Errorf("one member more: %v", err)
 	}
-	if names, err := s.list(t.Context(), primitives+"/double-barrier/crowd"); err != nil || len(names) != locks.MaxNames {
-		t.Errorf("%d members, %v: who was refused left something", len(names), err)
+	if names, err := s.list(t.Context(), primitives+"/double-barrier/full"); err != nil || len(names) != locks.MaxNames {
+		t.Errorf("%d members, %v: the rejected member left a node", len(names), err)
 	}
 }

@@ -15,22 +15,21 @@ import (
 	"oversell/locks"
 )
 
-// node is an ephemeral sequential node of this replica. The server deletes it when the
-// session ends.
+// node is an ephemeral sequential node of this replica. The server deletes it with the session.
 type node struct {
 	session   *Session
 	dir, name string
 	alive     context.Context // ends when the connection breaks, see Session.Alive
 }
 
-// errNodeGone says that the node was deleted, or will be with its session.
-var errNodeGone = errors.New("its node in ZooKeeper is gone, or its connection broke")
+// errNodeGone says that the node was deleted, or may be deleted soon with its session.
+var errNodeGone = errors.New("its node in ZooKeeper was deleted, or its connection broke")
 
 // ours is the data of this project's nodes. A holder changes it when it releases, see node.pass.
 const ours = "oversell"
 
-// newNode makes a node in dir. It is named as Curator names it: _c_<GUID>-<kind><sequence>.
-// zk.ErrNoNode: there is no such folder. On failure, no node stays.
+// newNode creates a node in dir, with a name like Curator's: _c_<GUID>-<kind><sequence>. It returns
+// zk.ErrNoNode if the folder does not exist. On failure, no node stays.
 func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
 	prefix := "_c_" + uuid.NewString() + "-"
 	path, err := s.makeEphemeral(ctx, dir+"/"+prefix+kind, []byte(ours), zk.FlagSequence, func(ctx context.Context) error {
@@ -39,13 +38,13 @@ func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Alive is asked for only now: to make the node may have waited for a connection.
+	// Call Alive only now: the creation may have waited for a connection.
 	return &node{s, dir, path[len(dir)+1:], s.Alive()}, nil
 }
 
 func (n *node) path() string { return n.dir + "/" + n.name }
 
-// cut returns errNodeGone where the connection broke since the node was made.
+// cut returns errNodeGone if the connection has broken since the node was created.
 func (n *node) cut() error {
 	if err := context.Cause(n.alive); err != nil {
 		return fmt.Errorf("%w: %w", errNodeGone, err)
@@ -53,8 +52,8 @@ func (n *node) cut() error {
 	return nil
 }
 
-// lock makes a lock of the node, which release gives back. It is trusted for one session time-out from asked, looks at
-// its node every third of that, and is lost when the connection breaks.
+// lock makes the Lock. It is trusted for one session time-out from asked, checks its node every
+// third of that, and is lost when the connection breaks.
 func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64, release func(context.Context) error) *locks.Lock {
 	return n.session.watchOver(ctx, n.alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.timeout, Fence: fence,
@@ -64,7 +63,7 @@ func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence
 	})
 }
 
-// stat returns ErrNotHeld where the node is gone.
+// stat returns ErrNotHeld if the node does not exist.
 func (n *node) stat(ctx context.Context) (*zk.Stat, error) {
 	stat, err := n.session.stat(ctx, n.path())
 	return stat, lost(err)
@@ -80,7 +79,7 @@ func lost(err error) error {
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 
-// fence returns the id of the transaction that made the node: ZooKeeper never uses one twice.
+// fence returns the id of the transaction that created the node. The ids rise.
 func (n *node) fence(ctx context.Context) (int64, error) {
 	stat, err := n.stat(ctx)
 	if err != nil {
@@ -89,9 +88,8 @@ func (n *node) fence(ctx context.Context) (int64, error) {
 	return stat.Czxid, nil
 }
 
-// advanceFence returns the id of a new transaction, which is above all before it. The
-// transaction checks that the node exists, and writes to the folder: a write to the node
-// itself would wake the waiter behind it.
+// advanceFence returns the id of a new transaction, which is above all before it. The transaction
+// checks the node and writes to the folder: a write to the node would wake the next waiter.
 func (n *node) advanceFence(ctx context.Context) (int64, error) {
 	return do(ctx, func() (int64, error) {
 		answers, err := n.session.Multi(&zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
@@ -102,17 +100,17 @@ func (n *node) advanceFence(ctx context.Context) (int64, error) {
 	})
 }
 
-// release deletes the node. ErrNotHeld: it was gone before, or its session has ended.
+// release deletes the node. It returns ErrNotHeld if the node does not exist, or its session ended.
 func (n *node) release(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error { return n.session.remove(ctx, n.path()) })
 }
 
-// pass releases the lock: it changes the node and deletes it in one transaction. The event that
-// the waiter behind receives is then that of the change, and says that a holder has released
-// the lock. A waiter that gives up, and a session that ends, only delete the node.
+// pass releases the lock: it changes the node and deletes it in one transaction. So the next waiter
+// receives the event of a change. When a waiter gives up, or a session ends, the node is only
+// deleted, and the event is that of a deletion.
 //
-// DANGER: another client that writes to the node, as Curator's Revoker does, looks like a
-// release to the waiter behind, while the holder still works. Only a fenced write is safe then.
+// DANGER: a write of another client to the node, such as Curator's Revoker, looks like a release to
+// the next waiter, although the holder still works. Only a fenced write is safe then.
 func (n *node) pass(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error {
 		_, err := do(ctx, func() ([]zk.MultiResponse, error) {
@@ -122,8 +120,7 @@ func (n *node) pass(ctx context.Context) error {
 	})
 }
 
-// abandon deletes the node of a request that failed. Where the connection is broken, the
-// request does not wait for that.
+// abandon deletes the node of a request that failed: in the background if the connection is broken.
 func (n *node) abandon(ctx context.Context) {
 	if n.cut() != nil {
 		go func() { _ = n.release(ctx) }()
@@ -132,12 +129,11 @@ func (n *node) abandon(ctx context.Context) {
 	_ = n.release(ctx)
 }
 
-// watch waits until the node at path is deleted, the connection breaks, or the wait is over:
-// the caller looks again in any case, unless it was released by pass. errForeign: the node
-// would never be deleted. GetW is used, for the watch that ExistsW sets on a missing node would
-// stay.
+// watch waits until the node at path is deleted, the connection breaks, or the wait is over. Unless
+// pass has released the node, the caller must list the queue again. watch returns errForeign if the
+// server would never delete the node. It uses GetW: a watch of ExistsW on a missing node would stay.
 func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
-	passes := false // a change of another client's node means something else: Curator's Revoker makes one
+	passes := false // a change of a node that is not ours is no release: Curator's Revoker makes one
 	changed, err := do(ctx, func() (<-chan zk.Event, error) {
 		data, stat, changed, err := s.GetW(path)
 		if err == nil {
@@ -156,9 +152,9 @@ func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.
 	return passes && event.Type == zk.EventNodeDataChanged, err
 }
 
-// nearestBefore returns which of the names has the highest sequence number below the own one,
-// "" where there is none. found: the own name is among them, too. It sorts nothing, for there
-// may be a thousand names, and all of them wait meanwhile.
+// nearestBefore returns the name with the highest sequence number below the own one, or "" if there
+// is none. found means that the own name is in the list. It does not sort: the list may have a
+// thousand names.
 func nearestBefore(own string, names []string, skip func(name string) bool) (before string, found bool) {
 	ours, _ := sequence(own)
 	nearest := int32(0)
@@ -188,17 +184,15 @@ func sequence(name string) (int32, bool) {
 	return int32(n), err == nil && len(number) >= digits
 }
 
-// earlier compares two sequence numbers. They are int32 that wrap: a number is the earlier
-// one where the other is ahead of it by less than half of the circle.
+// earlier compares two sequence numbers, which wrap from the highest int32 to the lowest.
 func earlier(a, b int32) bool { return a-b < 0 }
 
-// errForeign says that a node has the name of a lock's node and belongs to no session: it
-// would block the lock for ever.
-var errForeign = errors.New("has the name of a lock's node and belongs to no session, so it never goes: delete it, or reset the stock")
+// errForeign says that a node has the name of a lock's node and belongs to no session.
+var errForeign = errors.New("has the name of a lock's node and belongs to no session, so it blocks the lock for ever: delete it, or reset the stock")
 
 // foreign returns errForeign for a node that is not ephemeral, as all nodes of locks are.
 func foreign(path string, stat *zk.Stat) error {
-	const container, ttl = math.MinInt64, -1 // ZooKeeper writes these there, ttl in the first byte
+	const container, ttl = math.MinInt64, -1 // other kinds of node in EphemeralOwner; ttl is its first byte
 	if owner := stat.EphemeralOwner; owner != 0 && owner != container && owner>>56 != ttl {
 		return nil
 	}

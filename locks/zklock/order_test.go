@@ -17,10 +17,10 @@ func TestSequence(t *testing.T) {
 		{"_c_8f7d3c5a-lock--0000000005", -5, true},
 		{"_c_8f7d3c5a-lock-", 0, false},
 		{"_c_8f7d3c5a-lock-12x", 0, false},
-		{"_c_8f7d3c5a-lock-2147483648", 0, false}, // no sequence of ZooKeeper's
+		{"_c_8f7d3c5a-lock-2147483648", 0, false}, // more than an int32
 		{"_c_8f7d3c5a-READ-0000000007", 0, false}, // Curator's read-write lock
 		{"0000000007", 0, false},
-		{"x-lock-0000000007", 0, false}, // does not begin as Curator's
+		{"x-lock-0000000007", 0, false}, // not Curator's prefix
 		{"_c_8f7d3c5a-lock-7", 0, false},
 		{"", 0, false},
 	} {
@@ -30,8 +30,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestNearestBefore: by the sequence, not by the GUID; also where the sequence has wrapped;
-// foreign nodes do not count.
+// TestNearestBefore checks that the sequence decides, not the GUID, also where the sequence has
+// wrapped. Foreign nodes do not count.
 func TestNearestBefore(t *testing.T) {
 	for _, test := range []struct {
 		name, own string

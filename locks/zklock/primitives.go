@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -15,10 +16,10 @@ import (
 
 const primitives = "/oversell/primitives"
 
-// Primitives makes Curator's recipes besides its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Use
-// one set for each session: re-entry is counted in this process.
+// Primitives returns Curator's other recipes (tutorial 4.6.3, 4.6.5 to 4.6.7). Use one value for
+// each session: it counts the re-entries of this process.
 func Primitives(s *Session) locks.Primitives {
-	w := &watches{pending: map[string]<-chan zk.Event{}}
+	w := &watches{}
 	of := func(folder string) recipe { return recipe{s, primitives + "/" + folder + "/", w} }
 	return locks.Primitives{
 		Backend:       "zk",
@@ -33,35 +34,56 @@ func Primitives(s *Session) locks.Primitives {
 	}
 }
 
-// recipe has what they share: a folder with a node for each key.
+// recipe is the base of the primitives: a folder with a node for each key.
 type recipe struct {
 	session *Session
 	folder  string
 	watches *watches
 }
 
-// path returns the path of the key's own node: a key may have a slash in it, a name may not.
+// path returns the path of the key's node. It escapes slashes, which a name must not have.
 func (p *recipe) path(key string) string { return p.folder + url.PathEscape(key) }
 
-// newNode makes a node, and its folder where that is missing.
+// inQueue creates a node for the key, and calls try until it returns a value or an error. After an
+// error, no node stays.
+func inQueue[T comparable](ctx context.Context, p *recipe, r locks.Request, began time.Time, kind string, try func(context.Context, *node) (T, error)) (value T, err error) {
+	calls, cancel := p.session.bound(ctx, r, began)
+	defer cancel()
+	n, err := p.newNode(calls, p.path(r.Key), kind)
+	if err != nil {
+		return value, err
+	}
+	var none T
+	for value == none && err == nil {
+		if err = n.cut(); err == nil {
+			value, err = try(calls, n)
+		}
+	}
+	if err != nil {
+		n.abandon(ctx)
+	}
+	return value, err
+}
+
+// newNode creates a node, and its folder if it is missing.
 func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
 	for {
 		n, err := newNode(ctx, p.session, dir, kind)
 		if !isNoNode(err) {
 			return n, err
 		}
-		if err := p.room(ctx); err != nil {
+		if err = p.room(ctx); err == nil {
+			err = p.mkdirs(ctx, dir)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if err := p.mkdirs(ctx, dir); err != nil {
-			return nil, err
-		}
-		// Once may not do: the server removes empty folders at any moment.
+		// Try again, in a loop: the server may remove an empty folder at any moment.
 	}
 }
 
-// room returns locks.ErrFull where the folder has no room for one more key. The bound is not
-// exact: requests at the same time may all find room.
+// room returns locks.ErrFull if the folder has no room for one more key. The bound is not exact:
+// concurrent requests may all find room.
 func (p *recipe) room(ctx context.Context) error {
 	folder := p.folder[:len(p.folder)-1]
 	stat, err := p.session.stat(ctx, folder)
@@ -69,13 +91,13 @@ func (p *recipe) room(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && stat.NumChildren >= locks.MaxNames {
-		return fmt.Errorf("%w: %s has %d; use one of them, or reset the class, which removes them all", locks.ErrFull, folder, stat.NumChildren)
+		return fmt.Errorf("%w: %s has %d; use one of these names, or reset the stock, which deletes them all", locks.ErrFull, folder, stat.NumChildren)
 	}
 	return err
 }
 
-// mkdirs makes a folder as a container: ZooKeeper (from 3.5 on) removes one some time after
-// its last child was deleted.
+// mkdirs creates a folder as a container, with its parents. ZooKeeper (from 3.5 on) removes a
+// container some time after its last child was deleted.
 func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	if dir == primitives[:len("/oversell")] {
 		return p.session.mkdir(ctx, dir)
@@ -95,8 +117,8 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	return p.mkdirs(ctx, dir)
 }
 
-// write makes a call that changes something. It goes on when its caller's context ends, so
-// that its outcome is known. errUnknown: no answer came.
+// write makes a call that changes something. The call goes on when ctx ends, so that its outcome
+// is known. write returns errUnknown if no answer came.
 func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) (value T, err error) {
 	if ctx.Err() != nil {
 		return value, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -104,43 +126,33 @@ func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) 
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	value, err = do(clean, call)
-	for _, sure := range []error{nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty} {
-		if errors.Is(err, sure) {
-			return value, err
-		}
+	if isAny(err, nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty) {
+		return value, err
 	}
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)
 }
 
-// watches keeps one watch for each node that all its waiters share. The driver can't remove a
-// watch, so those of waiters that gave up would pile up.
-type watches struct {
-	mu      sync.Mutex
-	pending map[string]<-chan zk.Event
-}
+// watches has one watch for each node, which all its waiters share. The driver can't remove a
+// watch, so the watches of waiters that gave up would accumulate.
+type watches struct{ pending sync.Map } // node -> <-chan zk.Event
 
 // of returns the watch that has not fired yet, or nil.
 func (w *watches) of(node string) <-chan zk.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	changed := w.pending[node]
-	if changed != nil && fired(changed) {
-		delete(w.pending, node)
-		return nil
+	pending, _ := w.pending.Load(node)
+	if changed, _ := pending.(<-chan zk.Event); changed != nil && !fired(changed) {
+		return changed
 	}
-	return changed
+	return nil
 }
 
 // keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for name, old := range w.pending {
-		if fired(old) {
-			delete(w.pending, name)
+	for name, old := range w.pending.Range {
+		if changed, _ := old.(<-chan zk.Event); fired(changed) {
+			w.pending.CompareAndDelete(name, old)
 		}
 	}
-	w.pending[node] = changed
+	w.pending.Store(node, changed)
 }
 
 // fired reports whether the watch has fired. The driver sends one event and closes the
@@ -154,7 +166,7 @@ func fired(changed <-chan zk.Event) bool {
 	}
 }
 
-// snapshot is the state of a node, and the watch for the next change.
+// snapshot is the state of a node, with the watch for its next change.
 type snapshot struct {
 	names   []string // of its children
 	data    []byte
@@ -165,13 +177,10 @@ type snapshot struct {
 // children lists the node's children and watches them.
 func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
-		// A watch that was set before, and has not fired, also covers what changes from here on.
+		// A watch that was set before, and has not fired, also reports the changes from now on.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
-			return now, err
-		}
-		now.names, now.stat, now.changed, err = p.session.ChildrenW(node)
-		if err == nil {
+		} else if now.names, now.stat, now.changed, err = p.session.ChildrenW(node); err == nil {
 			p.watches.keep(node+"/", now.changed)
 		}
 		return now, err
@@ -183,37 +192,9 @@ func (p *recipe) data(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
 		if now.changed = p.watches.of(node); now.changed != nil {
 			now.data, now.stat, err = p.session.Get(node)
-			return now, err
-		}
-		now.data, now.stat, now.changed, err = p.session.GetW(node)
-		if err == nil {
+		} else if now.data, now.stat, now.changed, err = p.session.GetW(node); err == nil {
 			p.watches.keep(node, now.changed)
 		}
 		return now, err
 	})
-}
-
-// clear deletes a node and all below it, again where others add to it meanwhile.
-func (s *Session) clear(ctx context.Context, node string) error {
-	for {
-		names, err := s.list(ctx, node)
-		if isNoNode(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := s.clear(ctx, node+"/"+name); err != nil {
-				return err
-			}
-		}
-		err = s.remove(ctx, node)
-		if !errors.Is(err, zk.ErrNotEmpty) {
-			if errors.Is(err, locks.ErrNotHeld) {
-				return nil
-			}
-			return err
-		}
-	}
 }

@@ -13,8 +13,8 @@ import (
 	"oversell/locks"
 )
 
-// TestWatches: each waiter has one watch, which goes with it. The last waiter gets the lock when
-// those before it have given up.
+// TestWatches checks that each waiter has one watch, which ends with it. The last waiter gets the
+// lock when those before it have given up.
 func TestWatches(t *testing.T) {
 	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 	l := ZK(here)
@@ -55,12 +55,12 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// TestSweptAway: a reset deletes all nodes. No waiter takes that for a release: a waiter that is
-// woken by it finds that its own node is gone as well.
+// TestSweptAway deletes all nodes, like a reset. A waiter that is woken by that must not take it
+// for a release: its own node is deleted as well.
 func TestSweptAway(t *testing.T) {
 	for name, test := range map[string]struct {
 		session time.Duration
-		old     time.Duration // how long ago the server has answered
+		old     time.Duration // time since the last answer of the server
 	}{
 		"just queued": {60 * time.Second, 0},
 		"waits long":  {6 * time.Second, 2100 * time.Millisecond},
@@ -89,7 +89,8 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 	})
 	waiting := time.Now()
 	soon(t, "the last answer is old", func() bool { return time.Since(waiting) >= old })
-	// In one transaction: else the first may be granted, truly, before its own node goes.
+	// In one transaction. Otherwise the first waiter may be granted the lock before its own node is
+	// deleted.
 	names, _ := nodes(t, other, key)
 	var sweep []any
 	for _, name := range names {
@@ -113,8 +114,8 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 	}
 }
 
-// TestForeignChange: a client changes the data of the node before a waiter's, as Curator's
-// Revoker does. That is no release.
+// TestForeignChange changes the data of the node before a waiter's, like Curator's Revoker. That is
+// no release.
 func TestForeignChange(t *testing.T) {
 	s, key := session(t, server(), 60*time.Second), newKey()
 	if err := s.mkdir(t.Context(), root+key); err != nil {
@@ -152,8 +153,8 @@ func TestForeignChange(t *testing.T) {
 	}
 }
 
-// TestOneListPerGrant: a waiter that is woken by a release takes the lock without another list;
-// one that is woken by a waiter that gave up lists the queue again.
+// TestOneListPerGrant checks that a waiter that is woken by a release sends no list. A waiter that
+// is woken because another one gave up lists the queue again.
 func TestOneListPerGrant(t *testing.T) {
 	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 	packets := func() int64 {

@@ -28,12 +28,12 @@ type readWrite struct {
 }
 
 func newReadWrite(p recipe) *readWrite {
-	q := newNodeQueue(p)
+	q := &nodeQueue{recipe: p}
 	return &readWrite{locks.Reentrant(side{q, reading}), locks.Reentrant(side{q, writing}), q}
 }
 
-// Read also serves the owner of the write lock. An owner that then releases the write lock goes
-// on as a reader (a downgrade), and no writer gets in between.
+// Read also serves the owner of the write lock. An owner that then releases the write lock remains
+// a reader (a downgrade), and no other writer is granted the lock in between.
 func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.readers.Acquire(ctx, r)
 }
@@ -49,8 +49,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 // nodeQueue is one queue of nodes for each key, with the locks that owners of this process hold.
 type nodeQueue struct {
 	recipe
-	mu   sync.Mutex
-	held map[heldKey]*held
+	held sync.Map // heldKey -> *held
 }
 
 type heldKey struct{ key, owner, kind string }
@@ -60,30 +59,20 @@ type held struct {
 	node string
 }
 
-func newNodeQueue(p recipe) *nodeQueue { return &nodeQueue{recipe: p, held: map[heldKey]*held{}} }
-
 func (q *nodeQueue) holds(r locks.Request, kind string) *held {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.held[heldKey{r.Key, r.Owner, kind}]
+	own, _ := q.held.Load(heldKey{r.Key, r.Owner, kind})
+	h, _ := own.(*held)
+	return h
 }
 
 // keep remembers a lock's node until its release.
 func (q *nodeQueue) keep(r locks.Request, kind, node string, lock *locks.Lock) {
 	key, own := heldKey{r.Key, r.Owner, kind}, &held{lock, node}
-	q.mu.Lock()
-	q.held[key] = own
-	q.mu.Unlock()
-	lock.OnRelease(func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.held[key] == own {
-			delete(q.held, key)
-		}
-	})
+	q.held.Store(key, own)
+	lock.OnRelease(func() { q.held.CompareAndDelete(key, own) })
 }
 
-// side is the readers' or the writers' lock on the queue. The writers' alone is a mutex.
+// side is the lock of the readers or of the writers. A queue with writers only is a mutex.
 type side struct {
 	*nodeQueue
 	kind string
@@ -92,30 +81,18 @@ type side struct {
 func (side) Card() api.Card { return api.Card{} }
 
 func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	began := time.Now()
-	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) { return s.acquire(ctx, r, began) })
+	return retry(ctx, s.session, r, func(began time.Time) (*locks.Lock, error) { return s.acquire(ctx, r, began) })
 }
 
-// acquire makes a node and waits for those before it. On failure, no node stays.
-func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
+// acquire queues, and waits for the nodes before its own.
+func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
 	kind, own := s.kind, ""
-	// A writer that reads queues at its write's place. One that lost its write lock waits like others.
+	// A writer that reads queues at the position of its write, unless it has lost the write lock.
 	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Verify() == nil {
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
 	}
-	calls, cancel := s.session.bound(ctx, r, began)
-	defer cancel()
-	n, err := s.newNode(calls, s.path(r.Key), kind)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			n.abandon(ctx)
-		}
-	}()
-	for n.cut() == nil {
+	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
 		asked := time.Now()
 		names, err := s.session.list(calls, n.dir)
 		if err != nil {
@@ -130,17 +107,15 @@ func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (lo
 			s.keep(r, s.kind, n.name, lock)
 			return lock, nil
 		}
-		// Then list again: the node before may have been a waiter that gave up, while others
-		// further ahead still hold the lock.
-		if _, err := s.session.watch(calls, n.alive, r, began, n.dir+"/"+before); err != nil {
-			return nil, err
-		}
-	}
-	return nil, n.cut()
+		// The caller then lists again: the node before may have been a waiter that gave up, while
+		// others further ahead still hold the lock.
+		_, err = s.session.watch(calls, n.alive, r, began, n.dir+"/"+before)
+		return nil, err
+	})
 }
 
-// waitsFor returns the node that ours waits for, "" where there is none. own is the write of
-// the same owner, which must still be there.
+// waitsFor returns the node that ours waits for, or "" if there is none. own is the node with
+// which the same owner writes, if it does. It must still be in the queue.
 func waitsFor(names []string, ours, own string) (string, error) {
 	before, there := "", own == "" || slices.Contains(names, own)
 	for _, s := range sortEntries(names) {
@@ -157,12 +132,12 @@ func waitsFor(names []string, ours, own string) (string, error) {
 // entry is a node in the queue.
 type entry struct {
 	name   string
-	at     int32 // its place in the queue: for a writer that reads, the sequence of its write
+	at     int32 // the position in the queue: for a writer that reads, the sequence of its write
 	seq    int32
 	writes bool
 }
 
-// entryOf reads _c_<GUID>-__READ__<seq>, _c_<GUID>-<at>-__READ__<seq> and the same of a writer.
+// entryOf reads _c_<GUID>-__READ__<seq>, _c_<GUID>-<at>-__READ__<seq>, and the names of writers.
 func entryOf(name string) (entry, bool) {
 	kind := reading
 	if strings.Contains(name, writing) {
@@ -181,7 +156,7 @@ func entryOf(name string) (entry, bool) {
 	return entry{name, int32(at), int32(seq), kind == writing}, err == nil
 }
 
-// sortEntries returns the nodes of the queue in order, see earlier.
+// sortEntries returns the nodes of the queue in order. The sequence wraps, see earlier.
 func sortEntries(names []string) []entry {
 	var sorted []entry
 	for _, name := range names {

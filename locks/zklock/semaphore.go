@@ -3,39 +3,36 @@ package zklock
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"oversell/locks"
 )
 
-// semaphore is Curator's InterProcessSemaphoreV2 (tutorial 4.6.5): a lease is an ephemeral node,
-// so those of a dead session come back. Waiters queue for a mutex, in this process and then
-// among all replicas, and only its holder watches the leases. A release wakes one waiter, not
-// all.
+// semaphore is Curator's InterProcessSemaphoreV2 (tutorial 4.6.5). A lease is an ephemeral node, so
+// the leases of a dead session end. Waiters queue for a mutex, in this process and then among all
+// replicas, and only its holder watches the leases. So a release wakes one waiter only.
 type semaphore struct {
 	recipe
 	mutex locks.Locker
 }
 
 func newSemaphore(p, mutex recipe) *semaphore {
-	return &semaphore{p, locks.Queue(side{newNodeQueue(mutex), writing})}
+	return &semaphore{p, locks.Queue(side{&nodeQueue{recipe: mutex}, writing})}
 }
 
-// tryWait is how long a request without a wait waits for the mutex, whose holders may be about
-// to take their permits.
+// tryWait limits the time for which a request with a wait of 0 waits for the mutex. Its holder may
+// be about to take its permits.
 const tryWait = time.Second
 
-// Acquire takes several permits as ONE node with their number in its name: all or none, also
-// when its holder dies. The name has the total, too: it is set for as long as any permit is
-// taken.
+// Acquire takes several permits as ONE node with their number in its name. So all of them are
+// taken and released together, even if the holder dies. The name also has the total: no other
+// total can be used while any permit is taken.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
 	}
-	began := time.Now()
-	return retry(ctx, s.session, r, began, func() (*locks.Lock, error) {
+	return retry(ctx, s.session, r, func(began time.Time) (*locks.Lock, error) {
 		if err := s.check(ctx, r, total, qty); err != nil {
 			return nil, err
 		}
@@ -52,7 +49,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	})
 }
 
-// check rejects, without queueing, a request that waiting does not help.
+// check rejects a request for which waiting is useless, before it queues.
 func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) error {
 	calls, cancel := s.session.bound(ctx, r, time.Now())
 	defer cancel()
@@ -70,21 +67,11 @@ func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) 
 	return mismatch(r, err)
 }
 
-// take makes a lease and waits until it and those before it are within the total. That rule is
-// safe without the mutex: a request that lost the mutex during a pause takes nobody's permit.
-func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (lock *locks.Lock, err error) {
-	calls, cancel := s.session.bound(ctx, r, began)
-	defer cancel()
-	n, err := s.newNode(calls, s.path(r.Key), fmt.Sprintf("lease-%dof%d-", qty, total))
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			n.abandon(ctx)
-		}
-	}()
-	for n.cut() == nil {
+// take creates a lease and waits until it and those before it are within the total. That rule
+// needs no mutex: a request that lost the mutex during a pause takes no permit of another one.
+func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (*locks.Lock, error) {
+	kind := fmt.Sprintf("lease-%dof%d-", qty, total)
+	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {
 		asked := time.Now()
 		now, err := s.children(calls, n.dir)
 		if err != nil {
@@ -97,11 +84,9 @@ func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, 
 		if taken+qty <= total {
 			return n.lock(ctx, r, asked, 0, n.release), nil
 		}
-		if _, err := pause(ctx, n.alive, r, began, now.changed); err != nil {
-			return nil, err
-		}
-	}
-	return nil, n.cut()
+		_, err = pause(ctx, n.alive, r, began, now.changed)
+		return nil, err
+	})
 }
 
 func mismatch(r locks.Request, err error) error {
@@ -111,7 +96,7 @@ func mismatch(r locks.Request, err error) error {
 	return err
 }
 
-// takenBefore counts the permits of the leases before ours, of all where ours is "".
+// takenBefore counts the permits of the leases before ours, or of all leases if ours is "".
 func takenBefore(names []string, ours string, total int) (taken int, err error) {
 	us, there := leaseOf(ours)
 	found := !there
@@ -140,17 +125,7 @@ type lease struct {
 
 // leaseOf reads _c_<GUID>-lease-<qty>of<total>-<sequence>.
 func leaseOf(name string) (l lease, ok bool) {
-	_, text, ok := strings.Cut(name, "-lease-")
-	size, tail, dash := strings.Cut(text, "-")
-	qty, total, of := strings.Cut(size, "of")
-	seq, err := strconv.ParseInt(tail, 10, 32)
-	if !ok || !dash || !of || err != nil {
-		return l, false
-	}
-	l.seq = int32(seq)
-	if l.qty, err = strconv.Atoi(qty); err != nil {
-		return l, false
-	}
-	l.total, err = strconv.Atoi(total)
+	_, text, _ := strings.Cut(name, "-lease-")
+	_, err := fmt.Sscanf(text, "%dof%d-%d", &l.qty, &l.total, &l.seq)
 	return l, err == nil
 }

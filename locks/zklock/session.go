@@ -1,8 +1,9 @@
-// Package zklock holds the locks that live in ZooKeeper.
+// Package zklock has the locks and primitives that are kept in ZooKeeper.
 package zklock
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"net"
@@ -13,8 +14,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"oversell/api"
 	"oversell/locks"
 )
+
+// Source has the files of this folder, for display.
+//
+//go:embed *.go
+var Source embed.FS
 
 // Session is this replica's one session with a ZooKeeper server or ensemble. It connects in
 // the background, again and again, and opens a new session when the old one has expired.
@@ -35,7 +42,7 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Only the callback gets every event: the driver's channel holds six and drops the rest.
+	// Only the callback gets every event: the driver's channel keeps six and drops the rest.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
@@ -50,13 +57,13 @@ func (s *Session) Close() {
 	s.Conn.Close()
 }
 
-// silent drops the driver's log: its errors are returned as well.
+// silent drops the driver's log: the driver also returns its errors.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// event follows the connection. From Disconnected on the server may end the session at any
-// moment; Expired comes only with the next connection, which is too late to stop a holder.
+// event follows the connection. After Disconnected, the server may end the session at any
+// moment. Expired comes only with the next connection, which is too late to stop a holder.
 func (s *Session) event(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
@@ -89,17 +96,14 @@ func (s *Session) watchOver(ctx, alive context.Context, g locks.Grant) *locks.Lo
 // errSessionEnded says that the server has deleted all nodes of a session.
 var errSessionEnded = fmt.Errorf("%w: its ZooKeeper session has ended", locks.ErrNotHeld)
 
-// Ping sends a request, to see whether the server answers.
+// Ping returns an error if the server does not answer a request.
 func (s *Session) Ping(ctx context.Context) error {
-	_, err := do(ctx, func() (bool, error) {
-		_, _, err := s.Exists("/")
-		return true, err
-	})
+	_, err := s.stat(ctx, "/")
 	return err
 }
 
-// do ends a driver's call with ctx: the driver takes none, and may block for as long as the
-// server is gone. The call itself goes on in the background.
+// do returns when a call of the driver returns, or ctx ends. The driver's calls take no context,
+// and may block until the server is back. The call itself goes on in the background.
 func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -119,7 +123,7 @@ func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
-// stat returns zk.ErrNoNode where there is no such node.
+// stat returns zk.ErrNoNode if there is no such node.
 func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 	return do(ctx, func() (*zk.Stat, error) {
 		exists, stat, err := s.Exists(node)
@@ -138,16 +142,16 @@ func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	})
 }
 
-// remove deletes a node. ErrNotHeld: there was none.
+// remove deletes a node. It returns ErrNotHeld if there is none.
 func (s *Session) remove(ctx context.Context, node string) error {
 	_, err := do(ctx, func() (bool, error) { return true, s.Delete(node, -1) })
 	if isNoNode(err) {
-		return fmt.Errorf("%w: %s is gone", locks.ErrNotHeld, node)
+		return fmt.Errorf("%w: node %s does not exist", locks.ErrNotHeld, node)
 	}
 	return err
 }
 
-// mkdir makes a persistent node, with its parents.
+// mkdir creates a persistent node, with its parents.
 func (s *Session) mkdir(ctx context.Context, dir string) error {
 	if dir == "/" || dir == "." {
 		return nil
@@ -160,6 +164,17 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 		return nil
 	}
 	return err
+}
+
+// withFolder calls create, and again after it has created the folder if that was missing.
+func withFolder[T any](ctx context.Context, s *Session, dir string, create func() (T, error)) (T, error) {
+	value, err := create()
+	if isNoNode(err) {
+		if err = s.mkdir(ctx, dir); err == nil {
+			return create()
+		}
+	}
+	return value, err
 }
 
 // empty deletes every node in dir whose name begins with prefix, with all nodes below it.
@@ -175,22 +190,57 @@ func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		err := s.remove(ctx, dir+"/"+name)
-		if errors.Is(err, zk.ErrNotEmpty) { // not made by a lock
-			if err = s.empty(ctx, dir+"/"+name, ""); err == nil {
-				err = s.remove(ctx, dir+"/"+name)
-			}
-		}
-		if err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		if err := s.clear(ctx, dir+"/"+name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dialFor makes connections for the driver. After a connection the driver gives the server
-// ten times the usual time-out to grant a session: more than a minute without trying another
-// server, though the session ends in seconds. So no answer may take longer than a session.
+// clear deletes a node and all nodes below it. It tries again if a client adds one meanwhile.
+func (s *Session) clear(ctx context.Context, node string) error {
+	for {
+		err := s.remove(ctx, node)
+		if err == nil || errors.Is(err, locks.ErrNotHeld) {
+			return nil
+		}
+		if errors.Is(err, zk.ErrNotEmpty) {
+			err = s.empty(ctx, node, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// card completes the card of a lock in ZooKeeper. The session is its lease, and the driver renews
+// it. card adds the usual flaws, with the usual reasons.
+func card(c api.Card, flaws ...api.Hazard) api.Card {
+	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
+	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
+	pause := api.Text{
+		EN: "A holder that is paused beyond its session still writes when it goes on.",
+		ZH: "持有者停顿超过会话时限，醒来后照样写入。",
+	}
+	if c.Fenced {
+		pause = api.Text{
+			EN: "A holder that is paused beyond its session still writes when it goes on, unless the write is fenced.",
+			ZH: "持有者停顿超过会话时限，醒来后照样写入，除非写入带栅栏号。",
+		}
+	}
+	usual := map[api.Hazard]api.Text{
+		api.Pause:   pause,
+		api.Nesting: {EN: "An owner that acquires again queues behind itself.", ZH: "持有者再次加锁，就排在自己后面。"},
+	}
+	for _, flaw := range flaws {
+		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw, Why: usual[flaw]})
+	}
+	return c
+}
+
+// dialFor makes connections for the driver. After a connection, the driver waits for a session
+// ten times the usual time-out: more than a minute without trying another server, though the
+// session ends in seconds. So no answer may take longer than a session time-out.
 func dialFor(session time.Duration) func(network, address string, timeout time.Duration) (net.Conn, error) {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -213,7 +263,7 @@ func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetRead
 
 func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
-// bound does not change the zero time, which is no deadline.
+// bound does not change the zero time, which means no deadline.
 func (c deadlineConn) bound(t time.Time) time.Time {
 	if latest := time.Now().Add(c.longest); t.After(latest) {
 		return latest

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestDeadline: a server that never answers is given up after a session's time, however
-// long the driver would wait; a shorter deadline, and none, stay as they are.
+// TestDeadline checks that a read ends after the session time-out, however long the driver would
+// wait. A shorter deadline, and none, do not change.
 func TestDeadline(t *testing.T) {
 	for _, test := range []struct{ wanted, got time.Duration }{
 		{time.Minute, 10 * time.Second}, {5 * time.Second, 5 * time.Second},

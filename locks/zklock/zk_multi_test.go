@@ -9,7 +9,7 @@ import (
 	"oversell/locks"
 )
 
-// TestMultiPaths: both paths are locked, or none; and both come back.
+// TestMultiPaths checks that both paths are locked and released together, or none.
 func TestMultiPaths(t *testing.T) {
 	s, other := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second)
 	key := newKey()
@@ -24,8 +24,8 @@ func TestMultiPaths(t *testing.T) {
 	}
 	first := acquire(t, Multi(s), locks.Request{Key: key, Owner: "first", Fenced: true})
 	busy(1, 1)
-	if _, err := Multi(other).Acquire(t.Context(), request(key, "rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("a rival: %v", err)
+	if _, err := Multi(other).Acquire(t.Context(), request(key, "contender", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a contender: %v", err)
 	}
 	busy(1, 1)
 	if err := first.Release(t.Context()); err != nil {
@@ -47,7 +47,7 @@ func TestMultiPaths(t *testing.T) {
 	}
 }
 
-// TestMultiWiped: a hold that has lost the warehouse is lost altogether.
+// TestMultiWiped checks that a lock which has lost the warehouse is lost as a whole.
 func TestMultiWiped(t *testing.T) {
 	s := session(t, server(), 2*time.Second)
 	key := newKey()
@@ -55,7 +55,7 @@ func TestMultiWiped(t *testing.T) {
 	if err := ZK(s).(locks.Cleaner).Clear(t.Context(), productAndWarehouse(key)[1]); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the holder is told", func() bool { return h.Context().Err() != nil })
+	soon(t, "the holder is notified", func() bool { return h.Context().Err() != nil })
 	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
 		t.Errorf("it ended with %v, want %v", cause, locks.ErrLost)
 	}

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// Sequential queues with ephemeral sequential nodes, as zk.go does, but each waiter lists the
-// whole queue again and again until its own node is the first (tutorial 4.4.1).
+// Sequential queues with ephemeral sequential nodes, like ZK. But each waiter lists the whole
+// queue again and again until its own node is the first (tutorial 4.4.1).
 func Sequential(s *Session) locks.Locker {
 	return &sequential{zkLock{session: s, root: sequentialRoot}}
 }
@@ -19,7 +19,7 @@ type sequential struct{ zkLock }
 
 const (
 	sequentialRoot = "/oversell/zk-sequential/"
-	// sequentialPause is the tutorial's, between two lists.
+	// sequentialPause is the tutorial's pause between two lists.
 	sequentialPause = 20 * time.Millisecond
 )
 
@@ -35,15 +35,15 @@ func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err e
 		if err != nil || before == "" {
 			return asked, err
 		}
-		// DANGER: n waiters read n lists of n names fifty times a second, and only one of
-		// them learns anything from it.
+		// DANGER: n waiters read n lists of n names fifty times a second, although only one of
+		// them can get the lock.
 		if err := locks.SleepRetry(ctx, w.request, w.began, sequentialPause); err != nil {
 			return asked, l.explain(ctx, w.dir+"/"+before, err)
 		}
 	}
 }
 
-// explain adds errForeign to a wait that is over where the node before is never deleted.
+// explain adds errForeign to the error of a wait if the server never deletes the node before.
 func (l *sequential) explain(ctx context.Context, before string, waited error) error {
 	if stat, err := l.session.stat(ctx, before); err == nil {
 		if err := foreign(before, stat); err != nil {
@@ -54,10 +54,8 @@ func (l *sequential) explain(ctx context.Context, before string, waited error) e
 }
 
 func (*sequential) Card() api.Card {
-	return api.Card{
-		ID: "zk-sequential", Family: "zookeeper", Source: "4.4.1", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "zookeeper"}, Locker: true,
-		Lease: true, Renews: true, Fair: true, Slow: true,
+	return card(api.Card{
+		ID: "zk-sequential", Source: "4.4.1", Fair: true, Slow: true,
 		Title: api.Text{EN: "A queue of nodes, polled", ZH: "ZooKeeper 顺序节点轮询"},
 		Summary: api.Text{
 			EN: "A queue of ephemeral sequential nodes; every waiter lists them all until its own is the first.",
@@ -72,15 +70,7 @@ func (*sequential) Card() api.Card {
 				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
 				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
 			}},
-			{Hazard: api.Nesting, Why: api.Text{
-				EN: "An owner that acquires again queues behind itself.",
-				ZH: "持有者再次加锁，就排在自己后面。",
-			}},
-			{Hazard: api.Pause, Why: api.Text{
-				EN: "A holder that sleeps past its session still writes when it wakes up.",
-				ZH: "持有者停顿超过会话时限，醒来后照样写入。",
-			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 19.2, MedianMS: 5140, Remaining: 0}},
-	}
+	}, api.Nesting, api.Pause)
 }

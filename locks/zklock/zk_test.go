@@ -14,11 +14,11 @@ import (
 	"oversell/stock"
 )
 
-// TestNode: it is named as Curator names it, ephemeral, and its transaction is
+// TestNode checks that the node has Curator's name and is ephemeral, and that its transaction is
 // the fence.
 func TestNode(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
-	r := request(key, "owner", 0) // at once, though the session is not yet there
+	r := request(key, "owner", 0) // without a wait, although the session does not exist yet
 	r.Fenced = true
 	h := acquire(t, ZK(s), r)
 	names, _ := nodes(t, s, key)
@@ -37,8 +37,8 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestStrangers: nodes of others in the key's folder keep nobody out.
-func TestStrangers(t *testing.T) {
+// TestForeignNames checks that nodes with other names in the folder of a key do not block the lock.
+func TestForeignNames(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
 	if err := s.mkdir(t.Context(), root+key); err != nil {
 		t.Fatal(err)
@@ -51,9 +51,9 @@ func TestStrangers(t *testing.T) {
 	acquire(t, ZK(s), request(key, "owner", 0))
 }
 
-// TestForeignNode: a node that is named like a lock's, and belongs to no session, would keep
-// everybody out for ever. zk passes over it, also in the middle of a row; the rungs that watch
-// or poll name it; and a reset removes it, with what is in it.
+// TestForeignNode creates a node with the name of a lock's node that belongs to no session. zk
+// ignores it, also in the middle of the queue. The strategies that watch or poll name it in their
+// error. A reset deletes it, with its children.
 func TestForeignNode(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	const name = "_c_8f7d3c5a-lock-0000000000"
@@ -105,7 +105,7 @@ func TestForeignNode(t *testing.T) {
 	}
 }
 
-// removed resets a key, and sees that nothing is left and the lock is free.
+// removed resets a key, and checks that no node is left and the lock is free.
 func removed(t *testing.T, s *Session, l locks.Locker, dir, key string) {
 	t.Helper()
 	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil {
@@ -117,11 +117,11 @@ func removed(t *testing.T, s *Session, l locks.Locker, dir, key string) {
 	acquire(t, l, request(key, "after the reset", 0))
 }
 
-// TestNoServer: what can't be reached is named, soon.
+// TestNoServer checks that the error of an unreachable server comes soon, and names ZooKeeper.
 func TestNoServer(t *testing.T) {
-	line := wire(t)
-	line.Cut(true)
-	s := session(t, line.Addr(), 2*time.Second)
+	link := linkTo(t)
+	link.Cut(true)
+	s := session(t, link.Addr(), 2*time.Second)
 	for _, wait := range []time.Duration{0, time.Second} {
 		_, err := ZK(s).Acquire(t.Context(), request(newKey(), "owner", wait))
 		var down *stock.Unavailable
@@ -129,7 +129,7 @@ func TestNoServer(t *testing.T) {
 			t.Errorf("with a wait of %v: %v", wait, err)
 		}
 	}
-	line.Cut(false)
+	link.Cut(false)
 	l, key := ZK(s), newKey()
 	soon(t, "the server is back", func() bool {
 		h, err := l.Acquire(t.Context(), request(key, "owner", 0))
@@ -140,17 +140,17 @@ func TestNoServer(t *testing.T) {
 	})
 }
 
-// TestLateNode: a caller hangs up while its node is on the way. The node comes,
-// is found by its GUID, and goes.
+// TestLateNode cancels a request while its node is being created. The node is found by its GUID,
+// and deleted.
 func TestLateNode(t *testing.T) {
-	line := wire(t)
-	s, other, key := session(t, line.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+	link := linkTo(t)
+	s, other, key := session(t, link.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 	l := ZK(s)
-	if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // the folder is there
+	if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // so that the folder exists
 		t.Fatal(err)
 	}
 	_, before := nodes(t, other, key)
-	held, free := line.HoldNext("-lock-")
+	held, free := link.HoldNext("-lock-")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -170,13 +170,13 @@ func TestLateNode(t *testing.T) {
 	acquire(t, ZK(other), request(key, "next", 0))
 }
 
-// TestShortCut: the connection is cut for less than the session lives. The hold
-// is not trusted any more from that moment, but its node is ours to delete.
+// TestShortCut cuts the connection for less than the session time-out. From then on the lock is not
+// trusted, but its release deletes the node.
 func TestShortCut(t *testing.T) {
-	line := wire(t)
-	s, other, key := session(t, line.Addr(), 30*time.Second), session(t, server(), 20*time.Second), newKey()
+	link := linkTo(t)
+	s, other, key := session(t, link.Addr(), 30*time.Second), session(t, server(), 20*time.Second), newKey()
 	h := acquire(t, ZK(s), request(key, "owner", 0))
-	line.Cut(true)
+	link.Cut(true)
 	<-h.Context().Done()
 	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
@@ -184,37 +184,36 @@ func TestShortCut(t *testing.T) {
 	if names, _ := nodes(t, other, key); len(names) != 1 {
 		t.Errorf("the node must outlive the connection: %v", names)
 	}
-	line.Cut(false)
+	link.Cut(false)
 	if err := h.Release(t.Context()); err != nil {
 		t.Errorf("released in the same session: %v", err)
 	}
 	acquire(t, ZK(other), request(key, "next", 0))
 }
 
-// TestReleaseDuringCut: a release that can't reach the server says so, and is
-// done later.
+// TestReleaseDuringCut releases while the server cannot be reached. The error says so, and the node
+// is deleted later.
 func TestReleaseDuringCut(t *testing.T) {
-	line := wire(t)
-	s, other, key := session(t, line.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
+	link := linkTo(t)
+	s, other, key := session(t, link.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
 	h := acquire(t, ZK(s), request(key, "owner", 0))
-	line.Cut(true)
+	link.Cut(true)
 	if err := h.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("released with the server out of reach: %v", err)
 	}
-	line.Cut(false)
+	link.Cut(false)
 	acquire(t, ZK(other), request(key, "next", 30*time.Second))
 }
 
-// TestExpiredSession: the connection is cut for longer than the session lives.
-// The holder has lost the lock, the waiter takes a fresh place or gives up, and
-// the next ones get a new session.
+// TestExpiredSession cuts the connection for longer than the session time-out. The holder loses the
+// lock, the waiter queues again or gives up, and later requests get a new session.
 func TestExpiredSession(t *testing.T) {
-	line := wire(t)
-	s, other := session(t, line.Addr(), 2*time.Second), session(t, server(), 20*time.Second)
+	link := linkTo(t)
+	s, other := session(t, link.Addr(), 2*time.Second), session(t, server(), 20*time.Second)
 	mine, theirs := newKey(), newKey()
 	l := ZK(s)
 	h := acquire(t, l, request(mine, "holder", 0))
-	rival := acquire(t, ZK(other), request(theirs, "rival", 0))
+	contender := acquire(t, ZK(other), request(theirs, "contender", 0))
 	waiting := make(chan error, 1)
 	go func() {
 		w, err := l.Acquire(t.Context(), request(theirs, "waiter", time.Minute))
@@ -223,27 +222,27 @@ func TestExpiredSession(t *testing.T) {
 		}
 		waiting <- err
 	}()
-	soon(t, "the waiter stands in the line", func() bool {
+	soon(t, "the waiter is queued", func() bool {
 		names, _ := nodes(t, other, theirs)
 		return len(names) == 2
 	})
-	line.Cut(true)
+	link.Cut(true)
 	acquire(t, ZK(other), request(mine, "successor", 30*time.Second))
 	soon(t, "the waiter's node is gone", func() bool {
 		names, _ := nodes(t, other, theirs)
 		return len(names) == 1
 	})
-	line.Cut(false)
+	link.Cut(false)
 	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the holder: %v, want %v", err, locks.ErrLost)
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("the release of the lost lock: %v, want %v", err, locks.ErrNotHeld)
 	}
-	if err := rival.Release(t.Context()); err != nil {
+	if err := contender.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// It has found a new session in time, or was told that there is none.
+	// It has a new session, or its error says that there is none.
 	if err := <-waiting; err != nil && !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("the waiter: %v", err)
 	}
@@ -251,22 +250,23 @@ func TestExpiredSession(t *testing.T) {
 	acquire(t, l, request(newKey(), "again", 30*time.Second))
 }
 
-// TestTrustOfOldSessions: a hold is not saved by the session that came after its own.
+// TestTrustOfOldSessions checks that a lock of an expired session stays lost when the next session
+// begins.
 func TestTrustOfOldSessions(t *testing.T) {
-	line := wire(t)
-	s, key := session(t, line.Addr(), 20*time.Second), newKey()
+	link := linkTo(t)
+	s, key := session(t, link.Addr(), 20*time.Second), newKey()
 	h := acquire(t, ZK(s), request(key, "owner", 0))
-	line.Cut(true)
+	link.Cut(true)
 	<-h.Context().Done()
-	line.Cut(false)
+	link.Cut(false)
 	soon(t, "a connection again", func() bool { return s.Alive().Err() == nil })
 	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the hold of before the cut: %v, want %v", err, locks.ErrLost)
 	}
 }
 
-// TestRaise: a fresh fence is above the old one and does not wake the waiter behind; a
-// holder whose node is gone gets none.
+// TestRaise checks that a new fence is above the old one, and does not wake the next waiter. A
+// holder without a node gets none.
 func TestRaise(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
 	r := request(key, "owner", 0)

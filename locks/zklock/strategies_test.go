@@ -16,14 +16,14 @@ import (
 	"oversell/locks"
 )
 
-// rung is a lock of the ladder and where its nodes are.
-type rung struct {
+// testedLock is a strategy, with the folder of its nodes.
+type testedLock struct {
 	name, root string
 	open       func(*Session) locks.Locker
 }
 
-func rowRungs() []rung {
-	return []rung{
+func queueLocks() []testedLock {
+	return []testedLock{
 		{"zk", root, ZK},
 		{"zk-mutex", mutexRoot, Mutex},
 		{"zk-sequential", sequentialRoot, Sequential},
@@ -31,8 +31,8 @@ func rowRungs() []rung {
 	}
 }
 
-func singles() []rung {
-	return []rung{
+func singleNodeLocks() []testedLock {
+	return []testedLock{
 		{"zk-ephemeral", "/oversell/zk-ephemeral/", Ephemeral},
 		{"zk-ephemeral-watch", "/oversell/zk-ephemeral-watch/", EphemeralWatch},
 	}
@@ -44,8 +44,8 @@ type pending struct {
 	got    chan *locks.Lock // or nil
 }
 
-// joins queues, and returns when the row has n nodes.
-func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) pending {
+// joins sends a request, and returns when the queue has n nodes.
+func (g testedLock) joins(t *testing.T, s *Session, key, owner string, n int) pending {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
@@ -61,7 +61,7 @@ func (g rung) joins(t *testing.T, s *Session, key, owner string, n int) pending 
 	return w
 }
 
-func (g rung) hasNodes(t *testing.T, s *Session, key string, n int) {
+func (g testedLock) hasNodes(t *testing.T, s *Session, key string, n int) {
 	t.Helper()
 	soon(t, strconv.Itoa(n)+" nodes", func() bool {
 		names, err := s.list(t.Context(), g.root+key)
@@ -72,16 +72,16 @@ func (g rung) hasNodes(t *testing.T, s *Session, key string, n int) {
 	})
 }
 
-// TestDeadWaiter: the second of three gives up. The third joins the holder where
-// nobody looks again, and waits for it where they do.
+// TestDeadWaiter lets the second of three requests give up. The third must then wait for the first,
+// except in the strategy that does not list the queue again.
 func TestDeadWaiter(t *testing.T) {
-	for _, g := range rowRungs() {
+	for _, g := range queueLocks() {
 		t.Run(g.name, func(t *testing.T) {
 			s, key := session(t, server(), 20*time.Second), newKey()
 			holder := acquire(t, g.open(s), request(key, "holder", 0))
 			second := g.joins(t, s, key, "second", 2)
 			third := g.joins(t, s, key, "third", 3)
-			settle(t, s) // it watches
+			settle(t, s) // until it watches
 			second.giveUp()
 			if h := <-second.got; h != nil {
 				t.Fatal("the second was granted beside the holder")
@@ -111,8 +111,8 @@ func TestDeadWaiter(t *testing.T) {
 	}
 }
 
-// settle has others of the session do what they would do next: its requests are
-// answered in order. It is no proof that they have.
+// settle gives other goroutines of the session time to react: the server answers its requests in
+// order, after theirs. It does not prove that they have reacted.
 func settle(t *testing.T, s *Session) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 5*sequentialPause; {
@@ -123,25 +123,25 @@ func settle(t *testing.T, s *Session) {
 	}
 }
 
-// TestOrder: who came first is granted first, in any session.
+// TestOrder checks that requests of two sessions are granted in the order of arrival.
 func TestOrder(t *testing.T) {
 	const waiters = 6
-	for _, g := range rowRungs() {
+	for _, g := range queueLocks() {
 		t.Run(g.name, func(t *testing.T) {
 			here, there, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			h := acquire(t, g.open(here), request(key, "holder", 0))
-			var line []pending
+			var link []pending
 			for i := range waiters {
-				line = append(line, g.joins(t, []*Session{there, here}[i%2], key, strconv.Itoa(i), i+2))
+				link = append(link, g.joins(t, []*Session{there, here}[i%2], key, strconv.Itoa(i), i+2))
 			}
-			for i, w := range line {
+			for i, w := range link {
 				if err := h.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if h = <-w.got; h == nil || h.Owner() != strconv.Itoa(i) {
 					t.Fatalf("waiter %d was not granted", i)
 				}
-				for j, later := range line[i+1:] {
+				for j, later := range link[i+1:] {
 					if len(later.got) > 0 {
 						t.Fatalf("waiter %d was granted with waiter %d", i+1+j, i)
 					}
@@ -155,18 +155,18 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHerd: a release is one write where each watches its predecessor. Where all
-// watch one node, each of them tries to make a new one. The server numbers every
-// write, and every try of one.
+// TestHerd counts the writes after a release. If each waiter watches the node before its own, there
+// is one. If all watch one node, each of them tries to create it. The server numbers every write,
+// also a failed one.
 func TestHerd(t *testing.T) {
 	const waiters = 5
-	for _, g := range []rung{rowRungs()[0], singles()[1]} {
+	for _, g := range []testedLock{queueLocks()[0], singleNodeLocks()[1]} {
 		t.Run(g.name, func(t *testing.T) {
 			s, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 			first := acquire(t, g.open(s), request(key, "first", 0))
 			got := make(chan *locks.Lock, waiters)
 			for i := range waiters {
-				// In sessions of their own, so that the server sees as many watches.
+				// Each waiter has its own session, so that the server has one watch for each.
 				l, r := g.open(session(t, server(), 60*time.Second)), request(key, strconv.Itoa(i), time.Minute)
 				go func() {
 					h, err := l.Acquire(context.WithoutCancel(t.Context()), r)
@@ -186,8 +186,9 @@ func TestHerd(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := <-got
-			watched(waiters - 1) // the losers watch again, or still
-			// One to release, and a try of each. Sessions of other tests may end meanwhile.
+			watched(waiters - 1) // the others watch again, or still
+			// One write for the release, and one for each try. Sessions of other tests may end
+			// meanwhile.
 			writes, herd := mark(t, other)-before-1, g.name == "zk-ephemeral-watch"
 			if (writes >= 1+waiters) != herd {
 				t.Errorf("%d writes for a release with %d waiters; a herd: %v", writes, waiters, herd)
@@ -205,7 +206,7 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// mark writes something, and returns the number of the write.
+// mark writes a node, and returns the number of the write.
 func mark(t *testing.T, s *Session) int64 {
 	t.Helper()
 	name, err := s.Create("/mark-", nil, zk.FlagSequence|zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -222,8 +223,7 @@ func mark(t *testing.T, s *Session) int64 {
 // watchesOf counts the watches in a folder.
 func watchesOf(t *testing.T, dir string) int { return strings.Count(say(t, "wchp"), dir+"/") }
 
-// ask puts a four-letter question to the server, and returns the number that is
-// looked for in its answer.
+// ask sends a four-letter command to the server, and returns a number of its answer.
 func ask(t *testing.T, question, number string) int64 {
 	t.Helper()
 	answer := say(t, question)
@@ -238,7 +238,7 @@ func ask(t *testing.T, question, number string) int64 {
 	return n
 }
 
-// say is the server's whole answer to a four-letter question.
+// say sends a four-letter command, and returns the whole answer.
 func say(t *testing.T, question string) string {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server())
@@ -256,10 +256,10 @@ func say(t *testing.T, question string) string {
 	return string(answer)
 }
 
-// TestSingleNode: it is there while it is held, says whose it is, and a holder
-// that lost it leaves its successor's alone.
+// TestSingleNode checks that the node belongs to the session of the holder. A holder that has lost
+// it does not delete the node of its successor.
 func TestSingleNode(t *testing.T) {
-	for _, g := range singles() {
+	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {
 			s, other, key := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			l := g.open(s)
@@ -282,19 +282,19 @@ func TestSingleNode(t *testing.T) {
 	}
 }
 
-// TestLateSingleNode: a caller hangs up while its node is on the way. The node
-// comes, is known by what is in it, and goes.
+// TestLateSingleNode cancels a request while its node is being created. The node is found by its
+// data, and deleted.
 func TestLateSingleNode(t *testing.T) {
-	for _, g := range singles() {
+	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {
-			line := wire(t)
-			s, other, key := session(t, line.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
+			link := linkTo(t)
+			s, other, key := session(t, link.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			l := g.open(s)
-			if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // the folder is there
+			if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // so that the folder exists
 				t.Fatal(err)
 			}
 			before := changes(t, other, g.root)
-			held, free := line.HoldNext("late:")
+			held, free := link.HoldNext("late:")
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -313,7 +313,7 @@ func TestLateSingleNode(t *testing.T) {
 	}
 }
 
-// changes counts how often nodes came to a folder, or went.
+// changes returns the number of nodes that were created in a folder, or deleted.
 func changes(t *testing.T, s *Session, root string) int32 {
 	t.Helper()
 	_, stat, err := s.Get(root[:len(root)-1])
@@ -323,15 +323,15 @@ func changes(t *testing.T, s *Session, root string) int32 {
 	return stat.Cversion
 }
 
-// TestSingleNodeWithoutServer: what is released while the server is away is free
-// when it is back.
+// TestSingleNodeWithoutServer releases while the server cannot be reached. The lock is free when it
+// is back.
 func TestSingleNodeWithoutServer(t *testing.T) {
-	for _, g := range singles() {
+	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {
-			line := wire(t)
-			s, other, key := session(t, line.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
+			link := linkTo(t)
+			s, other, key := session(t, link.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
 			h := acquire(t, g.open(s), request(key, "owner", 0))
-			line.Cut(true)
+			link.Cut(true)
 			<-h.Context().Done()
 			if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
 				t.Errorf("cut off: %v, want %v", err, locks.ErrLost)
@@ -339,7 +339,7 @@ func TestSingleNodeWithoutServer(t *testing.T) {
 			if err := h.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) {
 				t.Errorf("released with the server out of reach: %v", err)
 			}
-			line.Cut(false)
+			link.Cut(false)
 			acquire(t, g.open(other), request(key, "next", 30*time.Second))
 		})
 	}

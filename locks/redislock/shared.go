@@ -1,0 +1,107 @@
+package redislock
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// card completes the card of a lock in one Redis. It adds the usual flaws, with the usual reasons.
+func card(c api.Card, flaws ...api.Hazard) api.Card {
+	c.Family, c.Scope, c.Safe, c.Locker = "redis", api.ScopeShared, true, true
+	if c.Backends == nil {
+		c.Backends = []string{"mysql", "redis"}
+	}
+	for _, flaw := range flaws {
+		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw})
+	}
+	for i, flaw := range c.Breaks {
+		c.Breaks[i].Why = cmp.Or(flaw.Why, usual(flaw.Hazard, c.Fenced))
+	}
+	return c
+}
+
+// usual returns the reason for a flaw that several strategies share.
+func usual(hazard api.Hazard, fenced bool) api.Text {
+	if hazard == api.Pause && fenced {
+		return api.Text{
+			EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",
+			ZH: "持有者停顿超过租期，醒来后照样写入，除非写入带栅栏号。",
+		}
+	}
+	return map[api.Hazard]api.Text{
+		api.Overrun: {
+			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
+			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
+		},
+		api.Pause: {
+			EN: "A holder that is paused beyond its lease still writes when it goes on.",
+			ZH: "持有者停顿超过租期，醒来后照样写入。",
+		},
+		api.Nesting: {
+			EN: "An owner that acquires again waits for itself.",
+			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
+		},
+		api.Polling: {
+			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
+			ZH: "每个等待者每 100 毫秒向 Redis 请求一次，释放时没有通知。",
+		},
+		api.ForeignUnlock: {
+			EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
+			ZH: "超过租期的持有者照样 DEL，删掉的是下一个持有者的锁。",
+		},
+		api.Failover: {
+			EN: "Replication is asynchronous: the new master may not have the lock.",
+			ZH: "主从复制是异步的，新主可能没有这把锁。",
+		},
+		api.ClockJump: {
+			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
+			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",
+		},
+	}[hazard]
+}
+
+// undo releases what a try may have acquired although it failed: its answer was lost, or its
+// request was cancelled.
+func undo(ctx context.Context, release func(context.Context) error) {
+	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
+}
+
+// notAcquired returns the error of a try that failed with err: the request was cancelled, or the
+// backend is unavailable.
+func notAcquired(ctx context.Context, r locks.Request, backend string, err error) error {
+	if ctx.Err() != nil {
+		return locks.NotAcquired(ctx, r.Key, r.Wait)
+	}
+	return &stock.Unavailable{Backend: backend, Err: err}
+}
+
+// run runs a script that answers 0 if the lock is not ours.
+func run(ctx context.Context, c redis.UniversalClient, script *redis.Script, keys []string, args ...any) error {
+	return held(script.Run(ctx, c, keys, args...).Int64())
+}
+
+// held returns ErrNotHeld for the answer 0 of a script: the lock is not ours.
+func held(answer int64, err error) error {
+	if err == nil && answer == 0 {
+		return locks.ErrNotHeld
+	}
+	return err
+}
+
+// uncut runs do to its end, even if ctx is cancelled. Otherwise Redis could carry out a
+// command after the clean-up that should undo it.
+func uncut(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	return do(ctx)
+}
+
+// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
+func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }
