@@ -99,7 +99,7 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 }
 
 // tell runs the scenario with each guard, and prints its sentences as they come.
-func (f *scenarioFlags) tell(ctx context.Context, s scenario.Scenario, guards []scenario.Guard, shop scenario.Shop, out io.Writer) ([]scenario.Result, error) {
+func (f *scenarioFlags) tell(ctx context.Context, s scenario.Scenario, guards []scenario.Guard, shop scenario.Service, out io.Writer) ([]scenario.Result, error) {
 	results, wrong := []scenario.Result{}, []error(nil)
 	for _, guard := range guards {
 		for range f.runs {
@@ -143,11 +143,11 @@ func (f *scenarioFlags) write(results []scenario.Result, out io.Writer) error {
 }
 
 // openLab brings up a lab with the replicas that the scenario needs.
-func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut io.Writer) (scenario.Shop, func() error, error) {
+func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut io.Writer) (scenario.Service, func() error, error) {
 	lab := labFlags{replicas: s.Replicas, port: 1}
 	cfg, err := lab.config(errOut)
 	if err != nil {
-		return scenario.Shop{}, nil, err
+		return scenario.Service{}, nil, err
 	}
 	cfg.Ports = rig.Ports{}
 	if f.quiet {
@@ -157,9 +157,9 @@ func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut
 	}
 	started, err := rig.Start(ctx, cfg)
 	if err != nil {
-		return scenario.Shop{}, nil, err
+		return scenario.Service{}, nil, err
 	}
-	shop := scenario.At(started.Addresses())
+	shop := scenario.Connect(started.Addresses())
 	return shop, func() error {
 		shop.Close()
 		return started.Close()

@@ -44,10 +44,10 @@ func TestScenarios(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !r.AsClaimed() {
-						t.Errorf("safe %t, and %s told %v, broken: %q", r.Safe, r.Sentence.EN, r.Told, r.Broken)
+						t.Errorf("safe %t, and %s told %v, broken: %q", r.Safe, r.Sentence.EN, r.Outcomes, r.Broken)
 					}
 					if testing.Verbose() {
-						t.Log(r.Sentence.EN, r.Told, r.Broken)
+						t.Log(r.Sentence.EN, r.Outcomes, r.Broken)
 					}
 				}
 			})
@@ -56,9 +56,9 @@ func TestScenarios(t *testing.T) {
 }
 
 // scene is this package's lab, as a scenario sees it.
-func scene(t *testing.T) scenario.Shop {
+func scene(t *testing.T) scenario.Service {
 	t.Helper()
-	at := scenario.At(shop.Addresses())
+	at := scenario.Connect(shop.Addresses())
 	at.Target.HTTP.Timeout = time.Minute // it is the replicas' as well
 	t.Cleanup(at.Close)
 	return at
