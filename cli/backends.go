@@ -18,11 +18,11 @@ import (
 	"oversell/stock"
 )
 
-// clients are a replica's connections, made when they are first used.
+// clients are the clients of a replica's backends. They connect at the first use.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB  // of a follower that the stock is read at, or nil
-	resets   *gorm.DB // of the same database, for those who set the stock
+	reads    *sql.DB  // of a follower for reading the stock, or nil
+	resets   *gorm.DB // of the same database, for setting the stock
 	migrated atomic.Bool
 }
 
@@ -82,7 +82,7 @@ func (c *clients) close() {
 	}
 }
 
-// pings ask each backend for something small.
+// pings returns a health check for each backend.
 func (c *clients) pings() []handlers.Backend {
 	backends := []handlers.Backend{
 		{Name: "mysql", Ping: func(ctx context.Context) error {
@@ -90,13 +90,10 @@ func (c *clients) pings() []handlers.Backend {
 			if err != nil {
 				return err
 			}
-			if err := pool.PingContext(ctx); err != nil {
+			if err := pool.PingContext(ctx); err != nil || c.migrated.Load() {
 				return err
 			}
-			if !c.migrated.Load() {
-				return errors.New("reachable, but the schema is not up to date yet")
-			}
-			return nil
+			return errors.New("reachable, but the schema is not up to date yet")
 		}},
 		{
 			Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() },
@@ -115,7 +112,7 @@ func (c *clients) pings() []handlers.Backend {
 	return backends
 }
 
-// pingMajority is content when redlock could be: a minority may be down.
+// pingMajority returns nil if a majority of the masters answers, as Redlock needs.
 func (c *clients) pingMajority(ctx context.Context) error {
 	answers := make(chan error, len(c.Redlock))
 	for _, master := range c.Redlock {
@@ -128,7 +125,7 @@ func (c *clients) pingMajority(ctx context.Context) error {
 		}
 	}
 	if len(down) > (len(c.Redlock)-1)/2 {
-		return fmt.Errorf("%d of %d masters: %w", len(down), len(c.Redlock), errors.Join(down...))
+		return fmt.Errorf("%d of %d masters are unavailable: %w", len(down), len(c.Redlock), errors.Join(down...))
 	}
 	return nil
 }

@@ -193,24 +193,24 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		`strategy "redlok" does not exist: there are`: "redis redlok",
 		"replicas 0: must be":                         "--replicas 0",
 		"has its replicas already":                    "--replicas 2 --target http://127.0.0.1:1",
-		`target "ftp://x": want a URL`:                "--target ftp://x",
+		`target "ftp://x": must be a URL`:             "--target ftp://x",
 		"--json and --html name the same file, ":      "--json x --html ./x",
 
-		`invalid argument "0" for "--rate"`:      "--rate 0",
-		`invalid argument "-5/s" for "--rate"`:   "--rate -5/s",
-		`invalid argument "abc" for "--rate"`:    "--rate abc",
-		`want one such as 2000/s or 90/m, from`:  "--rate 2000",
-		"ramp-up 1s: not with a rate":            "--rate 5/s --ramp-up 1s",
-		"qty 0: must be":                         "--qty 0",
-		"qty 101: must be":                       "--qty 101",
-		`invalid argument "5" for "--sweep"`:     "redis --sweep 5",
-		`sweep "clients=0..5": want one such as`: "redis --sweep clients=0..5",
-		`sweep "clients=9..5": want one such as`: "redis --sweep clients=9..5",
-		`sweep "clients=1..10001": want one`:     "redis --sweep clients=1..10001",
-		"run: --sweep takes a minute for each":   "--sweep clients=1..5",
-		"run: --rate: not with --sweep":          "redis --sweep clients=1..5 --rate 5/s",
-		"run: --clients: not with --sweep":       "redis --sweep clients=1..5 --clients 5",
-		"run: --csv: not with --sweep":           "redis --sweep clients=1..5 --csv x",
+		`invalid argument "0" for "--rate"`:          "--rate 0",
+		`invalid argument "-5/s" for "--rate"`:       "--rate -5/s",
+		`invalid argument "abc" for "--rate"`:        "--rate abc",
+		`such as 2000/s or 90/m, from`:               "--rate 2000",
+		"ramp-up 1s: cannot be used with a rate":     "--rate 5/s --ramp-up 1s",
+		"qty 0: must be":                             "--qty 0",
+		"qty 101: must be":                           "--qty 101",
+		`invalid argument "5" for "--sweep"`:         "redis --sweep 5",
+		`sweep "clients=0..5": must be a range`:      "redis --sweep clients=0..5",
+		`sweep "clients=9..5": must be a range`:      "redis --sweep clients=9..5",
+		`sweep "clients=1..10001": must be`:          "redis --sweep clients=1..10001",
+		"run: --sweep takes a minute for each":       "--sweep clients=1..5",
+		"run: --rate cannot be used with --sweep":    "redis --sweep clients=1..5 --rate 5/s",
+		"run: --clients cannot be used with --sweep": "redis --sweep clients=1..5 --clients 5",
+		"run: --csv cannot be used with --sweep":     "redis --sweep clients=1..5 --csv x",
 	} {
 		r := runProgram(t, binary, strings.Fields(args)...)
 		if r.status != 2 || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
@@ -222,7 +222,7 @@ func runWrongCommandLine(t *testing.T, binary string) {
 func runUnwritable(t *testing.T, binary string) {
 	missing := filepath.Join(t.TempDir(), "missing", "r.json")
 	r := runProgram(t, binary, "redis", "--json", missing)
-	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "bringing up") {
+	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "starting a lab") {
 		t.Errorf("status %d, stderr %s", r.status, r.err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {

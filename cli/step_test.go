@@ -35,7 +35,7 @@ func TestStepCommand(t *testing.T) {
 			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])
 		}
 	}
-	for _, want := range []string{"'x' is no key here", "A has its answer; r starts anew"} {
+	for _, want := range []string{"'x' is not a key", "A has its answer; r starts again"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

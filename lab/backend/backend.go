@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 	"github.com/redis/go-redis/v9"
@@ -92,6 +93,7 @@ func mntr(ctx context.Context, addr string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	if _, err := io.WriteString(conn, "mntr"); err != nil {
 		return nil, fmt.Errorf("%s: %w", addr, err)
 	}
