@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"oversell/handlers"
@@ -27,43 +27,30 @@ type clients struct {
 }
 
 func openBackends(s settings) (*clients, error) {
-	db, err := stock.Open(s.MySQL, s.Conns)
-	if err != nil {
+	db, err1 := stock.Open(s.MySQL, s.Conns)
+	resets, err2 := stock.OpenForResets(s.MySQL)
+	single, err3 := redislock.Open(s.Redis, s.Conns)
+	session, err4 := zklock.Open(s.ZooKeeper, s.ZKSession)
+	members, err5 := etcdlock.Open(s.Etcd)
+	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
-	resets, err := stock.OpenForResets(s.MySQL)
-	if err != nil {
-		return nil, err
-	}
-	var reads *sql.DB
-	if s.Reads != "" {
-		if reads, err = stock.ReadAt(db, s.Reads, s.Conns); err != nil {
-			return nil, err
-		}
-	}
-	single, err := redislock.Open(s.Redis, s.Conns)
-	if err != nil {
-		return nil, err
-	}
-	var masters []redis.UniversalClient
+	c := &clients{resets: resets, Backends: catalog.Backends{
+		DB: db, Redis: single, ZooKeeper: session, Etcd: members, Lease: s.Lease,
+	}}
 	for _, url := range s.Redlock {
 		master, err := redislock.Open(url, s.Conns)
 		if err != nil {
 			return nil, err
 		}
-		masters = append(masters, master)
+		c.Redlock = append(c.Redlock, master)
 	}
-	session, err := zklock.Open(s.ZooKeeper, s.ZKSession)
-	if err != nil {
-		return nil, err
+	if s.Reads == "" {
+		return c, nil
 	}
-	members, err := etcdlock.Open(s.Etcd)
-	if err != nil {
-		return nil, err
-	}
-	return &clients{reads: reads, resets: resets, Backends: catalog.Backends{
-		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: s.Lease,
-	}}, nil
+	var err error
+	c.reads, err = stock.ReadAt(db, s.Reads, s.Conns)
+	return c, err
 }
 
 func (c *clients) close() {

@@ -88,12 +88,11 @@ func recordClaims(newer string) error {
 }
 
 func readMatrix(path string) (m matrix.Matrix, about matrix.About, err error) {
-	f, err := os.Open(path) //nolint:gosec // a file of this repository, or the one that was named
+	text, err := os.ReadFile(path) //nolint:gosec // a file of this repository, or the one that was named
 	if err != nil {
 		return m, about, err
 	}
-	defer func() { _ = f.Close() }()
-	return matrix.ReadMatrix(f)
+	return matrix.ReadMatrix(bytes.NewReader(text))
 }
 
 func writeMatrix(w io.Writer) error {

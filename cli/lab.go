@@ -9,10 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -150,11 +150,7 @@ func (f labFlags) announce(lab *rig.Rig, wanted rig.Ports, out io.Writer) error 
 			return fmt.Errorf("--json: %w", err)
 		}
 	}
-	text, err := labText(lab.Addresses(), lab.Dir(), wanted)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(out, text)
+	_, err := io.WriteString(out, labText(lab.Addresses(), lab.Dir(), wanted))
 	return err
 }
 
@@ -181,11 +177,7 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 
 // labText returns the addresses of a lab, and commands to try. It names the wanted ports that
 // are in use.
-func labText(addrs rig.Addresses, logs string, wanted rig.Ports) (string, error) {
-	target, err := url.Parse(addrs.Target)
-	if err != nil {
-		return "", err
-	}
+func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -196,12 +188,9 @@ func labText(addrs rig.Addresses, logs string, wanted rig.Ports) (string, error)
 		_, _ = fmt.Fprintf(table, "  %s\t%s\n", name, value)
 	}
 	row("nginx", addrs.Target, wanted.Nginx)
+	ports := slices.Concat(wanted.Replicas, make([]int, len(addrs.Replicas)))
 	for i, replica := range addrs.Replicas {
-		port := 0
-		if i < len(wanted.Replicas) {
-			port = wanted.Replicas[i]
-		}
-		row(fmt.Sprintf("replica-%d", i+1), replica, port)
+		row(fmt.Sprintf("replica-%d", i+1), replica, ports[i])
 	}
 	row("mysql", addrs.MySQL, 0)
 	for i, server := range addrs.Redis {
@@ -213,6 +202,7 @@ func labText(addrs rig.Addresses, logs string, wanted rig.Ports) (string, error)
 	row("logs", logs, 0)
 	_ = table.Flush() // into memory
 
+	port := addrs.Target[strings.LastIndex(addrs.Target, ":")+1:]
 	_, _ = fmt.Fprintf(&text, `
 Open in a browser:
   %[1]s/#token=%[3]s
@@ -226,18 +216,8 @@ Try in another terminal:
 Look into the servers:
 %[4]s
 Ctrl-C ends the lab.
-`, addrs.Target, target.Port(), addrs.Token, clientCommands(addrs))
-	return text.String(), nil
-}
-
-// mysqlClient returns the name of the client that is installed, of MySQL or MariaDB.
-func mysqlClient() string {
-	if _, err := exec.LookPath("mysql"); err != nil {
-		if _, err := exec.LookPath("mariadb"); err == nil {
-			return "mariadb"
-		}
-	}
-	return "mysql"
+`, addrs.Target, port, addrs.Token, clientCommands(addrs))
+	return text.String()
 }
 
 // clientCommands returns the commands that open MySQL and Redis. The passwords are in the
@@ -246,7 +226,11 @@ func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {
 		host, port, _ := net.SplitHostPort(cfg.Addr)
-		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, mysqlClient(), host, port, cfg.User, cfg.DBName)
+		client := "mysql"
+		if _, err := exec.LookPath(client); err != nil {
+			client = "mariadb"
+		}
+		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, client, host, port, cfg.User, cfg.DBName)
 	}
 	if len(addrs.Redis) > 0 {
 		if options, err := redis.ParseURL(addrs.Redis[0]); err == nil {

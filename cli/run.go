@@ -19,6 +19,7 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/comparison"
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/locks/catalog"
@@ -87,8 +88,14 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&p.Clients, "clients", 100, "number of clients that send requests at the same time")
 	set.IntVar(&p.Loops, "loops", 50, "requests per client")
 	set.DurationVar(&p.RampUp, "ramp-up", 0, "time in which the clients start, evenly spread")
-	set.Var(rateFlag{&p.Rate}, "rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, also if answers are late;\n--clients is then the number of connections, and clients x loops the number of requests")
-	set.Var(sweepFlag{&p.Sweep}, "sweep", "a run of 5 s for each number of clients in `RANGE`, such as clients=1..500; shows where throughput stops rising")
+	set.Func("rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, also if answers are late;\n--clients is then the number of connections, and clients x loops the number of requests", func(text string) (err error) {
+		p.Rate, err = load.ParseRate(text)
+		return err
+	})
+	set.Func("sweep", "a run of 5 s for each number of clients in `RANGE`, such as clients=1..500; shows where throughput stops rising", func(text string) (err error) {
+		p.Sweep, err = parseSweep(text)
+		return err
+	})
 	set.IntVar(&p.Qty, "qty", 1, "pieces per request")
 	set.IntVar(&p.Stock, "stock", 5000, "stock before each run")
 	set.DurationVar(&p.Hold, "hold", 0, "extra work inside the lock")

@@ -12,47 +12,17 @@ import (
 	"oversell/lab/load"
 )
 
-// rateFlag is --rate.
-type rateFlag struct{ rate *load.Rate }
-
-func (f rateFlag) Set(text string) (err error) {
-	*f.rate, err = load.ParseRate(text)
-	return err
-}
-
-func (f rateFlag) String() string {
-	if f.rate == nil || *f.rate == 0 {
-		return ""
-	}
-	return f.rate.String()
-}
-
-func (rateFlag) Type() string { return "RATE" }
-
-// sweepFlag is --sweep.
-type sweepFlag struct{ clients *[]int }
-
-func (f sweepFlag) Set(text string) error {
+// parseSweep reads a range such as clients=1..500.
+func parseSweep(text string) ([]int, error) {
 	bounds, ok := strings.CutPrefix(text, "clients=")
 	low, high, cut := strings.Cut(bounds, "..")
 	from, err := strconv.Atoi(low)
 	to, err2 := strconv.Atoi(high)
 	if !ok || !cut || err != nil || err2 != nil || from < 1 || to < from || to > load.MaxClients {
-		return fmt.Errorf("sweep %q: must be a range such as clients=1..500, from 1 to %d", text, load.MaxClients)
+		return nil, fmt.Errorf("sweep %q: must be a range such as clients=1..500, from 1 to %d", text, load.MaxClients)
 	}
-	*f.clients = comparison.Steps(from, to)
-	return nil
+	return comparison.Steps(from, to), nil
 }
-
-func (f sweepFlag) String() string {
-	if f.clients == nil || len(*f.clients) == 0 {
-		return ""
-	}
-	all := *f.clients
-	return fmt.Sprintf("clients=%d..%d", all[0], all[len(all)-1])
-}
-
-func (sweepFlag) Type() string { return "RANGE" }
 
 // checkSweep rejects the flags that a sweep replaces.
 func (f *runFlags) checkSweep(set *pflag.FlagSet) error {

@@ -191,7 +191,7 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 		log.Error("mysql pool", "error", err)
 		return
 	}
-	for logged := false; ctx.Err() == nil; {
+	for logged := false; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
 		err := pool.PingContext(ctx)
 		if err == nil {
 			err = migrations.Up(ctx, pool)
@@ -204,10 +204,6 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 		if !logged {
 			log.Warn("waiting for mysql", "error", err)
 			logged = true
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

@@ -210,10 +210,15 @@ func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 
 func (l *session) press(ctx context.Context, key byte) error {
 	switch key {
-	case 'a':
-		return l.step(ctx, stepper.A)
-	case 'b':
-		return l.step(ctx, stepper.B)
+	case 'a', 'b':
+		client := map[byte]stepper.Who{'a': stepper.A, 'b': stepper.B}[key]
+		if l.round.State(client) == stepper.Ended {
+			return l.say(client.String() + " has its answer; r starts again")
+		}
+		if err := l.round.Go(ctx, client); err != nil {
+			return err
+		}
+		return l.draw()
 	case 's':
 		if err := errors.Join(l.round.Close(), l.solve(ctx), l.begin(ctx)); err != nil {
 			return err
@@ -227,16 +232,6 @@ func (l *session) press(ctx context.Context, key byte) error {
 	default:
 		return l.say(fmt.Sprintf("%q is not a key; use a, b, s, r or q", key))
 	}
-}
-
-func (l *session) step(ctx context.Context, who stepper.Who) error {
-	if l.round.State(who) == stepper.Ended {
-		return l.say(who.String() + " has its answer; r starts again")
-	}
-	if err := l.round.Go(ctx, who); err != nil {
-		return err
-	}
-	return l.draw()
 }
 
 func (l *session) begin(ctx context.Context) error {

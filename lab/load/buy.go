@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,7 +21,7 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 		query[name] = values
 	}
 	op := history.Op{Client: 1, Strategy: strategy, Qty: 1, Call: time.Since(start)}
-	status, body, err := get(ctx, replica.HTTP, replica.Base+"/check/lock?"+query.Encode())
+	status, body, err := Exchange(ctx, replica.HTTP, http.MethodGet, replica.Base+"/check/lock?"+query.Encode(), nil)
 	if err == nil {
 		judge(&op, status, body)
 	} else {
@@ -31,11 +32,13 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 	return op
 }
 
-func get(ctx context.Context, client *http.Client, address string) (status int, body []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+// Exchange sends a request without a body, and returns the status and at most 64 KiB of the answer.
+func Exchange(ctx context.Context, client *http.Client, method, address string, header http.Header) (status int, body []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
 		return 0, nil, err
 	}
+	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, nil, err

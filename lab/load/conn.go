@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,7 +41,7 @@ type conn struct {
 	socket  *countingConn
 	stream  net.Conn // the socket, or TLS over it
 	reader  *bufio.Reader
-	body    []byte
+	body    bytes.Buffer
 	release func() bool // ends the watch on ctx
 }
 
@@ -56,7 +57,7 @@ func dial(ctx context.Context, r request, deadline time.Time) (*conn, error) {
 		return nil, err
 	}
 	socket := &countingConn{Conn: tcp}
-	c := &conn{socket: socket, stream: socket, body: make([]byte, 0, 512)}
+	c := &conn{socket: socket, stream: socket}
 	if r.tls {
 		secure := tls.Client(socket, &tls.Config{ServerName: r.host, RootCAs: r.roots, MinVersion: tls.VersionTLS12})
 		if err := secure.HandshakeContext(dialing); err != nil {
@@ -89,20 +90,12 @@ func (c *conn) receive() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c.body = c.body[:0]
-	for {
-		if len(c.body) == cap(c.body) {
-			c.body = append(c.body, 0)[:len(c.body)]
-		}
-		n, err := res.Body.Read(c.body[len(c.body):cap(c.body)])
-		c.body = c.body[:len(c.body)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return answer{status: res.StatusCode, body: c.body, close: res.Close}, nil
-		case err != nil:
-			return answer{}, err
-		case len(c.body) > maxBody:
-			return answer{}, errTooLong
-		}
+	c.body.Reset()
+	switch n, err := c.body.ReadFrom(io.LimitReader(res.Body, maxBody+1)); {
+	case err != nil:
+		return answer{}, err
+	case n > maxBody:
+		return answer{}, errTooLong
 	}
+	return answer{status: res.StatusCode, body: c.body.Bytes(), close: res.Close}, nil
 }

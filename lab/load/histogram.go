@@ -6,35 +6,25 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets. Each has an upper bound at most an eighth above every
-// duration in it, which is enough for a live chart.
+// Histogram counts durations in buckets. Each bucket's bound is at most an eighth above the
+// durations in it, in whole microseconds. That is enough for a live chart.
 type Histogram [buckets]int64
 
-// Each power of two, in microseconds, has 2^subBits buckets. The last one is for durations
-// above one hour.
+// Each power of two, in microseconds, has eight buckets. The last one is for durations above one
+// hour.
 const (
-	subBits = 3
-	buckets = 32 << subBits
+	perPower = 8
+	buckets  = 32 * perPower
 )
 
 func bucketOf(d time.Duration) int {
-	us, power := int(max(0, d.Microseconds())), 0
-	for us>>power >= 2<<subBits {
-		power++
-	}
-	if us < 1<<subBits {
-		return us
-	}
-	return min(buckets-1, (power+1)<<subBits+us>>power&(1<<subBits-1))
+	us := float64(max(0, d.Microseconds()))
+	return min(buckets-1, int(perPower*math.Log2(1+us)))
 }
 
 // bound returns the upper bound of a bucket.
 func bound(bucket int) time.Duration {
-	if bucket < 1<<subBits {
-		return time.Duration(bucket+1) * time.Microsecond
-	}
-	power := bucket>>subBits - 1
-	return time.Duration((1<<subBits+bucket&(1<<subBits-1)+1)<<power) * time.Microsecond
+	return time.Duration((math.Exp2(float64(bucket+1)/perPower) - 1) * float64(time.Microsecond))
 }
 
 // Since returns the durations that were counted after the earlier state.

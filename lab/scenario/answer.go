@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/load"
 )
 
 // Answer is the service's answer to a client, with the fields that the scenarios read.
@@ -29,38 +29,21 @@ type Answer struct {
 
 const unknown = string(api.Unknown)
 
-// post sends one request, once. headers alternate names and values.
-func post(ctx context.Context, to api.Client, path string, headers ...string) Answer {
-	a, err := tryPost(ctx, to, path, headers)
-	if err != nil {
-		return Answer{Status: a.Status, Outcome: unknown, Detail: err.Error()}
-	}
-	return a
+// post sends one request, once.
+func post(ctx context.Context, to api.Client, path string) Answer {
+	return postWith(ctx, to, path, nil)
 }
 
-func tryPost(ctx context.Context, to api.Client, path string, headers []string) (a Answer, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.Base+path, http.NoBody)
+func postWith(ctx context.Context, to api.Client, path string, header http.Header) (a Answer) {
+	status, body, err := load.Exchange(ctx, to.HTTP, http.MethodPost, to.Base+path, header)
 	if err != nil {
-		return a, err
+		return Answer{Outcome: unknown, Detail: err.Error()}
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
+	if err := json.Unmarshal(body, &a); err != nil || a.Outcome == "" {
+		a = Answer{Outcome: unknown, Detail: fmt.Sprintf("not an answer of the service: %.120s", body)}
 	}
-	response, err := to.HTTP.Do(request)
-	if err != nil {
-		return a, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	const maxBytes = 64 << 10
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxBytes))
-	if err != nil {
-		return a, err
-	}
-	a.Status = response.StatusCode
-	if err := json.Unmarshal(text, &a); err != nil || a.Outcome == "" {
-		return a, fmt.Errorf("not an answer of the service: %.120s", text)
-	}
-	return a, nil
+	a.Status = status
+	return a
 }
 
 // op converts the answer to a request for one piece to an operation of a history.
@@ -78,6 +61,19 @@ func (a Answer) op() history.Op {
 // failed reports whether the client cannot know if its request was executed.
 func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
+}
+
+// untilSoldOut sends requests until one is answered that everything is sold out. A wrong guard may
+// never answer that, so it sends at most most.
+func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
+	for range most {
+		a := send()
+		answers = append(answers, a)
+		if a.Outcome == history.SoldOut || ctx.Err() != nil {
+			break
+		}
+	}
+	return answers
 }
 
 // concurrently calls f for 0 to n-1 at the same time, and returns the results in that order.

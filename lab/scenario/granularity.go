@@ -85,17 +85,19 @@ func sell(ctx context.Context, service Service, guard Guard) (*sale, error) {
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
+	bought := concurrently(products*buyers, func(i int) []Answer {
+		send := buy(firstProduct+int64(i%products), "60s", extraWork)
+		return untilSoldOut(ctx, perProduct, func() Answer { return send(ctx, service.Replicas[i%len(service.Replicas)]) })
+	})
+	s.took = time.Since(began)
 	for _, a := range raced {
 		s.ops[0] = append(s.ops[0], a.op())
 	}
-	began := time.Now()
-	bought := concurrently(products*buyers, func(i int) []history.Op {
-		to := service.Replicas[i%len(service.Replicas)]
-		return buyAll(ctx, to, buy(firstProduct+int64(i%products), "60s", extraWork))
-	})
-	s.took = time.Since(began)
-	for i, ops := range bought {
-		s.ops[i%products] = append(s.ops[i%products], ops...)
+	for i, answers := range bought {
+		for _, a := range answers {
+			s.ops[i%products] = append(s.ops[i%products], a.op())
+		}
 	}
 	for i := range products {
 		if s.left[i], err = replica.Count(ctx, "none", firstProduct+int64(i)); err != nil {
@@ -103,19 +105,6 @@ func sell(ctx context.Context, service Service, guard Guard) (*sale, error) {
 		}
 	}
 	return s, ctx.Err()
-}
-
-// buyAll buys pieces until the product is sold out. A wrong guard may never answer that, so it
-// sends at most as many requests as there are pieces.
-func buyAll(ctx context.Context, to api.Client, buy func(context.Context, api.Client) Answer) (ops []history.Op) {
-	for range perProduct {
-		op := buy(ctx, to).op()
-		ops = append(ops, op)
-		if op.Reason == history.SoldOut || ctx.Err() != nil {
-			break
-		}
-	}
-	return ops
 }
 
 // judgeGranularity compares the sales of each product with its stock.

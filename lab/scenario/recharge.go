@@ -44,7 +44,7 @@ func runRecharge(ctx context.Context, service Service, guard Guard) (Result, err
 	recharge := func(ctx context.Context, to api.Client, order int) Answer {
 		path := fmt.Sprintf("/orders/%d/recharge?guard=%s&amount=%d", order, guard.ID, rechargeAmount)
 		if guard.ID == "key" {
-			return post(ctx, to, path, "Idempotency-Key", fmt.Sprintf("retry-%d", order))
+			return postWith(ctx, to, path, http.Header{"Idempotency-Key": {fmt.Sprintf("retry-%d", order)}})
 		}
 		return post(ctx, to, path)
 	}

@@ -67,7 +67,9 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 	if err != nil {
 		return Result{}, err
 	}
-	answers = append(answers, sellOut(ctx, service, count, sell("30s"))...)
+	answers = slices.Concat(append(concurrently(len(service.Replicas), func(i int) []Answer {
+		return untilSoldOut(ctx, 2*count, func() Answer { return sell("30s")(ctx, service.Replicas[i]) })
+	}), answers)...)
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -76,21 +78,6 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 		return Result{}, err
 	}
 	return judgeTickets(guard, answers, tables), nil
-}
-
-// sellOut sells at all windows until each is answered that the tickets are sold out. A wrong
-// guard may never answer that, so each window sends at most twice as many requests as tickets.
-func sellOut(ctx context.Context, service Service, count int, sell func(context.Context, api.Client) Answer) []Answer {
-	return slices.Concat(concurrently(len(service.Replicas), func(i int) (answers []Answer) {
-		for range 2 * count {
-			a := sell(ctx, service.Replicas[i])
-			answers = append(answers, a)
-			if a.Outcome == history.SoldOut || ctx.Err() != nil {
-				break
-			}
-		}
-		return answers
-	})...)
 }
 
 // wrongNumbers counts the ticket numbers that were not sold exactly once.
