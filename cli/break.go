@@ -153,10 +153,7 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 	about := matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "), Command: "oversell break --all",
 	}
-	text := out
-	if f.files.stdout() {
-		text = errOut
-	}
+	text := f.files.textOutput(out, errOut)
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
 		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },

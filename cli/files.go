@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -26,14 +27,12 @@ func (f *files) add(flags *pflag.FlagSet, name, usage string) {
 	f.flags = append(f.flags, flags.Lookup(name))
 }
 
-// stdout reports whether one of the files is stdout.
-func (f *files) stdout() bool {
-	for _, flag := range f.flags {
-		if flag.Value.String() == toStdout {
-			return true
-		}
+// textOutput returns the output for the text: stderr if one of the files is stdout.
+func (f *files) textOutput(out, errOut io.Writer) io.Writer {
+	if slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Value.String() == toStdout }) {
+		return errOut
 	}
-	return false
+	return out
 }
 
 // check reports before a run why a file could not be written after it.

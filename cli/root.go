@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// exit is an error with an exit status. A nil err prints nothing.
+// exit is an error with an exit status. A nil err has no message.
 type exit struct {
 	status int
 	err    error
@@ -25,7 +27,7 @@ type exit struct {
 
 func (e *exit) Error() string {
 	if e.err == nil {
-		return fmt.Sprintf("exit status %d", e.status)
+		return ""
 	}
 	return e.err.Error()
 }
@@ -55,21 +57,26 @@ func Main(args []string) int {
 	context.AfterFunc(ctx, stop)
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	return printError(os.Stderr, root.ExecuteContext(ctx))
+}
+
+// printError prints the error of a command, and returns the exit status.
+func printError(w io.Writer, err error) (status int) {
 	if err == nil {
 		return 0
 	}
-	var e *exit
-	if !errors.As(err, &e) {
-		e = &exit{1, err}
+	status = 1
+	if e := (*exit)(nil); errors.As(err, &e) {
+		status = e.status
 	}
-	if e.err != nil {
-		fmt.Fprintln(os.Stderr, "oversell:", err)
+	// Beside an exit without a message, there may be other errors.
+	if message := strings.TrimSpace(err.Error()); message != "" {
+		_, _ = fmt.Fprintln(w, "oversell:", message)
 	}
 	if errors.Is(err, rig.ErrMissing) {
-		fmt.Fprintln(os.Stderr, noServers)
+		_, _ = fmt.Fprintln(w, noServers)
 	}
-	return e.status
+	return status
 }
 
 // endSignals returns the signals that ask a command to end. Under nohup, the closing of the

@@ -200,10 +200,7 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 	for i, t := range trials {
 		results[i], histories[i] = t.Result, t.History
 	}
-	text := out
-	if f.files.stdout() {
-		text = errOut
-	}
+	text := f.files.textOutput(out, errOut)
 	if len(f.plan.Sweep) > 0 {
 		curves := report.Curves(results)
 		return errors.Join(

@@ -85,10 +85,7 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 	}
 	service := scenario.Connect(lab.Addresses())
 	defer service.Close()
-	text := out
-	if f.files.stdout() {
-		text = errOut
-	}
+	text := f.files.textOutput(out, errOut)
 	results, err := f.runAll(ctx, s, guards, service, text)
 	if len(results) > 1 {
 		err = errors.Join(err, scenario.Table(text, results))

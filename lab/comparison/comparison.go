@@ -114,15 +114,11 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	service, err := openService(p.Target, p.Token)
+	service, cards, err := connect(ctx, p.Target, p.Token)
 	if err != nil {
 		return nil, err
 	}
 	defer service.HTTP.CloseIdleConnections()
-	cards, err := strategies(ctx, service)
-	if err != nil {
-		return nil, err
-	}
 	chosen, err := choose(cards, p.Strategies, p.All)
 	if err != nil {
 		return nil, err

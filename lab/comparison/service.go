@@ -19,29 +19,25 @@ const product = 1
 // ErrToken means that the service rejected the token.
 var ErrToken = errors.New("the token was rejected")
 
-// openService returns a client for the service at target. Like the load, it uses no proxy.
-func openService(target, token string) (api.Client, error) {
+// connect returns a client for the service at target, and its cards. Like the load, the client
+// uses no proxy.
+func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
-		return api.Client{}, err
+		return service, nil, err
 	}
-	return api.Client{
+	service = api.Client{
 		Base: strings.TrimSuffix(base.String(), "/"), Token: token, HTTP: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second},
-	}, nil
-}
-
-func strategies(ctx context.Context, service api.Client) ([]api.Card, error) {
-	cards, err := service.Cards(ctx)
+	}
+	cards, err = service.Cards(ctx)
 	var unreachable *url.Error
 	switch {
 	case errors.As(err, &unreachable):
-		return nil, fmt.Errorf("cannot reach the lab at %s: %w. Start one with: make lab", service.Base, unreachable.Err)
-	case err != nil:
-		return nil, err
-	case len(cards) == 0:
-		return nil, fmt.Errorf("%s has no strategies: is it a replica of oversell?", service.Base)
+		err = fmt.Errorf("cannot reach the lab at %s: %w. Start one with: make lab", service.Base, unreachable.Err)
+	case err == nil && len(cards) == 0:
+		err = fmt.Errorf("%s has no strategies: is it a replica of oversell?", service.Base)
 	}
-	return cards, nil
+	return service, cards, err
 }
 
 // reset sets the stock, and reads it again. If another client sold meanwhile, the run would

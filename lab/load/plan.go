@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -88,9 +87,6 @@ func (p Plan) Validate() error {
 
 // ParseTarget reads the base URL of a lab. A bare host:port means http.
 func ParseTarget(target string) (*url.URL, error) {
-	if target == "" {
-		return nil, errors.New("target: is empty, must be a URL such as http://127.0.0.1:8080")
-	}
 	full := target
 	if !strings.Contains(full, "://") {
 		full = "http://" + full

@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 		{func(p *Plan) { p.Hold = 10 * time.Hour }, "hold 10h0m0s: must be 0s to 1m0s"},
 		{func(p *Plan) { p.Wait = MaxDuration + 1 }, "wait 1m0.000000001s: "},
 		{func(p *Plan) { p.Timeout = p.Wait }, "timeout 10s: "},
-		{func(p *Plan) { p.Target = "" }, "target: "},
+		{func(p *Plan) { p.Target = "" }, `target "": must be a URL`},
 		{func(p *Plan) { p.Rate = 2000 }, ""},
 		{func(p *Plan) { p.Rate = -1 }, "rate -1/s: must be 1/m to 100000/s"},
 		{func(p *Plan) { p.Rate = maxRate + 1 }, "rate 100001/s: "},

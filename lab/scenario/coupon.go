@@ -26,12 +26,12 @@ func Coupon() Scenario {
 		ID: "coupon", Replicas: 3, Run: runCoupon,
 		Title: report.Sentence{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
 		Guards: []Guard{
-			{ID: "none", first: api.Read, second: api.Read},
+			newGuard("none", false, api.Read, api.Read),
 			// The second request checks when the first has released the lock, but not committed.
-			{ID: "redis-early", first: api.Released, second: api.Read},
-			{ID: "redis", Safe: true, first: api.Read, second: api.Read},
-			{ID: "unique", Safe: true, first: api.Read, second: api.Read},
-			{ID: "redis-unique", Safe: true, first: api.Read, second: api.Read},
+			newGuard("redis-early", false, api.Released, api.Read),
+			newGuard("redis", true, api.Read, api.Read),
+			newGuard("unique", true, api.Read, api.Read),
+			newGuard("redis-unique", true, api.Read, api.Read),
 		},
 	}
 }

@@ -36,6 +36,10 @@ type Guard struct {
 	first, second api.Step
 }
 
+func newGuard(id string, safe bool, first, second api.Step) Guard {
+	return Guard{ID: id, Safe: safe, first: first, second: second}
+}
+
 // Result is the result of one run with one guard.
 type Result struct {
 	Scenario string `json:"scenario"`

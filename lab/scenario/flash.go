@@ -22,15 +22,13 @@ const (
 // are strategies, with the stock in a MySQL row or in Redis. Exactly as many customers must win
 // as there are pieces. A customer whose request surely sold nothing tries again.
 func Flash() Scenario {
-	guard := func(id string, safe bool) Guard {
-		return Guard{ID: id, Safe: safe, first: api.Writing, second: api.Writing}
-	}
+	const at = api.Writing
 	return Scenario{
 		ID: "flash", Replicas: 3, Run: runFlash,
 		Title: report.Sentence{EN: "5000 customers want one of 1000 products", ZH: "五千名顾客抢一千件商品"},
 		Guards: []Guard{
-			guard("none", false), guard("mutex", false),
-			guard("redis-watch", true), guard("redis-stock", true),
+			newGuard("none", false, at, at), newGuard("mutex", false, at, at),
+			newGuard("redis-watch", true, at, at), newGuard("redis-stock", true, at, at),
 		},
 	}
 }

@@ -22,13 +22,11 @@ const (
 // Granularity sells ten products under one lock, and under a lock for each product (document
 // 003). A lock for each order is finer still, and protects nothing.
 func Granularity() Scenario {
-	guard := func(id string, safe bool) Guard {
-		return Guard{ID: id, Safe: safe, first: api.Writing, second: api.Writing}
-	}
+	const at = api.Writing
 	return Scenario{
 		ID: "grain", Replicas: 3,
 		Title:  report.Sentence{EN: "Ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
-		Guards: []Guard{guard("none", false), guard("order", false), guard("all", true), guard("each", true)},
+		Guards: []Guard{newGuard("none", false, at, at), newGuard("order", false, at, at), newGuard("all", true, at, at), newGuard("each", true, at, at)},
 		Run:    runGranularity,
 	}
 }

@@ -22,14 +22,14 @@ func Recharge() Scenario {
 		ID: "recharge", Replicas: 3, Run: runRecharge,
 		Title: report.Sentence{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
 		Guards: []Guard{
-			{ID: "none", first: api.Read, second: api.Read},
+			newGuard("none", false, api.Read, api.Read),
 			// The second request checks when the first has released the lock, but not committed.
-			{ID: "redis-early", first: api.Released, second: api.Read},
+			newGuard("redis-early", false, api.Released, api.Read),
 			// The second request waits for the lock, and cannot check before the first is done.
-			{ID: "redis", Safe: true, first: api.Read, second: api.Asked},
-			{ID: "version", Safe: true, first: api.Read, second: api.Read},
+			newGuard("redis", true, api.Read, api.Asked),
+			newGuard("version", true, api.Read, api.Read),
 			// An idempotency key protects only against retries that carry the same key.
-			{ID: "key", Safe: true, first: api.Read, second: api.Read},
+			newGuard("key", true, api.Read, api.Read),
 		},
 	}
 }

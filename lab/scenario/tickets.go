@@ -28,12 +28,12 @@ func tickets(count int) Scenario {
 		ID: "tickets", Replicas: windows,
 		Title: report.Sentence{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
 		Guards: []Guard{
-			{ID: "none", first: api.Writing, second: api.Writing},
+			newGuard("none", false, api.Writing, api.Writing),
 			// Both requests have counted down before either reads its number.
-			{ID: "decrement", first: api.Read, second: api.Read},
-			{ID: "mutex", first: api.Writing, second: api.Writing},
-			{ID: "redis", Safe: true, first: api.Writing, second: api.Writing},
-			{ID: "unique", Safe: true, first: api.Writing, second: api.Writing},
+			newGuard("decrement", false, api.Read, api.Read),
+			newGuard("mutex", false, api.Writing, api.Writing),
+			newGuard("redis", true, api.Writing, api.Writing),
+			newGuard("unique", true, api.Writing, api.Writing),
 		},
 		Run: func(ctx context.Context, service Service, guard Guard) (Result, error) {
 			return sellTickets(ctx, service, guard, count)
