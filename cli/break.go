@@ -110,10 +110,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	addrs, versions := lab.Addresses(), map[string]string{}
 	backend.Versions(ctx, versions, addrs.MySQL, addrs.Redis, addrs.Zookeeper, addrs.Etcd)
-	err = f.experiment(ctx, lab, store, errOut)
-	if closed := lab.Close(); closed != nil {
-		err = errors.Join(err, closed)
-	}
+	err = errors.Join(f.experiment(ctx, lab, store, errOut), lab.Close())
 	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}

@@ -86,7 +86,6 @@ func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*ri
 	return rig.Start(ctx, cfg)
 }
 
-// checkReplicas checks a number of replicas.
 func checkReplicas(n int) error {
 	if n < 1 || n > 50 {
 		return fmt.Errorf("--replicas %d: must be 1 to 50", n)
@@ -134,24 +133,18 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
-	err = f.announce(lab, cfg.Ports, out)
+	if f.json != "" {
+		err = writeAddresses(f.json, lab.Addresses())
+	}
+	if err == nil {
+		_, err = io.WriteString(out, labText(lab.Addresses(), lab.Dir(), cfg.Ports))
+	}
 	if err == nil {
 		<-ctx.Done()
 		_, _ = fmt.Fprintln(errOut, "closing the lab")
 	}
 	closePage()
 	return errors.Join(err, lab.Close())
-}
-
-// announce writes the addresses to the file of --json, and prints them.
-func (f labFlags) announce(lab *rig.Rig, wanted rig.Ports, out io.Writer) error {
-	if f.json != "" {
-		if err := writeAddresses(f.json, lab.Addresses()); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-	}
-	_, err := io.WriteString(out, labText(lab.Addresses(), lab.Dir(), wanted))
-	return err
 }
 
 // writeAddresses writes the file in one step, so that nobody reads half of it. Only the user may
@@ -163,14 +156,14 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 	}
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return fmt.Errorf("--json: %w", err)
 	}
 	_, err = part.Write(append(text, '\n'))
 	if err = errors.Join(err, part.Close()); err == nil {
 		err = os.Rename(part.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
+		return fmt.Errorf("--json: %w", errors.Join(err, os.Remove(part.Name())))
 	}
 	return nil
 }

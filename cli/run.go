@@ -7,14 +7,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/check"
 	"oversell/lab/comparison"
@@ -139,13 +137,8 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 
 // checkStrategies checks ids against the catalogue, for a command that starts its own lab.
 func checkStrategies(ids []string) error {
-	cards := catalog.Cards()
-	for _, id := range ids {
-		if !slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id }) {
-			return comparison.UnknownStrategy(id, cards)
-		}
-	}
-	return nil
+	_, err := comparison.Choose(catalog.Cards(), ids, false)
+	return err
 }
 
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
@@ -161,10 +154,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if errors.Is(failed, comparison.ErrPlan) {
 		err = usage("run: %w", failed)
 	}
-	if failed := errors.Join(shown, closeLab()); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return err
+	return errors.Join(err, shown, closeLab())
 }
 
 // openLab completes the plan, and starts a lab unless there is a target.

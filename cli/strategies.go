@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -31,12 +30,12 @@ func strategiesCommand() *cobra.Command {
 				printCatalogue(c.OutOrStdout(), cards)
 				return nil
 			}
-			i := slices.IndexFunc(cards, func(card api.Card) bool { return card.ID == args[0] })
-			if i < 0 {
-				return &exit{2, comparison.UnknownStrategy(args[0], cards)}
+			chosen, err := comparison.Choose(cards, args, false)
+			if err != nil {
+				return &exit{2, err}
 			}
-			printCard(c.OutOrStdout(), cards[i])
-			return printCode(c.OutOrStdout(), cards[i])
+			printCard(c.OutOrStdout(), chosen[0])
+			return printCode(c.OutOrStdout(), chosen[0])
 		},
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")

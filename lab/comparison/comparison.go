@@ -119,7 +119,7 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 		return nil, err
 	}
 	defer service.HTTP.CloseIdleConnections()
-	chosen, err := choose(cards, p.Strategies, p.All)
+	chosen, err := Choose(cards, p.Strategies, p.All)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +158,9 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// choose returns the cards of the wanted strategies, in the wanted order.
-func choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
+// Choose returns the cards of the wanted strategies, in the wanted order. Without any, it returns
+// those of the core strategies, or of all. The error wraps ErrPlan.
+func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
 		return cards, nil
@@ -169,20 +170,15 @@ func choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	for _, id := range wanted {
 		i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
 		if i < 0 {
-			return nil, planError{UnknownStrategy(id, cards)}
+			ids := make([]string, len(cards))
+			for i, c := range cards {
+				ids[i] = c.ID
+			}
+			return nil, planError{fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))}
 		}
 		chosen = append(chosen, cards[i])
 	}
 	return chosen, nil
-}
-
-// UnknownStrategy returns the error for an id that no card has.
-func UnknownStrategy(id string, cards []api.Card) error {
-	ids := make([]string, len(cards))
-	for i, c := range cards {
-		ids[i] = c.ID
-	}
-	return fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))
 }
 
 // try runs one strategy. If it returns no trial, nothing was sent.

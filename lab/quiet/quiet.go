@@ -50,9 +50,6 @@ func Now() (Times, error) {
 	return parse(string(text))
 }
 
-// tick is the unit of /proc/stat on all systems that Go supports.
-const tick = 10 * time.Millisecond
-
 // parse reads the first line: cpu user nice system idle iowait irq softirq steal ...
 func parse(text string) (t Times, err error) {
 	line, _, _ := strings.Cut(text, "\n")
@@ -65,7 +62,7 @@ func parse(text string) (t Times, err error) {
 		if err != nil {
 			return Times{}, fmt.Errorf("/proc/stat: %w", err)
 		}
-		d := time.Duration(n) * tick
+		d := time.Duration(n) * 10 * time.Millisecond // the unit on all systems that Go supports
 		t.Total += d
 		switch name {
 		case "idle", "iowait":

@@ -25,10 +25,12 @@ func Table(w io.Writer, results []Result) error {
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	header := table.Row{"guard", "claims", "runs", "broke"}
-	columns := []table.ColumnConfig{{Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight}}
 	for _, name := range figures {
 		header = append(header, name)
-		columns = append(columns, table.ColumnConfig{Number: len(header), Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	var columns []table.ColumnConfig
+	for number := 3; number <= len(header); number++ {
+		columns = append(columns, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(columns)
