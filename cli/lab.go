@@ -53,7 +53,7 @@ for the other servers, it takes any free port. So several labs can run at the sa
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
-	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which allows to reset the stock (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().Lookup("token").DefValue = "" // help must not print the environment's
 	return cmd
 }

@@ -72,7 +72,7 @@ func serveCommand() *cobra.Command {
 	f.StringSliceVar(&s.Etcd, "etcd", s.Etcd, "host:port of etcd's members, separated by commas (ETCD_ENDPOINTS)")
 	f.DurationVar(&s.Lease, "lease", s.Lease, "lease of a lock, unless the request has another (LEASE)")
 	f.IntVar(&s.Conns, "conns", s.Conns, "maximum number of connections to each backend (CONNS)")
-	f.BoolVar(&s.Lab, "lab", s.Lab, "allow to set the stock; needs --token (LAB)")
+	f.BoolVar(&s.Lab, "lab", s.Lab, "let clients with the token set the stock; needs --token (LAB)")
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
 	return c
 }
