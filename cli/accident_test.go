@@ -16,8 +16,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// A backend is stopped in mid-run and started again: an error that names it, no
-// lost update, and the replicas go on without a restart.
+// A backend is stopped during a run and started again. Meanwhile the error names it. No update is
+// lost, and the replicas need no restart.
 func TestBackendStopsInMidRun(t *testing.T) {
 	for _, c := range []struct {
 		strategy, backend string
@@ -41,72 +41,72 @@ func backendStops(t *testing.T, strategy, backend string, servers []string) {
 	restock(t, initial)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told := make(chan reply, 1)
-	h := storm(t, strategy, 30, 100, func() {
+	answered := make(chan reply, 1)
+	h := loadWith(t, strategy, 30, 100, func() {
 		for i := range servers {
 			if err := server(t, servers[i]).Stop(ctx); err != nil {
 				t.Errorf("stop %s: %v", servers[i], err)
 			}
 		}
-		r, err := send(ctx, http.MethodGet, shop.Addresses().Target, checkLock(strategy, "wait=2s"))
+		r, err := send(ctx, http.MethodGet, testLab.Addresses().Target, checkLock(strategy, "wait=2s"))
 		if err != nil {
 			t.Errorf("while %s is down: %v", backend, err)
 		}
-		told <- r
+		answered <- r
 		for i := range servers {
 			if err := server(t, servers[i]).Start(ctx); err != nil {
 				t.Errorf("start %s: %v", servers[i], err)
 			}
 		}
 	})
-	if r := <-told; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
+	if r := <-answered; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
 		t.Errorf("while %s is down: want a 503 that names it, got %+v", backend, r)
 	}
 	eventually(t, strategy+" sells again", func() (bool, string) {
 		r := buy(t, strategy)
 		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 	})
-	// That sale, and those that nobody knows of, are part of the account.
+	// The count includes the sale above and those with an unknown outcome.
 	extra := initial - left(t) - history.Taken(h.Ops, history.OK)
 	verdict := check.Stock(h.Ops, initial, left(t)+1)
 	if verdict.LostMin > 0 {
-		t.Errorf("updates were lost: %+v (%d more left the shelf than were reported sold)", verdict, extra)
+		t.Errorf("updates were lost: %+v (the stock fell by %d more than the reported sales)", verdict, extra)
 	}
 	if verdict.LostMax < 0 {
-		t.Errorf("pieces left the shelf that nobody can have bought: %+v", verdict)
+		t.Errorf("the stock fell by more than all possible sales: %+v", verdict)
 	}
 	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
-// A client that hangs up while it waits leaves no lock behind, and nothing sold.
-func TestClientHangsUp(t *testing.T) {
+// A client that disconnects while it waits leaves no lock and no sale behind.
+func TestClientDisconnects(t *testing.T) {
 	for _, strategy := range safe {
 		if strategy == "version" {
-			continue // nobody waits
+			continue // it has no waiters
 		}
 		restock(t, 10)
 		held := make(chan reply, 1)
 		go func() {
-			r, _ := send(t.Context(), http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "hold=2s"))
+			r, _ := send(t.Context(), http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "hold=2s"))
 			held <- r
 		}()
 		eventually(t, strategy+" is held", func() (bool, string) {
-			r := ask(t, http.MethodGet, shop.Addresses().Replicas[1], checkLock(strategy, "wait=0s"))
+			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[1], checkLock(strategy, "wait=0s"))
 			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
 		})
 		before := left(t)
-		for _, replica := range shop.Addresses().Replicas {
-			hangingUp, hangUp := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			if r, err := send(hangingUp, http.MethodGet, replica, checkLock(strategy, "wait=60s")); err == nil {
-				t.Errorf("%s: the waiter was to wait, got %+v", strategy, r)
+		for _, replica := range testLab.Addresses().Replicas {
+			disconnecting, disconnect := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if r, err := send(disconnecting, http.MethodGet, replica, checkLock(strategy, "wait=60s")); err == nil {
+				t.Errorf("%s: the waiter should have waited, got %+v", strategy, r)
 			}
-			hangUp()
+			disconnect()
 		}
 		if r := <-held; r.HTTP != http.StatusOK {
 			t.Errorf("%s: the holder: %+v", strategy, r)
 		}
-		// Had one of them left its lock, it would be there for ten seconds.
-		for _, replica := range shop.Addresses().Replicas {
+		// A lock that is left behind would expire only after ten seconds.
+		for _, replica := range testLab.Addresses().Replicas {
 			if r := ask(t, http.MethodGet, replica, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
 				t.Errorf("%s: the next one: %+v", strategy, r)
 			}
@@ -117,7 +117,7 @@ func TestClientHangsUp(t *testing.T) {
 	}
 }
 
-// SIGTERM lets the running request finish and gives every lock back.
+// After SIGTERM, the running request completes and all locks are released.
 func TestTermination(t *testing.T) {
 	for _, strategy := range []string{"db-row", "redis", "redlock", "zk"} {
 		restock(t, 10)
@@ -128,7 +128,7 @@ func TestTermination(t *testing.T) {
 			held <- r
 		}()
 		eventually(t, strategy+" is held", func() (bool, string) {
-			r := ask(t, http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "wait=0s"))
+			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "wait=0s"))
 			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
 		})
 		if err := replica.Stop(t.Context()); err != nil {
@@ -137,8 +137,8 @@ func TestTermination(t *testing.T) {
 		if r := <-held; r.HTTP != http.StatusOK {
 			t.Errorf("%s: the running request: %+v", strategy, r)
 		}
-		if r := ask(t, http.MethodGet, shop.Addresses().Replicas[0], checkLock(strategy, "wait=0s")); r.HTTP != http.StatusOK {
-			t.Errorf("%s: its lock was left behind: %+v", strategy, r)
+		if r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "wait=0s")); r.HTTP != http.StatusOK {
+			t.Errorf("%s: its lock was not released: %+v", strategy, r)
 		}
 		if err := replica.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -146,8 +146,8 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// Redis forgets its fence counter with everything else; the row does not. The
-// next holder gets a fence above the row's, and an old one stays out.
+// FLUSHALL deletes the fence counter in Redis, but the fence stays in the row. The next holder
+// gets a higher fence than the row's, and older ones are rejected.
 func TestFenceOutlivesRedis(t *testing.T) {
 	restock(t, 10)
 	var before reply
@@ -157,7 +157,7 @@ func TestFenceOutlivesRedis(t *testing.T) {
 	if before.HTTP != http.StatusOK || before.Fence < 3 {
 		t.Fatalf("three fenced sales: %+v", before)
 	}
-	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,18 +168,18 @@ func TestFenceOutlivesRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	if counted == nil || *flushes(t, "redis") != *counted+1 || flushes(t, "zk") != nil {
-		t.Errorf("one FLUSHALL more than %v: the replica says %v, and for zk %v", counted, flushes(t, "redis"), flushes(t, "zk"))
+		t.Errorf("one FLUSHALL more than %v: the replica counts %v, and for zk %v", counted, flushes(t, "redis"), flushes(t, "zk"))
 	}
 	if after := buy(t, "redis", "fenced=true"); after.HTTP != http.StatusOK || after.Fence <= before.Fence {
 		t.Errorf("after the loss of the counter: %+v, want a fence above %d", after, before.Fence)
 	}
 }
 
-// flushes are those that the servers of a strategy have executed; nil: it uses no Redis.
+// flushes returns the number of flushes by a strategy's Redis servers; nil means it uses none.
 func flushes(t *testing.T, strategy string) *int64 {
 	t.Helper()
 	var item struct{ Flushes *int64 }
-	res, err := http.Get(shop.Addresses().Target + "/stock/1?strategy=" + strategy) //nolint:noctx // a loopback address
+	res, err := http.Get(testLab.Addresses().Target + "/stock/1?strategy=" + strategy) //nolint:noctx // a loopback address
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +190,7 @@ func flushes(t *testing.T, strategy string) *int64 {
 	return item.Flushes
 }
 
-// A replica starts with nothing to talk to, says so, and serves as the backends
-// come.
+// A replica starts without backends, is not ready, and serves when they have started.
 func TestStartsWithoutBackends(t *testing.T) {
 	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: rigtest.Build(t), Token: token, Redis: 1})
 	at := lonely.Addresses().Target
@@ -201,7 +200,7 @@ func TestStartsWithoutBackends(t *testing.T) {
 	if r := ask(t, http.MethodGet, at, "/readyz"); r.HTTP != http.StatusServiceUnavailable {
 		t.Errorf("readyz: %+v", r)
 	}
-	// The product is looked for before its lock, so MySQL is the first that is missing.
+	// The product is read before the lock is acquired, so MySQL is the first missing backend.
 	for _, strategy := range []string{"none", "redis", "zk", "etcd", "for-update"} {
 		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != "mysql" {
 			t.Errorf("%s: want a 503 that names mysql, got %+v", strategy, r)

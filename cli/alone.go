@@ -13,28 +13,27 @@ import (
 	"oversell/lab/quiet"
 )
 
-// aloneCommand runs a measurement whose figures are written down. Only make record needs
-// it, so it is hidden.
+// aloneCommand runs a measurement for make record.
 func aloneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "alone -- COMMAND [ARGUMENT...]",
-		Short: "run a command, and fail if other processes took more than a tenth of the cores meanwhile",
+		Short: "Run a command, and fail if other processes took more than a tenth of the cores",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, failed := quiet.Now()
-			if err := runThrough(cmd, args); err != nil {
+			if err := runChild(cmd, args); err != nil {
 				return err
 			}
 			after, err := quiet.Now()
 			if err = errors.Join(failed, err); err != nil {
-				cmd.PrintErrln("alone: cannot tell whether the machine was quiet:", err)
+				cmd.PrintErrln("alone: cannot measure the load of other processes:", err)
 				return nil
 			}
-			own, err := childrenTime()
-			if err != nil {
-				return err
+			var own syscall.Rusage // of the child and its descendants
+			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
+				return fmt.Errorf("alone: CPU time of the command: %w", err)
 			}
-			others := quiet.Others(before, after, own)
+			others := quiet.Others(before, after, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
 			if err := quiet.Check(others); err != nil {
 				return fmt.Errorf("alone: %w", err)
 			}
@@ -45,27 +44,18 @@ func aloneCommand() *cobra.Command {
 	}
 }
 
-// runThrough runs a command to its end. Ctrl-C reaches it from the terminal.
-func runThrough(cmd *cobra.Command, args []string) error {
+// runChild runs a command to its end. It is not killed by Ctrl-C, which the terminal sends to the
+// command as well.
+func runChild(cmd *cobra.Command, args []string) error {
 	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	err := child.Run()
-	var ended *exec.ExitError
+	var failed *exec.ExitError
 	switch {
-	case errors.As(err, &ended):
-		return &exit{max(1, ended.ExitCode()), nil} // it said why itself
+	case errors.As(err, &failed):
+		return &exit{max(1, failed.ExitCode()), nil} // the command has printed the reason
 	case err != nil:
 		return fmt.Errorf("alone: %w", err)
 	}
 	return nil
-}
-
-// childrenTime returns the CPU time of all processes that this one, or one of its
-// descendants, started and waited for.
-func childrenTime() (time.Duration, error) {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		return 0, fmt.Errorf("alone: CPU time of the children: %w", err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"oversell/handlers"
@@ -18,52 +18,39 @@ import (
 	"oversell/stock"
 )
 
-// clients are a replica's connections, made when they are first used.
+// clients are the clients of a replica's backends. They connect at the first use.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB  // of a follower that the stock is read at, or nil
-	resets   *gorm.DB // of the same database, for those who set the stock
+	reads    *sql.DB  // of a follower for reading the stock, or nil
+	resets   *gorm.DB // of the same database, for setting the stock
 	migrated atomic.Bool
 }
 
 func openBackends(s settings) (*clients, error) {
-	db, err := stock.Open(s.MySQL, s.Conns)
-	if err != nil {
+	db, err1 := stock.Open(s.MySQL, s.Conns)
+	resets, err2 := stock.OpenForResets(s.MySQL)
+	single, err3 := redislock.Open(s.Redis, s.Conns)
+	session, err4 := zklock.Open(s.ZooKeeper, s.ZKSession)
+	members, err5 := etcdlock.Open(s.Etcd)
+	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
-	resets, err := stock.OpenForResets(s.MySQL)
-	if err != nil {
-		return nil, err
-	}
-	var reads *sql.DB
-	if s.Reads != "" {
-		if reads, err = stock.ReadAt(db, s.Reads, s.Conns); err != nil {
-			return nil, err
-		}
-	}
-	single, err := redislock.Open(s.Redis, s.Conns)
-	if err != nil {
-		return nil, err
-	}
-	var masters []redis.UniversalClient
+	c := &clients{resets: resets, Backends: catalog.Backends{
+		DB: db, Redis: single, ZooKeeper: session, Etcd: members, Lease: s.Lease,
+	}}
 	for _, url := range s.Redlock {
 		master, err := redislock.Open(url, s.Conns)
 		if err != nil {
 			return nil, err
 		}
-		masters = append(masters, master)
+		c.Redlock = append(c.Redlock, master)
 	}
-	session, err := zklock.Open(s.ZooKeeper, s.ZKSession)
-	if err != nil {
-		return nil, err
+	if s.Reads == "" {
+		return c, nil
 	}
-	members, err := etcdlock.Open(s.Etcd)
-	if err != nil {
-		return nil, err
-	}
-	return &clients{reads: reads, resets: resets, Backends: catalog.Backends{
-		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: s.Lease,
-	}}, nil
+	var err error
+	c.reads, err = stock.ReadAt(db, s.Reads, s.Conns)
+	return c, err
 }
 
 func (c *clients) close() {
@@ -82,7 +69,7 @@ func (c *clients) close() {
 	}
 }
 
-// pings ask each backend for something small.
+// pings returns a health check for each backend.
 func (c *clients) pings() []handlers.Backend {
 	backends := []handlers.Backend{
 		{Name: "mysql", Ping: func(ctx context.Context) error {
@@ -90,13 +77,10 @@ func (c *clients) pings() []handlers.Backend {
 			if err != nil {
 				return err
 			}
-			if err := pool.PingContext(ctx); err != nil {
+			if err := pool.PingContext(ctx); err != nil || c.migrated.Load() {
 				return err
 			}
-			if !c.migrated.Load() {
-				return errors.New("reachable, but the schema is not up to date yet")
-			}
-			return nil
+			return errors.New("reachable, but the schema is not up to date yet")
 		}},
 		{
 			Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() },
@@ -115,7 +99,7 @@ func (c *clients) pings() []handlers.Backend {
 	return backends
 }
 
-// pingMajority is content when redlock could be: a minority may be down.
+// pingMajority returns nil if a majority of the masters answers, as Redlock needs.
 func (c *clients) pingMajority(ctx context.Context) error {
 	answers := make(chan error, len(c.Redlock))
 	for _, master := range c.Redlock {
@@ -128,7 +112,7 @@ func (c *clients) pingMajority(ctx context.Context) error {
 		}
 	}
 	if len(down) > (len(c.Redlock)-1)/2 {
-		return fmt.Errorf("%d of %d masters: %w", len(down), len(c.Redlock), errors.Join(down...))
+		return fmt.Errorf("%d of %d masters are unavailable: %w", len(down), len(c.Redlock), errors.Join(down...))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,29 +11,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
+	"oversell/lab/backend"
 	"oversell/lab/load"
 	"oversell/lab/report"
 )
 
-// dashCommand serves the page for a lab that others have brought up.
+// dashCommand serves the page for a lab that is already running.
 func dashCommand() *cobra.Command {
 	var addr string
 	var c dash.Config
 	cmd := &cobra.Command{
 		Use:   "dash",
-		Short: "serve the page for a lab that runs already",
-		Long: `Serves the page that oversell lab has too, for a lab that was brought up in another
-way, such as docker compose. It can run, step and try; to break a lock it would have to stop
-and freeze servers, which only oversell lab and oversell break can do.`,
+		Short: "Serve the page for a lab that is already running",
+		Long: `Serves the page of oversell lab for a lab that was started in another way, such as docker
+compose. It runs and steps through strategies, and runs the primitives. It cannot break locks,
+because only oversell lab and oversell break can stop and freeze servers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, target := range append([]string{c.Shop.Target}, c.Shop.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {
-					return &exit{2, fmt.Errorf("dash: %w", err)}
+					return usage("dash: %w", err)
 				}
 			}
 			if c.Shop.Token == "" {
-				return &exit{2, errors.New("dash: --token: who may start a run?")}
+				return usage("dash: --token is missing: the page needs the lab's token to start a run")
 			}
 			ctx := cmd.Context()
 			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -51,16 +51,16 @@ and freeze servers, which only oversell lab and oversell break can do.`,
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:8300", "host:port to listen on")
 	f.StringVar(&c.Shop.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
-	f.StringSliceVar(&c.Shop.Replicas, "replicas", nil, "the replicas, separated by commas: two to step through a strategy")
+	f.StringSliceVar(&c.Shop.Replicas, "replicas", nil, "the replicas, separated by commas: stepping through a strategy needs two")
 	f.StringVar(&c.Shop.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
-	f.Lookup("token").DefValue = "" // not the environment's, which help would print
+	f.Lookup("token").DefValue = "" // help must not print the environment's
 	return cmd
 }
 
-// servePage serves until the answer is called, which waits for what was begun there.
+// servePage serves the page until end is called, which waits for the runs that the page started.
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
-	serverVersions(ctx, c.Shop, c.Versions)
+	backend.Versions(ctx, c.Versions, c.Shop.MySQL, c.Shop.Redis, c.Shop.Zookeeper, c.Shop.Etcd)
 	page := dash.New(c)
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }()

@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// kept counts what the backends keep.
-func kept(t *testing.T) map[string]int {
+// storedEntries counts the keys, nodes and rows in the backends.
+func storedEntries(t *testing.T) map[string]int {
 	t.Helper()
-	at, n := shop.Addresses(), map[string]int{}
+	at, n := testLab.Addresses(), map[string]int{}
 	for _, addr := range at.Redis {
 		options, err := redis.ParseURL(addr)
 		if err != nil {
@@ -67,10 +67,10 @@ func kept(t *testing.T) map[string]int {
 	return n
 }
 
-// Who asks for products that do not exist leaves nothing behind, in no backend.
+// A request for an unknown product stores nothing in any backend.
 func TestUnknownProductLeavesNothing(t *testing.T) {
 	restock(t, 5)
-	list, err := http.Get(shop.Addresses().Target + "/strategies") //nolint:noctx // a test
+	list, err := http.Get(testLab.Addresses().Target + "/strategies") //nolint:noctx // a test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,23 +79,23 @@ func TestUnknownProductLeavesNothing(t *testing.T) {
 	if err := json.NewDecoder(list.Body).Decode(&cards); err != nil {
 		t.Fatal(err)
 	}
-	before := kept(t)
+	before := storedEntries(t)
 	if before["zookeeper"] == 0 || len(before) < 4 {
-		t.Fatalf("counted nothing: %v", before)
+		t.Fatalf("nothing was counted: %v", before)
 	}
 	for i, card := range cards {
 		if r := buy(t, card.ID, fmt.Sprintf("product=%d", 770_000+i)); r.HTTP != http.StatusNotFound || r.Outcome != "unknown_product" {
 			t.Errorf("%s: %+v", card.ID, r)
 		}
 	}
-	for i, grain := range []string{"none", "order", "each"} {
-		if r := ask(t, http.MethodPost, shop.Addresses().Target, fmt.Sprintf("/goods/%d/orders?grain=%s", 780_000+i, grain)); r.HTTP != http.StatusNotFound {
-			t.Errorf("grain %s: %+v", grain, r)
+	for i, granularity := range []string{"none", "order", "each"} {
+		if r := ask(t, http.MethodPost, testLab.Addresses().Target, fmt.Sprintf("/goods/%d/orders?grain=%s", 780_000+i, granularity)); r.HTTP != http.StatusNotFound {
+			t.Errorf("granularity %s: %+v", granularity, r)
 		}
 	}
-	for where, n := range kept(t) {
+	for where, n := range storedEntries(t) {
 		if n > before[where] {
-			t.Errorf("%s kept %d before, and now %d", where, before[where], n)
+			t.Errorf("%s: %d entries before, now %d", where, before[where], n)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -36,167 +36,154 @@ func labCommand() *cobra.Command {
 	var flags labFlags
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "bring up the whole lab on this machine, until Ctrl-C",
+		Short: "Start the whole lab on this machine, until Ctrl-C",
 		Long: `Starts MySQL or MariaDB, five Redis, ZooKeeper, etcd, nginx and the replicas as child
-processes on loopback, prints their addresses, and waits. Ctrl-C, or SIGTERM, ends it.
-However it ends, nothing of it is left: no process, no port, no file but that of --json,
-which appears in one step when all is ready.
+processes on loopback, prints their addresses, and waits. Ctrl-C or SIGTERM ends it. Then no
+process, port or file is left, except the file of --json, which appears when the lab is ready.
 
-nginx takes port 8080 and the replicas 8000, 8100, 8200 where these are free, and any
-free port otherwise; the other servers always take any free port. So labs may run side
-by side.`,
+nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
+for the other servers, it takes any free port. So several labs can run at the same time.`,
 		Example: `  oversell lab
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runLab(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` as soon as all is ready; a file of an earlier lab is removed first")
+	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
-	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resets the stock (default $LAB_TOKEN, or a random one)")
-	cmd.Flags().Lookup("token").DefValue = "" // not the environment's, which help would print
+	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().Lookup("token").DefValue = "" // help must not print the environment's
 	return cmd
 }
 
-// runLab starts a lab, tells the addresses, and closes it when a signal comes.
-func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
-	cfg, err := flags.config(errOut)
+// labConfig returns the configuration of the whole lab, with a random token.
+func labConfig(errOut io.Writer) (rig.Config, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return rig.Config{}, err
+	}
+	cfg := rig.FullLab(program, strings.ToLower(rand.Text()[:12]))
+	cfg.OnExit = func(e rig.Exit) {
+		_, _ = fmt.Fprintf(errOut, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
+	}
+	return cfg, nil
+}
+
+// startLab starts a lab on free ports for one command.
+func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*rig.Config)) (*rig.Rig, error) {
+	cfg, err := labConfig(errOut)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Ports = rig.Ports{}
+	if !quiet {
+		cfg.Log = errOut
+		_, _ = fmt.Fprintln(errOut, "starting a lab")
+	}
+	change(&cfg)
+	return rig.Start(ctx, cfg)
+}
+
+func checkReplicas(n int) error {
+	if n < 1 || n > 50 {
+		return fmt.Errorf("--replicas %d: must be 1 to 50", n)
+	}
+	return nil
+}
+
+// run starts a lab, prints the addresses, and closes it when ctx ends.
+func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	if err := checkReplicas(f.replicas); err != nil {
+		return usage("lab: %w", err)
+	}
+	if f.port < 1 || f.port > 65535 {
+		return usage("lab: --port %d: must be 1 to 65535", f.port)
+	}
+	// A script that waits for the file must not find that of an earlier lab.
+	if f.json != "" {
+		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("lab: --json: %w", err)
+		}
+	}
+	if err := f.serve(ctx, out, errOut); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
+}
+
+func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
+	cfg, err := labConfig(errOut)
 	if err != nil {
 		return err
 	}
-	// Who waits for the file must not find the one of an earlier lab.
-	if err := removeStale(flags.json); err != nil {
-		return err
+	cfg.Replicas, cfg.Ports.Nginx, cfg.Log = f.replicas, f.port, errOut
+	if f.token != "" {
+		cfg.Token = f.token
 	}
 	page, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("lab: page: %w", err)
+		return fmt.Errorf("page: %w", err)
 	}
 	defer func() { _ = page.Close() }()
 	cfg.Page = page.Addr().String()
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
-	if err := announce(lab, cfg, flags.json, out); err != nil {
-		closePage()
-		return errors.Join(err, lab.Close())
-	}
-	<-ctx.Done()
-	_, _ = fmt.Fprintln(errOut, "closing the lab")
-	closePage()
-	if err := lab.Close(); err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	return nil
-}
-
-func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
-	if f.replicas < 1 || f.replicas > 50 {
-		return rig.Config{}, &exit{2, fmt.Errorf("lab: --replicas %d: must be 1 to 50", f.replicas)}
-	}
-	if f.port < 1 || f.port > 65535 {
-		return rig.Config{}, &exit{2, fmt.Errorf("lab: --port %d: must be 1 to 65535", f.port)}
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return rig.Config{}, fmt.Errorf("lab: %w", err)
-	}
-	token := f.token
-	if token == "" {
-		token = randomToken()
-	}
-	cfg := rig.FullLab(program, token)
-	cfg.Replicas = f.replicas
-	cfg.Ports.Nginx = f.port
-	cfg.Log = errOut
-	cfg.OnExit = tellExit(errOut)
-	return cfg, nil
-}
-
-// tellExit says which server died though nobody stopped it.
-func tellExit(errOut io.Writer) func(rig.Exit) {
-	return func(e rig.Exit) {
-		_, _ = fmt.Fprintf(errOut, "%s died (%s), its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
-	}
-}
-
-// randomToken is one that nobody guesses.
-func randomToken() string { return strings.ToLower(rand.Text()[:12]) }
-
-// announce prints the addresses and writes them to the file at path, if one was asked for.
-func announce(lab *rig.Rig, cfg rig.Config, path string, out io.Writer) error {
-	if path != "" {
-		if err := writeAddresses(path, lab.Addresses()); err != nil {
-			return err
-		}
-	}
-	text, err := labText(lab.Addresses(), lab.Dir(), cfg.Ports)
-	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(out, text); err != nil {
-		return fmt.Errorf("lab: %w", err)
+	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
+	if f.json != "" {
+		err = writeAddresses(f.json, lab.Addresses())
 	}
-	return nil
+	if err == nil {
+		_, err = io.WriteString(out, labText(lab.Addresses(), lab.Dir(), cfg.Ports))
+	}
+	if err == nil {
+		<-ctx.Done()
+		_, _ = fmt.Fprintln(errOut, "closing the lab")
+	}
+	closePage()
+	return errors.Join(err, lab.Close())
 }
 
-func removeStale(path string) error {
-	if path == "" {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("lab: --json: %w", err)
-	}
-	return nil
-}
-
-// writeAddresses writes the file in one step: who sees it sees all of it. It is for the
-// user alone, as it holds the token.
+// writeAddresses writes the file in one step, so that nobody reads half of it. Only the user may
+// read it, because it contains the token.
 func writeAddresses(path string, addrs rig.Addresses) error {
 	text, err := json.MarshalIndent(addrs, "", "  ")
 	if err != nil {
-		return fmt.Errorf("lab: --json: %w", err)
+		return err
 	}
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("lab: --json: %w", err)
+		return fmt.Errorf("--json: %w", err)
 	}
 	_, err = part.Write(append(text, '\n'))
-	if err := errors.Join(err, part.Close()); err != nil {
-		return fmt.Errorf("lab: --json: %w", errors.Join(err, os.Remove(part.Name())))
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), path)
 	}
-	if err := os.Rename(part.Name(), path); err != nil {
-		return fmt.Errorf("lab: --json: %w", errors.Join(err, os.Remove(part.Name())))
+	if err != nil {
+		return fmt.Errorf("--json: %w", errors.Join(err, os.Remove(part.Name())))
 	}
 	return nil
 }
 
-// labText is what a lab says when it is ready: where everything is, and what to type next.
-func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error) {
-	target, err := url.Parse(addrs.Target)
-	if err != nil {
-		return "", fmt.Errorf("lab: %w", err)
-	}
+// labText returns the addresses of a lab, and commands to try. It names the wanted ports that
+// are in use.
+func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	row := func(name, value string, wish int) {
-		if wish > 0 && !strings.HasSuffix(value, fmt.Sprintf(":%d", wish)) {
-			value += fmt.Sprintf("  (%d is in use)", wish)
+	row := func(name, value string, port int) {
+		if port > 0 && !strings.HasSuffix(value, fmt.Sprintf(":%d", port)) {
+			value += fmt.Sprintf("  (%d is in use)", port)
 		}
 		_, _ = fmt.Fprintf(table, "  %s\t%s\n", name, value)
 	}
-	row("nginx", addrs.Target, wished.Nginx)
+	row("nginx", addrs.Target, wanted.Nginx)
+	ports := slices.Concat(wanted.Replicas, make([]int, len(addrs.Replicas)))
 	for i, replica := range addrs.Replicas {
-		wish := 0
-		if i < len(wished.Replicas) {
-			wish = wished.Replicas[i]
-		}
-		row(fmt.Sprintf("replica-%d", i+1), replica, wish)
+		row(fmt.Sprintf("replica-%d", i+1), replica, ports[i])
 	}
 	row("mysql", addrs.MySQL, 0)
 	for i, server := range addrs.Redis {
@@ -208,11 +195,12 @@ func labText(addrs rig.Addresses, logs string, wished rig.Ports) (string, error)
 	row("logs", logs, 0)
 	_ = table.Flush() // into memory
 
+	port := addrs.Target[strings.LastIndex(addrs.Target, ":")+1:]
 	_, _ = fmt.Fprintf(&text, `
 Open in a browser:
   %[1]s/#token=%[3]s
 
-Try, in another terminal:
+Try in another terminal:
   curl '%[1]s/check/lock?strategy=redis'
   curl %[1]s/stock/1
   LAB_TOKEN=%[3]s oversell run --target %[1]s redis
@@ -221,27 +209,21 @@ Try, in another terminal:
 Look into the servers:
 %[4]s
 Ctrl-C ends the lab.
-`, addrs.Target, target.Port(), addrs.Token, clientCommands(addrs))
-	return text.String(), nil
+`, addrs.Target, port, addrs.Token, clientCommands(addrs))
+	return text.String()
 }
 
-// mysqlClient is mysql, but where only MariaDB's own name of it is installed.
-func mysqlClient() string {
-	if _, err := exec.LookPath("mysql"); err != nil {
-		if _, err := exec.LookPath("mariadb"); err == nil {
-			return "mariadb"
-		}
-	}
-	return "mysql"
-}
-
-// clientCommands open MySQL and Redis. The passwords go by environment: every user of the
-// machine can read a command line.
+// clientCommands returns the commands that open MySQL and Redis. The passwords are in the
+// environment, because every user of the machine can read a command line.
 func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {
 		host, port, _ := net.SplitHostPort(cfg.Addr)
-		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, mysqlClient(), host, port, cfg.User, cfg.DBName)
+		client := "mysql"
+		if _, err := exec.LookPath(client); err != nil {
+			client = "mariadb"
+		}
+		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, client, host, port, cfg.User, cfg.DBName)
 	}
 	if len(addrs.Redis) > 0 {
 		if options, err := redis.ParseURL(addrs.Redis[0]); err == nil {

@@ -16,8 +16,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestLabCommand runs `oversell lab` as a person or a script does, and ends it by Ctrl-C
-// and by kill -9.
+// TestLabCommand runs `oversell lab`, and ends it by Ctrl-C and by kill -9.
 func TestLabCommand(t *testing.T) {
 	binary := rigtest.Build(t)
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
@@ -31,7 +30,7 @@ func TestLabCommand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := func() string { return read(t, out.Name()) }
+			printed := func() string { return read(t, out.Name()) }
 			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			cmd.Stdout, cmd.Stderr = out, &errOut
@@ -52,19 +51,19 @@ func TestLabCommand(t *testing.T) {
 			if r := ask(t, http.MethodGet, addrs.Target, "/"); r.HTTP != http.StatusOK {
 				t.Errorf("the page: %+v", r)
 			}
-			eventually(t, "what to type", func() (bool, string) { return strings.Contains(said(), "Ctrl-C ends the lab"), said() })
-			tryClients(t, said())
+			eventually(t, "the commands to try", func() (bool, string) { return strings.Contains(printed(), "Ctrl-C ends the lab"), printed() })
+			tryClients(t, printed())
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); end == syscall.SIGINT && err != nil {
-				t.Errorf("it ended with %v\n%s", err, errOut.String())
+				t.Errorf("the command failed: %v\n%s", err, errOut.String())
 			}
-			if end == syscall.SIGINT && !strings.Contains(said(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
-				t.Errorf("it does not say what to type:\n%s", said())
+			if end == syscall.SIGINT && !strings.Contains(printed(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
+				t.Errorf("the commands to try are missing:\n%s", printed())
 			}
-			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(said(), link) {
-				t.Errorf("it does not print %s:\n%s", link, said())
+			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(printed(), link) {
+				t.Errorf("the link %s is missing:\n%s", link, printed())
 			}
 			eventually(t, "nothing is left", func() (bool, string) {
 				files, _ := os.ReadDir(tmp)
@@ -83,20 +82,20 @@ func TestLabCommand(t *testing.T) {
 	}
 }
 
-// tryClients types the commands that open MySQL and Redis.
-func tryClients(t *testing.T, said string) {
+// tryClients runs the printed commands that open MySQL and Redis.
+func tryClients(t *testing.T, printed string) {
 	t.Helper()
-	_, said, _ = strings.Cut(said, "Look into the servers")
+	_, printed, _ = strings.Cut(printed, "Look into the servers")
 	for program, more := range map[string]string{" mysql ": " -N -e 'SELECT DATABASE()'", " redis-cli ": " ECHO oversell"} {
-		i := strings.Index(said, program)
+		i := strings.Index(printed, program)
 		if i < 0 {
-			t.Errorf("no command with%s in:\n%s", program, said)
+			t.Errorf("no command with%s in:\n%s", program, printed)
 			continue
 		}
-		from, to := strings.LastIndex(said[:i], "\n"), strings.Index(said[i:], "\n")
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", said[from:i+to]+more).CombinedOutput() //nolint:gosec // the lab's own words
+		from, to := strings.LastIndex(printed[:i], "\n"), strings.Index(printed[i:], "\n")
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", printed[from:i+to]+more).CombinedOutput() //nolint:gosec // the lab's own words
 		if err != nil || strings.TrimSpace(string(out)) != "oversell" {
-			t.Errorf("%s%s: %v, %s", said[from:i+to], more, err, out)
+			t.Errorf("%s%s: %v, %s", printed[from:i+to], more, err, out)
 		}
 	}
 }

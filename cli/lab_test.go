@@ -17,14 +17,14 @@ import (
 
 const token = "test-token"
 
-// shop is the whole lab, as `oversell lab` starts it, for the tests of this
-// package. They run one after the other: some of them stop its servers.
-var shop *rig.Rig
+// testLab is the whole lab. The tests of this package run one after the other, because some of
+// them stop its servers.
+var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
 	cfg := rig.FullLab("", token)
 	cfg.Ports = rig.Ports{}
-	rigtest.MainWith(m, cfg, func(r *rig.Rig) { shop = r })
+	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	safe = all[2:]
 )
 
-// reply is what the service answers, sold or problem.
+// reply is an answer of the service.
 type reply struct {
 	HTTP       int    `json:"-"`
 	RetryAfter string `json:"-"`
@@ -47,7 +47,7 @@ type reply struct {
 	Fence      int64  `json:"fence"`
 	Warning    string `json:"warning"`
 
-	// Of the primitives.
+	// The primitives.
 	Name      string   `json:"name"`
 	WaitedMS  float64  `json:"waited_ms"`
 	HeldMS    float64  `json:"held_ms"`
@@ -61,13 +61,12 @@ type reply struct {
 	After     int64    `json:"after"`
 	Warnings  []string `json:"warnings"`
 
-	// Of the scenarios.
+	// The scenarios.
 	Order int64     `json:"order"`
 	Made  time.Time `json:"made"`
 }
 
-// send asks base for a path. A transport of its own for each call: a kept
-// connection may have been closed by a replica that was stopped.
+// send sends a request over a new connection, because a stopped replica has closed its old ones.
 func send(ctx context.Context, method, base, path string) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 	if err != nil {
@@ -102,20 +101,20 @@ func ask(t *testing.T, method, base, path string) reply {
 	return r
 }
 
-// buy is one deduction through nginx, with "name=value" parameters.
+// buy sends one sale through nginx, with "name=value" parameters.
 func buy(t *testing.T, strategy string, params ...string) reply {
 	t.Helper()
-	return ask(t, http.MethodGet, shop.Addresses().Target, checkLock(strategy, params...))
+	return ask(t, http.MethodGet, testLab.Addresses().Target, checkLock(strategy, params...))
 }
 
 func checkLock(strategy string, params ...string) string {
 	return "/check/lock?strategy=" + url.QueryEscape(strategy) + "&" + strings.Join(params, "&")
 }
 
-// restock resets the stock; it must be accepted, by a cleared lab.
+// restock resets the stock.
 func restock(t *testing.T, count int) {
 	t.Helper()
-	r := ask(t, http.MethodPut, shop.Addresses().Target, fmt.Sprintf("/stock/1?count=%d", count))
+	r := ask(t, http.MethodPut, testLab.Addresses().Target, fmt.Sprintf("/stock/1?count=%d", count))
 	if r.HTTP != http.StatusOK || r.Count != count {
 		t.Fatalf("reset to %d: %+v", count, r)
 	}
@@ -123,29 +122,29 @@ func restock(t *testing.T, count int) {
 
 func left(t *testing.T) int {
 	t.Helper()
-	return ask(t, http.MethodGet, shop.Addresses().Target, "/stock/1").Count
+	return ask(t, http.MethodGet, testLab.Addresses().Target, "/stock/1").Count
 }
 
-// server is one server of the lab by its name.
+// server returns the server of the lab with this name.
 func server(t *testing.T, name string) *rig.Server {
 	t.Helper()
-	s, err := shop.Server(name)
+	s, err := testLab.Server(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// eventually waits until check is content, and says what it saw last if not.
+// eventually waits until check returns true. After a minute it fails with the last state.
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
-	var seen string
+	var last string
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		ok, now := check()
+		ok, state := check()
 		if ok {
 			return
 		}
-		seen = now
+		last = state
 	}
-	t.Fatalf("not within a minute: %s; last seen: %s", what, seen)
+	t.Fatalf("not within a minute: %s; last state: %s", what, last)
 }

@@ -15,11 +15,11 @@ func migrateCommand() *cobra.Command {
 	parsed := env.Parse(&s)
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring a database up to date (a replica does so by itself)",
+		Short: "Create or update the tables of a database, which a replica also does itself",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
-				return &exit{2, fmt.Errorf("environment: %w", parsed)}
+				return usage("environment: %w", parsed)
 			}
 			db, err := stock.Open(s.MySQL, 2)
 			if err != nil {

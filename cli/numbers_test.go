@@ -9,8 +9,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// A number that makes no sense is refused before a lab is brought up, with exit status 2
-// and what would be allowed.
+// An invalid number is rejected before a lab is started, with exit status 2 and the allowed range.
 func TestNumbers(t *testing.T) {
 	binary := rigtest.Build(t)
 	for want, args := range map[string]string{

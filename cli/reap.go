@@ -6,12 +6,11 @@ import (
 	"oversell/lab/rig"
 )
 
-// reapCommand is the process that cleans up after `oversell lab`; see package rig. Users
-// have no need for it, so it is hidden.
+// reapCommand is the process that cleans up after a lab; see package rig. The lab starts it.
 func reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reap DIR",
-		Short:  "clean up after a lab (started by it)",
+		Short:  "Clean up after a lab, which starts this command",
 		Args:   cobra.ExactArgs(1),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ func TestBadInput(t *testing.T) {
 		{"strategy=version&nested=true", "nested", "mutex, db-row"},
 		{"strategy=redis&strategy=none", "strategy", "once"},
 	} {
-		r := ask(t, http.MethodGet, shop.Addresses().Target, "/check/lock?"+c.query)
+		r := ask(t, http.MethodGet, testLab.Addresses().Target, "/check/lock?"+c.query)
 		if r.HTTP != http.StatusBadRequest || r.Parameter != c.parameter || !strings.Contains(r.Allowed, c.allowed) || !strings.Contains(r.Detail, c.parameter) {
 			t.Errorf("%s: want a 400 on %s that allows %q, got %+v", c.query, c.parameter, c.allowed, r)
 		}
@@ -63,8 +63,8 @@ func TestUnknownProductAndSoldOut(t *testing.T) {
 	}
 }
 
-// A free lock is had with no patience at all.
-func TestNoPatience(t *testing.T) {
+// A free lock is acquired without a wait.
+func TestNoWait(t *testing.T) {
 	restock(t, 5000)
 	for _, strategy := range all {
 		if r := buy(t, strategy, "wait=0s"); r.HTTP != http.StatusOK {
@@ -79,7 +79,7 @@ func TestNoPatience(t *testing.T) {
 func TestResetNeedsTheToken(t *testing.T) {
 	restock(t, 10)
 	for _, given := range []string{"", "wrong", token + "x"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, shop.Addresses().Target+"/stock/1?count=9", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, testLab.Addresses().Target+"/stock/1?count=9", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,49 +96,49 @@ func TestResetNeedsTheToken(t *testing.T) {
 		}
 	}
 	for _, count := range []string{"-1", "1000001", "many", ""} {
-		if r := ask(t, http.MethodPut, shop.Addresses().Target, "/stock/1?count="+count); r.HTTP != http.StatusBadRequest || r.Parameter != "count" {
+		if r := ask(t, http.MethodPut, testLab.Addresses().Target, "/stock/1?count="+count); r.HTTP != http.StatusBadRequest || r.Parameter != "count" {
 			t.Errorf("count=%s: %+v", count, r)
 		}
 	}
 	if n := left(t); n != 10 {
-		t.Errorf("%d left, want 10: a reset without token went through", n)
+		t.Errorf("%d left, want 10: a reset without the token was accepted", n)
 	}
 }
 
-// Ten pieces, five thousand customers: ten are served, and nobody else.
-func TestTenPiecesFiveThousandCustomers(t *testing.T) {
+// Of five thousand requests for ten pieces, exactly ten succeed.
+func TestTenPiecesFiveThousandRequests(t *testing.T) {
 	for _, strategy := range safe {
 		restock(t, 10)
-		h := storm(t, strategy, 100, 50, nil)
+		h := loadWith(t, strategy, 100, 50, nil)
 		sold, soldOut := count(h, history.Sold), count(h, history.SoldOut)
 		if n := left(t); sold != 10 || soldOut != 4990 || n != 0 {
-			t.Errorf("%s: %d sold, %d told sold out, %d left; want 10, 4990, 0", strategy, sold, soldOut, n)
+			t.Errorf("%s: %d sold, %d sold out, %d left; want 10, 4990, 0", strategy, sold, soldOut, n)
 		}
 	}
 }
 
-// The comparison itself: the unsafe lose updates, the safe sell all there is.
-func TestWhoOversells(t *testing.T) {
+// Unsafe strategies lose updates, safe ones sell every piece once.
+func TestWhichStrategiesOversell(t *testing.T) {
 	for _, strategy := range all {
 		restock(t, 2000)
-		h := storm(t, strategy, 100, 20, nil)
+		h := loadWith(t, strategy, 100, 20, nil)
 		sold, lost := count(h, history.Sold), count(h, history.Sold)-(2000-left(t))
 		switch {
 		case sold != 2000:
 			t.Errorf("%s: %d of 2000 sold: %+v", strategy, sold, firstFailure(h))
 		case slices.Contains(safe, strategy) && lost != 0:
-			t.Errorf("%s: %d updates lost, its card claims none", strategy, lost)
+			t.Errorf("%s: %d updates were lost, though its card claims safety", strategy, lost)
 		case !slices.Contains(safe, strategy) && lost <= 0:
-			t.Errorf("%s: no update lost; where is the lesson?", strategy)
+			t.Errorf("%s: no update was lost, though the strategy is unsafe", strategy)
 		}
 	}
 }
 
-// storm has clients x loops buy through nginx; meanwhile may be nil.
-func storm(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
+// loadWith sends clients x loops sales through nginx, and calls meanwhile, which may be nil.
+func loadWith(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
 	t.Helper()
 	plan := load.Plan{
-		Target: shop.Addresses().Target, Strategy: strategy, Product: 1, Qty: 1,
+		Target: testLab.Addresses().Target, Strategy: strategy, Product: 1, Qty: 1,
 		Clients: clients, Loops: loops, Wait: 60 * time.Second,
 	}
 	if meanwhile != nil {

@@ -1,12 +1,14 @@
-// Package cli is the command line: one command, one file, wiring only.
+// Package cli is the command line. Each command is a file, which connects the other packages.
 package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// exit is an error with an exit status of its own; a nil Err is silent.
+// exit is an error with an exit status. A nil err has no message.
 type exit struct {
 	status int
 	err    error
@@ -25,41 +27,60 @@ type exit struct {
 
 func (e *exit) Error() string {
 	if e.err == nil {
-		return fmt.Sprintf("exit status %d", e.status)
+		return ""
 	}
 	return e.err.Error()
 }
 
 func (e *exit) Unwrap() error { return e.err }
 
-// Main runs one command and returns the exit status: 0 done, 1 failed, 2 for
-// a command line that can't be understood. The first Ctrl-C asks the command to
-// end, the second ends it at once; the reaper then removes what it started.
+// usage is an error of the command line.
+func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
+
+// ended gives an error the exit status 130 if a signal has ended ctx.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil || err == nil {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("stopped")
+	}
+	return &exit{130, err}
+}
+
+// Main runs one command and returns the exit status: 0 done, 1 failed, 2 bad command line,
+// 130 stopped by Ctrl-C. The first Ctrl-C asks the command to end. The second one ends it at
+// once, and the reaper removes what it started.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	return printError(os.Stderr, root.ExecuteContext(ctx))
+}
+
+// printError prints the error of a command, and returns the exit status.
+func printError(w io.Writer, err error) (status int) {
 	if err == nil {
 		return 0
 	}
-	var e *exit
-	if !errors.As(err, &e) {
-		e = &exit{1, err}
+	status = 1
+	if e := (*exit)(nil); errors.As(err, &e) {
+		status = e.status
 	}
-	if e.err != nil {
-		fmt.Fprintln(os.Stderr, "oversell:", err)
+	// Beside an exit without a message, there may be other errors.
+	if message := strings.TrimSpace(err.Error()); message != "" {
+		_, _ = fmt.Fprintln(w, "oversell:", message)
 	}
 	if errors.Is(err, rig.ErrMissing) {
-		fmt.Fprintln(os.Stderr, noServers)
+		_, _ = fmt.Fprintln(w, noServers)
 	}
-	return e.status
+	return status
 }
 
-// endSignals returns the signals that ask a command to end. Under nohup, the end of the
-// terminal is none of them.
+// endSignals returns the signals that ask a command to end. Under nohup, the closing of the
+// terminal is not one of them.
 func endSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -68,17 +89,17 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// noServers follows an error that names servers, which "make servers" cannot install in a
-// container: its image has no shell.
-const noServers = `This command starts servers of its own. The Docker image has none. Under Docker, use the
-page: it runs and steps through strategies, and runs the scenarios. To break locks, run
-"make lab" or "oversell break" on a machine, without Docker.`
+// noServers follows an error that names missing servers. "make servers" cannot install them in
+// the Docker image, which has no shell.
+const noServers = `This command starts its own servers, and the Docker image has none. Under Docker, use the page:
+it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
+"oversell break" on a machine, without Docker.`
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "oversell",
 		Short:         "A laboratory for distributed locks",
-		Long:          "Three replicas sell stock from one MySQL row. A parameter says how they guard it.\nRun the same load against every guard, and see which ones oversell.",
+		Long:          "Three replicas sell from one MySQL row. A parameter chooses the lock that protects it.\nRun the same load with each lock, and see which of them oversell.",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

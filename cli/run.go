@@ -5,60 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"oversell/lab/backend"
 	"oversell/lab/check"
 	"oversell/lab/comparison"
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/report"
+	"oversell/lab/rig"
 	"oversell/locks/catalog"
 )
 
-// classToken is what a lab takes unless it was told another.
-const classToken = "classroom"
-
-// statusInterrupted is the exit status of a run that Ctrl-C ended, as shells have it.
-const statusInterrupted = 130
+// defaultToken is the token of a lab under Docker.
+const defaultToken = "classroom"
 
 // runFlags are the flags of `oversell run`.
 type runFlags struct {
 	plan     comparison.Plan
-	token    string
 	replicas int
-	files    reportFiles
+	files    files
 	quiet    bool
 }
 
+const runLong = `Sets the stock, sends the requests of all clients, and compares the sales with the stock. It
+does so for each strategy in turn: those named, the eight best known, or all with --all (then
+with a fifth of the requests for those that poll). Without --target, it starts its own lab.
+
+The table and the sentences go to stdout, everything else to stderr. A report file is written
+completely or not at all. With - as FILE, the report goes to stdout and the table to stderr.
+
+Without --rate the loop is closed, as in JMeter: each client waits for an answer before it sends
+the next request. So a slow service gets fewer requests. With --rate the loop is open: requests
+are due at even times, and latencies count from the due time, also if all connections are busy.
+
+Exit status:
+  0    all runs completed, also if an unsafe strategy lost updates
+  1    a strategy whose card claims safety lost an update, a request failed, or a run or a
+       report could not be completed
+  2    the command line is wrong
+  130  stopped by Ctrl-C, with the results until then, marked as partial
+       (a second Ctrl-C ends at once)`
+
 func runCommand() *cobra.Command {
-	var flags runFlags
+	flags := runFlags{files: files{command: "run"}}
 	cmd := &cobra.Command{
 		Use:   "run [strategy...]",
 		Short: "Run the same load against one strategy after the other",
-		Long: `Sets the stock, lets the clients buy, and compares what was sold with what is left,
-for each strategy in turn: those named, the eight best known, or with --all the whole
-ladder (then with a fifth of the requests for those that poll). Without --target it brings up a lab of
-its own for the time of the run; with --target it loads one that is running.
-
-The table and the sentences go to stdout, everything else to stderr. A report FILE is
-either written whole or not at all; - means stdout, and the table then goes to stderr.
-
-Without --rate the loop is closed, as JMeter's: each client waits for its answer before
-it asks again, so whoever is slow is asked less. With --rate it is open, as customers
-are: they come when they come, and times count from when a request was due, also when
-all connections were busy then.
-
-Exit status:
-  0    all runs completed; that an unsafe strategy lost updates is its lesson, no failure
-  1    a strategy whose card claims safety lost an update, a request failed, or a run or
-       a report could not be finished
-  2    the command line cannot be run as it stands
-  130  stopped by Ctrl-C; what was measured until then is shown, marked as partial
-       (a second Ctrl-C ends at once)`,
+		Long:  runLong,
 		Example: `  oversell run
   oversell run --all
   oversell run none redis --clients 50 --html result.html
@@ -67,115 +67,121 @@ Exit status:
   oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
-			if flags.plan.All && len(args) > 0 {
-				return &exit{2, errors.New("run: --all runs every strategy; name none beside it")}
+			if err := flags.check(cmd.Flags()); err != nil {
+				return usage("run: %w", err)
 			}
-			if flags.plan.Target != "" && cmd.Flags().Changed("replicas") {
-				return &exit{2, errors.New("run: --replicas is for a lab of its own; the one at --target has its replicas already")}
+			if err := flags.files.check(); err != nil {
+				return err
 			}
-			if err := flags.checkSweep(cmd.Flags()); err != nil {
-				return &exit{2, err}
-			}
-			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
-	f := cmd.Flags()
-	f.BoolVar(&flags.plan.All, "all", false, "run the whole ladder")
-	f.IntVar(&flags.plan.Clients, "clients", 100, "clients that buy at the same time")
-	f.IntVar(&flags.plan.Loops, "loops", 50, "requests of each client, one after the other")
-	flags.registerLoops(f)
-	f.IntVar(&flags.plan.Qty, "qty", 1, "pieces that each request buys")
-	f.IntVar(&flags.plan.Stock, "stock", 5000, "pieces on the shelf before each run")
-	f.DurationVar(&flags.plan.Hold, "hold", 0, "extra time inside the critical section, as if there were more work")
-	f.DurationVar(&flags.plan.Wait, "wait", 10*time.Second, "patience of a request in the lock's queue")
-	f.StringVar(&flags.plan.Target, "target", "", "load the lab at `URL` instead of a new one")
-	f.StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+classToken+")")
-	f.Lookup("token").DefValue = "" // not the environment's, which help would print
-	f.Int64Var(&flags.plan.Seed, "seed", 0, "draws the order in which the clients start; 0: one is drawn, and printed")
-	f.IntVar(&flags.replicas, "replicas", 3, "replicas of the lab of its own, 1 to 50")
-	f.BoolVarP(&flags.quiet, "quiet", "q", false, "no progress, only the result")
-	flags.files.register(f)
+	flags.register(cmd.Flags())
 	return withScenarios(cmd)
 }
 
-// run does it all, in the order in which mistakes are cheapest.
-func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
-	if err := f.check(); err != nil {
-		return &exit{2, err}
+func (f *runFlags) register(set *pflag.FlagSet) {
+	p := &f.plan
+	set.BoolVar(&p.All, "all", false, "run all strategies")
+	set.IntVar(&p.Clients, "clients", 100, "number of clients that send requests at the same time")
+	set.IntVar(&p.Loops, "loops", 50, "requests per client")
+	set.DurationVar(&p.RampUp, "ramp-up", 0, "time in which the clients start, evenly spread")
+	set.Func("rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, also if answers are late;\n--clients is then the number of connections, and clients x loops the number of requests", func(text string) (err error) {
+		p.Rate, err = load.ParseRate(text)
+		return err
+	})
+	set.Func("sweep", "a run of 5 s for each number of clients in `RANGE`, such as clients=1..500; shows where throughput stops rising", func(text string) (err error) {
+		p.Sweep, err = parseSweep(text)
+		return err
+	})
+	set.IntVar(&p.Qty, "qty", 1, "pieces per request")
+	set.IntVar(&p.Stock, "stock", 5000, "stock before each run")
+	set.DurationVar(&p.Hold, "hold", 0, "extra work inside the lock")
+	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
+	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
+	set.StringVar(&p.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
+	set.Lookup("token").DefValue = "" // help must not print the environment's
+	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
+	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
+	f.files.add(set, "json", "write the results to `FILE`, an array of objects")
+	f.files.add(set, "csv", "write every request to `FILE`, in JMeter's JTL columns")
+	f.files.add(set, "html", "write a page with charts to `FILE`, which needs no other files")
+}
+
+// check finds what cannot be run before anything is started.
+func (f *runFlags) check(set *pflag.FlagSet) error {
+	plan := f.plan
+	switch {
+	case plan.All && len(plan.Strategies) > 0:
+		return errors.New("--all runs all strategies: name none beside it")
+	case plan.Target != "" && set.Changed("replicas"):
+		return errors.New("--replicas is for its own lab: the lab at --target has its replicas already")
+	case plan.Qty < 1:
+		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
 	}
-	if err := f.files.check(); err != nil {
+	if err := f.checkSweep(set); err != nil {
 		return err
 	}
+	if plan.Target == "" {
+		plan.Target = "http://127.0.0.1:1" // any valid one: the lab is not started yet
+		if err := checkReplicas(f.replicas); err != nil {
+			return err
+		}
+		if err := checkStrategies(plan.Strategies); err != nil {
+			return err
+		}
+	}
+	return plan.Validate()
+}
+
+// checkStrategies checks ids against the catalogue, for a command that starts its own lab.
+func checkStrategies(ids []string) error {
+	_, err := comparison.Choose(catalog.Cards(), ids, false)
+	return err
+}
+
+func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	closeLab, err := f.openLab(ctx, errOut)
 	if err != nil {
-		return ended(ctx, fmt.Errorf("run: %w", err))
-	}
-	trials, ran := f.load(ctx, errOut)
-	told := f.tell(trials, out, errOut)
-	err = verdict(trials, ran)
-	if errors.Is(ran, comparison.ErrPlan) {
-		err = &exit{2, fmt.Errorf("run: %w", ran)}
-	}
-	if failed := errors.Join(told, closeLab()); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return ended(ctx, err)
-}
-
-// ended makes the status 130 of whatever came of a stopped run.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() == nil || err == nil {
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("stopped")
-	}
-	return &exit{statusInterrupted, err}
-}
-
-// check finds what can't be run before anything is started.
-func (f *runFlags) check() error {
-	plan := f.plan
-	if plan.Target == "" {
-		plan.Target = "http://127.0.0.1:1" // a place-holder: the lab has none yet
-		if f.replicas < 1 || f.replicas > 50 {
-			return fmt.Errorf("run: replicas %d: must be 1 to 50", f.replicas)
-		}
-		if err := known(plan.Strategies); err != nil {
-			return fmt.Errorf("run: %w", err)
-		}
-	}
-	if plan.Qty < 1 {
-		return fmt.Errorf("run: qty %d: must be 1 to 100", plan.Qty)
-	}
-	if err := plan.Validate(); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	return nil
-}
-
-// known checks the names against the catalogue of this program, which its own lab has.
-func known(wanted []string) error {
-	var ids []string
-	for _, card := range catalog.Cards() {
-		ids = append(ids, card.ID)
-	}
-	for _, id := range wanted {
-		if !slices.Contains(ids, id) {
-			return fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))
-		}
-	}
-	return nil
-}
-
-func (f *runFlags) load(ctx context.Context, errOut io.Writer) ([]comparison.Trial, error) {
 	watcher := newWatcher(errOut, f.quiet)
-	defer watcher.close()
-	return comparison.Run(ctx, f.plan, watcher)
+	trials, failed := comparison.Run(ctx, f.plan, watcher)
+	watcher.close()
+	shown := f.show(trials, out, errOut)
+	err = verdict(trials, failed)
+	if errors.Is(failed, comparison.ErrPlan) {
+		err = usage("run: %w", failed)
+	}
+	return errors.Join(err, shown, closeLab())
 }
 
-// tell shows the results and writes the report files.
-func (f *runFlags) tell(trials []comparison.Trial, out, errOut io.Writer) error {
+// openLab completes the plan, and starts a lab unless there is a target.
+func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
+	p := &f.plan
+	p.Machine, p.Versions = report.ThisMachine(ctx), report.Versions(version)
+	if p.Seed == 0 {
+		p.Seed = rand.Int64N(1_000_000) + 1 //nolint:gosec // an order, no secret
+	}
+	if p.Target != "" {
+		if p.Token == "" {
+			p.Token = defaultToken
+		}
+		return func() error { return nil }, nil
+	}
+	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = f.replicas })
+	if err != nil {
+		return nil, err
+	}
+	addrs := lab.Addresses()
+	p.Target, p.Token = addrs.Target, addrs.Token
+	backend.Versions(ctx, p.Versions, addrs.MySQL, addrs.Redis, addrs.Zookeeper, addrs.Etcd)
+	return lab.Close, nil
+}
+
+// show prints the results and writes the files.
+func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error {
 	if len(trials) == 0 {
 		return nil
 	}
@@ -184,59 +190,62 @@ func (f *runFlags) tell(trials []comparison.Trial, out, errOut io.Writer) error 
 	for i, t := range trials {
 		results[i], histories[i] = t.Result, t.History
 	}
-	reader := out
-	if f.files.stdout() {
-		reader = errOut
-	}
-	inChinese := chinese()
+	text := f.files.textOutput(out, errOut)
 	if len(f.plan.Sweep) > 0 {
 		curves := report.Curves(results)
-		err := errors.Join(
-			report.CurveTables(reader, curves, screenOf(reader), inChinese),
-			line(reader),
-			report.CurveConditions(reader, results),
+		return errors.Join(
+			report.CurveTables(text, curves, screenOf(text), chinese()),
+			emptyLine(text),
+			report.CurveConditions(text, results),
+			f.files.write(map[string]func(io.Writer) error{
+				"json": func(w io.Writer) error { return report.CurveJSON(w, curves) },
+				"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
+			}, out, errOut),
 		)
-		return errors.Join(err, f.files.writeCurves(curves, out, errOut))
 	}
-	err := errors.Join(
-		report.Table(reader, results, screenOf(reader)),
-		report.Sentences(reader, results, inChinese),
-		line(reader),
-		report.Conditions(reader, results),
+	return errors.Join(
+		report.Table(text, results, screenOf(text)),
+		report.Sentences(text, results, chinese()),
+		emptyLine(text),
+		report.Conditions(text, results),
+		f.files.write(map[string]func(io.Writer) error{
+			"json": func(w io.Writer) error { return report.JSON(w, results) },
+			"csv":  func(w io.Writer) error { return report.JTL(w, histories) },
+			"html": func(w io.Writer) error { return report.HTML(w, results) },
+		}, out, errOut),
 	)
-	return errors.Join(err, f.files.write(results, histories, out, errOut))
 }
 
-// chinese says whether the reader's environment asks for it.
+// chinese reports whether the environment asks for Chinese.
 func chinese() bool {
 	return strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
 }
 
-func line(w io.Writer) error {
+func emptyLine(w io.Writer) error {
 	_, err := fmt.Fprintln(w)
 	return err
 }
 
-// verdict is the exit status: see the command's help.
-func verdict(trials []comparison.Trial, ran error) error {
-	var broken, failed []string
+// verdict returns the error for the exit status; see runLong.
+func verdict(trials []comparison.Trial, failed error) error {
+	var broken, withErrors []string
 	for _, t := range trials {
 		if t.Result.Safe && t.Result.Verdict == check.Broken {
 			broken = append(broken, t.Result.Strategy)
 		}
 		if t.Result.Errors > 0 {
-			failed = append(failed, fmt.Sprintf("%s (%d)", t.Result.Strategy, t.Result.Errors))
+			withErrors = append(withErrors, fmt.Sprintf("%s (%d)", t.Result.Strategy, t.Result.Errors))
 		}
 	}
 	var all []error
-	if ran != nil {
-		all = append(all, fmt.Errorf("run: %w", ran))
+	if failed != nil {
+		all = append(all, fmt.Errorf("run: %w", failed))
 	}
 	if len(broken) > 0 {
-		all = append(all, fmt.Errorf("run: claimed to be safe, and was not: %s", strings.Join(broken, ", ")))
+		all = append(all, fmt.Errorf("run: the card claims safety, but updates were lost: %s", strings.Join(broken, ", ")))
 	}
-	if len(failed) > 0 {
-		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(failed, ", ")))
+	if len(withErrors) > 0 {
+		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(withErrors, ", ")))
 	}
 	return errors.Join(all...)
 }

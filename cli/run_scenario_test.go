@@ -10,7 +10,7 @@ import (
 	"oversell/locks/catalog"
 )
 
-// The command in a lab of its own: a sentence for each guard, and JSON for programs.
+// The command prints a sentence for each guard, and JSON.
 func TestRunScenario(t *testing.T) {
 	binary := rigtest.Build(t)
 	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
@@ -23,7 +23,7 @@ func TestRunScenario(t *testing.T) {
 	}
 	for _, r := range results {
 		if !strings.Contains(got.err, r.Sentence.EN) {
-			t.Errorf("nobody reads %q in %q", r.Sentence.EN, got.err)
+			t.Errorf("%q is missing in %q", r.Sentence.EN, got.err)
 		}
 	}
 	if !strings.Contains(got.err, "│ version │ safe ") {
@@ -45,7 +45,7 @@ func TestRunScenario(t *testing.T) {
 	}
 }
 
-// `oversell run NAME` is a scenario before it is a strategy: no name may be both.
+// In `oversell run NAME`, no name may be a scenario and a strategy.
 func TestScenarioNamesAreFree(t *testing.T) {
 	taken := map[string]bool{}
 	for _, card := range catalog.Cards() {

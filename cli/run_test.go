@@ -19,7 +19,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// row is what the tests read of a result.
+// row has the fields of a result that the tests read.
 type row struct {
 	Strategy    string `json:"strategy"`
 	Samples     int    `json:"samples"`
@@ -33,13 +33,13 @@ type row struct {
 	Verdict     string `json:"verdict"`
 }
 
-// ran is one `oversell run`, ended.
+// ran is the result of one `oversell run`.
 type ran struct {
-	status   int // -1: by a signal
+	status   int // -1 means ended by a signal
 	out, err string
 }
 
-// program prepares `oversell run` with a class's terminal switched off.
+// program prepares `oversell run` without a terminal.
 func program(t *testing.T, binary string, args ...string) (*exec.Cmd, func() ran) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"run"}, args...)...)
@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 func runCompares(t *testing.T, binary string) {
 	dir := t.TempDir()
 	jsonFile, csvFile, htmlFile := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.csv"), filepath.Join(dir, "r.html")
-	r := runProgram(t, binary, "none", "redis", "--target", shop.Addresses().Target, "--clients", "20", "--loops", "20", "--stock", "400",
+	r := runProgram(t, binary, "none", "redis", "--target", testLab.Addresses().Target, "--clients", "20", "--loops", "20", "--stock", "400",
 		"--seed", "4711", "--json", jsonFile, "--csv", csvFile, "--html", htmlFile)
 	if r.status != 0 {
 		t.Fatalf("status %d: %s", r.status, r.err)
@@ -118,14 +118,14 @@ func runCompares(t *testing.T, binary string) {
 		t.Errorf("stdout:\n%s", r.out)
 	}
 	if strings.Contains(r.out+r.err, "\x1b") {
-		t.Error("escape sequences, and nobody has a terminal")
+		t.Error("escape sequences, though there is no terminal")
 	}
 	samples, err := csv.NewReader(strings.NewReader(read(t, csvFile))).ReadAll()
 	if err != nil || len(samples) != 801 {
 		t.Errorf("%d rows, %v", len(samples), err)
 	}
 	if page := read(t, htmlFile); !strings.Contains(page, "<svg") || !strings.HasSuffix(strings.TrimSpace(page), "</html>") {
-		t.Error("half a page")
+		t.Error("the page is incomplete")
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 3 {
 		t.Errorf("%d files in the folder", len(files))
@@ -133,24 +133,24 @@ func runCompares(t *testing.T, binary string) {
 }
 
 func runSellsOut(t *testing.T, binary string) {
-	r := runProgram(t, binary, "for-update", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "10", "--stock", "7")
+	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "10", "--stock", "7")
 	if r.status != 0 || !strings.Contains(r.out, `for-update: 7 sold, 0 left, no update lost. 93 requests came too late and heard "sold out".`) {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.err)
 	}
 }
 
 func runJSONOnStdout(t *testing.T, binary string) {
-	r := runProgram(t, binary, "version", "--target", shop.Addresses().Target, "--clients", "2", "--loops", "3", "--json", "-")
+	r := runProgram(t, binary, "version", "--target", testLab.Addresses().Target, "--clients", "2", "--loops", "3", "--json", "-")
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 6 {
 		t.Errorf("status %d, %+v", r.status, all)
 	}
 	if !strings.Contains(r.err, "version: 6 sold, 4994 left, no update lost.") {
-		t.Errorf("the table went astray: %s", r.err)
+		t.Errorf("the table is not on stderr: %s", r.err)
 	}
 }
 
 func runTimesOut(t *testing.T, binary string) {
-	r := runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "2", "--hold", "200ms", "--wait", "10ms", "--json", "-")
+	r := runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "2", "--hold", "200ms", "--wait", "10ms", "--json", "-")
 	all := rows(t, r.out)
 	if r.status != 1 || len(all) != 1 || all[0].NotAcquired == 0 || all[0].Errors != all[0].NotAcquired || all[0].Verdict != "holds" {
 		t.Errorf("status %d, %+v", r.status, all)
@@ -161,7 +161,7 @@ func runTimesOut(t *testing.T, binary string) {
 }
 
 func runRefused(t *testing.T, binary string) {
-	target := shop.Addresses().Target
+	target := testLab.Addresses().Target
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -193,24 +193,24 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		`strategy "redlok" does not exist: there are`: "redis redlok",
 		"replicas 0: must be":                         "--replicas 0",
 		"has its replicas already":                    "--replicas 2 --target http://127.0.0.1:1",
-		`target "ftp://x": want a URL`:                "--target ftp://x",
+		`target "ftp://x": must be a URL`:             "--target ftp://x",
 		"--json and --html name the same file, ":      "--json x --html ./x",
 
-		`invalid argument "0" for "--rate"`:      "--rate 0",
-		`invalid argument "-5/s" for "--rate"`:   "--rate -5/s",
-		`invalid argument "abc" for "--rate"`:    "--rate abc",
-		`want one such as 2000/s or 90/m, from`:  "--rate 2000",
-		"ramp-up 1s: not with a rate":            "--rate 5/s --ramp-up 1s",
-		"qty 0: must be":                         "--qty 0",
-		"qty 101: must be":                       "--qty 101",
-		`invalid argument "5" for "--sweep"`:     "redis --sweep 5",
-		`sweep "clients=0..5": want one such as`: "redis --sweep clients=0..5",
-		`sweep "clients=9..5": want one such as`: "redis --sweep clients=9..5",
-		`sweep "clients=1..10001": want one`:     "redis --sweep clients=1..10001",
-		"run: --sweep takes a minute for each":   "--sweep clients=1..5",
-		"run: --rate: not with --sweep":          "redis --sweep clients=1..5 --rate 5/s",
-		"run: --clients: not with --sweep":       "redis --sweep clients=1..5 --clients 5",
-		"run: --csv: not with --sweep":           "redis --sweep clients=1..5 --csv x",
+		`invalid argument "0" for "--rate"`:          "--rate 0",
+		`invalid argument "-5/s" for "--rate"`:       "--rate -5/s",
+		`invalid argument "abc" for "--rate"`:        "--rate abc",
+		`such as 2000/s or 90/m, from`:               "--rate 2000",
+		"ramp-up 1s: cannot be used with a rate":     "--rate 5/s --ramp-up 1s",
+		"qty 0: must be":                             "--qty 0",
+		"qty 101: must be":                           "--qty 101",
+		`invalid argument "5" for "--sweep"`:         "redis --sweep 5",
+		`sweep "clients=0..5": must be a range`:      "redis --sweep clients=0..5",
+		`sweep "clients=9..5": must be a range`:      "redis --sweep clients=9..5",
+		`sweep "clients=1..10001": must be`:          "redis --sweep clients=1..10001",
+		"run: --sweep takes a minute for each":       "--sweep clients=1..5",
+		"run: --rate cannot be used with --sweep":    "redis --sweep clients=1..5 --rate 5/s",
+		"run: --clients cannot be used with --sweep": "redis --sweep clients=1..5 --clients 5",
+		"run: --csv cannot be used with --sweep":     "redis --sweep clients=1..5 --csv x",
 	} {
 		r := runProgram(t, binary, strings.Fields(args)...)
 		if r.status != 2 || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
@@ -222,19 +222,19 @@ func runWrongCommandLine(t *testing.T, binary string) {
 func runUnwritable(t *testing.T, binary string) {
 	missing := filepath.Join(t.TempDir(), "missing", "r.json")
 	r := runProgram(t, binary, "redis", "--json", missing)
-	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "bringing up") {
+	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "starting a lab") {
 		t.Errorf("status %d, stderr %s", r.status, r.err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
-		return // only Linux has a disk that is always full
+		return // only Linux has a file that is always full
 	}
-	r = runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "1", "--loops", "1", "--json", "/dev/full")
+	r = runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "1", "--loops", "1", "--json", "/dev/full")
 	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "redis: 1 sold") {
 		t.Errorf("status %d, stderr %s, stdout %s", r.status, r.err, r.out)
 	}
 }
 
-// endless is a shop that stays silent when somebody buys, until the test has ended.
+// endless starts a service that does not answer sales until the test has ended.
 func endless(t *testing.T) (target string, waiting *atomic.Int64) {
 	t.Helper()
 	waiting = new(atomic.Int64)
@@ -289,7 +289,7 @@ func runInterruptedTwice(t *testing.T, binary string) {
 	ended := make(chan ran, 1)
 	go func() { ended <- wait() }()
 	for {
-		// The first may still be on its way when the second comes: then it takes three.
+		// The first signal may not be handled when the second arrives. Then a third one is needed.
 		_ = cmd.Process.Signal(syscall.SIGINT) // may have ended already
 		select {
 		case r := <-ended:
@@ -303,7 +303,7 @@ func runInterruptedTwice(t *testing.T, binary string) {
 }
 
 func runOpenLoop(t *testing.T, binary string) {
-	r := runProgram(t, binary, "redis", "--target", shop.Addresses().Target, "--clients", "10", "--loops", "10",
+	r := runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "10",
 		"--rate", "200/s", "--qty", "2", "--hold", "1ms", "--wait", "5s", "--stock", "200", "--json", "-")
 	var all []struct {
 		row
@@ -348,7 +348,7 @@ func runOpenLoopInterrupted(t *testing.T, binary string) {
 
 func runSweep(t *testing.T, binary string) {
 	page := filepath.Join(t.TempDir(), "curve.html")
-	r := runProgram(t, binary, "for-update", "--target", shop.Addresses().Target, "--sweep", "clients=1..2", "--json", "-", "--html", page)
+	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--sweep", "clients=1..2", "--json", "-", "--html", page)
 	var curves []struct {
 		Strategy string
 		Points   []row
@@ -371,7 +371,7 @@ func runOwnLab(t *testing.T, binary string) {
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
 		t.Errorf("status %d, %+v, stderr %s", r.status, all, r.err)
 	}
-	// On a single replica a mutex is enough, but its card can't know that.
+	// With a single replica a mutex is enough, but its card is the same.
 	if !strings.Contains(r.err, "this time it went well") {
 		t.Errorf("stderr %s", r.err)
 	}

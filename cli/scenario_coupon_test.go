@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// couponState is what the tables hold of coupon 1.
+// couponState is the content of the tables for coupon 1.
 type couponState struct {
 	Initial, Count int
 	users          map[int64]int // orders of each
@@ -33,45 +33,45 @@ func couponNow(t *testing.T, at api.Client) couponState {
 	return s
 }
 
-// A replica is killed at each step of an order: between the lock and the insert, between
-// the insert and the commit, between the commit and the release. The user gets one order,
-// with its coupon, and waits for the dead one's lock no longer than its lease.
+// A replica is killed at each step of an order: between the lock and the insert, between the
+// insert and the commit, between the commit and the release. The user gets one order and one
+// coupon. The lock of the killed replica blocks the user no longer than its lease.
 func TestReplicaDiesInACoupon(t *testing.T) {
 	const lease = 3 * time.Second
 	for _, guard := range []string{"redis", "redis-unique", "unique"} {
 		for _, c := range []struct {
 			step string
-			then string // what the user is told in the end
+			then string // the outcome of the user's last request
 		}{
 			{"granted", "ordered"}, {"read", "ordered"}, {"inserted", "ordered"}, {"written", "already_taken"},
 		} {
 			t.Run(guard+" "+c.step, func(t *testing.T) {
-				at := scene(t)
+				at := scenarioService(t)
 				must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
-				// A user of its own: the last one's lock may still be there.
+				// A new user, because the lock of the last one may not have expired.
 				user := time.Now().UnixMicro()
 				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
-				victim, survivor := at.Replicas[1], at.Replicas[0]
-				must(t, victim.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("coupon:1:user:%d", user), Step: api.Step(c.step)}))
+				killed, survivor := at.Replicas[1], at.Replicas[0]
+				must(t, killed.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("coupon:1:user:%d", user), Step: api.Step(c.step)}))
 				broken := make(chan error, 1)
 				go func() {
-					_, err := send(t.Context(), http.MethodPost, victim.Base, path)
+					_, err := send(t.Context(), http.MethodPost, killed.Base, path)
 					broken <- err
 				}()
-				eventually(t, "the victim is there", func() (bool, string) {
-					stopped, err := victim.Paused(t.Context())
+				eventually(t, "the request is paused", func() (bool, string) {
+					stopped, err := killed.Paused(t.Context())
 					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 				})
 				server(t, "replica-2").Kill()
 				if err := <-broken; err == nil {
-					t.Error("the victim's customer had an answer")
+					t.Error("the request to the killed replica was answered")
 				}
 				died := time.Now()
-				eventually(t, "the user is served", func() (bool, string) {
-					asked := time.Since(died)
+				eventually(t, "the user's request is executed", func() (bool, string) {
+					since := time.Since(died)
 					r := ask(t, http.MethodPost, survivor.Base, path)
-					if r.Outcome == "running" && asked > lease {
-						t.Errorf("%v after the death, with a lease of %v: %+v", asked, lease, r)
+					if r.Outcome == "running" && since > lease {
+						t.Errorf("%v after the kill, with a lease of %v: %+v", since, lease, r)
 					}
 					if r.Outcome != "running" && r.Outcome != c.then {
 						t.Errorf("want %s, got %+v", c.then, r)
@@ -82,8 +82,8 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 					t.Errorf("orders by user: %v, want one of user %d", now.users, user)
 				}
 				must(t, server(t, "replica-2").Start(t.Context()))
-				eventually(t, "the replica is back", func() (bool, string) {
-					err := victim.Ready(t.Context())
+				eventually(t, "the replica is ready", func() (bool, string) {
+					err := killed.Ready(t.Context())
 					return err == nil, fmt.Sprint(err)
 				})
 			})
@@ -91,9 +91,9 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 	}
 }
 
-// The six answers, each of its own kind.
+// Each of the six outcomes has its own status.
 func TestCouponAnswers(t *testing.T) {
-	at := scene(t)
+	at := scenarioService(t)
 	put := func(query string) {
 		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?"+query, nil, nil))
 	}
@@ -114,93 +114,92 @@ func TestCouponAnswers(t *testing.T) {
 	put("count=2")
 	first := at.Replicas[0]
 	must(t, first.Arm(t.Context(), api.Failpoint{Key: "coupon:1:user:1", Step: "read"}))
-	told := make(chan reply, 1)
+	answers := make(chan reply, 1)
 	go func() {
 		r, _ := send(t.Context(), http.MethodPost, first.Base, "/coupons/1/orders?guard=redis&user=1")
-		told <- r
+		answers <- r
 	}()
-	eventually(t, "the first request is under way", func() (bool, string) {
+	eventually(t, "the first request is paused", func() (bool, string) {
 		stopped, err := first.Paused(t.Context())
 		return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 	})
 	running := order(1, 1)
 	want(running, http.StatusTooManyRequests, "running")
 	if running.RetryAfter == "" {
-		t.Error("when to ask again is not said")
+		t.Error("Retry-After is missing")
 	}
 	must(t, first.ResumeAll(t.Context()))
-	want(<-told, http.StatusCreated, "ordered")
+	want(<-answers, http.StatusCreated, "ordered")
 	want(order(1, 1), http.StatusConflict, "already_taken")
 	want(order(1, 2), http.StatusCreated, "ordered")
 	want(order(1, 3), http.StatusConflict, "sold_out")
 }
 
-// 2000 users want one of 100 coupons, once each: exactly 100 have one, and everybody else
-// is told so.
-func TestCouponRush(t *testing.T) {
-	at := scene(t)
+// 2000 users want one of 100 coupons: exactly 100 get one, and the others "sold out".
+func TestCouponsSellOut(t *testing.T) {
+	at := scenarioService(t)
 	for _, guard := range []string{"redis", "unique", "redis-unique"} {
 		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
 		const users = 2000
-		told := make(chan string, users)
+		answers := make(chan string, users)
 		for user := 1; user <= users; user++ {
 			go func() {
 				url := fmt.Sprintf("%s/coupons/1/orders?guard=%s&user=%d", at.Target.Base, guard, user)
-				told <- post(t.Context(), at.Target.HTTP, url, "").told()
+				answers <- post(t.Context(), at.Target.HTTP, url, "").summary()
 			}()
 		}
 		counted := map[string]int{}
 		for range users {
-			counted[<-told]++
+			counted[<-answers]++
 		}
 		if counted["201 ordered"] != 100 || counted["409 sold_out"] != users-100 {
 			t.Errorf("%s: %v, want 100 ordered and %d sold_out", guard, counted, users-100)
 		}
 		if now := couponNow(t, at.Target); len(now.users) != 100 || now.Count != 0 {
-			t.Errorf("%s: %d users have one, %d left", guard, len(now.users), now.Count)
+			t.Errorf("%s: %d users have a coupon, %d are left", guard, len(now.users), now.Count)
 		}
 	}
 }
 
-// The lock is lost while its holder is about to write: then only the unique key is between
-// the user and a second order.
+// The lock is deleted when its holder is about to write. Then only the unique key prevents a
+// second order.
 func TestCouponLockLost(t *testing.T) {
-	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
 	must(t, err)
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
-	at := scene(t)
+	at := scenarioService(t)
 	for guard, want := range map[string]int{"redis": 2, "redis-unique": 1} {
 		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
 		key := "coupon:1:user:1"
 		path := fmt.Sprintf("/coupons/1/orders?user=1&guard=%s", guard)
 		must(t, at.Replicas[0].Arm(t.Context(), api.Failpoint{Key: key, Step: "writing"}))
 		first := make(chan string, 1)
-		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").told() }()
-		eventually(t, "the first is about to write", func() (bool, string) {
+		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").summary() }()
+		eventually(t, "the first request is about to write", func() (bool, string) {
 			stopped, err := at.Replicas[0].Paused(t.Context())
 			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 		})
 		if n, err := client.Del(t.Context(), "redis:"+key).Result(); err != nil || n != 1 {
-			t.Errorf("%s: %d locks deleted, %v, want the first one's", guard, n, err)
+			t.Errorf("%s: %d locks deleted, %v, want that of the first request", guard, n, err)
 		}
-		if second := post(t.Context(), at.Target.HTTP, at.Replicas[1].Base+path, "").told(); second != "201 ordered" {
-			t.Errorf("%s: the second: %s", guard, second)
+		if second := post(t.Context(), at.Target.HTTP, at.Replicas[1].Base+path, "").summary(); second != "201 ordered" {
+			t.Errorf("%s: the second request: %s", guard, second)
 		}
 		must(t, at.Replicas[0].ResumeAll(t.Context()))
-		told := <-first
+		answer := <-first
 		if now := couponNow(t, at.Target); now.users[1] != want {
-			t.Errorf("%s: user 1 has %d orders, want %d; the first was told %s", guard, now.users[1], want, told)
+			t.Errorf("%s: user 1 has %d orders, want %d; the first request: %s", guard, now.users[1], want, answer)
 		}
-		if want == 1 && told != "409 already_taken" {
-			t.Errorf("%s: the first was told %s", guard, told)
+		if want == 1 && answer != "409 already_taken" {
+			t.Errorf("%s: the first request: %s", guard, answer)
 		}
 	}
 }
 
-// Order ids rise from one replica to the next, over all coupons, and say when they were made.
+// Order ids rise across the replicas and the coupons, and contain the time.
 func TestOrderIDsRise(t *testing.T) {
-	at := scene(t)
+	at := scenarioService(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/2?count=100", nil, nil))
 	last := int64(0)
@@ -210,9 +209,9 @@ func TestOrderIDsRise(t *testing.T) {
 		if order.Order <= last {
 			t.Errorf("user %d: order %d after %d", user, order.Order, last)
 		}
-		// One machine, one clock; but a statement's time is the one when it began.
+		// All servers have the same clock, but a statement's time is that of its beginning.
 		if order.Made.Before(before.Add(-time.Second)) || order.Made.After(time.Now().Add(time.Second)) {
-			t.Errorf("user %d: made at %v, asked at %v", user, order.Made, before)
+			t.Errorf("user %d: made at %v, requested at %v", user, order.Made, before)
 		}
 		last = order.Order
 	}

@@ -13,8 +13,8 @@ import (
 	"oversell/lab/scenario"
 )
 
-// everyRun asks for as many runs as make scenarios has: a safe guard must hold in all of
-// them, and any other one must break in all of its own.
+// everyRun is the variable that asks for all the runs of make scenarios. A safe guard must hold in
+// all its runs, and an unsafe one must break in all its runs.
 const everyRun = "OVERSELL_SCENARIOS"
 
 func runsOf(guard scenario.Guard) int {
@@ -28,26 +28,25 @@ func runsOf(guard scenario.Guard) int {
 	}
 }
 
-// TestScenarios: a guard that claims to be safe keeps the invariant in every run, one that
-// does not breaks it in every run; what customers were told is what the tables hold.
+// A safe guard keeps the invariant in every run, and an unsafe one breaks it in every run.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenario.All() {
-		if s.Replicas > len(shop.Addresses().Replicas) {
-			continue // it has a lab and a test of its own
+		if s.Replicas > len(testLab.Addresses().Replicas) {
+			continue // it has its own lab and test
 		}
 		for _, guard := range s.Guards {
 			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
-				at := scene(t)
+				at := scenarioService(t)
 				for range runsOf(guard) {
 					r, err := s.Run(t.Context(), at, guard)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if !r.AsClaimed() {
-						t.Errorf("safe %t, and %s told %v, broken: %q", r.Safe, r.Sentence.EN, r.Told, r.Broken)
+						t.Errorf("safe %t, but: %s outcomes %v, broken: %q", r.Safe, r.Sentence.EN, r.Outcomes, r.Broken)
 					}
 					if testing.Verbose() {
-						t.Log(r.Sentence.EN, r.Told, r.Broken)
+						t.Log(r.Sentence.EN, r.Outcomes, r.Broken)
 					}
 				}
 			})
@@ -55,10 +54,10 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scene is this package's lab, as a scenario sees it.
-func scene(t *testing.T) scenario.Shop {
+// scenarioService returns the clients that a scenario needs, for this package's lab.
+func scenarioService(t *testing.T) scenario.Service {
 	t.Helper()
-	at := scenario.At(shop.Addresses())
+	at := scenario.Connect(testLab.Addresses())
 	at.Target.HTTP.Timeout = time.Minute // it is the replicas' as well
 	t.Cleanup(at.Close)
 	return at
@@ -71,9 +70,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Input that makes no sense is a 4xx that says why, and writes nothing.
+// Invalid input gets a 4xx with the reason, and writes nothing.
 func TestScenariosRefuseBadInput(t *testing.T) {
-	at := scene(t)
+	at := scenarioService(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/2?amount=500", nil, nil))
@@ -122,7 +121,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	}
 	balance(t, at.Target, 1, 0)
 
-	// None of the refusals has used up the key.
+	// The rejected requests have not used the key.
 	credit := at.Target.Base + "/orders/%d/recharge?guard=key&work=0s&amount=%d"
 	for i, c := range []struct {
 		order, amount int
@@ -142,9 +141,9 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	balance(t, at.Target, 2, 0)
 }
 
-// Nobody without the token resets anything, or reads who bought.
+// Without the token, no scenario can be reset, and no buyers read.
 func TestScenariosNeedTheToken(t *testing.T) {
-	at := scene(t)
+	at := scenarioService(t)
 	stranger := at.Target
 	stranger.Token = "guess"
 	for _, c := range []struct{ method, path string }{
@@ -156,8 +155,8 @@ func TestScenariosNeedTheToken(t *testing.T) {
 	}
 }
 
-// post is one customer's request, with an idempotency key unless that is empty. HTTP is 0,
-// and Detail says why, where no answer came.
+// post sends one request, with an idempotency key unless that is empty. Without an answer, HTTP is
+// 0, and Detail is the error.
 func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	if err != nil {
@@ -178,5 +177,5 @@ func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
 	return r
 }
 
-// told is what the customer was told, in short.
-func (r reply) told() string { return fmt.Sprintf("%d %s", r.HTTP, r.Outcome) }
+// summary returns the status and the outcome.
+func (r reply) summary() string { return fmt.Sprintf("%d %s", r.HTTP, r.Outcome) }

@@ -25,7 +25,7 @@ import (
 	"oversell/stock"
 )
 
-// settings of a replica: a flag wins over the environment.
+// settings are a replica's. Flags have precedence over the environment.
 type settings struct {
 	Addr      string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
 	Replica   string        `env:"REPLICA"`
@@ -48,11 +48,11 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of the service",
-		Long:  "Run one replica. It starts with any backend missing; only the strategies that need it answer 503.\nEvery flag can be set in the environment as well; the flag wins.",
+		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
-				return &exit{2, fmt.Errorf("environment: %w", parsed)}
+				return usage("environment: %w", parsed)
 			}
 			if err := s.check(); err != nil {
 				return &exit{2, err}
@@ -62,17 +62,17 @@ func serveCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
-	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name, the host's by default (REPLICA)")
+	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name; the host's name by default (REPLICA)")
 	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
-	f.StringVar(&s.Reads, "mysql-reads", s.Reads, "a follower of --mysql where plain SELECTs read the stock. To see the harm, not for a shop: a follower lags, so the next holder of a lock may not see the last one's sale (MYSQL_READS)")
+	f.StringVar(&s.Reads, "mysql-reads", s.Reads, "a follower of --mysql where plain SELECTs read the stock. Only to show the danger: a follower lags, so the next holder of a lock may not see the last sale (MYSQL_READS)")
 	f.StringVar(&s.Redis, "redis", s.Redis, "redis://[user:password@]host:port/db (REDIS_URL)")
 	f.StringSliceVar(&s.Redlock, "redlock", s.Redlock, "the independent masters of redlock, separated by commas (REDLOCK_URLS)")
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")
-	f.DurationVar(&s.ZKSession, "zk-session", s.ZKSession, "ZooKeeper forgets a silent replica after this long (ZK_SESSION)")
+	f.DurationVar(&s.ZKSession, "zk-session", s.ZKSession, "ZooKeeper's session time-out (ZK_SESSION)")
 	f.StringSliceVar(&s.Etcd, "etcd", s.Etcd, "host:port of etcd's members, separated by commas (ETCD_ENDPOINTS)")
-	f.DurationVar(&s.Lease, "lease", s.Lease, "life of a grant unless the request says otherwise (LEASE)")
-	f.IntVar(&s.Conns, "conns", s.Conns, "connections to each backend at most (CONNS)")
-	f.BoolVar(&s.Lab, "lab", s.Lab, "let the lab set the stock; needs --token (LAB)")
+	f.DurationVar(&s.Lease, "lease", s.Lease, "lease of a lock, unless the request has another (LEASE)")
+	f.IntVar(&s.Conns, "conns", s.Conns, "maximum number of connections to each backend (CONNS)")
+	f.BoolVar(&s.Lab, "lab", s.Lab, "let clients with the token set the stock; needs --token (LAB)")
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
 	return c
 }
@@ -83,9 +83,9 @@ func (s *settings) check() error {
 	}
 	switch {
 	case s.Lab && s.Token == "":
-		return errors.New("--lab needs --token: who may set the stock?")
-	case s.Conns < 2: // the schema is brought up by one behind a lock that another one holds
-		return fmt.Errorf("--conns=%d: must be 2 or more", s.Conns)
+		return errors.New("--lab needs --token, which protects the stock from other clients")
+	case s.Conns < 2: // migrations use one connection while another one holds their lock
+		return fmt.Errorf("--conns %d: must be 2 or more", s.Conns)
 	case s.Lease < 100*time.Millisecond, s.ZKSession < 100*time.Millisecond:
 		return errors.New("--lease and --zk-session must be 100ms or more")
 	case len(s.Replica) > 64:
@@ -94,10 +94,9 @@ func (s *settings) check() error {
 	return nil
 }
 
-// serve runs until ctx ends, then lets running requests finish.
+// serve runs a replica until ctx ends, and then completes the running requests.
 func serve(ctx context.Context, s settings) error {
-	// A replica keeps little alive: collecting whenever that has doubled, many
-	// times a second under load, would save memory that nobody misses.
+	// A replica keeps little in memory, so frequent garbage collections would be a waste.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -107,24 +106,9 @@ func serve(ctx context.Context, s settings) error {
 		return &exit{2, err}
 	}
 	defer clients.close()
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	go migrateWhenReachable(background, clients, log)
-	go mysqllock.Janitor(background, clients.DB, time.Minute)
 	strategies := catalog.Strategies(clients.Backends)
-	defer run(background, stop, strategies)()
-	defer awaitReleases()
-
-	ledger := stock.NewLedger(clients.DB)
-	service := handlers.New(handlers.Config{
-		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
-		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger, Resets: stock.NewLedger(clients.resets),
-		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
-		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
-		Tickets:  stock.NewTickets(clients.DB),
-		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
-		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
-	})
+	defer runBackground(ctx, clients, strategies, log)()
+	service := newService(s, clients, strategies, log)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -144,13 +128,29 @@ func serve(ctx context.Context, s settings) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	log.Info("stopping: running requests may finish")
+	log.Info("stopping after the running requests")
 	return shutdown(server, abandon)
 }
 
-// run lets the strategies do what they have to do besides sales. The answer ends that, and
-// returns when it has ended: after the last sale, and while the backends are still there.
-func run(ctx context.Context, stop context.CancelFunc, strategies []locks.Strategy) (end func()) {
+func newService(s settings, clients *clients, strategies []locks.Strategy, log *slog.Logger) *handlers.Service {
+	ledger := stock.NewLedger(clients.DB)
+	return handlers.New(handlers.Config{
+		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger, Resets: stock.NewLedger(clients.resets),
+		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
+		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
+		Tickets:  stock.NewTickets(clients.DB),
+		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
+		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
+	})
+}
+
+// runBackground migrates the schema, and starts the background work of the strategies. The
+// returned function ends it. It is called after the last sale, while the backends are open.
+func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go migrateWhenReachable(ctx, clients, log)
+	go mysqllock.Janitor(ctx, clients.DB, time.Minute)
 	var running sync.WaitGroup
 	for _, s := range strategies {
 		if runner, ok := s.(locks.Runner); ok {
@@ -158,44 +158,40 @@ func run(ctx context.Context, stop context.CancelFunc, strategies []locks.Strate
 		}
 	}
 	return func() {
+		// A lock that is not released yet would stay locked until its lease expires.
+		releases, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		locks.AwaitReleases(releases)
 		stop()
 		running.Wait()
 	}
 }
 
-// awaitReleases waits a moment for the locks that could not be released yet: with the process,
-// they would stay locked until their leases end.
-func awaitReleases() {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	locks.AwaitReleases(ctx)
-}
-
-// shutdown gives running requests 15 s; then it cancels them, and each gives
-// back what it holds on its way out.
+// shutdown waits 15 s for the running requests. Then it cancels them, and they release their
+// locks.
 func shutdown(server *http.Server, abandon context.CancelFunc) error {
-	patience, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	if server.Shutdown(patience) == nil {
+	if server.Shutdown(ctx) == nil {
 		return nil
 	}
 	abandon()
-	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil {
+	if err := server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
 }
 
-// migrateWhenReachable brings the schema up as soon as MySQL answers.
+// migrateWhenReachable migrates the schema as soon as MySQL answers.
 func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logger) {
 	pool, err := clients.DB.DB()
 	if err != nil {
 		log.Error("mysql pool", "error", err)
 		return
 	}
-	for told := false; ctx.Err() == nil; {
+	for logged := false; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
 		err := pool.PingContext(ctx)
 		if err == nil {
 			err = migrations.Up(ctx, pool)
@@ -205,13 +201,9 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 			log.Info("schema is up to date")
 			return
 		}
-		if !told {
+		if !logged {
 			log.Warn("waiting for mysql", "error", err)
-			told = true
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
+			logged = true
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// TestStepCommand walks none into the lost update as a class does, by keys from a pipe.
-// The lab is the command's own.
+// TestStepCommand walks none into the lost update, with keys from a pipe.
 func TestStepCommand(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "step", "none")
 	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
@@ -21,7 +20,7 @@ func TestStepCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	screens := strings.Split(string(out), "none: A and B buy one piece each of 10\n")
-	// The first, one for each of the eight keys that move somebody, and the new round's.
+	// The first screen, one for each of the eight keys that move a client, and the new round's.
 	if len(screens)-1 != 1+8+1 {
 		t.Fatalf("%d screens, want 10:\n%s", len(screens)-1, out)
 	}
@@ -32,12 +31,12 @@ func TestStepCommand(t *testing.T) {
 		10: "> has sent no request yet               > has sent no request yet\n\n  stock in the database: 10\n",
 	} {
 		if !strings.Contains(screens[i], want) {
-			t.Errorf("screen %d does not say %q:\n%s", i, want, screens[i])
+			t.Errorf("screen %d lacks %q:\n%s", i, want, screens[i])
 		}
 	}
-	for _, want := range []string{"'x' is no key here", "A has its answer; r starts anew"} {
+	for _, want := range []string{"'x' is not a key", "A has its answer; r starts again"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
+			t.Errorf("%q is missing:\n%s", want, out)
 		}
 	}
 }
@@ -53,7 +52,7 @@ func TestStepBadCommandLine(t *testing.T) {
 	}
 }
 
-// TestStepSolution has the program search, and play what it found.
+// TestStepSolution searches for the lost update, and prints it.
 func TestStepSolution(t *testing.T) {
 	for strategy, lost := range map[string]bool{"none": true, "mutex": true, "redis": false} {
 		lab := steps(t, strategy)
@@ -68,7 +67,7 @@ func TestStepSolution(t *testing.T) {
 		}
 		switch {
 		case s.Lost != lost || s.Tried != tried:
-			t.Errorf("%s: lost %v after %d schedules, %d told of", strategy, s.Lost, s.Tried, tried)
+			t.Errorf("%s: lost %v after %d schedules, %d reported", strategy, s.Lost, s.Tried, tried)
 		case lost && (s.Interruptions != 1 || !strings.HasSuffix(text.String(), "\n2 sold, 9 left of 10: an update was lost.\n")):
 			t.Errorf("%s: %d interruptions\n%s", strategy, s.Interruptions, text.String())
 		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "redis: no update was lost in ")):
@@ -77,8 +76,7 @@ func TestStepSolution(t *testing.T) {
 	}
 }
 
-// TestStepWaitsForTheLock: with redis, B can't pass A, and goes on by itself when A has
-// given the lock back.
+// With redis, B waits for A's lock, and goes on without a key when A has released it.
 func TestStepWaitsForTheLock(t *testing.T) {
 	round, err := steps(t, "redis").Begin(t.Context())
 	if err != nil {
@@ -108,12 +106,12 @@ func TestStepWaitsForTheLock(t *testing.T) {
 		t.Errorf("%+v", stock)
 	}
 	if screen(t, round, "has read 9") != 1 || screen(t, round, "2 sold, 8 left of 10: no update was lost.") != 1 {
-		t.Errorf("the end is not told: %+v", round.Log)
+		t.Errorf("the end is missing: %+v", round.Log)
 	}
 }
 
-// TestStepCloseLetsGo: who leaves in the middle leaves nobody behind at a step.
-func TestStepCloseLetsGo(t *testing.T) {
+// After the end of a session, no request stays paused.
+func TestStepCloseResumes(t *testing.T) {
 	lab := steps(t, "redis")
 	ctx, interrupt := context.WithCancel(t.Context())
 	round, err := lab.Begin(ctx)
@@ -138,7 +136,7 @@ func TestStepCloseLetsGo(t *testing.T) {
 
 func steps(t *testing.T, strategy string) *stepper.Lab {
 	t.Helper()
-	lab, err := stepper.Open(shop.Addresses(), strategy)
+	lab, err := stepper.Open(testLab.Addresses(), strategy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +168,12 @@ func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) 
 			}
 		}
 		if round.State(who) == stepper.Ended {
-			t.Fatalf("%v ended, and never came to %s: %+v", who, step, round.Log)
+			t.Fatalf("%v ended before step %s: %+v", who, step, round.Log)
 		}
 	}
 }
 
-// screen counts how often the round's screen says it.
+// screen counts the occurrences of a text on the round's screen.
 func screen(t *testing.T, round *stepper.Round, what string) int {
 	t.Helper()
 	var text strings.Builder

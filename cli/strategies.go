@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
+	"oversell/lab/comparison"
 	"oversell/locks/catalog"
 )
 
@@ -18,58 +19,61 @@ func strategiesCommand() *cobra.Command {
 	var markdown bool
 	c := &cobra.Command{
 		Use:   "strategies [strategy]",
-		Short: "Print the ladder, or one strategy's card and the code that runs",
+		Short: "Print all strategies, or one strategy's card and the code that runs",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cards := catalog.Cards()
-			var ids []string
-			for _, card := range cards {
-				ids = append(ids, card.ID)
-			}
 			switch {
 			case markdown && len(args) == 0:
 				return printMarkdown(c.OutOrStdout(), cards, chinese())
 			case len(args) == 0:
-				printLadder(c.OutOrStdout(), cards)
+				printCatalogue(c.OutOrStdout(), cards)
 				return nil
 			}
-			for _, card := range cards {
-				if card.ID == args[0] {
-					printCard(c.OutOrStdout(), card)
-					return printCode(c.OutOrStdout(), card)
-				}
+			chosen, err := comparison.Choose(cards, args, false)
+			if err != nil {
+				return &exit{2, err}
 			}
-			return &exit{2, fmt.Errorf("no strategy %q; there are %s", args[0], strings.Join(ids, ", "))}
+			printCard(c.OutOrStdout(), chosen[0])
+			return printCode(c.OutOrStdout(), chosen[0])
 		},
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
 	return c
 }
 
-// printMarkdown writes what the cards claim as a table, then each strategy in a line, with
-// links from the folder docs.
+// printMarkdown prints a table of the cards' claims, and a list of their summaries, with links
+// from the folder docs.
 func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
+	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"
+	summary, broken := "- %s (%s): %s%s\n", " *Broken by %s.*"
 	if inChinese {
-		fmt.Fprintln(out, "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |")
-	} else {
-		fmt.Fprintln(out, "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |")
+		header, yes = "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |", "是"
+		summary, broken = "- %s（%s）：%s%s\n", "*会被 %s 打破。*"
 	}
-	fmt.Fprintln(out, "|---|:-:|:-:|:-:|:-:|:-:|:-:|")
+	fmt.Fprintf(out, "%s\n|---|:-:|:-:|:-:|:-:|:-:|:-:|\n", header)
 	for _, c := range cards {
-		fmt.Fprintf(out, "| %s |", linked(c))
+		fmt.Fprintf(out, "| %s |", link(c))
 		for _, claim := range []bool{c.Safe, c.Lease, c.Renews, c.Reentrant, c.Fenced, c.Fair} {
-			fmt.Fprintf(out, " %s |", mark(claim, inChinese))
+			fmt.Fprintf(out, " %s |", map[bool]string{true: yes}[claim])
 		}
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
+		text, hazards := c.Summary.EN, make([]string, len(c.Breaks))
 		if inChinese {
-			fmt.Fprintf(out, "- %s（%s）：%s%s\n", linked(c), c.Source, c.Summary.ZH, breaks(c, "*会被 %s 打破。*"))
-		} else {
-			fmt.Fprintf(out, "- %s (%s): %s%s\n", linked(c), c.Source, c.Summary.EN, breaks(c, " *Broken by %s.*"))
+			text = c.Summary.ZH
 		}
+		for i, b := range c.Breaks {
+			hazards[i] = string(b.Hazard)
+		}
+		brokenBy := ""
+		if len(hazards) > 0 {
+			brokenBy = fmt.Sprintf(broken, strings.Join(hazards, ", "))
+		}
+		fmt.Fprintf(out, summary, link(c), c.Source, text, brokenBy)
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
@@ -82,45 +86,22 @@ func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	return out.Flush()
 }
 
-func linked(c api.Card) string {
+func link(c api.Card) string {
 	if c.Core {
 		return "**[`" + c.ID + "`]**"
 	}
 	return "[`" + c.ID + "`]"
 }
 
-func mark(claim, inChinese bool) string {
-	switch {
-	case !claim:
-		return ""
-	case inChinese:
-		return "是"
-	default:
-		return "yes"
-	}
-}
-
-// breaks puts what breaks a strategy into a sentence.
-func breaks(c api.Card, sentence string) string {
-	if len(c.Breaks) == 0 {
-		return ""
-	}
-	hazards := make([]string, len(c.Breaks))
-	for i, b := range c.Breaks {
-		hazards[i] = string(b.Hazard)
-	}
-	return fmt.Sprintf(sentence, strings.Join(hazards, ", "))
-}
-
-func printLadder(w io.Writer, cards []api.Card) {
+func printCatalogue(w io.Writer, cards []api.Card) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"Strategy", "Keeps order", "Sells exactly", "What it does"})
+	t.AppendHeader(table.Row{"Strategy", "Works across", "Sells exactly", "What it does"})
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 4, WidthMax: 60}})
+	scopes := map[api.Scope]string{api.ScopeNone: "nothing", api.ScopeProcess: "one process", api.ScopeShared: "all replicas"}
 	for _, card := range cards {
-		order := map[api.Scope]string{api.ScopeNone: "nowhere", api.ScopeProcess: "in one process", api.ScopeShared: "everywhere"}
-		t.AppendRow(table.Row{card.ID, order[card.Scope], yes(card.Safe), card.Summary.EN})
+		t.AppendRow(table.Row{card.ID, scopes[card.Scope], yes(card.Safe), card.Summary.EN})
 	}
 	t.Render()
 }
@@ -129,17 +110,17 @@ func printCard(w io.Writer, card api.Card) {
 	fmt.Fprintf(w, "%s: %s (%s)\n\n%s\n%s\n\n", card.ID, card.Title.EN, card.Title.ZH, card.Summary.EN, card.Summary.ZH)
 	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s\n", card.Source,
 		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced), yes(card.Fair))
-	protects := make([]string, len(card.Protects))
+	survives := make([]string, len(card.Protects))
 	for i, h := range card.Protects {
-		protects[i] = string(h)
+		survives[i] = string(h)
 	}
-	fmt.Fprintf(w, "protects   %s\n", strings.Join(protects, ", "))
+	fmt.Fprintf(w, "survives   %s\n", strings.Join(survives, ", "))
 	for _, b := range card.Breaks {
 		at := ""
 		if b.At != "" {
 			at = " (at step " + string(b.At) + ")"
 		}
-		fmt.Fprintf(w, "breaks     %s%s: %s\n           %s\n", b.Hazard, at, b.Why.EN, b.Why.ZH)
+		fmt.Fprintf(w, "broken by  %s%s: %s\n           %s\n", b.Hazard, at, b.Why.EN, b.Why.ZH)
 	}
 	for _, f := range card.Tutorial {
 		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note)

@@ -16,17 +16,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A thousand wait a second for one permit that somebody has for three: one or few
-// get it, the rest is told 503, and nothing of them is left anywhere.
+// A thousand requests wait one second for a permit that is held for three. A few may get it, the
+// others are answered 503, and they leave nothing behind.
 func TestThousandWaitersOnOnePermit(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
 		semaphore := locking("semaphore", backend, "storm", 0) + "&permits=1&wait=0s"
-		pass(t, semaphore) // whatever is made once for good is made now
+		pass(t, semaphore) // creates what stays in the backend
 		before := goroutines(t)
 		var promised []<-chan answer
 		for i := range 1000 {
-			base := shop.Addresses().Replicas[i%3]
+			base := testLab.Addresses().Replicas[i%3]
 			promised = append(promised, begin(t.Context(), base, locking("semaphore", backend, "storm", 3*time.Second)+"&permits=1&wait=1s"))
 		}
 		outcomes := map[string]int{}
@@ -40,7 +40,7 @@ func TestThousandWaitersOnOnePermit(t *testing.T) {
 		if had := outcomes["200 held"]; had < 1 || had > 20 || had+outcomes["503 not_acquired"] != 1000 {
 			t.Errorf("%s: %v", backend, outcomes)
 		}
-		pass(t, semaphore) // the permit is there, at once
+		pass(t, semaphore) // the permit is free
 		eventually(t, backend+": the waiters' goroutines have ended", func() (bool, string) {
 			now := goroutines(t)
 			for i := range now {
@@ -57,7 +57,7 @@ func TestThousandWaitersOnOnePermit(t *testing.T) {
 // goroutines of each replica.
 func goroutines(t *testing.T) (all []int) {
 	t.Helper()
-	for _, base := range shop.Addresses().Replicas {
+	for _, base := range testLab.Addresses().Replicas {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/metrics", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -78,14 +78,14 @@ func goroutines(t *testing.T) (all []int) {
 		}
 		_ = answer.Body.Close()
 	}
-	if len(all) != len(shop.Addresses().Replicas) {
+	if len(all) != len(testLab.Addresses().Replicas) {
 		t.Fatalf("go_goroutines of %d replicas", len(all))
 	}
 	return all
 }
 
-// nothingHeld looks into Redis for keys of primitives, and into ZooKeeper for
-// nodes of somebody who lives. What stands there for good holds nothing.
+// nothingHeld checks that Redis has no keys of primitives, and ZooKeeper no ephemeral nodes.
+// Persistent nodes hold nothing.
 func nothingHeld(t *testing.T, name string) {
 	t.Helper()
 	client := singleRedis(t)
@@ -93,7 +93,7 @@ func nothingHeld(t *testing.T, name string) {
 	if err != nil || len(keys) > 0 {
 		t.Errorf("left in redis: %q, %v", keys, err)
 	}
-	conn, _, err := zk.Connect([]string{shop.Addresses().Zookeeper[0]}, 10*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{testLab.Addresses().Zookeeper[0]}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func nothingHeld(t *testing.T, name string) {
 	look = func(node string) {
 		children, stat, err := conn.Children(node)
 		switch {
-		case errors.Is(err, zk.ErrNoNode): // gone since it was listed: the better
+		case errors.Is(err, zk.ErrNoNode): // deleted meanwhile
 		case err != nil:
-			t.Errorf("look into %s: %v", node, err)
+			t.Errorf("read %s: %v", node, err)
 		case stat.EphemeralOwner != 0:
 			t.Errorf("left in zookeeper: %s", node)
 		}
@@ -117,7 +117,7 @@ func nothingHeld(t *testing.T, name string) {
 
 func singleRedis(t *testing.T) *redis.Client {
 	t.Helper()
-	options, err := redis.ParseURL(shop.Addresses().Redis[0])
+	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,53 +126,53 @@ func singleRedis(t *testing.T) *redis.Client {
 	return client
 }
 
-// Whoever hangs up, holding or waiting, is out of the others' way at once.
-func TestPrimitiveClientHangsUp(t *testing.T) {
+// A client that disconnects, as holder or waiter, no longer blocks others.
+func TestPrimitiveClientDisconnects(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
 		for _, what := range []string{"write", "read", "semaphore"} {
-			rival := "write"
+			contender := "write"
 			if what == "semaphore" {
-				rival = what
+				contender = what
 			}
-			probe := locking(rival, backend, "gone", 0) + "&wait=0s"
-			holding, hangUp := context.WithCancel(t.Context())
-			holder := begin(holding, shop.Addresses().Replicas[0], locking(what, backend, "gone", time.Minute)+map[string]string{"semaphore": "&qty=3"}[what])
+			probe := locking(contender, backend, "gone", 0) + "&wait=0s"
+			holding, disconnect := context.WithCancel(t.Context())
+			holder := begin(holding, testLab.Addresses().Replicas[0], locking(what, backend, "gone", time.Minute)+map[string]string{"semaphore": "&qty=3"}[what])
 			await(t, probe)
 			waiting, giveUp := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			if a := <-begin(waiting, shop.Addresses().Replicas[1], locking(rival, backend, "gone", 0)+"&wait=60s"); a.err == nil {
-				t.Errorf("%s %s: the waiter was to wait: %+v", backend, what, a.reply)
+			if a := <-begin(waiting, testLab.Addresses().Replicas[1], locking(contender, backend, "gone", 0)+"&wait=60s"); a.err == nil {
+				t.Errorf("%s %s: the waiter should have waited: %+v", backend, what, a.reply)
 			}
 			giveUp()
-			hangUp()
+			disconnect()
 			<-holder
 			eventually(t, backend+" "+what+" is free", func() (bool, string) {
-				r := ask(t, http.MethodGet, shop.Addresses().Target, probe)
+				r := ask(t, http.MethodGet, testLab.Addresses().Target, probe)
 				return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 			})
 		}
 	}
 }
 
-// A hold that Redis forgot is no success, and its holder is told.
+// A request whose lock was deleted in Redis is answered with an error.
 func TestPrimitiveIsLost(t *testing.T) {
 	for _, what := range []string{"write", "read", "semaphore"} {
 		restock(t, 10)
-		holder := begin(t.Context(), shop.Addresses().Target, locking(what, "redis", "lost", 5*time.Second)+"&lease=1s"+map[string]string{"semaphore": "&qty=3"}[what])
+		holder := begin(t.Context(), testLab.Addresses().Target, locking(what, "redis", "lost", 5*time.Second)+"&lease=1s"+map[string]string{"semaphore": "&qty=3"}[what])
 		probe := "write"
 		if what == "semaphore" {
 			probe = what
 		}
 		await(t, locking(probe, "redis", "lost", 0)+"&wait=0s")
-		restock(t, 10) // clears what they hold
+		restock(t, 10) // deletes their locks
 		if a := <-holder; a.HTTP != http.StatusServiceUnavailable || a.Outcome != "lost" {
 			t.Errorf("%s: %+v, %v", what, a.reply, a.err)
 		}
 	}
 }
 
-// A backend that is down is a 503 that names it, and a warning of the reset. It
-// is used again without a restart.
+// While a backend is down, requests get a 503 that names it, and a reset has a warning. Replicas use
+// it again without a restart.
 func TestPrimitivesWithoutBackend(t *testing.T) {
 	for _, c := range []struct {
 		backend, server, name string
@@ -196,11 +196,11 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 			if strings.HasPrefix(what, "double") {
 				query += "&owner=me"
 			}
-			if r := ask(t, http.MethodGet, shop.Addresses().Target, query); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "unavailable" || r.Backend != c.name {
+			if r := ask(t, http.MethodGet, testLab.Addresses().Target, query); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "unavailable" || r.Backend != c.name {
 				t.Errorf("%s without %s: %+v", query, c.server, r)
 			}
 		}
-		r := ask(t, http.MethodPut, shop.Addresses().Target, "/stock/1?count=10")
+		r := ask(t, http.MethodPut, testLab.Addresses().Target, "/stock/1?count=10")
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), c.backend+" primitives: ") {
 			t.Errorf("the reset without %s: %+v", c.server, r)
 		}
@@ -208,7 +208,7 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, c.backend+" works again", func() (bool, string) {
-			r := ask(t, http.MethodGet, shop.Addresses().Target, locking("write", c.backend, "again", 0))
+			r := ask(t, http.MethodGet, testLab.Addresses().Target, locking("write", c.backend, "again", 0))
 			return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 		})
 	}

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// The tutorial's 4.6.6 and 4.6.7, over three replicas.
+// The tests of the tutorial's sections 4.6.6 and 4.6.7, over three replicas.
 
 // everywhere sends the same request through each replica.
 func everywhere(ctx context.Context, path func(replica int) string) []<-chan answer {
 	var promised []<-chan answer
-	for i, base := range shop.Addresses().Replicas {
+	for i, base := range testLab.Addresses().Replicas {
 		promised = append(promised, begin(ctx, base, path(i)))
 	}
 	return promised
@@ -24,7 +24,7 @@ func everywhere(ctx context.Context, path func(replica int) string) []<-chan ans
 
 func TestBarrier(t *testing.T) {
 	restock(t, 10)
-	pass(t, "/test/barrier/wait?wait=0s") // none is there yet
+	pass(t, "/test/barrier/wait?wait=0s") // no barrier is set
 	if r := pass(t, "/test/barrier/set"); r.Outcome != "set" {
 		t.Errorf("set: %+v", r)
 	}
@@ -53,11 +53,11 @@ func TestDoubleBarrier(t *testing.T) {
 	enter := func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/enter?members=3&owner=m%d&wait=60s", i)
 	}
-	// Two of three don't begin. One gives up; had it stayed, the others would begin
+	// Two of three members wait. One of them gives up. It must leave, or else the others would enter
 	// without it.
 	refused(t, "/test/double-barrier/enter?members=3&owner=quitter&wait=300ms", http.StatusServiceUnavailable, "not_acquired")
-	first := begin(t.Context(), shop.Addresses().Replicas[0], enter(0))
-	second := begin(t.Context(), shop.Addresses().Replicas[1], enter(1))
+	first := begin(t.Context(), testLab.Addresses().Replicas[0], enter(0))
+	second := begin(t.Context(), testLab.Addresses().Replicas[1], enter(1))
 	select {
 	case a := <-first:
 		t.Fatalf("one entered without the third: %+v, %v", a.reply, a.err)
@@ -65,13 +65,13 @@ func TestDoubleBarrier(t *testing.T) {
 		t.Fatalf("one entered without the third: %+v, %v", a.reply, a.err)
 	default:
 	}
-	third := begin(t.Context(), shop.Addresses().Replicas[2], enter(2))
+	third := begin(t.Context(), testLab.Addresses().Replicas[2], enter(2))
 	for _, promised := range []<-chan answer{first, second, third} {
 		if r := granted(t, "a member", promised); r.Outcome != "entered" {
 			t.Errorf("enter: %+v", r)
 		}
 	}
-	// They may leave through other replicas than they came by.
+	// Members may leave through other replicas than they entered by.
 	leaving := everywhere(t.Context(), func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/leave?owner=m%d&wait=60s", (i+1)%3)
 	})
@@ -125,8 +125,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// Everybody sees the value at once and then what becomes of it, also beside one
-// who does not read.
+// Each stream starts with the current value and then has the changes, also if another stream is not
+// read.
 func TestCounterEvents(t *testing.T) {
 	restock(t, 10)
 	ctx, hangUp := context.WithTimeout(t.Context(), time.Minute)
@@ -142,9 +142,9 @@ func TestCounterEvents(t *testing.T) {
 		}
 		return answer
 	}
-	deaf := listen(shop.Addresses().Replicas[0])
+	deaf := listen(testLab.Addresses().Replicas[0])
 	defer func() { _ = deaf.Body.Close() }()
-	for _, base := range append(shop.Addresses().Replicas, shop.Addresses().Target) {
+	for _, base := range append(testLab.Addresses().Replicas, testLab.Addresses().Target) {
 		stream := listen(base)
 		defer func() { _ = stream.Body.Close() }()
 		lines := bufio.NewScanner(stream.Body)
@@ -162,7 +162,7 @@ func TestCounterEvents(t *testing.T) {
 
 type tally struct{ Value, Version int64 }
 
-// next is the next event of a stream of counts.
+// next returns the next event of a stream.
 func next(t *testing.T, lines *bufio.Scanner) (c tally) {
 	t.Helper()
 	for lines.Scan() {

@@ -10,58 +10,57 @@ import (
 	"time"
 )
 
-// The tutorial's own trials of the primitives (3.9.5 to 3.9.7), over three
-// replicas through nginx. It holds for 5 and 10 seconds; these hold for one, and
-// look at who waited for whom.
+// The tests of the primitives in the tutorial (3.9.5 to 3.9.7), over three replicas through nginx.
+// The tutorial holds a lock for 5 and 10 seconds. These tests hold it for one, and check the waits.
 const trialHold = time.Second
 
 var backends = []string{"redis", "zk"}
 
-// answer is what became of a request sent in the background.
+// answer is the answer to a request that was sent in the background.
 type answer struct {
 	reply
 	err error
 }
 
-// begin sends a request, and promises the answer.
+// begin sends a request in the background.
 func begin(ctx context.Context, base, path string) <-chan answer {
-	promised := make(chan answer, 1)
+	answers := make(chan answer, 1)
 	go func() {
 		r, err := send(ctx, http.MethodGet, base, path)
-		promised <- answer{r, err}
+		answers <- answer{r, err}
 	}()
-	return promised
+	return answers
 }
 
-// granted waits for a promised answer, which must be 200.
-func granted(t *testing.T, who string, promised <-chan answer) reply {
+// granted waits for an answer, which must be 200.
+func granted(t *testing.T, request string, answers <-chan answer) reply {
 	t.Helper()
-	a := <-promised
+	a := <-answers
 	if a.err != nil || a.HTTP != http.StatusOK {
-		t.Fatalf("%s: %+v, %v", who, a.reply, a.err)
+		t.Fatalf("%s: %+v, %v", request, a.reply, a.err)
 	}
 	return a.reply
 }
 
-// pass is a request through nginx that must be answered 200.
+// pass sends a request through nginx that must succeed.
 func pass(t *testing.T, path string) reply {
 	t.Helper()
-	return granted(t, path, begin(t.Context(), shop.Addresses().Target, path))
+	return granted(t, path, begin(t.Context(), testLab.Addresses().Target, path))
 }
 
-// refused is a request through nginx that must be answered otherwise.
+// refused sends a request through nginx that must be rejected.
 func refused(t *testing.T, path string, status int, outcome string) {
 	t.Helper()
-	if r := ask(t, http.MethodGet, shop.Addresses().Target, path); r.HTTP != status || r.Outcome != outcome {
+	if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != status || r.Outcome != outcome {
 		t.Errorf("%s: want %d %s, got %+v", path, status, outcome, r)
 	}
 }
 
-// await waits until a request is refused for want of what somebody holds.
+// await waits until a request is rejected because another one holds the primitive.
 func await(t *testing.T, path string) {
 	t.Helper()
-	eventually(t, path+" finds it held", func() (bool, string) {
-		r := ask(t, http.MethodGet, shop.Addresses().Target, path)
+	eventually(t, path+" is rejected", func() (bool, string) {
+		r := ask(t, http.MethodGet, testLab.Addresses().Target, path)
 		return r.Outcome == "not_acquired", fmt.Sprintf("%+v", r)
 	})
 }
@@ -76,8 +75,8 @@ func TestReadersAndWriters(t *testing.T) {
 			restock(t, 10)
 			half := float64(trialHold.Milliseconds()) / 2
 			together := func(what string) (first, second reply) {
-				a := begin(t.Context(), shop.Addresses().Target, locking(what, backend, "together", trialHold))
-				b := begin(t.Context(), shop.Addresses().Target, locking(what, backend, "together", trialHold))
+				a := begin(t.Context(), testLab.Addresses().Target, locking(what, backend, "together", trialHold))
+				b := begin(t.Context(), testLab.Addresses().Target, locking(what, backend, "together", trialHold))
 				first, second = granted(t, what, a), granted(t, what, b)
 				if first.WaitedMS > second.WaitedMS {
 					first, second = second, first
@@ -86,19 +85,19 @@ func TestReadersAndWriters(t *testing.T) {
 			}
 			began := time.Now()
 			if _, writer := together("write"); time.Since(began) < 2*trialHold {
-				t.Errorf("two writers, each for %v, took %v only; the second waited %v ms", trialHold, time.Since(began), writer.WaitedMS)
+				t.Errorf("two writers, each for %v, took only %v; the second waited %v ms", trialHold, time.Since(began), writer.WaitedMS)
 			}
-			eventually(t, "two readers hold it together", func() (bool, string) {
+			eventually(t, "two readers hold the lock together", func() (bool, string) {
 				_, reader := together("read")
 				return reader.WaitedMS < half, fmt.Sprintf("the second waited %v ms for a hold of %v", reader.WaitedMS, trialHold)
 			})
 			for _, c := range []struct{ first, second string }{{"write", "read"}, {"read", "write"}} {
 				name := c.first + "-then-" + c.second
 				began := time.Now()
-				first := begin(t.Context(), shop.Addresses().Target, locking(c.first, backend, name, trialHold))
+				first := begin(t.Context(), testLab.Addresses().Target, locking(c.first, backend, name, trialHold))
 				await(t, locking("write", backend, name, 0)+"&wait=0s")
 				if second := pass(t, locking(c.second, backend, name, 0)); time.Since(began) < trialHold {
-					t.Errorf("%s: the second got in after %v, during a hold of %v; it waited %v ms", name, time.Since(began), trialHold, second.WaitedMS)
+					t.Errorf("%s: the second acquired it after %v, during a hold of %v; it waited %v ms", name, time.Since(began), trialHold, second.WaitedMS)
 				}
 				granted(t, c.first, first)
 			}
@@ -106,7 +105,7 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
-// A writer may read as well. A reader may not write, and loses nothing by asking.
+// A writer may also read. A reader that requests the write lock is rejected, and keeps its own.
 func TestDowngradeAndUpgrade(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
@@ -114,53 +113,53 @@ func TestDowngradeAndUpgrade(t *testing.T) {
 			t.Errorf("%s: a writer that reads: %+v", backend, r)
 		}
 		refused(t, locking("read", backend, "nested", 0)+"&then=write&wait=5s", http.StatusConflict, "upgrade")
-		// Neither of them left anything behind.
+		// Both have released their locks.
 		pass(t, locking("write", backend, "nested", 0)+"&wait=0s")
 	}
 }
 
-// Ten at once on three permits: waves of 3, 3, 3 and 1, a hold apart. A machine that
-// stands still for a moment blurs the waves, so they must be seen once; that ten holds
-// take four times one of them must hold each time.
+// Ten requests share three permits, in waves of 3, 3, 3 and 1. A stall of the machine blurs the
+// waves, so they must be visible in one of several attempts. But the ten requests must always take
+// four times as long as one.
 func TestSemaphoreWaves(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
 		replicas := map[string]int{}
 		eventually(t, backend+": waves of 3, 3, 3 and 1", func() (bool, string) {
-			var promised []<-chan answer
+			var answers []<-chan answer
 			began := time.Now()
 			for range 10 {
-				promised = append(promised, begin(t.Context(), shop.Addresses().Target, locking("semaphore", backend, "waves", trialHold)+"&permits=3"))
+				answers = append(answers, begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "waves", trialHold)+"&permits=3"))
 			}
 			waves := make([]int, 11)
 			var waited []float64
-			for _, p := range promised {
+			for _, p := range answers {
 				r := granted(t, backend+" semaphore", p)
 				waited = append(waited, r.WaitedMS)
 				replicas[r.Replica]++
 				waves[min(10, int(math.Round(r.WaitedMS/float64(trialHold.Milliseconds()))))]++
 			}
 			if took := time.Since(began); took < 4*trialHold {
-				t.Errorf("%s: ten holds of %v on three permits took %v only", backend, trialHold, took)
+				t.Errorf("%s: ten holds of %v on three permits took only %v", backend, trialHold, took)
 			}
 			slices.Sort(waited)
 			return slices.Equal(waves[:5], []int{3, 3, 3, 1, 0}), fmt.Sprintf("waves of %v; they waited %v ms", waves, waited)
 		})
 		if len(replicas) != 3 {
-			t.Errorf("%s: only %v served", backend, replicas)
+			t.Errorf("%s: only %v answered", backend, replicas)
 		}
-		taken := begin(t.Context(), shop.Addresses().Target, locking("semaphore", backend, "sizes", trialHold)+"&permits=1")
+		taken := begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "sizes", trialHold)+"&permits=1")
 		await(t, locking("semaphore", backend, "sizes", 0)+"&permits=1&wait=0s")
 		refused(t, locking("semaphore", backend, "sizes", 0)+"&permits=2&wait=0s", http.StatusConflict, "mismatch")
 		granted(t, backend+" semaphore", taken)
 	}
 }
 
-// The latch of 6 opens at the sixth countdown, not at the fifth, through whichever
-// replica they come, also when one dies in between.
+// A latch of 6 opens at the sixth countdown, not at the fifth. The countdowns go through different
+// replicas, of which one is killed.
 func TestLatchOpensAtTheSixth(t *testing.T) {
 	restock(t, 10)
-	replicas := shop.Addresses().Replicas
+	replicas := testLab.Addresses().Replicas
 	monitor := begin(t.Context(), replicas[0], "/test/latch?name=classroom&count=6&wait=60s")
 	await(t, "/test/latch?name=classroom&wait=0s")
 	for i, through := range []int{0, 1, 2, 0, 1} {
@@ -172,13 +171,13 @@ func TestLatchOpensAtTheSixth(t *testing.T) {
 			server(t, "replica-3").Kill()
 		}
 	}
-	// Of one that lives: nginx may not yet know who was killed.
+	// Ask a running replica: nginx may still send requests to the killed one.
 	if r := ask(t, http.MethodGet, replicas[1], "/test/latch?name=classroom&wait=300ms"); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "not_acquired" {
 		t.Errorf("before the sixth: %+v", r)
 	}
 	select {
 	case a := <-monitor:
-		t.Fatalf("five of six have left, and the door is locked: %+v, %v", a.reply, a.err)
+		t.Fatalf("the waiter returned after five of six countdowns: %+v, %v", a.reply, a.err)
 	default:
 	}
 	if err := server(t, "replica-3").Start(t.Context()); err != nil {
@@ -190,7 +189,7 @@ func TestLatchOpensAtTheSixth(t *testing.T) {
 	if r := granted(t, "the monitor", monitor); r.Outcome != "opened" || r.WaitedMS == 0 {
 		t.Errorf("the monitor: %+v", r)
 	}
-	// As in the tutorial, the seventh begins the next six, and says so.
+	// As in the tutorial, the seventh countdown starts a new latch, with a warning.
 	if r := ask(t, http.MethodGet, replicas[0], "/test/countdown?name=classroom"); r.Left != 5 || !r.Set {
 		t.Errorf("the seventh: %+v", r)
 	}

@@ -134,7 +134,7 @@ func (p *scenarioPage) tell(ctx context.Context, story scenario.Scenario, guards
 		defer func() { err = errors.Join(err, lab.Close()) }()
 		addrs = lab.Addresses()
 	}
-	shop := scenario.At(addrs)
+	shop := scenario.Connect(addrs)
 	defer shop.Close()
 	for i, guard := range guards {
 		p.change(func() {
@@ -163,7 +163,7 @@ func (p *scenarioPage) change(what func()) {
 // inWords has a result's figures in an order.
 func inWords(r scenario.Result) scenarioResult {
 	t := scenarioResult{Result: r}
-	for name, n := range r.Told {
+	for name, n := range r.Outcomes {
 		t.Answers = append(t.Answers, figure{name, strconv.Itoa(n)})
 	}
 	for name, n := range r.Figures {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 	"github.com/redis/go-redis/v9"
@@ -99,6 +100,7 @@ func mntr(ctx context.Context, addr string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	_, err = io.WriteString(conn, "mntr")
 	var text bytes.Buffer
 	if err == nil {

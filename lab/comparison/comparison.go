@@ -1,5 +1,5 @@
-// Package comparison runs the same load on one strategy after the other, over HTTP: it resets
-// the stock, sends the load, judges the history, and returns the results.
+// Package comparison sends the same load to one strategy after the other, over HTTP. For each,
+// it resets the stock, sends the load, and judges the history.
 package comparison
 
 import (
@@ -17,43 +17,45 @@ import (
 	"oversell/lab/report"
 )
 
-// MaxStock is the largest stock that the service allows.
-const MaxStock = 1_000_000
-
-// The time to read the stock after a run, and the pause between two attempts.
+// The limits of the service: the largest stock, and the most pieces of one request.
 const (
-	readTimeout = 15 * time.Second
-	readPause   = 200 * time.Millisecond
+	MaxStock = 1_000_000
+	maxQty   = 100
 )
 
 // ErrPlan marks a plan that cannot be run.
 var ErrPlan = errors.New("invalid run")
 
-// Plan is a comparison: the same load on one strategy after the other.
+// planError is an ErrPlan without a prefix.
+type planError struct{ error }
+
+func (planError) Is(target error) bool { return target == ErrPlan }
+
+// Plan is a comparison.
 type Plan struct {
 	Target     string
 	Token      string
-	Strategies []string // none: the core ones, in the order of the catalogue
-	All        bool     // none: all of them, with fewer requests for the slow ones
+	Strategies []string // empty means the core strategies
+	All        bool     // runs all strategies, with fewer requests for the slow ones
 	Clients    int
 	Loops      int
 	Stock      int
-	Qty        int       // pieces of each request; 0: one
-	Rate       load.Rate // of an open loop; 0: a closed one
+	Qty        int       // pieces per request; 0 means one
+	Rate       load.Rate // of an open loop; 0 means a closed loop
 	RampUp     time.Duration
 	Hold       time.Duration
 	Wait       time.Duration
 	Seed       int64
-	// Sweep has the number of clients of each of several runs of a strategy. It replaces
-	// Clients, Loops and Stock.
+	// Sweep runs each strategy once for each of these numbers of clients. It replaces Clients,
+	// Loops and Stock.
 	Sweep    []int
 	Machine  report.Machine
 	Versions map[string]string
 
-	length time.Duration // of a run in a sweep; 0: until all is sent
+	length time.Duration // of a run in a sweep; 0 means no limit
 }
 
-// Trial is the run of one strategy: its result and its history.
+// Trial is the run of one strategy.
 type Trial struct {
 	Result  report.Result
 	History history.History
@@ -85,14 +87,6 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// maxQty is the largest quantity that the service sells to one request.
-const maxQty = 100
-
-// planError is an ErrPlan without a prefix.
-type planError struct{ error }
-
-func (planError) Is(target error) bool { return target == ErrPlan }
-
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
 		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
@@ -100,42 +94,32 @@ func (p Plan) load(strategy string) load.Plan {
 	}
 }
 
-// A slow strategy sleeps between two attempts. When all strategies run, it gets a fifth of the
-// requests and of the stock, and its requests wait longer.
-const (
-	slower   = 5
-	slowWait = 60 * time.Second
-)
-
-// of returns the plan for this strategy.
+// of returns the plan for a strategy. With All, a strategy that sleeps between two attempts gets
+// a fifth of the requests and of the stock, and its requests wait longer.
 func (p Plan) of(card api.Card) Plan {
 	if p.All && card.Slow {
-		loops := max(1, p.Loops/slower)
+		loops := max(1, p.Loops/5)
 		p.Stock = p.Stock * loops / p.Loops
-		p.Loops, p.Wait = loops, max(p.Wait, slowWait)
+		p.Loops, p.Wait = loops, max(p.Wait, time.Minute)
 	}
 	return p
 }
 
-// Run runs the plan and returns a trial for each strategy that was loaded.
+// Run runs the plan and returns a trial for each strategy that got requests.
 //
-// After an error that wraps ErrPlan, nothing was done. Any other error comes with the trials so
-// far: that of ctx, and then the last trial is partial; or that of the service, if the stock
-// could not be reset. A backend that is down is no error: the trial shows it.
+// After an error that wraps ErrPlan, nothing was sent. Any other error comes with the trials so
+// far. It is the error of ctx, and the last trial is partial, or the stock could not be reset.
+// An unavailable backend is no error, but part of the trial.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := openService(p.Target, p.Token)
+	service, cards, err := connect(ctx, p.Target, p.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer s.HTTP.CloseIdleConnections()
-	cards, err := strategies(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := choose(cards, p.Strategies, p.All)
+	defer service.HTTP.CloseIdleConnections()
+	chosen, err := Choose(cards, p.Strategies, p.All)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +127,7 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	runs := p.runs(chosen)
 	for i, r := range runs {
 		w.Begin(r.name, i+1, len(runs))
-		t, err := r.plan.try(ctx, s, r.card, cards, w)
+		t, err := r.plan.try(ctx, service, r.card, cards, w)
 		if t != nil {
 			trials = append(trials, *t)
 			w.End(t.Result)
@@ -174,101 +158,86 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// choose returns the cards of the wanted strategies, in the wanted order.
-func choose(cards []api.Card, wanted []string, all bool) ([]api.Card, error) {
+// Choose returns the cards of the wanted strategies, in the wanted order. Without any, it returns
+// those of the core strategies, or of all. The error wraps ErrPlan.
+func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
 		return cards, nil
 	case len(wanted) == 0:
 		return slices.DeleteFunc(slices.Clone(cards), func(c api.Card) bool { return !c.Core }), nil
 	}
-	chosen := make([]api.Card, 0, len(wanted))
 	for _, id := range wanted {
 		i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
 		if i < 0 {
-			return nil, planError{fmt.Errorf("strategy %q does not exist: there are %s", id, ids(cards))}
+			ids := make([]string, len(cards))
+			for i, c := range cards {
+				ids[i] = c.ID
+			}
+			return nil, planError{fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))}
 		}
 		chosen = append(chosen, cards[i])
 	}
 	return chosen, nil
 }
 
-func ids(cards []api.Card) string {
-	names := make([]string, len(cards))
-	for i, c := range cards {
-		names[i] = c.ID
-	}
-	return strings.Join(names, ", ")
-}
-
 // try runs one strategy. If it returns no trial, nothing was sent.
-func (p Plan) try(ctx context.Context, s api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
-	before, err := reset(ctx, s, card.ID, p.Stock)
+func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
+	before, err := reset(ctx, service, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, fmt.Errorf("%s: %w", card.ID, err)
 	}
-	warnings := concerning(card, cards, before.Warnings)
+	// A reset warns about each strategy that it could not clear.
+	warnings := slices.DeleteFunc(before.Warnings, func(warning string) bool {
+		id, _, _ := strings.Cut(warning, ":")
+		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
+	})
 	h, stopped := load.Run(ctx, p.load(card.ID), w.Progress)
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
 	}
-	// The result must have what was sold, also when the run was stopped.
-	after, err := remaining(context.WithoutCancel(ctx), ctx, s, card.ID, h)
+	setup := report.Setup{
+		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
+		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
+		Machine: p.Machine, Versions: p.Versions,
+	}
+	// The stock is read also when the run was stopped, because the result needs it.
+	after, err := readStock(ctx, service, card.ID, h)
 	if err != nil {
 		warnings = append(warnings, "the stock could not be read after the run: "+err.Error())
+	} else {
+		setup.Remaining = &after.Count
+		if before.Flushes != nil && after.Flushes != nil {
+			setup.Flushes = int(max(0, *after.Flushes-*before.Flushes)) // a restarted server counts from 0
+		}
 	}
-	var remaining *int
-	if after != nil {
-		remaining = &after.Count
-	}
-	result := report.Summarise(h, report.Setup{
-		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1), Remaining: remaining, Flushes: flushes(before, after),
-		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
-		Machine: p.Machine, Versions: p.Versions, Warnings: warnings,
-	})
-	return &Trial{Result: result, History: h}, stopped
+	setup.Warnings = warnings
+	return &Trial{Result: report.Summarise(h, setup), History: h}, stopped
 }
 
-// concerning drops the warnings about other strategies.
-func concerning(card api.Card, cards []api.Card, warnings []string) []string {
-	return slices.DeleteFunc(warnings, func(warning string) bool {
-		id, _, _ := strings.Cut(warning, ":")
-		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
-	})
-}
-
-// flushes returns the number of flushes since before. A server that was restarted counts from
-// zero; its count until then is not known.
-func flushes(before api.Stock, after *api.Stock) int {
-	if after == nil || before.Flushes == nil || after.Flushes == nil {
-		return 0
-	}
-	return int(max(0, *after.Flushes-*before.Flushes))
-}
-
-// remaining reads the stock after the run. It retries, because the database may be starting.
-// If requests ended with an unknown outcome, replicas may still be working on them: then it
-// waits until the count no longer changes.
-func remaining(ctx, impatient context.Context, s api.Client, strategy string, h history.History) (*api.Stock, error) {
-	unsettled := history.Taken(h.Ops, history.Unknown) > 0
-	timeout := readTimeout
-	if impatient.Err() != nil {
+// readStock reads the stock after a run, also when ctx has ended. It retries, because the
+// database may be starting. After an unknown outcome, a replica may still sell: then it reads
+// until the count no longer changes.
+func readStock(ctx context.Context, service api.Client, strategy string, h history.History) (*api.Stock, error) {
+	timeout := 15 * time.Second
+	if ctx.Err() != nil {
 		timeout /= 5
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	unsettled := history.Taken(h.Ops, history.Unknown) > 0
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var last *api.Stock
 	var failed error
 	for {
-		it, err := s.Stock(ctx, strategy, product)
+		now, err := service.Stock(ctx, strategy, product)
 		switch {
-		case err == nil && (!unsettled || last != nil && last.Count == it.Count):
-			return &it, nil
+		case err == nil && (!unsettled || last != nil && last.Count == now.Count):
+			return &now, nil
 		case err == nil:
-			last = &it
+			last = &now
 		case ctx.Err() == nil:
 			failed = err
 		case last != nil:
@@ -278,7 +247,7 @@ func remaining(ctx, impatient context.Context, s api.Client, strategy string, h 
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(readPause):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

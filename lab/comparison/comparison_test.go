@@ -17,22 +17,22 @@ import (
 	"oversell/lab/report"
 )
 
-// fakeShop answers like a replica, as well or as badly as a test wants. The subject
-// here is the lab's own judgement; the real shop is run by the tests of package cli.
-type fakeShop struct {
+// fakeService answers like a replica, correctly or not. The tests of package cli use the real
+// service.
+type fakeService struct {
 	mu       sync.Mutex
 	token    string
 	count    int
 	version  int
-	asked    int
+	sales    int // requests since the last reset
 	warnings []string
 	flushes  int
-	deduct   func(s *fakeShop, w http.ResponseWriter, strategy string)
-	onReset  func(s *fakeShop)
-	onRead   func(s *fakeShop, w http.ResponseWriter) (handled bool)
+	deduct   func(s *fakeService, w http.ResponseWriter, strategy string)
+	onReset  func(s *fakeService)
+	onRead   func(s *fakeService, w http.ResponseWriter) (handled bool)
 }
 
-func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -45,14 +45,14 @@ func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			reply(w, 200, map[string]any{"id": 1, "count": s.count, "version": s.version, "fence": 0, "flushes": s.flushes})
 		}
 	case r.URL.Path == "/check/lock":
-		s.asked++
+		s.sales++
 		s.deduct(s, w, r.URL.Query().Get("strategy"))
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (s *fakeShop) put(w http.ResponseWriter, r *http.Request) {
+func (s *fakeService) put(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("X-Lab-Token") != s.token {
 		reply(w, 403, map[string]any{"outcome": "forbidden", "detail": "wrong token"})
 		return
@@ -62,7 +62,7 @@ func (s *fakeShop) put(w http.ResponseWriter, r *http.Request) {
 		reply(w, 400, map[string]any{"outcome": "bad_request"})
 		return
 	}
-	s.count, s.version, s.asked = body.Count, 0, 0
+	s.count, s.version, s.sales = body.Count, 0, 0
 	if s.onReset != nil {
 		s.onReset(s)
 	}
@@ -75,7 +75,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func sell(s *fakeShop, w http.ResponseWriter, _ string) {
+func sell(s *fakeService, w http.ResponseWriter, _ string) {
 	if s.count == 0 {
 		reply(w, 409, map[string]any{"outcome": "sold_out", "replica": "replica-1"})
 		return
@@ -86,14 +86,14 @@ func sell(s *fakeShop, w http.ResponseWriter, _ string) {
 }
 
 // sellBadly loses every second update of `none`.
-func sellBadly(s *fakeShop, w http.ResponseWriter, strategy string) {
-	if strategy == "none" && s.asked%2 == 0 {
+func sellBadly(s *fakeService, w http.ResponseWriter, strategy string) {
+	if strategy == "none" && s.sales%2 == 0 {
 		s.count++
 	}
 	sell(s, w, strategy)
 }
 
-func start(t *testing.T, s *fakeShop) (*fakeShop, comparison.Plan) {
+func start(t *testing.T, s *fakeService) (*fakeService, comparison.Plan) {
 	t.Helper()
 	if s.deduct == nil {
 		s.deduct = sellBadly
@@ -107,40 +107,40 @@ func start(t *testing.T, s *fakeShop) (*fakeShop, comparison.Plan) {
 	}
 }
 
-// watched writes down what the watcher hears.
-type watched struct {
+// recorder records the calls of a Watcher.
+type recorder struct {
 	mu     sync.Mutex
-	heard  []string
+	calls  []string
 	during func(load.Progress)
 }
 
-func (w *watched) Begin(strategy string, nth, of int) {
+func (w *recorder) Begin(strategy string, nth, of int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heard = append(w.heard, "begin "+strategy+" "+string(rune('0'+nth))+"/"+string(rune('0'+of)))
+	w.calls = append(w.calls, "begin "+strategy+" "+string(rune('0'+nth))+"/"+string(rune('0'+of)))
 }
 
-func (w *watched) Progress(p load.Progress) {
+func (w *recorder) Progress(p load.Progress) {
 	if w.during != nil {
 		w.during(p)
 	}
 }
 
-func (w *watched) End(r report.Result) {
+func (w *recorder) End(r report.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heard = append(w.heard, "end "+r.Strategy)
+	w.calls = append(w.calls, "end "+r.Strategy)
 }
 
 func TestRunComparesAll(t *testing.T) {
-	_, plan := start(t, &fakeShop{})
-	var w watched
+	_, plan := start(t, &fakeService{})
+	var w recorder
 	trials, err := comparison.Run(t.Context(), plan, &w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(w.heard, ", "); got != "begin none 1/3, end none, begin redis 2/3, end redis, begin zk 3/3, end zk" {
-		t.Errorf("heard %s", got)
+	if got := strings.Join(w.calls, ", "); got != "begin none 1/3, end none, begin redis 2/3, end redis, begin zk 3/3, end zk" {
+		t.Errorf("calls: %s", got)
 	}
 	none, redis := trials[0].Result, trials[1].Result
 	if none.Sold != 20 || *none.Remaining != 10 || none.LostUpdates != 10 || none.Verdict != check.Broken || none.Safe {
@@ -153,15 +153,15 @@ func TestRunComparesAll(t *testing.T) {
 		t.Errorf("the conditions are missing: %+v", redis)
 	}
 	if len(trials[1].History.Ops) != 20 {
-		t.Errorf("%d operations kept", len(trials[1].History.Ops))
+		t.Errorf("%d operations recorded", len(trials[1].History.Ops))
 	}
 }
 
-// TestRunAll: the slow ones get a fifth of the requests and of the stock.
+// Slow strategies get a fifth of the requests and of the stock.
 func TestRunAll(t *testing.T) {
-	_, plan := start(t, &fakeShop{})
+	_, plan := start(t, &fakeService{})
 	plan.All = true
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil || len(trials) != 4 {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
@@ -174,9 +174,9 @@ func TestRunAll(t *testing.T) {
 }
 
 func TestRunKeepsTheWantedOrder(t *testing.T) {
-	_, plan := start(t, &fakeShop{warnings: []string{"zk: gone", "disk: nearly full"}})
+	_, plan := start(t, &fakeService{warnings: []string{"zk: gone", "disk: nearly full"}})
 	plan.Strategies = []string{"zk", "none"}
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil || len(trials) != 2 || trials[0].Result.Strategy != "zk" || trials[1].Result.Strategy != "none" {
 		t.Fatalf("%v, %v", trials, err)
 	}
@@ -189,73 +189,73 @@ func TestRunKeepsTheWantedOrder(t *testing.T) {
 }
 
 func TestUnknownStrategyListsTheValid(t *testing.T) {
-	shop, plan := start(t, &fakeShop{})
+	service, plan := start(t, &fakeService{})
 	plan.Strategies = []string{"redis", "redlok"}
-	_, err := comparison.Run(t.Context(), plan, &watched{})
+	_, err := comparison.Run(t.Context(), plan, &recorder{})
 	if !errors.Is(err, comparison.ErrPlan) || !strings.Contains(err.Error(), `"redlok"`) || !strings.Contains(err.Error(), "none, redis, zk") {
 		t.Errorf("error %v", err)
 	}
-	if shop.asked != 0 {
-		t.Errorf("%d requests sent", shop.asked)
+	if service.sales != 0 {
+		t.Errorf("%d requests sent", service.sales)
 	}
 }
 
-func TestRunRefusesStockThatWasNotReset(t *testing.T) {
+func TestRunRejectsStockThatWasNotReset(t *testing.T) {
 	tests := map[string]struct {
-		shop *fakeShop
-		want string
+		service *fakeService
+		want    string
 	}{
-		"somebody buys at once": {&fakeShop{onReset: func(s *fakeShop) { s.count-- }}, "count 19, version 0"},
-		"version kept":          {&fakeShop{onReset: func(s *fakeShop) { s.version = 7 }}, "version 7"},
-		"mysql down": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
+		"another client buys": {&fakeService{onReset: func(s *fakeService) { s.count-- }}, "count 19, version 0"},
+		"version kept":        {&fakeService{onReset: func(s *fakeService) { s.version = 7 }}, "version 7"},
+		"mysql down": {&fakeService{onRead: func(_ *fakeService, w http.ResponseWriter) bool {
 			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "mysql is unavailable: connection refused"})
 			return true
 		}}, "mysql is unavailable: connection refused"},
-		"not a lab": {&fakeShop{onRead: func(_ *fakeShop, w http.ResponseWriter) bool {
+		"not a lab": {&fakeService{onRead: func(_ *fakeService, w http.ResponseWriter) bool {
 			_, _ = w.Write([]byte("<html>It works!</html>"))
 			return true
 		}}, "does not answer like a replica of oversell"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			shop, plan := start(t, tt.shop)
-			trials, err := comparison.Run(t.Context(), plan, &watched{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || len(trials) != 0 || shop.asked != 0 {
-				t.Errorf("%d trials, %d requests, error %v", len(trials), shop.asked, err)
+			service, plan := start(t, tt.service)
+			trials, err := comparison.Run(t.Context(), plan, &recorder{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || len(trials) != 0 || service.sales != 0 {
+				t.Errorf("%d trials, %d requests, error %v", len(trials), service.sales, err)
 			}
 		})
 	}
 }
 
-func TestRefusedTokenNamesTheFlag(t *testing.T) {
-	shop, plan := start(t, &fakeShop{})
+func TestRejectedTokenNamesTheFlag(t *testing.T) {
+	service, plan := start(t, &fakeService{})
 	plan.Token = "wrong"
-	_, err := comparison.Run(t.Context(), plan, &watched{})
+	_, err := comparison.Run(t.Context(), plan, &recorder{})
 	if !errors.Is(err, comparison.ErrToken) || !strings.Contains(err.Error(), "--token") || !strings.Contains(err.Error(), "LAB_TOKEN") {
 		t.Errorf("error %v", err)
 	}
-	if shop.asked != 0 {
-		t.Errorf("%d requests sent", shop.asked)
+	if service.sales != 0 {
+		t.Errorf("%d requests sent", service.sales)
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
-	_, plan := start(t, &fakeShop{})
+func TestUnreachableService(t *testing.T) {
+	_, plan := start(t, &fakeService{})
 	plan.Target = "http://127.0.0.1:1"
-	if _, err := comparison.Run(t.Context(), plan, &watched{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := comparison.Run(t.Context(), plan, &recorder{}); err == nil || !strings.Contains(err.Error(), "cannot reach the lab") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBackendDownShowsInTheTrial(t *testing.T) {
-	_, plan := start(t, &fakeShop{deduct: func(s *fakeShop, w http.ResponseWriter, strategy string) {
+	_, plan := start(t, &fakeService{deduct: func(s *fakeService, w http.ResponseWriter, strategy string) {
 		if strategy == "redis" {
 			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "redis", "detail": "dial tcp: connection refused"})
 			return
 		}
 		sell(s, w, strategy)
 	}})
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil || len(trials) != 3 {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
@@ -268,38 +268,38 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 	}
 }
 
-// TestDatabaseComesBack: the stock can't be read at first, and then it can.
-func TestDatabaseComesBack(t *testing.T) {
-	refusals := 0
-	_, plan := start(t, &fakeShop{onRead: func(s *fakeShop, w http.ResponseWriter) bool {
-		if s.asked == 0 || refusals == 2 {
+// After the run, reading the stock is retried while the database starts.
+func TestDatabaseRestarts(t *testing.T) {
+	failures := 0
+	_, plan := start(t, &fakeService{onRead: func(s *fakeService, w http.ResponseWriter) bool {
+		if s.sales == 0 || failures == 2 {
 			return false
 		}
-		refusals++
+		failures++
 		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "starting"})
 		return true
 	}})
 	plan.Strategies = []string{"redis"}
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
-	if err != nil || refusals != 2 || trials[0].Result.Verdict != check.Holds {
-		t.Errorf("refused %d times, %v, %+v", refusals, err, trials)
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || failures != 2 || trials[0].Result.Verdict != check.Holds {
+		t.Errorf("failed %d times, %v, %+v", failures, err, trials)
 	}
 }
 
-// TestWaitsForStragglers: a replica still sells to a client that is gone. The remaining
-// stock counts only once it stands still.
-func TestWaitsForStragglers(t *testing.T) {
+// A replica may still sell to a disconnected client, so the stock is read until it no longer
+// changes.
+func TestWaitsForLateSales(t *testing.T) {
 	reads := 0
-	_, plan := start(t, &fakeShop{
-		deduct: func(s *fakeShop, w http.ResponseWriter, strategy string) {
-			if s.asked == 3 {
+	_, plan := start(t, &fakeService{
+		deduct: func(s *fakeService, w http.ResponseWriter, strategy string) {
+			if s.sales == 3 {
 				reply(w, 500, map[string]any{"outcome": "unknown", "detail": "connection lost during commit"})
 				return
 			}
 			sell(s, w, strategy)
 		},
-		onRead: func(s *fakeShop, _ http.ResponseWriter) bool {
-			if s.asked > 0 {
+		onRead: func(s *fakeService, _ http.ResponseWriter) bool {
+			if s.sales > 0 {
 				if reads++; reads == 2 {
 					s.count--
 				}
@@ -308,7 +308,7 @@ func TestWaitsForStragglers(t *testing.T) {
 		},
 	})
 	plan.Strategies = []string{"redis"}
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,11 +317,11 @@ func TestWaitsForStragglers(t *testing.T) {
 	}
 }
 
-func TestStoppedRunTellsWhatItHas(t *testing.T) {
-	_, plan := start(t, &fakeShop{})
+func TestStoppedRunReturnsPartialTrial(t *testing.T) {
+	_, plan := start(t, &fakeService{})
 	plan.Loops, plan.Stock = 100_000, 1_000_000
 	ctx, cancel := context.WithCancel(t.Context())
-	trials, err := comparison.Run(ctx, plan, &watched{during: func(p load.Progress) {
+	trials, err := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
 		if p.Done > 0 {
 			cancel()
 		}
@@ -335,19 +335,19 @@ func TestStoppedRunTellsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestFlushIsNotTheLocksFault: somebody executes FLUSHALL while clients buy, and updates are
-// lost. The verdict names that, and does not call the card's claim broken.
-func TestFlushIsNotTheLocksFault(t *testing.T) {
+// When FLUSHALL deletes the locks during a run, and updates are lost, the verdict names that. It
+// does not call the card's claim broken.
+func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 	for _, flushed := range []int{0, 1} {
-		_, plan := start(t, &fakeShop{flushes: 7, deduct: func(s *fakeShop, w http.ResponseWriter, _ string) {
-			if s.asked == 10 {
+		_, plan := start(t, &fakeService{flushes: 7, deduct: func(s *fakeService, w http.ResponseWriter, _ string) {
+			if s.sales == 10 {
 				s.count++
 				s.flushes += flushed
 			}
 			sell(s, w, "")
 		}})
 		plan.Strategies = []string{"redis"}
-		trials, err := comparison.Run(t.Context(), plan, &watched{})
+		trials, err := comparison.Run(t.Context(), plan, &recorder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,16 +369,16 @@ func TestFlushIsNotTheLocksFault(t *testing.T) {
 }
 
 func TestStockThatCannotBeReadAfterwards(t *testing.T) {
-	_, plan := start(t, &fakeShop{onRead: func(s *fakeShop, w http.ResponseWriter) bool {
-		if s.asked == 0 {
+	_, plan := start(t, &fakeService{onRead: func(s *fakeService, w http.ResponseWriter) bool {
+		if s.sales == 0 {
 			return false
 		}
 		reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "mysql is unavailable: gone"})
 		return true
 	}})
 	plan.Loops, plan.Stock = 100_000, 1_000_000
-	ctx, cancel := context.WithCancel(t.Context()) // stopped: its patience is short then
-	trials, _ := comparison.Run(ctx, plan, &watched{during: func(p load.Progress) {
+	ctx, cancel := context.WithCancel(t.Context()) // after a stop, the read timeout is shorter
+	trials, _ := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
 		if p.Done > 0 {
 			cancel()
 		}
@@ -393,7 +393,7 @@ func TestStockThatCannotBeReadAfterwards(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	_, good := start(t, &fakeShop{})
+	_, good := start(t, &fakeService{})
 	tests := []struct {
 		change func(*comparison.Plan)
 		want   string
@@ -403,12 +403,12 @@ func TestValidate(t *testing.T) {
 		{func(p *comparison.Plan) { p.Stock = -5 }, "stock -5: must be 0 to 1000000"},
 		{func(p *comparison.Plan) { p.Stock = comparison.MaxStock + 1 }, "stock 1000001: must be 0 to 1000000"},
 		{func(p *comparison.Plan) { p.Wait = -1 }, "wait -1ns: must be 0s to 1m0s"},
-		{func(p *comparison.Plan) { p.Target = "ftp://x" }, `target "ftp://x": want a URL`},
+		{func(p *comparison.Plan) { p.Target = "ftp://x" }, `target "ftp://x": must be a URL`},
 	}
 	for _, tt := range tests {
 		p := good
 		tt.change(&p)
-		_, err := comparison.Run(t.Context(), p, &watched{})
+		_, err := comparison.Run(t.Context(), p, &recorder{})
 		if !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}

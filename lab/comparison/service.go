@@ -16,53 +16,47 @@ import (
 // product is the one that the tutorial sells.
 const product = 1
 
-// ErrToken is wrapped by the error of a run whose token the service rejected.
+// ErrToken means that the service rejected the token.
 var ErrToken = errors.New("the token was rejected")
 
-// openService returns a client for the service at target, which goes there straight, past
-// any proxy, as the load does.
-func openService(target, token string) (api.Client, error) {
+// connect returns a client for the service at target, and its cards. Like the load, the client
+// uses no proxy.
+func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
-		return api.Client{}, err
+		return service, nil, err
 	}
-	return api.Client{
+	service = api.Client{
 		Base: strings.TrimSuffix(base.String(), "/"), Token: token, HTTP: &http.Client{Transport: &http.Transport{}, Timeout: 15 * time.Second},
-	}, nil
-}
-
-// strategies returns the service's cards.
-func strategies(ctx context.Context, service api.Client) ([]api.Card, error) {
-	cards, err := service.Cards(ctx)
+	}
+	cards, err = service.Cards(ctx)
 	var unreachable *url.Error
 	switch {
 	case errors.As(err, &unreachable):
-		return nil, fmt.Errorf("cannot reach the lab at %s: %w. Start one with: make lab", service.Base, unreachable.Err)
-	case err != nil:
-		return nil, err
-	case len(cards) == 0:
-		return nil, fmt.Errorf("%s has no strategies: is it a replica of oversell?", service.Base)
+		err = fmt.Errorf("cannot reach the lab at %s: %w. Start one with: make lab", service.Base, unreachable.Err)
+	case err == nil && len(cards) == 0:
+		err = fmt.Errorf("%s has no strategies: is it a replica of oversell?", service.Base)
 	}
-	return cards, nil
+	return service, cards, err
 }
 
-// reset sets the stock, and reads it back: a run on stock from which somebody else sold in
-// the meantime would blame the strategy for it.
+// reset sets the stock, and reads it again. If another client sold meanwhile, the run would
+// show a lost update that is not the strategy's fault.
 func reset(ctx context.Context, service api.Client, strategy string, count int) (got api.Stock, err error) {
 	set, err := service.ResetStock(ctx, product, count)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
-		return got, fmt.Errorf("reset the stock: %w: %s; pass the lab's with --token or LAB_TOKEN", ErrToken, refused.Problem.Detail)
+	var rejected *api.Error
+	if errors.As(err, &rejected) && rejected.Status == http.StatusForbidden {
+		return got, fmt.Errorf("reset the stock: %w: %s; pass the lab's token with --token or LAB_TOKEN", ErrToken, rejected.Problem.Detail)
 	}
 	if err != nil {
 		return got, fmt.Errorf("reset the stock: %w", err)
 	}
 	got, err = service.Stock(ctx, strategy, product)
 	if err != nil {
-		return got, fmt.Errorf("read the stock back: %w", err)
+		return got, fmt.Errorf("read the stock after the reset: %w", err)
 	}
 	if got.Count != count || got.Version != 0 || got.Fence != 0 {
-		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0 (does somebody else use this lab?)",
+		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0. Does another client use this lab?",
 			got.Count, got.Version, got.Fence, count)
 	}
 	got.Warnings = set.Warnings

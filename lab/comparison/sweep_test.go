@@ -26,12 +26,12 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestSweep: each point has fresh stock, and enough of it.
+// Each point of a sweep starts with new stock, and does not sell out.
 func TestSweep(t *testing.T) {
 	resets := 0
-	_, plan := start(t, &fakeShop{onReset: func(*fakeShop) { resets++ }})
+	_, plan := start(t, &fakeService{onReset: func(*fakeService) { resets++ }})
 	plan.Strategies, plan.Sweep, plan.Loops, plan.Stock = []string{"redis", "none"}, comparison.Steps(1, 2), 1, 0
-	var w watched
+	var w recorder
 	trials, err := comparison.Run(t.Context(), plan, &w)
 	if err != nil || len(trials) != 4 || resets != 4 {
 		t.Fatalf("%d trials, %d resets, %v; want 4 and 4", len(trials), resets, err)
@@ -39,11 +39,11 @@ func TestSweep(t *testing.T) {
 	for i, clients := range []int{1, 2, 1, 2} {
 		r := trials[i].Result
 		if r.Clients != clients || r.SoldOut > 0 || r.Partial || r.Sold == 0 || r.Stock < r.Sold {
-			t.Errorf("run %d: %d clients, %d sold of %d, %d heard sold out, partial %v", i, r.Clients, r.Sold, r.Stock, r.SoldOut, r.Partial)
+			t.Errorf("run %d: %d clients, %d sold of %d, %d sold out, partial %v", i, r.Clients, r.Sold, r.Stock, r.SoldOut, r.Partial)
 		}
 	}
-	if got := strings.Join(w.heard, ", "); !strings.HasPrefix(got, "begin redis x1 1/4, end redis, begin redis x2 2/4") {
-		t.Errorf("heard %s", got)
+	if got := strings.Join(w.calls, ", "); !strings.HasPrefix(got, "begin redis x1 1/4, end redis, begin redis x2 2/4") {
+		t.Errorf("calls: %s", got)
 	}
 	plan.Sweep = []int{0}
 	if _, err := comparison.Run(t.Context(), plan, &w); !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), "sweep: clients 0: ") {
@@ -51,11 +51,11 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestOpenLoopPlan: the rate reaches the load, and the report; pieces too.
+// The rate and the quantity are passed to the load and to the report.
 func TestOpenLoopPlan(t *testing.T) {
-	_, plan := start(t, &fakeShop{})
+	_, plan := start(t, &fakeService{})
 	plan.Strategies, plan.Rate, plan.Qty = []string{"redis"}, 1000, 1
-	trials, err := comparison.Run(t.Context(), plan, &watched{})
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil || len(trials) != 1 {
 		t.Fatal(trials, err)
 	}
@@ -63,7 +63,7 @@ func TestOpenLoopPlan(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	plan.Qty = 101
-	if _, err := comparison.Run(t.Context(), plan, &watched{}); !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), "qty 101: ") {
+	if _, err := comparison.Run(t.Context(), plan, &recorder{}); !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), "qty 101: ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,27 +11,26 @@ import (
 	"oversell/lab/history"
 )
 
-// client is one customer: it asks, waits for the answer, and asks again when it is its
-// turn. In an open loop it is a connection, and customers come and go.
+// client sends its requests one after the other over one connection.
 type client struct {
 	id      int
 	plan    Plan
 	request request
 	start   time.Time
-	wire    *wire
-	words   map[string]string
+	conn    *conn
+	strings map[string]string
 	active  *atomic.Int64
 }
 
-// run records every request that it sent. It ends early when ctx does.
-func (c *client) run(ctx context.Context, turns iter.Seq[time.Duration], done func(*history.Op)) []history.Op {
+// run sends a request at each due time, and records it. It ends when ctx does.
+func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done func(*history.Op)) []history.Op {
 	ops := make([]history.Op, 0, min(c.plan.Loops, 4096))
-	defer c.hangUp()
-	for due := range turns {
+	defer c.disconnect()
+	for due := range dues {
 		if ctx.Err() != nil {
 			break
 		}
-		op, sent := c.ask(ctx, due)
+		op, sent := c.send(ctx, due)
 		if !sent {
 			break
 		}
@@ -41,86 +40,81 @@ func (c *client) run(ctx context.Context, turns iter.Seq[time.Duration], done fu
 	return ops
 }
 
-// ask sends one request, once, whatever happens to it. It reports false when the run was
-// stopped before anything was sent.
-func (c *client) ask(ctx context.Context, due time.Duration) (history.Op, bool) {
-	op := history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
+// send sends one request, at most once. It returns false if the run was stopped before.
+func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, sent bool) {
+	op = history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
+	defer func() { op.Return, op.Active = time.Since(c.start), int(c.active.Load()) }()
 	deadline := time.Now().Add(c.plan.timeout())
-	if c.wire == nil {
-		w, err := dial(ctx, c.request, deadline)
+	if c.conn == nil {
+		conn, err := dial(ctx, c.request, deadline)
 		op.Connect = time.Since(c.start) - op.Call
 		if err != nil {
-			// Nothing was sent, so nothing can have been sold.
+			// Nothing was sent, so nothing was sold.
 			op.Outcome, op.Reason, op.Detail = history.Refused, history.Unreachable, err.Error()
-			c.end(&op)
 			return op, ctx.Err() == nil
 		}
-		c.wire = w
+		c.conn = conn
 	}
-	_ = c.wire.raw.SetDeadline(deadline)
-	// Only now: a stop that came before the line above had its wake-up overwritten.
+	_ = c.conn.socket.SetDeadline(deadline)
+	// The line above may have replaced the deadline that the end of ctx had set.
 	if ctx.Err() != nil {
 		return op, false
 	}
 	c.exchange(ctx, &op)
-	c.end(&op)
 	return op, true
 }
 
-func (c *client) end(op *history.Op) {
-	op.Return = time.Since(c.start)
-	op.Active = int(c.active.Load())
-}
-
-// exchange writes the request and reads the answer. Once the first byte is out, a
-// failure leaves the outcome unknown, and the connection is not used again.
+// exchange writes the request and reads the answer. After a failure, the outcome is unknown,
+// and the connection is closed.
 func (c *client) exchange(ctx context.Context, op *history.Op) {
-	in, out := c.wire.raw.in, c.wire.raw.out
-	_, err := c.wire.conn.Write(c.request.bytes)
+	in, out := c.conn.socket.in, c.conn.socket.out
+	_, err := c.conn.stream.Write(c.request.bytes)
 	var got answer
 	if err == nil {
-		if _, err = c.wire.read.Peek(1); err == nil {
+		if _, err = c.conn.reader.Peek(1); err == nil {
 			op.FirstByte = time.Since(c.start) - op.Call
-			got, err = c.wire.receive()
+			got, err = c.conn.receive()
 		}
 	}
-	op.BytesIn, op.BytesOut = c.wire.raw.in-in, c.wire.raw.out-out
+	op.BytesIn, op.BytesOut = c.conn.socket.in-in, c.conn.socket.out-out
 	if err != nil {
-		c.hangUp()
-		op.Outcome, op.Reason = history.Unknown, broken(ctx, err)
+		c.disconnect()
+		op.Outcome, op.Reason = history.Unknown, reason(ctx, err)
 		if op.Reason != history.Interrupted {
-			op.Detail = c.word(err.Error())
+			op.Detail = c.intern(err.Error())
 		}
 		return
 	}
 	judge(op, got.status, got.body)
-	op.Reason, op.Replica, op.Backend, op.Detail = c.word(op.Reason), c.word(op.Replica), c.word(op.Backend), c.word(op.Detail)
+	for _, s := range []*string{&op.Reason, &op.Replica, &op.Backend, &op.Detail} {
+		*s = c.intern(*s)
+	}
 	if got.close {
-		c.hangUp()
+		c.disconnect()
 	}
 }
 
-func (c *client) hangUp() {
-	if c.wire != nil {
-		c.wire.close()
-		c.wire = nil
+func (c *client) disconnect() {
+	if c.conn != nil {
+		c.conn.close()
+		c.conn = nil
 	}
 }
 
-// word keeps one copy of the few words that come back in every answer.
-func (c *client) word(s string) string {
-	if kept, ok := c.words[s]; ok {
-		return kept
+// intern returns one copy of a string that many answers have, to save memory.
+func (c *client) intern(s string) string {
+	if known, ok := c.strings[s]; ok {
+		return known
 	}
-	const enough = 64 // details may all differ
-	if len(c.words) < enough {
-		c.words[s] = s
+	const most = 64 // each detail may be different
+	if len(c.strings) < most {
+		c.strings[s] = s
 	}
 	return s
 }
 
-// broken names why an answer never came.
-func broken(ctx context.Context, err error) string {
+// reason returns the reason of a request without an answer.
+func reason(ctx context.Context, err error) string {
 	switch {
 	case ctx.Err() != nil:
 		return history.Interrupted

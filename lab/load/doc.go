@@ -1,14 +1,11 @@
-// Package load drives a closed loop as JMeter does: N clients, each of which asks again
-// as soon as it has its answer, and each with one keep-alive connection of its own.
+// Package load sends requests to the service and records each of them.
 //
-// With a rate it drives an open loop: requests are due at even times, whatever the
-// answers do, and one that finds all connections busy waits. Its latency counts from when
-// it was due. A closed loop asks nobody while the shop stands still, and so leaves out
-// just what its customers would have felt (Gil Tene's coordinated omission; wrk2).
+// In a closed loop, as in JMeter, each client sends a request when the previous one is
+// answered. In an open loop, requests are due at even times, and their latency counts from
+// then. If all connections are busy, a request waits. A closed loop sends nothing while the
+// service is stalled, so it misses the latency that users would see (coordinated omission).
 //
-// It speaks HTTP/1.1 on its own sockets. That costs half of what net/http's Transport
-// does, which matters where the load shares two cores with what it measures, and it has
-// the one property that this lab can't do without: a request is sent at most once.
-// Transport sends an idempotent request again when a kept connection turns out to be
-// dead, and in this shop a repeated GET sells twice.
+// The package speaks HTTP/1.1 on its own sockets, at half the cost of http.Transport. And it
+// never sends a request twice. Transport repeats an idempotent request when a kept connection
+// turns out to be closed, but here a repeated GET sells twice.
 package load

@@ -6,38 +6,28 @@ import (
 	"time"
 )
 
-// Histogram counts durations, each in the cell that is at most an eighth wider than it:
-// for a picture that moves, not for a report.
-type Histogram [cells]int64
+// Histogram counts durations in buckets. Each bucket's bound is at most an eighth above the
+// durations in it, in whole microseconds. That is enough for a live chart.
+type Histogram [buckets]int64
 
-// Eight cells for each power of two, in microseconds, up to more than an hour.
+// Each power of two, in microseconds, has eight buckets. The last one is for durations above one
+// hour.
 const (
-	parts = 3 // bits
-	cells = 32 << parts
+	perPower = 8
+	buckets  = 32 * perPower
 )
 
-// cell is where a duration is counted.
-func cell(d time.Duration) int {
-	us, power := int(max(0, d.Microseconds())), 0
-	for us>>power >= 2<<parts {
-		power++
-	}
-	if us < 1<<parts {
-		return us
-	}
-	return min(cells-1, (power+1)<<parts+us>>power&(1<<parts-1))
+func bucketOf(d time.Duration) int {
+	us := float64(max(0, d.Microseconds()))
+	return min(buckets-1, int(perPower*math.Log2(1+us)))
 }
 
-// limit is where a cell ends.
-func limit(cell int) time.Duration {
-	if cell < 1<<parts {
-		return time.Duration(cell+1) * time.Microsecond
-	}
-	power := cell>>parts - 1
-	return time.Duration((1<<parts+cell&(1<<parts-1)+1)<<power) * time.Microsecond
+// bound returns the upper bound of a bucket.
+func bound(bucket int) time.Duration {
+	return time.Duration((math.Exp2(float64(bucket+1)/perPower) - 1) * float64(time.Microsecond))
 }
 
-// Since is what was counted after an earlier state of it.
+// Since returns the durations that were counted after the earlier state.
 func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	for i := range h {
 		since[i] = h[i] - earlier[i]
@@ -45,32 +35,29 @@ func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	return since
 }
 
-// Quantile is below which q of all durations are, 0 when there are none.
+// Quantile returns an upper bound of the fraction q of all durations. Without any, it is 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	var all int64
 	for _, n := range h {
 		all += n
 	}
-	if all == 0 {
-		return 0
-	}
 	rank := max(1, int64(math.Ceil(q*float64(all))))
 	for i, n := range h {
 		if rank -= n; rank <= 0 {
-			return limit(i)
+			return bound(i)
 		}
 	}
-	return limit(cells - 1)
+	return 0
 }
 
-// counters are a histogram that many goroutines add to.
-type counters [cells]atomic.Int64
+// atomicHistogram is a histogram for concurrent use.
+type atomicHistogram [buckets]atomic.Int64
 
-func (c *counters) add(d time.Duration) { c[cell(d)].Add(1) }
+func (a *atomicHistogram) add(d time.Duration) { a[bucketOf(d)].Add(1) }
 
-func (c *counters) read() (h Histogram) {
-	for i := range c {
-		h[i] = c[i].Load()
+func (a *atomicHistogram) read() (h Histogram) {
+	for i := range a {
+		h[i] = a[i].Load()
 	}
 	return h
 }

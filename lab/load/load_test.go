@@ -28,7 +28,7 @@ func plan(target string, clients, loops int) load.Plan {
 	}
 }
 
-// service answers like a replica. It is not the subject here: the load generator is.
+// service starts a server whose answers are those of a replica.
 func service(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -65,7 +65,7 @@ func TestEachClientLoopsOnOneConnectionOfItsOwn(t *testing.T) {
 	checkClosedLoop(t, h)
 }
 
-// checkClosedLoop wants every client's requests one after the other, on one clock.
+// checkClosedLoop checks that the requests of each client do not overlap.
 func checkClosedLoop(t *testing.T, h history.History) {
 	t.Helper()
 	last, opened := map[int]time.Duration{}, map[int]int{}
@@ -141,9 +141,9 @@ func TestBytesAreWhatTheServerSaw(t *testing.T) {
 	}
 }
 
-// rude serves raw TCP: it gives every request to handle, which may answer or not, and
-// closes the connection when handle says so.
-func rude(t *testing.T, handle func(conn net.Conn, nth int) (goOn bool)) (target string, requests *atomic.Int64) {
+// serveRaw serves TCP. It calls handle for every request, which may answer, and closes the
+// connection when handle returns false.
+func serveRaw(t *testing.T, handle func(conn net.Conn, nth int) (keep bool)) (target string, requests *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,33 +180,33 @@ func answer(conn net.Conn, header, body string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n%s\r\n%s", len(body), header, body)
 }
 
-// TestNeverAsksTwice is about the danger that net/http's Transport holds: a GET that
-// finds its kept connection dead is quietly sent again, and sells again.
-func TestNeverAsksTwice(t *testing.T) {
+// TestNeverSendsTwice checks what net/http's Transport does not guarantee. When a kept connection
+// turns out to be closed, Transport sends a GET again, which sells again.
+func TestNeverSendsTwice(t *testing.T) {
 	tests := []struct {
 		name    string
 		handle  func(conn net.Conn, nth int) bool
 		unknown int
 	}{
-		{"takes the second request and hangs up", func(conn net.Conn, nth int) bool {
+		{"closes instead of the second answer", func(conn net.Conn, nth int) bool {
 			if nth == 1 {
 				answer(conn, "", soldBody)
 			}
 			return nth == 1
 		}, 5},
-		{"hangs up before any answer", func(net.Conn, int) bool { return false }, 10},
-		{"hangs up in mid-answer", func(conn net.Conn, _ int) bool {
+		{"closes before any answer", func(net.Conn, int) bool { return false }, 10},
+		{"closes within the answer", func(conn net.Conn, _ int) bool {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n"+soldBody)
 			return false
 		}, 10},
-		{"says close and means it", func(conn net.Conn, _ int) bool {
+		{"announces that it closes", func(conn net.Conn, _ int) bool {
 			answer(conn, "Connection: close\r\n", soldBody)
 			return false
 		}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			target, requests := rude(t, tt.handle)
+			target, requests := serveRaw(t, tt.handle)
 			h, err := load.Run(t.Context(), plan(target, 1, 10), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -222,10 +222,10 @@ func TestNeverAsksTwice(t *testing.T) {
 	}
 }
 
-// TestStaleConnection: the server closes the connection after an answer that promised to
-// keep it. The next request may be lost on the way, but it is never sent again.
+// In TestStaleConnection, the server closes the connection after an answer that promised to
+// keep it. The next request may be lost, but it is never sent again.
 func TestStaleConnection(t *testing.T) {
-	target, requests := rude(t, func(conn net.Conn, _ int) bool {
+	target, requests := serveRaw(t, func(conn net.Conn, _ int) bool {
 		answer(conn, "", soldBody)
 		return false
 	})
@@ -239,7 +239,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 	for _, op := range h.Ops {
 		if op.Outcome != history.OK && (op.Outcome != history.Unknown || op.Detail == "") {
-			t.Fatalf("a request into a dead connection: %+v", op)
+			t.Fatalf("a request over a closed connection: %+v", op)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestTimeoutIsUnknown(t *testing.T) {
 	}
 }
 
-func TestStopRecordsWhatWasUnfinished(t *testing.T) {
+func TestStopRecordsUnfinishedRequests(t *testing.T) {
 	release := make(chan struct{})
 	var waiting atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -293,8 +293,8 @@ func TestStopRecordsWhatWasUnfinished(t *testing.T) {
 	}
 }
 
-// TestStopHearsTheLastAnswers: what is on its way when the run is stopped still counts.
-func TestStopHearsTheLastAnswers(t *testing.T) {
+// Answers that arrive just after the stop still count.
+func TestStopRecordsLastAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Add(5)
@@ -312,13 +312,13 @@ func TestStopHearsTheLastAnswers(t *testing.T) {
 }
 
 func TestStopBeforeTheStartSendsNothing(t *testing.T) {
-	var asked atomic.Int64
-	server := service(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	var requests atomic.Int64
+	server := service(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	h, err := load.Run(ctx, plan(server.URL, 5, 5), nil)
-	if len(h.Ops) != 0 || asked.Load() != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("%d operations, %d requests, error %v", len(h.Ops), asked.Load(), err)
+	if len(h.Ops) != 0 || requests.Load() != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d operations, %d requests, error %v", len(h.Ops), requests.Load(), err)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestStopDuringRampUp(t *testing.T) {
 	server := service(t, sold)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := plan(server.URL, 10, 1)
-	p.RampUp = time.Hour // the second client would come after six minutes
+	p.RampUp = time.Hour // the second client would start after six minutes
 	var done atomic.Bool
 	h, err := load.Run(ctx, p, func(g load.Progress) {
 		if g.Done == 1 && !done.Swap(true) {
@@ -351,7 +351,7 @@ func TestUnreachableIsRefused(t *testing.T) {
 	}
 	for _, op := range h.Ops {
 		if op.Outcome != history.Refused || op.Reason != history.Unreachable || op.BytesOut != 0 || op.Detail == "" {
-			t.Fatalf("nobody listens: %+v", op)
+			t.Fatalf("no server listens: %+v", op)
 		}
 	}
 	if len(h.Ops) != 12 {
@@ -359,7 +359,7 @@ func TestUnreachableIsRefused(t *testing.T) {
 	}
 }
 
-func TestProgressEndsWithTheWhole(t *testing.T) {
+func TestProgressEndsWithAllRequests(t *testing.T) {
 	var nth atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {
 		switch nth.Add(1) % 3 {
@@ -384,10 +384,10 @@ func TestProgressEndsWithTheWhole(t *testing.T) {
 	}
 	last := seen[len(seen)-1]
 	if last.Done != 30 || last.Total != 30 || last.Sold != 10 || last.Failed != 10 {
-		t.Errorf("last word %+v", last)
+		t.Errorf("the last progress is %+v", last)
 	}
 	if last.Took.Quantile(1) == 0 || last.Last.Client == 0 {
-		t.Errorf("nothing is known of the times, or of the last sale: %+v", last)
+		t.Errorf("the times or the last sale are missing: %+v", last)
 	}
 }
 
@@ -397,7 +397,7 @@ func TestInvalidPlanSendsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad is the cost of one request, the trivial server's share included.
+// BenchmarkLoad measures one request, with the server's share.
 func BenchmarkLoad(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(sold))
 	defer server.Close()

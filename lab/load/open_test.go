@@ -13,8 +13,8 @@ import (
 	"oversell/lab/load"
 )
 
-// worst is the shortest time that the given share of all requests exceeds.
-func worst(ops []history.Op, share float64, of func(history.Op) time.Duration) time.Duration {
+// exceeded returns the time that the given share of all requests exceeds.
+func exceeded(ops []history.Op, share float64, of func(history.Op) time.Duration) time.Duration {
 	all := make([]time.Duration, len(ops))
 	for i, op := range ops {
 		all[i] = of(op)
@@ -23,15 +23,14 @@ func worst(ops []history.Op, share float64, of func(history.Op) time.Duration) t
 	return all[len(all)-1-int(share*float64(len(all)))]
 }
 
-// TestCoordinatedOmission: the shop stands still once, with its only two connections in
-// it. Counted from when they were sent, two requests in a thousand were slow; but their
-// customers came at even times, and a quarter of them stood before a closed door.
+// In TestCoordinatedOmission, the service stalls once on both connections. Counted from the time
+// of sending, two of a thousand requests are slow. Counted from the due times, a quarter is.
 func TestCoordinatedOmission(t *testing.T) {
 	const stall = 500 * time.Millisecond
 	var nth atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {
 		if n := nth.Add(1); n == 300 || n == 301 {
-			time.Sleep(stall) // the stall is the subject
+			time.Sleep(stall) // the stall
 		}
 		sold(w, r)
 	})
@@ -41,21 +40,21 @@ func TestCoordinatedOmission(t *testing.T) {
 	if err != nil || len(h.Ops) != 1000 || h.Rate != 500 {
 		t.Fatalf("%d operations at %v/s, %v", len(h.Ops), h.Rate, err)
 	}
-	due := worst(h.Ops, 0.01, history.Op.Elapsed)
-	sent := worst(h.Ops, 0.01, history.Op.Served)
-	// 1% of 1000 are the ten that were due first: 20 ms are theirs.
+	due := exceeded(h.Ops, 0.01, history.Op.Elapsed)
+	sent := exceeded(h.Ops, 0.01, history.Op.Served)
+	// 1% of 1000 requests are ten, which are due within 20 ms.
 	if due < stall-50*time.Millisecond {
-		t.Errorf("99%% took at most %v from when they were due, though the shop stood still for %v", due, stall)
+		t.Errorf("99%% took at most %v from their due time, though the service stalled for %v", due, stall)
 	}
 	if sent > stall/3 {
-		t.Errorf("99%% took at most %v from when they were sent: the stall shows, and should not", sent)
+		t.Errorf("99%% took at most %v from the time of sending, which includes the stall", sent)
 	}
-	if slow := worst(h.Ops, 0, history.Op.Served); slow < stall {
-		t.Errorf("the longest answer took %v, and the shop stood still for %v", slow, stall)
+	if slow := exceeded(h.Ops, 0, history.Op.Served); slow < stall {
+		t.Errorf("the longest answer took %v, though the service stalled for %v", slow, stall)
 	}
 }
 
-// TestDueTimesAreEven: they depend on the rate alone, and no request is sent early.
+// Due times depend on the rate alone, and no request is sent early.
 func TestDueTimesAreEven(t *testing.T) {
 	server := service(t, sold)
 	p := plan(server.URL, 20, 50)
@@ -75,8 +74,8 @@ func TestDueTimesAreEven(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanTheConnections: those that are due wait for a free one, and all are sent.
-func TestNoMoreThanTheConnections(t *testing.T) {
+// Requests that are due wait for a free connection, and all are sent.
+func TestBusyConnectionsDelayRequests(t *testing.T) {
 	var inside, most atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {
 		now := inside.Add(1)
@@ -84,7 +83,7 @@ func TestNoMoreThanTheConnections(t *testing.T) {
 		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
 			continue
 		}
-		time.Sleep(2 * time.Millisecond) // longer than the connections can keep up with
+		time.Sleep(2 * time.Millisecond) // more than three connections can serve at this rate
 		sold(w, r)
 	})
 	p := plan(server.URL, 3, 40)
@@ -95,7 +94,7 @@ func TestNoMoreThanTheConnections(t *testing.T) {
 	}
 	last := h.Ops[len(h.Ops)-1]
 	if last.Late() < 20*time.Millisecond || last.Active > 3 {
-		t.Errorf("the last one was sent %v after it was due, %d at work", last.Late(), last.Active)
+		t.Errorf("the last one was sent %v after it was due, %d active", last.Late(), last.Active)
 	}
 }
 
@@ -125,7 +124,7 @@ func TestStopOfAnOpenLoop(t *testing.T) {
 	}
 }
 
-// TestStopBetweenTwoRequests does not wait a minute for the second.
+// A stopped run does not wait until the next request is due.
 func TestStopBetweenTwoRequests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := plan(service(t, sold).URL, 5, 1000)
@@ -140,7 +139,7 @@ func TestStopBetweenTwoRequests(t *testing.T) {
 	}
 }
 
-// TestLength: the clients ask no more, and what is under way is finished.
+// After the run's length, no request is sent, and those in flight are completed.
 func TestLength(t *testing.T) {
 	for _, rate := range []load.Rate{0, 100} {
 		server := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -161,7 +160,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestEvery: a client that is held up does not make up for what it missed.
+// A late client does not catch up.
 func TestEvery(t *testing.T) {
 	var nth atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {

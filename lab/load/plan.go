@@ -1,8 +1,8 @@
 package load
 
 import (
+	"cmp"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The bounds of a plan. Every request is kept in memory until the report is written.
+// The limits of a plan. Every request stays in memory until the report is written.
 const (
 	MaxClients  = 10_000
 	MaxRequests = 1_000_000
@@ -20,35 +20,34 @@ const (
 // MaxDuration is the longest hold and the longest wait that the service accepts.
 const MaxDuration = 60 * time.Second
 
-// patience is what a request may take beyond its own wait and hold before the client
-// gives up: time enough for a loaded server to say "not acquired" itself.
-const patience = 10 * time.Second
+// answerTime is the time that a request may take beyond its own wait and hold. Even a loaded
+// service answers "not acquired" within it.
+const answerTime = 10 * time.Second
 
-// Plan says what to send, and how much of it.
+// Plan says which requests to send.
 type Plan struct {
 	Target   string // base URL, such as http://127.0.0.1:8080
-	Path     string // what is asked for instead of a sale; empty: /check/lock
+	Path     string // empty means /check/lock
 	Strategy string
 	Product  int
 	Qty      int
 
 	Clients int
-	Loops   int           // requests of each client
-	RampUp  time.Duration // the clients start evenly spread over it
+	Loops   int           // number of requests per client
+	RampUp  time.Duration // time in which the clients start, evenly spread
 
-	// Rate makes an open loop: Clients x Loops requests are due at even times, and Clients
-	// is how many can be under way at once. 0: a closed loop.
+	// Rate makes an open loop: Clients x Loops requests are due at even times. At most Clients
+	// of them are in flight. 0 means a closed loop.
 	Rate Rate
-	// Every slows a closed loop down: a client asks once in so long at most, and does not
-	// make up for what it missed, as JMeter's constant throughput timer. 0: at once again.
+	// Every is the minimum time between two requests of a client in a closed loop. As with
+	// JMeter's constant throughput timer, a late client does not catch up. 0 means no minimum.
 	Every time.Duration
-	// Length is when the clients ask no more, though requests are left; what is under way
-	// then is finished. 0: never.
+	// Length ends the run early; requests in flight are completed. 0 means no limit.
 	Length time.Duration
 
-	Hold    time.Duration // asked of the service: extra time inside the critical section
-	Wait    time.Duration // asked of the service: patience in the lock's queue
-	Timeout time.Duration // the client's own patience; 0: Wait + Hold + 10 s
+	Hold    time.Duration // parameter: extra time inside the critical section
+	Wait    time.Duration // parameter: maximum wait for the lock
+	Timeout time.Duration // of a request; 0 means Wait + Hold + 10 s
 	Seed    int64         // draws the order in which the clients start
 }
 
@@ -73,9 +72,9 @@ func (p Plan) Validate() error {
 	case p.Rate != 0 && !p.Rate.valid():
 		return fmt.Errorf("rate %v: must be 1/m to %v", p.Rate, maxRate)
 	case p.Rate != 0 && p.RampUp != 0:
-		return fmt.Errorf("ramp-up %v: not with a rate, which says when each request is due", p.RampUp)
+		return fmt.Errorf("ramp-up %v: cannot be used with a rate, which sets the time of each request", p.RampUp)
 	case p.Rate != 0 && p.Every != 0:
-		return fmt.Errorf("every %v: not with a rate, which says when each request is due", p.Every)
+		return fmt.Errorf("every %v: cannot be used with a rate, which sets the time of each request", p.Every)
 	case p.Hold < 0 || p.Hold > MaxDuration:
 		return fmt.Errorf("hold %v: must be 0s to %v", p.Hold, MaxDuration)
 	case p.Wait < 0 || p.Wait > MaxDuration:
@@ -88,9 +87,6 @@ func (p Plan) Validate() error {
 
 // ParseTarget reads the base URL of a lab. A bare host:port means http.
 func ParseTarget(target string) (*url.URL, error) {
-	if target == "" {
-		return nil, errors.New("target: empty, want a URL such as http://127.0.0.1:8080")
-	}
 	full := target
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
@@ -98,13 +94,13 @@ func ParseTarget(target string) (*url.URL, error) {
 	u, err := url.Parse(full)
 	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("target %q: want a URL such as http://127.0.0.1:8080", target)
+		return nil, fmt.Errorf("target %q: must be a URL such as http://127.0.0.1:8080", target)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil
 }
 
-// URL is the address that every request of the plan asks for.
+// URL returns the address of the plan's requests.
 func (p Plan) URL() (string, error) {
 	u, err := ParseTarget(p.Target)
 	if err != nil {
@@ -113,32 +109,27 @@ func (p Plan) URL() (string, error) {
 	if p.Path != "" {
 		return u.JoinPath(p.Path).String(), nil
 	}
-	q := url.Values{}
-	q.Set("strategy", p.Strategy)
-	q.Set("product", strconv.Itoa(p.Product))
-	q.Set("qty", strconv.Itoa(p.Qty))
-	q.Set("hold", p.Hold.String())
-	q.Set("wait", p.Wait.String())
+	q := url.Values{
+		"strategy": {p.Strategy}, "product": {strconv.Itoa(p.Product)}, "qty": {strconv.Itoa(p.Qty)},
+		"hold": {p.Hold.String()}, "wait": {p.Wait.String()},
+	}
 	return u.JoinPath("check", "lock").String() + "?" + q.Encode(), nil
 }
 
 func (p Plan) timeout() time.Duration {
-	if p.Timeout > 0 {
-		return p.Timeout
-	}
-	return p.Wait + p.Hold + patience
+	return cmp.Or(p.Timeout, p.Wait+p.Hold+answerTime)
 }
 
-// request is what goes over the wire, the same bytes every time.
+// request is the HTTP request of a plan, and the server to dial.
 type request struct {
 	addr  string // host:port to dial
-	host  string // for TLS
+	host  string // the name in the server's certificate
 	tls   bool
-	roots *x509.CertPool // nil: the system's
+	roots *x509.CertPool // nil means the system's
 	bytes []byte
 }
 
-// request gives the URL, and the same as it is dialled and written.
+// request returns the plan's URL and request.
 func (p Plan) request() (string, request, error) {
 	full, err := p.URL()
 	if err != nil {
@@ -149,11 +140,7 @@ func (p Plan) request() (string, request, error) {
 		return "", request{}, fmt.Errorf("load: %w", err)
 	}
 	r := request{host: u.Hostname(), tls: u.Scheme == "https"}
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{false: "80", true: "443"}[r.tls]
-	}
-	r.addr = net.JoinHostPort(r.host, port)
+	r.addr = net.JoinHostPort(r.host, cmp.Or(u.Port(), map[bool]string{false: "80", true: "443"}[r.tls]))
 	r.bytes = []byte("GET " + u.RequestURI() + " HTTP/1.1\r\n" +
 		"Host: " + u.Host + "\r\n" +
 		"User-Agent: oversell-run\r\n" +

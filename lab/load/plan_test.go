@@ -27,7 +27,7 @@ func valid() Plan {
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		change func(*Plan)
-		want   string // start of the error, "" for none
+		want   string // prefix of the error; empty means none
 	}{
 		{func(*Plan) {}, ""},
 		{func(p *Plan) { p.Clients, p.Loops = MaxClients, MaxRequests/MaxClients }, ""},
@@ -47,13 +47,13 @@ func TestValidate(t *testing.T) {
 		{func(p *Plan) { p.Hold = 10 * time.Hour }, "hold 10h0m0s: must be 0s to 1m0s"},
 		{func(p *Plan) { p.Wait = MaxDuration + 1 }, "wait 1m0.000000001s: "},
 		{func(p *Plan) { p.Timeout = p.Wait }, "timeout 10s: "},
-		{func(p *Plan) { p.Target = "" }, "target: "},
+		{func(p *Plan) { p.Target = "" }, `target "": must be a URL`},
 		{func(p *Plan) { p.Rate = 2000 }, ""},
 		{func(p *Plan) { p.Rate = -1 }, "rate -1/s: must be 1/m to 100000/s"},
 		{func(p *Plan) { p.Rate = maxRate + 1 }, "rate 100001/s: "},
 		{func(p *Plan) { p.Rate = Rate(math.NaN()) }, "rate NaN"},
-		{func(p *Plan) { p.Rate, p.RampUp = 10, time.Second }, "ramp-up 1s: not with a rate"},
-		{func(p *Plan) { p.Rate, p.Every = 10, time.Second }, "every 1s: not with a rate"},
+		{func(p *Plan) { p.Rate, p.RampUp = 10, time.Second }, "ramp-up 1s: cannot be used with a rate"},
+		{func(p *Plan) { p.Rate, p.Every = 10, time.Second }, "every 1s: cannot be used with a rate"},
 	}
 	for _, tt := range tests {
 		p := valid()
@@ -70,8 +70,8 @@ func TestParseTarget(t *testing.T) {
 		"http://127.0.0.1:8080":     "http://127.0.0.1:8080",
 		"http://127.0.0.1:8080/":    "http://127.0.0.1:8080",
 		"127.0.0.1:8080":            "http://127.0.0.1:8080",
-		"lab.example:80/shop/":      "http://lab.example:80/shop",
-		"https://lab.example/shop":  "https://lab.example/shop",
+		"lab.example:80/base/":      "http://lab.example:80/base",
+		"https://lab.example/base":  "https://lab.example/base",
 		"http://[::1]:8080":         "http://[::1]:8080",
 		"localhost":                 "http://localhost",
 		"http://host:8080/a//":      "http://host:8080/a",
@@ -103,7 +103,7 @@ func TestURLCarriesThePlan(t *testing.T) {
 	q := u.Query()
 	if u.Path != "/base/check/lock" || q.Get("strategy") != "a&b=c" || q.Get("hold") != "5ms" || q.Get("wait") != "1.5s" ||
 		q.Get("qty") != "2" || q.Get("product") != "1" {
-		t.Errorf("asks for %s", full)
+		t.Errorf("the URL is %s", full)
 	}
 }
 
@@ -111,11 +111,11 @@ func TestTimeoutIsAboveWaitAndHold(t *testing.T) {
 	p := valid()
 	p.Wait, p.Hold = 60*time.Second, 30*time.Second
 	if got := p.timeout(); got <= 90*time.Second {
-		t.Errorf("gives up after %v", got)
+		t.Errorf("the timeout is %v, want more than 90s", got)
 	}
 	p.Timeout = 2 * time.Minute
 	if got := p.timeout(); got != 2*time.Minute {
-		t.Errorf("gives up after %v, told 2m", got)
+		t.Errorf("the timeout is %v, want 2m", got)
 	}
 }
 
@@ -136,9 +136,9 @@ func TestSeedDrawsTheOrder(t *testing.T) {
 }
 
 func TestRampUpIsEven(t *testing.T) {
-	for place, want := range []time.Duration{0, 2500, 5000, 7500} {
-		if got := delay(10*time.Second, place, 4); got != want*time.Millisecond {
-			t.Errorf("client %d starts after %v, want %v", place, got, want*time.Millisecond)
+	for position, want := range []time.Duration{0, 2500, 5000, 7500} {
+		if got := delay(10*time.Second, position, 4); got != want*time.Millisecond {
+			t.Errorf("client %d starts after %v, want %v", position, got, want*time.Millisecond)
 		}
 	}
 	if got := delay(0, 99, 100); got != 0 {
@@ -165,7 +165,7 @@ func TestJudge(t *testing.T) {
 		{400, `{"outcome":"bad_request"}`, history.Refused, "bad_request"},
 		{403, `{"outcome":"forbidden"}`, history.Refused, "forbidden"},
 		{404, `{"outcome":"unknown_product"}`, history.Refused, "unknown_product"},
-		// Answers that contradict themselves or come from somebody else.
+		// Answers that contradict themselves, or that another program sent.
 		{500, `{"outcome":"sold"}`, history.Unknown, "sold"},
 		{200, `{"outcome":"sold_out"}`, history.Unknown, "sold_out"},
 		{503, `{"outcome":"new_word"}`, history.Unknown, "new_word"},
@@ -190,7 +190,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeKeepsTheBlame(t *testing.T) {
+func TestJudgeKeepsTheDetail(t *testing.T) {
 	var op history.Op
 	judge(&op, 503, []byte(`{"outcome":"unavailable","backend":"redis","detail":"dial tcp: refused","replica":"replica-3","waited_ms":2.5,"retries":4}`))
 	if op.Backend != "redis" || op.Detail != "dial tcp: refused" || op.Replica != "replica-3" || op.Waited != 2500*time.Microsecond || op.Retries != 4 {
@@ -205,9 +205,9 @@ func TestJudgeKeepsTheBlame(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		_, _ = w.Write([]byte(`{"outcome":"sold"}`))
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -220,16 +220,16 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	var active atomic.Int64
-	stranger := &client{plan: p, request: req, start: time.Now(), words: map[string]string{}, active: &active}
-	if op, _ := stranger.ask(t.Context(), 0); op.Reason != history.Unreachable || asked.Load() != 0 {
-		t.Errorf("a certificate nobody vouches for: %+v", op)
+	distrusting := &client{plan: p, request: req, start: time.Now(), strings: map[string]string{}, active: &active}
+	if op, _ := distrusting.send(t.Context(), 0); op.Reason != history.Unreachable || requests.Load() != 0 {
+		t.Errorf("the certificate is not trusted: %+v", op)
 	}
 	req.roots = x509.NewCertPool()
 	req.roots.AddCert(server.Certificate())
-	friend := &client{plan: p, request: req, start: time.Now(), words: map[string]string{}, active: &active}
-	defer friend.hangUp()
+	trusting := &client{plan: p, request: req, start: time.Now(), strings: map[string]string{}, active: &active}
+	defer trusting.disconnect()
 	for range 2 {
-		if op, _ := friend.ask(t.Context(), 0); op.Outcome != history.OK || op.BytesIn == 0 {
+		if op, _ := trusting.send(t.Context(), 0); op.Outcome != history.OK || op.BytesIn == 0 {
 			t.Errorf("over TLS: %+v", op)
 		}
 	}

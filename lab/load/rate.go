@@ -8,18 +8,16 @@ import (
 	"time"
 )
 
-// Rate is how many requests are due in a second, whatever becomes of those before: an
-// open loop. The zero Rate is a closed loop's, whose clients wait for their answers.
+// Rate is the number of requests per second of an open loop. The zero Rate means a closed loop.
 type Rate float64
 
-// The bounds of a rate.
 const (
 	minRate = Rate(1) / 60
 	maxRate = Rate(100_000)
 )
 
-// lead is when the first request is due: the clients are at their places by then. A due
-// time is never 0, which stands for none.
+// lead is the due time of the first request. It lets the clients start first, and keeps due
+// times above 0, which means that there is none.
 const lead = 10 * time.Millisecond
 
 // ParseRate reads a rate such as 2000/s or 90/m.
@@ -30,13 +28,13 @@ func ParseRate(text string) (Rate, error) {
 	if r := Rate(n / seconds); ok && err == nil && r.valid() {
 		return r, nil
 	}
-	return 0, fmt.Errorf("rate %q: want one such as 2000/s or 90/m, from 1/m to %.0f/s", text, maxRate)
+	return 0, fmt.Errorf("rate %q: must be a number per second or minute, such as 2000/s or 90/m, from 1/m to %.0f/s", text, maxRate)
 }
 
-// valid is false of what is no number, too.
+// valid returns false for NaN, too.
 func (r Rate) valid() bool { return r >= minRate && r <= maxRate }
 
-// String is such as 2000/s or 90/m.
+// String formats the rate as ParseRate reads it.
 func (r Rate) String() string {
 	if perSecond := float64(r); perSecond >= 10 || perSecond == math.Trunc(perSecond) {
 		return strconv.FormatFloat(perSecond, 'g', 6, 64) + "/s"
@@ -44,13 +42,12 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(float64(r)*60, 'g', 6, 64) + "/m"
 }
 
-// due is when the request after so many others is due, since the start.
+// due returns the time from the start until a request is due, after a number of others.
 func (r Rate) due(sent int) time.Duration {
 	return lead + time.Duration(float64(sent)/float64(r)*float64(time.Second))
 }
 
-// wait is how long it is until the next request is due; not above 0: it is due already,
-// as are all that a late sender finds when it wakes.
+// wait returns the time until the next request is due. It is negative if that is late.
 func (r Rate) wait(elapsed time.Duration, sent int) time.Duration {
 	return r.due(sent) - elapsed
 }

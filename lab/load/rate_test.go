@@ -31,8 +31,8 @@ func TestParseRate(t *testing.T) {
 	}
 }
 
-// TestSchedule is the sender's decision: due times depend on the rate alone, and whoever
-// wakes late, or was held up, finds all that became due meanwhile.
+// TestSchedule checks that due times depend on the rate alone. After a delay, all requests that
+// became due meanwhile have no more wait.
 func TestSchedule(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -45,12 +45,12 @@ func TestSchedule(t *testing.T) {
 		{2000, lead, 0, 0},
 		{2000, lead, 1, ms / 2},
 		{2000, lead + ms/4, 1, ms / 4},
-		{2000, lead + 10*ms, 20, 0},            // slept on for 10 ms: the 20 after the first ...
-		{2000, lead + 10*ms, 1, -10*ms + ms/2}, // ... are all due
-		{2000, lead + 10*ms, 21, ms / 2},       // and the next is no later for it
-		{2000, lead + time.Hour, 7_200_000, 0}, // nor does it drift
+		{2000, lead + 10*ms, 20, 0},            // 10 ms late: the 20 requests after the first ...
+		{2000, lead + 10*ms, 1, -10*ms + ms/2}, // ... are due
+		{2000, lead + 10*ms, 21, ms / 2},       // the next one is due in time
+		{2000, lead + time.Hour, 7_200_000, 0}, // and after an hour there is no drift
 		{0.5, lead, 1, 2 * time.Second},
-		{3, lead + time.Second, 3, 0}, // a third of a second adds up to whole ones
+		{3, lead + time.Second, 3, 0}, // thirds of a second add up without an error
 	} {
 		if got := tt.rate.wait(tt.elapsed, tt.sent); got != tt.want {
 			t.Errorf("%v, %v after the start, %d sent: waits %v, want %v", tt.rate, tt.elapsed, tt.sent, got, tt.want)

@@ -10,22 +10,22 @@ import (
 	"oversell/lab/history"
 )
 
-// reply is the service's answer, an api.Sale or an api.Problem.
+// reply has the fields of an api.Sale or an api.Problem.
 type reply struct {
 	api.Sale
 	Backend string `json:"backend"`
 	Detail  string `json:"detail"`
 }
 
-// judge enters the answer into the operation. Where the answer isn't clearly the
-// service's own, the outcome is what HTTP promises: a 4xx did nothing, anything else may
-// have. nginx's 502 and 504 are such: the replica may have sold before it fell silent.
+// judge records the answer in the operation. If the service did not write it, the status
+// decides: a 4xx means that nothing was done, any other that the outcome is unknown. After
+// nginx's 502 and 504, the replica may have sold.
 func judge(op *history.Op, status int, body []byte) {
 	op.Status = status
 	var r reply
 	if err := json.Unmarshal(body, &r); err != nil || r.Outcome == "" {
 		op.Reason = history.NotUnderstood
-		op.Detail = fmt.Sprintf("HTTP %d %s: %s", status, http.StatusText(status), excerpt(body))
+		op.Detail = fmt.Sprintf("HTTP %d %s: %.120s", status, http.StatusText(status), body)
 		op.Outcome = byStatus(status)
 		return
 	}
@@ -55,12 +55,3 @@ func byStatus(status int) history.Outcome {
 }
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-// excerpt is the start of a foreign answer, for the error message.
-func excerpt(body []byte) string {
-	const most = 120
-	if len(body) > most {
-		return string(body[:most]) + "..."
-	}
-	return string(body)
-}

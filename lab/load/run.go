@@ -12,31 +12,30 @@ import (
 	"oversell/lab/history"
 )
 
-// every is how often a run tells its progress.
-const every = 100 * time.Millisecond
+// progressInterval is the time between two calls of a run's progress function.
+const progressInterval = 100 * time.Millisecond
 
-// Progress is how far a run has come, in requests. All of it is counted since the run
-// began: what happened in between is the difference of two.
+// Progress counts the requests of a run since its beginning.
 type Progress struct {
 	Done, Total  int
 	Sold, Failed int
 	Took         Histogram
-	Replicas     map[string]int // the answers of each
+	Replicas     map[string]int // number of answers by replica
 	Last         Sale
 }
 
-// Sale is who has sold last: the lock's last owner, as far as a client can tell.
+// Sale is the latest sale that a client got an answer to.
 type Sale struct {
 	Replica string `json:"replica"`
 	Client  int    `json:"client"`
 }
 
-// Run drives the plan and returns what every client saw. Progress, which may be nil, is
-// called from one goroutine at a time, ten times a second and once at the end.
+// Run sends the requests of the plan, and returns their history. It calls progress, which may
+// be nil, every 100 ms and at the end, from one goroutine at a time.
 //
-// When ctx ends, the clients ask no more. What they still wait for a second later is
-// recorded as unknown, and the history comes back with ctx's error: it is what really
-// happened, only shorter. Any other error means that nothing was sent.
+// When ctx ends, the clients send nothing more. A request without an answer a second later is
+// recorded as unknown, and Run returns the history so far with the error of ctx. With any
+// other error, nothing was sent.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History, error) {
 	if err := p.Validate(); err != nil {
 		return history.History{}, fmt.Errorf("load: %w", err)
@@ -50,23 +49,22 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	start := time.Now()
 	records := make([][]history.Op, p.Clients)
 	var clients sync.WaitGroup
-	// It holds nothing: a due time is taken by a client that is free, or waits.
-	dues := make(chan time.Duration)
+	dues := make(chan time.Duration) // unbuffered: a due time goes to a client that is free
 	if p.Rate > 0 {
 		clients.Go(func() { p.pace(ctx, start, dues) })
 	}
 	var active atomic.Int64
-	for place, i := range order(p.Seed, p.Clients) {
+	for position, i := range order(p.Seed, p.Clients) {
 		clients.Go(func() {
-			if !sleep(ctx, time.Until(start.Add(delay(p.RampUp, place, p.Clients)))) {
+			if !sleep(ctx, time.Until(start.Add(delay(p.RampUp, position, p.Clients)))) {
 				return
 			}
-			c := &client{id: i + 1, plan: p, request: req, start: start, words: map[string]string{}, active: &active}
-			turns := c.closed(ctx)
+			c := &client{id: i + 1, plan: p, request: req, start: start, strings: map[string]string{}, active: &active}
+			requests := c.closed(ctx)
 			if p.Rate > 0 {
-				turns = c.open(dues)
+				requests = c.open(dues)
 			}
-			records[i] = c.run(ctx, turns, count.add)
+			records[i] = c.run(ctx, requests, count.add)
 		})
 	}
 	clients.Wait()
@@ -78,34 +76,33 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	return h, context.Cause(ctx)
 }
 
-// order is the seed's order of the clients.
+// order returns the clients in the order in which they start.
 func order(seed int64, clients int) []int {
 	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients) //nolint:gosec // an order, no secret
 }
 
-// delay spreads the starts evenly over the ramp-up, the first at once, as JMeter does.
-func delay(rampUp time.Duration, place, clients int) time.Duration {
-	return time.Duration(float64(rampUp) * float64(place) / float64(clients))
+// delay spreads the starts evenly over the ramp-up, as JMeter does. The first has no delay.
+func delay(rampUp time.Duration, position, clients int) time.Duration {
+	return time.Duration(float64(rampUp) * float64(position) / float64(clients))
 }
 
+// sleep returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// tally counts as the clients go, so that the progress costs them next to nothing.
+// tally counts the requests of all clients.
 type tally struct {
 	done, sold, failed atomic.Int64
-	took               counters
+	took               atomicHistogram
 	last               atomic.Pointer[history.Op]
 
 	mu       sync.Mutex
@@ -132,39 +129,33 @@ func (t *tally) add(op *history.Op) {
 	}
 }
 
-// report starts telling the progress and returns what ends it, with a last word.
+func (t *tally) progress(total int) Progress {
+	p := Progress{
+		Done: int(t.done.Load()), Total: total,
+		Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
+		Took: t.took.read(),
+	}
+	t.mu.Lock()
+	p.Replicas = maps.Clone(t.replicas)
+	t.mu.Unlock()
+	if op := t.last.Load(); op != nil {
+		p.Last = Sale{op.Replica, op.Client}
+	}
+	return p
+}
+
+// report calls progress in intervals until stop is called, and then once more.
 func (t *tally) report(total int, progress func(Progress)) (stop func()) {
 	if progress == nil {
 		return func() {}
 	}
-	tell := func() {
-		p := Progress{
-			Done: int(t.done.Load()), Total: total,
-			Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
-			Took: t.took.read(),
+	var reporter sync.WaitGroup
+	ctx, quit := context.WithCancel(context.Background())
+	reporter.Go(func() {
+		for sleep(ctx, progressInterval) {
+			progress(t.progress(total))
 		}
-		t.mu.Lock()
-		p.Replicas = maps.Clone(t.replicas)
-		t.mu.Unlock()
-		if op := t.last.Load(); op != nil {
-			p.Last = Sale{op.Replica, op.Client}
-		}
-		progress(p)
-	}
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				tell()
-			case <-quit:
-				tell()
-				return
-			}
-		}
-	}()
-	return func() { close(quit); <-ended }
+		progress(t.progress(total))
+	})
+	return func() { quit(); reporter.Wait() }
 }

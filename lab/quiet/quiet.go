@@ -1,6 +1,5 @@
-// Package quiet decides whether a measurement had the machine to itself. Figures that are
-// written down must come from a quiet machine: on a busy one, two locks differ by less than
-// two runs of the same lock.
+// Package quiet decides whether a measurement had the machine to itself. On a busy machine, two
+// runs of the same lock differ by more than two locks do, so their figures must not be recorded.
 package quiet
 
 import (
@@ -15,20 +14,20 @@ import (
 // Limit is the share of the cores that other processes may take during a measurement.
 const Limit = 0.10
 
-// Times are the CPU times of all cores together, since the machine was started.
+// Times are the CPU times of all cores since the start of the machine.
 type Times struct {
-	Busy  time.Duration // spent in processes, and taken by other virtual machines
+	Busy  time.Duration // of processes, and of other virtual machines
 	Total time.Duration
 }
 
-// Others returns the share of the cores, 0 to 1, that other processes took between two
-// readings. Own is the CPU time of the measured processes in between.
+// Others returns the share of the cores, 0 to 1, that other processes took between two readings.
+// own is the CPU time of the measured processes.
 func Others(before, after Times, own time.Duration) float64 {
 	total := after.Total - before.Total
 	if total <= 0 {
 		return 0
 	}
-	// Both are counted in ticks: own may be the larger one by a few.
+	// Both are rounded to ticks, so own may be slightly larger.
 	others := max(0, after.Busy-before.Busy-own)
 	return float64(others) / float64(total)
 }
@@ -42,38 +41,32 @@ func Check(others float64) error {
 		"its figures must not be recorded; end the other programs and start again", 100*others, runtime.NumCPU(), 100*Limit)
 }
 
-// Now reads the CPU times of this machine. It fails where there is no /proc/stat, that is
-// on every system but Linux.
+// Now reads the CPU times of this machine. It needs /proc/stat, which only Linux has.
 func Now() (Times, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return Times{}, fmt.Errorf("this system does not say how much of the cores other processes take: %w", err)
+		return Times{}, fmt.Errorf("this system does not report the CPU time of all processes: %w", err)
 	}
 	return parse(string(text))
 }
 
-// tick is the unit of /proc/stat, USER_HZ, which is 100 on all that Go runs on.
-const tick = 10 * time.Millisecond
-
 // parse reads the first line: cpu user nice system idle iowait irq softirq steal ...
-func parse(text string) (Times, error) {
+func parse(text string) (t Times, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
-	const used = 9
-	if len(fields) < used || fields[0] != "cpu" {
-		return Times{}, fmt.Errorf("/proc/stat begins with %q, which is not the times of all cores", line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return t, fmt.Errorf("/proc/stat begins with %q instead of the times of all cores", line)
 	}
-	var t Times
-	for i, field := range fields[1:used] {
-		n, err := strconv.ParseInt(field, 10, 64)
+	for i, name := range []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"} {
+		n, err := strconv.ParseInt(fields[i+1], 10, 64)
 		if err != nil {
 			return Times{}, fmt.Errorf("/proc/stat: %w", err)
 		}
-		d := time.Duration(n) * tick
+		d := time.Duration(n) * 10 * time.Millisecond // the unit on all systems that Go supports
 		t.Total += d
-		switch i {
-		case 3, 4: // idle, and idle while a disk works
-		case 5, 6: // interrupts, for whichever process: the load's own packets make most of them
+		switch name {
+		case "idle", "iowait":
+		case "irq", "softirq": // mostly caused by the packets of the load itself
 		default:
 			t.Busy += d
 		}

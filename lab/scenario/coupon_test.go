@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// clicksOf are one order after the other, for users 1, 2, ...: called each second, and
-// answered half a second later, with these ids.
+// clicksOf returns one order after the other, for the users 1, 2 and so on, with these ids. Each
+// second one request is sent, and answered half a second later.
 func clicksOf(ids ...int64) (clicks []click) {
 	for i, id := range ids {
 		call := time.Unix(int64(i), 0)
 		clicks = append(clicks, click{
 			Answer: Answer{Status: 201, Outcome: couponOrdered, Order: id},
-			user:   int64(i + 1), call: call, back: call.Add(time.Second / 2),
+			user:   int64(i + 1), called: call, answered: call.Add(time.Second / 2),
 		})
 	}
 	return clicks
@@ -21,27 +21,27 @@ func clicksOf(ids ...int64) (clicks []click) {
 
 func TestJudgeCoupon(t *testing.T) {
 	t.Parallel()
-	good := couponRows{2, 0, []couponRow{{10, 1}, {20, 2}}}
+	good := couponTables{2, 0, []couponOrder{{10, 1}, {20, 2}}}
 	for _, c := range []struct {
 		why    string
 		clicks []click
-		table  couponRows
-		want   string // in what is broken; empty: it holds
+		tables couponTables
+		want   string // part of Broken; empty if the invariant holds
 	}{
-		{"all is well", clicksOf(10, 20), good, ""},
-		{"a refusal is no order", append(clicksOf(10, 20), click{Answer: Answer{Outcome: "sold_out"}, user: 3}), good, ""},
-		{"two for one", clicksOf(10, 20), couponRows{2, 0, []couponRow{{10, 1}, {20, 1}}}, "1 users have more than one order"},
-		{"an order without its coupon", clicksOf(10, 20), couponRows{2, 1, good.orders}, "1 coupons left the shelf, and there are 2 orders"},
-		{"a coupon without its order", clicksOf(10), couponRows{2, 0, good.orders[:1]}, "2 coupons left the shelf, and there are 1 orders"},
-		{"too many", clicksOf(10, 20), couponRows{1, -1, good.orders}, "2 orders for 1 coupons"},
-		{"too few", clicksOf(10, 20), couponRows{3, 1, good.orders}, "2 orders for 3 coupons"},
-		{"a promise that was not kept", clicksOf(10, 21), good, "user 2 was told of order 21"},
-		{"somebody else's order", clicksOf(20, 10), good, "user 1 was told of order 20"},
-		{"a gift that nobody was told of", clicksOf(10), good, "1 users were told that they have an order, and there are 2"},
-		{"an id that falls", clicksOf(20, 10), couponRows{2, 0, []couponRow{{10, 2}, {20, 1}}}, "1 order ids are lower"},
+		{"correct", clicksOf(10, 20), good, ""},
+		{"a rejected request", append(clicksOf(10, 20), click{Answer: Answer{Outcome: "sold_out"}, user: 3}), good, ""},
+		{"two orders of one user", clicksOf(10, 20), couponTables{2, 0, []couponOrder{{10, 1}, {20, 1}}}, "1 users have more than one order"},
+		{"an order without a coupon", clicksOf(10, 20), couponTables{2, 1, good.orders}, "1 coupons were taken from the stock, but there are 2 orders"},
+		{"a coupon without an order", clicksOf(10), couponTables{2, 0, good.orders[:1]}, "2 coupons were taken from the stock, but there are 1 orders"},
+		{"too many orders", clicksOf(10, 20), couponTables{1, -1, good.orders}, "2 orders for 1 coupons"},
+		{"too few orders", clicksOf(10, 20), couponTables{3, 1, good.orders}, "2 orders for 3 coupons"},
+		{"a confirmed order that is not stored", clicksOf(10, 21), good, "order 21 was confirmed to user 2"},
+		{"the order of another user", clicksOf(20, 10), good, "order 20 was confirmed to user 1"},
+		{"an order that was not confirmed", clicksOf(10), good, "1 orders were confirmed, but there are 2"},
+		{"an id lower than an earlier one", clicksOf(20, 10), couponTables{2, 0, []couponOrder{{10, 2}, {20, 1}}}, "1 order ids are lower"},
 	} {
 		r := newResult("coupon", Guard{ID: "test"})
-		judgeCoupon(&r, c.clicks, c.table)
+		judgeCoupon(&r, c.clicks, c.tables)
 		if broken := strings.Join(r.Broken, "\n"); c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
 			t.Errorf("%s: broken: %q, want %q", c.why, broken, c.want)
 		}
@@ -51,13 +51,13 @@ func TestJudgeCoupon(t *testing.T) {
 	}
 }
 
-// Ids of requests that were under way at the same time may come in any order.
-func TestFallingIsAboutWhatFollows(t *testing.T) {
+// Overlapping requests may get their ids in any order.
+func TestFallingAllowsOverlap(t *testing.T) {
 	t.Parallel()
 	clicks := clicksOf(20, 10)
-	clicks[1].call = clicks[0].back.Add(-time.Millisecond)
+	clicks[1].called = clicks[0].answered.Add(-time.Millisecond)
 	if n := falling(clicks); n != 0 {
-		t.Errorf("they overlap, and %d are said to fall", n)
+		t.Errorf("%d ids are counted as falling, though their requests overlap", n)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAsClaimed(t *testing.T) {
 	} {
 		r := newResult("coupon", Guard{Safe: c.safe})
 		if !c.holds {
-			r.broke("the pot")
+			r.addBroken("one sale too many")
 		}
 		if r.AsClaimed() != c.want {
 			t.Errorf("%+v: %t", c, r.AsClaimed())

@@ -1,11 +1,10 @@
-// Package scenario tells what happens in a shop around a lock: a coupon that each user gets
-// once, a recharge that is credited once. A scenario is run once for each of its guards: off,
-// wrong and right. It sees the service over HTTP only, and judges its invariant twice: by what
-// the customers were told, and by what the tables hold afterwards.
+// Package scenario runs what happens in a shop around a lock, such as a coupon that each user
+// gets once. A scenario runs with each of its guards: none, a wrong one and a right one. It sees
+// the service over HTTP only. It checks its invariant in the answers and in the tables.
 //
-// A scenario is a file: a func that gives the Scenario, the load, and the judgement. A race
-// that shows only sometimes is made sure by a step (see duel.go), never by a sleep. A new one
-// is a file here and a line in All.
+// A new scenario is one file and one line in All. The file has a function that returns the
+// Scenario, the load, and the check. Where a race is rare, race pauses two requests at steps
+// until they overlap.
 package scenario
 
 import (
@@ -13,41 +12,44 @@ import (
 	"fmt"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/report"
 )
 
-// Scenario is one story, with the guards it can be told with.
+// Scenario is a load with an invariant, and the guards that may protect it.
 type Scenario struct {
-	ID     string // as in `oversell run coupon`
-	Title  report.Sentence
-	Guards []Guard
-	// Replicas is how many the story needs.
-	Replicas int
-	// Run resets what the story is about, brings the load, and judges. An error says that
-	// it could not be run; that the invariant was broken is no error but a Result.
-	Run func(ctx context.Context, shop Shop, guard Guard) (Result, error)
+	ID       string // as in `oversell run coupon`
+	Title    report.Sentence
+	Guards   []Guard
+	Replicas int // the number of replicas that the scenario needs
+	// Run resets the scenario's data, sends the load, and checks the invariant. A broken
+	// invariant is part of the Result. An error means that the scenario could not be run.
+	Run func(ctx context.Context, service Service, guard Guard) (Result, error)
 }
 
-// Guard is one way to keep the scenario's invariant.
+// Guard is one way to protect the scenario's invariant.
 type Guard struct {
 	ID string
-	// Safe guards claim that the invariant holds, come what may in this scenario. The
-	// others must break it every time: the scenario sees to that.
+	// Safe guards must keep the invariant in every run. The others must break it in every run.
 	Safe bool
-	// first and second are the steps at which the two requests of a duel are held up.
-	first, second string
+	// first and second are the steps at which race pauses its two requests.
+	first, second api.Step
 }
 
-// Result is what came of one run with one guard.
+func newGuard(id string, safe bool, first, second api.Step) Guard {
+	return Guard{ID: id, Safe: safe, first: first, second: second}
+}
+
+// Result is the result of one run with one guard.
 type Result struct {
 	Scenario string `json:"scenario"`
 	Guard    string `json:"guard"`
 	Safe     bool   `json:"safe"`
-	// Told counts the outcomes that the customers were told.
-	Told map[string]int `json:"told"`
-	// Broken says how the invariant was broken, a sentence each; empty: it held.
+	// Outcomes has the number of answers with each outcome.
+	Outcomes map[string]int `json:"told"`
+	// Broken says how the invariant was broken. It is empty if the invariant held.
 	Broken []string `json:"broken"`
-	// Figures are what the scenario measured besides, by name with the unit in it.
+	// Figures are further measurements. A unit is part of the name, as in took_s.
 	Figures  map[string]float64 `json:"figures,omitempty"`
 	Sentence report.Sentence    `json:"sentence"`
 }
@@ -55,23 +57,28 @@ type Result struct {
 // Holds reports whether the invariant held.
 func (r Result) Holds() bool { return len(r.Broken) == 0 }
 
-// AsClaimed reports whether a safe guard held, and any other one broke.
+// AsClaimed reports whether a safe guard kept the invariant, or an unsafe one broke it.
 func (r Result) AsClaimed() bool { return r.Holds() == r.Safe }
 
-// newResult begins the result of one run.
 func newResult(scenario string, guard Guard) Result {
-	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Told: map[string]int{}, Broken: []string{}}
+	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Outcomes: map[string]int{}, Broken: []string{}}
 }
 
-// broke notes how the invariant was broken.
-func (r *Result) broke(format string, args ...any) {
+// addBroken records one way in which the invariant was broken.
+func (r *Result) addBroken(format string, args ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 }
 
-// All lists the scenarios in the order of the documents that tell them.
-func All() []Scenario { return []Scenario{Coupon(), Tickets(), Flash(), Recharge(), Grain()} }
+// describe appends to the sentence. Both formats use all arguments.
+func (r *Result) describe(en, zh string, args ...any) {
+	r.Sentence.EN += fmt.Sprintf(en, args...)
+	r.Sentence.ZH += fmt.Sprintf(zh, args...)
+}
 
-// Guard finds one by its id.
+// All lists the scenarios in the order of the documents that they come from.
+func All() []Scenario { return []Scenario{Coupon(), Tickets(), Flash(), Recharge(), Granularity()} }
+
+// Guard returns the guard with this id.
 func (s Scenario) Guard(id string) (Guard, error) {
 	var ids []string
 	for _, g := range s.Guards {

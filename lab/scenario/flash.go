@@ -1,9 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"oversell/api"
@@ -12,179 +12,159 @@ import (
 	"oversell/lab/report"
 )
 
-// Document 002's flash sale.
 const (
-	customers  = 5000
-	pieces     = 1000
-	flashGoods = 1
+	customers    = 5000
+	pieces       = 1000
+	flashProduct = 1
 )
 
-// Flash is a sale with five customers for each piece, all at once (document 002). The
-// guards are strategies: the stock in a row, and in Redis. Exactly as many win as there are
-// pieces; sold out and "try again" are two answers, and who is told to try again does.
+// Flash is a sale with five customers for each piece, all at once (document 002). The guards
+// are strategies, with the stock in a MySQL row or in Redis. Exactly as many customers must win
+// as there are pieces. A customer whose request surely sold nothing tries again.
 func Flash() Scenario {
-	guard := func(id string, safe bool) Guard {
-		return Guard{ID: id, Safe: safe, first: "writing", second: "writing"}
-	}
+	const at = api.Writing
 	return Scenario{
-		ID: "flash", Replicas: 3, Run: sellFlash,
+		ID: "flash", Replicas: 3, Run: runFlash,
 		Title: report.Sentence{EN: "5000 customers want one of 1000 products", ZH: "五千名顾客抢一千件商品"},
 		Guards: []Guard{
-			guard("none", false), guard("mutex", false),
-			guard("redis-watch", true), guard("redis-stock", true),
+			newGuard("none", false, at, at), newGuard("mutex", false, at, at),
+			newGuard("redis-watch", true, at, at), newGuard("redis-stock", true, at, at),
 		},
 	}
 }
 
-// rush is what became of the customers.
-type rush struct {
-	ops   []history.Op
-	again int // were told to try again, and did
-	took  time.Duration
+// flashSale is the requests of the customers.
+type flashSale struct {
+	ops     []history.Op
+	retried int // requests that were sent because an earlier one sold nothing
+	took    time.Duration
 }
 
-func sellFlash(ctx context.Context, shop Shop, guard Guard) (Result, error) {
-	at := shop.Replicas[0]
-	if err := at.SetStock(ctx, flashGoods, pieces); err != nil {
+func runFlash(ctx context.Context, service Service, guard Guard) (Result, error) {
+	replica := service.Replicas[0]
+	if err := replica.SetStock(ctx, flashProduct, pieces); err != nil {
 		return Result{}, err
 	}
-	var rushed rush
-	told, err := duel(ctx, shop, api.Key(flashGoods), guard, func(ctx context.Context, to api.Client) Answer {
-		return post(ctx, to, fmt.Sprintf("/check/lock?strategy=%s&product=%d&wait=0s", guard.ID, flashGoods))
+	raced, err := race(ctx, service, api.Key(flashProduct), guard, func(ctx context.Context, to api.Client) Answer {
+		return post(ctx, to, fmt.Sprintf("/check/lock?strategy=%s&product=%d&wait=0s", guard.ID, flashProduct))
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	for _, a := range told {
-		rushed.ops = append(rushed.ops, a.op())
+	var sale flashSale
+	for _, a := range raced {
+		sale.ops = append(sale.ops, a.op())
 	}
-	rushed.again = history.Count(rushed.ops, tryAgain)
-	if err := rushed.come(ctx, shop, guard.ID, customers-len(told)+rushed.again); err != nil {
+	sale.retried = history.Count(sale.ops, mayRetry)
+	if err := sale.run(ctx, service, guard.ID, customers-len(raced)+sale.retried); err != nil {
 		return Result{}, err
 	}
-	left, row, err := flashLeft(ctx, at, guard.ID)
+	left, inRow, err := stockLeft(ctx, replica, guard.ID)
 	if err != nil {
 		return Result{}, err
 	}
-	return judgeFlash(guard, rushed, left, row), nil
+	return judgeFlash(guard, sale, left, inRow), nil
 }
 
-// come sends the customers to all replicas at once, each on a connection of its own and
-// past the balancer, whose workers have no 10000 sockets between them. Those who are told to
-// try again come again.
-func (r *rush) come(ctx context.Context, shop Shop, strategy string, customers int) error {
-	const patience, rounds = 30 * time.Second, 20
+// run sends the requests to all replicas at once, each on its own connection, and sends those
+// again that may be retried. It does not use nginx, whose workers have fewer than the 10,000
+// sockets that this needs.
+func (s *flashSale) run(ctx context.Context, service Service, strategy string, requests int) error {
+	const wait, rounds = 30 * time.Second, 20
 	began := time.Now()
-	defer func() { r.took = time.Since(began) }()
-	for round := 0; customers > 0; round++ {
+	defer func() { s.took = time.Since(began) }()
+	for round := 0; requests > 0; round++ {
 		if round == rounds {
-			return fmt.Errorf("%d customers were told %d times to try again", customers, rounds)
+			return fmt.Errorf("%d requests sold nothing in %d attempts, though pieces may be left", requests, rounds)
 		}
-		doors := len(shop.Replicas)
-		came := make([]history.History, doors)
-		failed := make([]error, doors)
-		var all sync.WaitGroup
-		for i, door := range shop.Replicas {
-			here := (customers + i) / doors
-			if here == 0 {
-				continue
-			}
-			all.Go(func() {
-				came[i], failed[i] = load.Run(ctx, load.Plan{
-					Target: door.Base, Strategy: strategy, Product: flashGoods, Qty: 1,
-					Clients: here, Loops: 1, Wait: patience, Timeout: 2 * patience,
+		errs := make([]error, len(service.Replicas))
+		histories := concurrently(len(errs), func(i int) (h history.History) {
+			if clients := (requests + i) / len(errs); clients > 0 {
+				h, errs[i] = load.Run(ctx, load.Plan{
+					Target: service.Replicas[i].Base, Strategy: strategy, Product: flashProduct, Qty: 1,
+					Clients: clients, Loops: 1, Wait: wait, Timeout: 2 * wait,
 				}, nil)
-			})
-		}
-		all.Wait()
-		customers = 0
-		for i := range came {
-			if failed[i] != nil {
-				return failed[i]
 			}
-			customers += history.Count(came[i].Ops, tryAgain)
-			r.ops = append(r.ops, came[i].Ops...)
+			return h
+		})
+		if err := cmp.Or(errs...); err != nil {
+			return err
 		}
-		r.again += customers
+		requests = 0
+		for _, h := range histories {
+			requests += history.Count(h.Ops, mayRetry)
+			s.ops = append(s.ops, h.Ops...)
+		}
+		s.retried += requests
 	}
 	return nil
 }
 
-// tryAgain reports whether the customer knows for sure that nothing was sold to it, and
-// that there may be something left.
-func tryAgain(op *history.Op) bool {
+// mayRetry reports whether the request surely sold nothing, and pieces may be left.
+func mayRetry(op *history.Op) bool {
 	return op.Outcome == history.Refused && op.Reason != history.SoldOut
 }
 
-// flashLeft is what is left where the strategy sells from, and in the row. Who sells in
-// Redis and carries it to the row afterwards is given the time for it.
-func flashLeft(ctx context.Context, at api.Client, strategy string) (left, row int, err error) {
-	const patience = 30 * time.Second
-	waiting, cancel := context.WithTimeout(ctx, patience)
+// stockLeft returns the strategy's stock and the count in the MySQL row. redis-stock copies its
+// stock to the row later, so for this strategy it waits until both are equal.
+func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
+	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
 	for {
-		if left, err = at.Count(ctx, strategy, flashGoods); err != nil {
+		if left, err = replica.Count(ctx, strategy, flashProduct); err != nil {
 			return 0, 0, err
 		}
-		if row, err = at.Count(ctx, "none", flashGoods); err != nil {
+		if inRow, err = replica.Count(ctx, "none", flashProduct); err != nil {
 			return 0, 0, err
 		}
-		if row == left || strategy != "redis-stock" {
-			return left, row, nil
+		if inRow == left || strategy != "redis-stock" {
+			return left, inRow, nil
 		}
 		select {
-		case <-waiting.Done():
-			return left, row, ctx.Err()
-		case <-look.C:
+		case <-timeout.Done():
+			return left, inRow, ctx.Err()
+		case <-poll.C:
 		}
 	}
 }
 
-// judgeFlash counts the winners.
-func judgeFlash(guard Guard, rushed rush, left, row int) Result {
+// judgeFlash compares the number of winners with the stock.
+func judgeFlash(guard Guard, sale flashSale, left, inRow int) Result {
 	r := newResult("flash", guard)
 	conflicts := 0
-	for i := range rushed.ops {
-		op := &rushed.ops[i]
-		word := op.Reason
+	for _, op := range sale.ops {
+		outcome := op.Reason
 		if op.Outcome == history.Unknown {
-			word = unknown
+			outcome = unknown
 		}
-		r.Told[word]++
+		r.Outcomes[outcome]++
 		conflicts += op.Retries
 	}
-	winners := r.Told[history.Sold]
+	winners, soldOut, lost := r.Outcomes[history.Sold], r.Outcomes[history.SoldOut], r.Outcomes[unknown]
 	if winners != pieces {
-		r.broke("%d customers won one of %d pieces", winners, pieces)
+		r.addBroken("%d customers won one of %d pieces", winners, pieces)
 	}
 	if winners != pieces-left {
-		r.broke("%d pieces were sold, and %d of %d are left", winners, left, pieces)
+		r.addBroken("%d pieces were sold, but %d of %d are left", winners, left, pieces)
 	}
-	if lost := r.Told[unknown]; lost > 0 {
-		r.broke("%d customers don't know whether they won", lost)
+	if lost > 0 {
+		r.addBroken("%d customers got no answer", lost)
 	}
-	if guard.ID == "redis-stock" && row != left {
-		r.broke("the row says %d, Redis %d", row, left)
+	if guard.ID == "redis-stock" && inRow != left {
+		r.addBroken("the count in the row is %d, and %d in Redis", inRow, left)
 	}
 	r.Figures = map[string]float64{
-		"winners": float64(winners), "sold_out": float64(r.Told[history.SoldOut]), "try_again": float64(rushed.again),
-		"conflicts": float64(conflicts), "took_s": rushed.took.Seconds(),
+		"winners": float64(winners), "sold_out": float64(soldOut), "try_again": float64(sale.retried),
+		"conflicts": float64(conflicts), "took_s": sale.took.Seconds(),
 	}
-	r.Sentence = flashSentence(r, left)
+	r.describe("flash, guard %s: %d customers, %d pieces: %d won, %d were answered \"sold out\", %d are left",
+		"秒杀，防护方案 %s：%d 名顾客抢 %d 件商品：%d 人抢到，%d 人得到“已售完”，剩 %d 件", r.Guard, customers, pieces, winners, soldOut, left)
+	if lost > 0 {
+		r.describe(", %d got no answer", "，%d 人没有得到答复", lost)
+	}
+	r.describe("; %d attempts failed because another request wrote first, and %d requests were sent again; %.1f s.",
+		"；写冲突 %d 次，重试请求 %d 次；%.1f 秒。", conflicts, sale.retried, sale.took.Seconds())
 	return r
-}
-
-func flashSentence(r Result, left int) report.Sentence {
-	f, lost := r.Figures, report.Sentence{}
-	if n := r.Told[unknown]; n > 0 {
-		lost = report.Sentence{EN: fmt.Sprintf(", %d were told nothing clear", n), ZH: fmt.Sprintf("，%d 人没有得到明确答复", n)}
-	}
-	return report.Sentence{
-		EN: fmt.Sprintf("flash, guard %s: %d customers, %d pieces: %.0f won, %.0f were told \"sold out\"%s, %d are left; %.0f attempts met a rival's, %.0f were told to try again; %.1f s.",
-			r.Guard, customers, pieces, f["winners"], f["sold_out"], lost.EN, left, f["conflicts"], f["try_again"], f["took_s"]),
-		ZH: fmt.Sprintf("秒杀，守护 %s：%d 名顾客抢 %d 件商品：%.0f 人抢到，%.0f 人得到“已售完”%s，剩 %d 件；冲突 %.0f 次，%.0f 次被告知“请重试”；%.1f 秒。",
-			r.Guard, customers, pieces, f["winners"], f["sold_out"], lost.ZH, left, f["conflicts"], f["try_again"], f["took_s"]),
-	}
 }

@@ -6,24 +6,21 @@ import (
 	"time"
 )
 
-// closed lets the client ask again as soon as it has its answer, or once in Every.
+// closed yields when the previous request is answered, but at most once per Plan.Every.
 func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		c.active.Add(1)
 		defer c.active.Add(-1)
 		for range c.plan.Loops {
 			began := time.Since(c.start)
-			if c.plan.over(began) || !yield(0) {
-				return
-			}
-			if !sleep(ctx, began+c.plan.Every-time.Since(c.start)) {
+			if c.plan.over(began) || !yield(0) || !sleep(ctx, began+c.plan.Every-time.Since(c.start)) {
 				return
 			}
 		}
 	}
 }
 
-// open lets the client ask when it is free and something is due.
+// open yields the due times that pace sends.
 func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		for due := range dues {
@@ -37,9 +34,8 @@ func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	}
 }
 
-// pace hands out the due times of an open loop, each when it has come. While no client
-// is free it is held up, and so are those that become due meanwhile; but they remain due
-// when they were. It ends with ctx, or with the last one.
+// pace sends the due times of an open loop to the clients, each when it is reached. If all
+// clients are busy, the due times wait, but do not change.
 func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Duration) {
 	defer close(dues)
 	for sent := range p.Clients * p.Loops {
@@ -55,5 +51,5 @@ func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Durati
 	}
 }
 
-// over says whether nothing is to be sent any more.
+// over reports whether the run's length has passed.
 func (p Plan) over(at time.Duration) bool { return p.Length > 0 && at >= p.Length }

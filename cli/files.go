@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"oversell/lab/report"
+)
+
+// toStdout is the file name that means stdout.
+const toStdout = "-"
+
+// files are the files that a command writes at its end.
+type files struct {
+	command string
+	flags   []*pflag.Flag
+}
+
+// add adds a flag that names a file. An empty name means that it is not written.
+func (f *files) add(flags *pflag.FlagSet, name, usage string) {
+	flags.String(name, "", usage)
+	f.flags = append(f.flags, flags.Lookup(name))
+}
+
+// textOutput returns the output for the text: stderr if one of the files is stdout.
+func (f *files) textOutput(out, errOut io.Writer) io.Writer {
+	if slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Value.String() == toStdout }) {
+		return errOut
+	}
+	return out
+}
+
+// check reports before a run why a file could not be written after it.
+func (f *files) check() (failed error) {
+	flagOf := map[string]string{} // by path
+	for _, flag := range f.flags {
+		path := flag.Value.String()
+		if path == "" {
+			continue
+		}
+		full, err := filepath.Abs(path)
+		if err != nil || path == toStdout {
+			full = path
+		}
+		if other := flagOf[full]; other != "" {
+			failed = errors.Join(failed, usage("%s: --%s and --%s name the same file, %s", f.command, other, flag.Name, path))
+		} else if path != toStdout {
+			if err := report.CheckWritable(path); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s: --%s: %w", f.command, flag.Name, err))
+			}
+		}
+		flagOf[full] = flag.Name
+	}
+	return failed
+}
+
+// write writes the files with the writers of their flags. After an error, it continues with the
+// next file.
+func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
+	for _, flag := range f.flags {
+		var err error
+		switch path := flag.Value.String(); path {
+		case "":
+			continue
+		case toStdout:
+			err = writers[flag.Name](out)
+		default:
+			if err = report.WriteFile(path, writers[flag.Name]); err == nil {
+				_, _ = fmt.Fprintln(errOut, "wrote", path)
+			}
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: --%s: %w", f.command, flag.Name, err))
+		}
+	}
+	return failed
+}

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestPrintError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		text   string
+	}{
+		{nil, 0, ""},
+		{errors.New("no disk"), 1, "oversell: no disk\n"},
+		{usage("no strategy"), 2, "oversell: no strategy\n"},
+		{&exit{1, nil}, 1, ""}, // the output has the reason
+		{errors.Join(&exit{2, nil}, errors.New("no disk")), 2, "oversell: no disk\n"},
+	} {
+		var text strings.Builder
+		if status := printError(&text, c.err); status != c.status || text.String() != c.text {
+			t.Errorf("%v: status %d, %q, want %d, %q", c.err, status, text.String(), c.status, c.text)
+		}
+	}
+}

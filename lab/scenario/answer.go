@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"oversell/api"
+	"oversell/lab/history"
+	"oversell/lab/load"
+)
+
+// Answer is the service's answer to a client, with the fields that the scenarios read.
+type Answer struct {
+	Status int `json:"-"`
+	// Outcome is unknown also when no answer arrived: the request may have been executed.
+	Outcome string `json:"outcome"`
+	Detail  string `json:"detail"`
+	Replica string `json:"replica"`
+	// Order is the id of a coupon's order.
+	Order int64 `json:"order"`
+	// Number is the number of a ticket.
+	Number int `json:"number"`
+	// Retries counts the attempts that failed because another request wrote first.
+	Retries int `json:"retries"`
+}
+
+const unknown = string(api.Unknown)
+
+// post sends one request, once.
+func post(ctx context.Context, to api.Client, path string) Answer {
+	return postWith(ctx, to, path, nil)
+}
+
+func postWith(ctx context.Context, to api.Client, path string, header http.Header) (a Answer) {
+	status, body, err := load.Exchange(ctx, to.HTTP, http.MethodPost, to.Base+path, header)
+	if err != nil {
+		return Answer{Outcome: unknown, Detail: err.Error()}
+	}
+	if err := json.Unmarshal(body, &a); err != nil || a.Outcome == "" {
+		a = Answer{Outcome: unknown, Detail: fmt.Sprintf("not an answer of the service: %.120s", body)}
+	}
+	a.Status = status
+	return a
+}
+
+// op converts the answer to a request for one piece to an operation of a history.
+func (a Answer) op() history.Op {
+	op := history.Op{Qty: 1, Reason: a.Outcome, Status: a.Status, Replica: a.Replica, Retries: a.Retries, Outcome: history.Refused}
+	switch a.Outcome {
+	case history.Sold:
+		op.Outcome = history.OK
+	case unknown:
+		op.Outcome = history.Unknown
+	}
+	return op
+}
+
+// failed reports whether the client cannot know if its request was executed.
+func (a Answer) failed() bool {
+	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
+}
+
+// untilSoldOut sends requests until one is answered that everything is sold out. A wrong guard may
+// never answer that, so it sends at most most.
+func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
+	for range most {
+		a := send()
+		answers = append(answers, a)
+		if a.Outcome == history.SoldOut || ctx.Err() != nil {
+			break
+		}
+	}
+	return answers
+}
+
+// concurrently calls f for 0 to n-1 at the same time, and returns the results in that order.
+func concurrently[A any](n int, f func(i int) A) []A {
+	results := make([]A, n)
+	var calls sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		calls.Go(func() {
+			<-start
+			results[i] = f(i)
+		})
+	}
+	close(start)
+	calls.Wait()
+	return results
+}
