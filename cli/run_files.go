@@ -72,7 +72,7 @@ func (f *reportFiles) write(results []report.Result, histories []history.History
 // writeCurves is write for sweeps.
 func (f *reportFiles) writeCurves(curves []report.Curve, out, errOut io.Writer) error {
 	return f.writeAll(map[string]func(io.Writer) error{
-		"--json": func(w io.Writer) error { return report.CurveJSON(w, curves) },
+		"--json": func(w io.Writer) error { return report.JSON(w, curves) },
 		"--html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
 	}, out, errOut)
 }

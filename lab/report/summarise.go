@@ -32,7 +32,7 @@ func Summarise(h history.History, s Setup) Result {
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
 		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait),
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
-		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: slices.Concat([]string{}, s.Warnings),
+		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops),
 	}
 	r.Open = open(h)
