@@ -222,7 +222,7 @@ func runWrongCommandLine(t *testing.T, binary string) {
 func runUnwritable(t *testing.T, binary string) {
 	missing := filepath.Join(t.TempDir(), "missing", "r.json")
 	r := runProgram(t, binary, "redis", "--json", missing)
-	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "bringing up") {
+	if r.status != 1 || !strings.Contains(r.err, "folder "+filepath.Dir(missing)+" does not exist") || strings.Contains(r.err, "bringing up") {
 		t.Errorf("status %d, stderr %s", r.status, r.err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {

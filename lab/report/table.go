@@ -121,16 +121,15 @@ func Table(w io.Writer, results []Result, screen Screen) error {
 	return nil
 }
 
-// The widths of a table, in characters.
-const (
-	border  = 1 // of the right edge
-	padding = 3 // of each column
-)
-
+// total returns the width of a table in characters, with its frame.
 func total(all []column, results []Result) int {
-	wide := border
+	wide := 1
 	for _, c := range all {
-		wide += breadth(c, results) + padding
+		longest := text.LongestLineLen(c.head)
+		for _, r := range results {
+			longest = max(longest, text.StringWidth(c.cell(r)))
+		}
+		wide += longest + 3
 	}
 	return wide
 }
@@ -152,14 +151,6 @@ func split(all []column, results []Result, width int) [][]column {
 		part = append(part, c)
 	}
 	return append(parts, part)
-}
-
-func breadth(c column, results []Result) int {
-	wide := text.LongestLineLen(c.head)
-	for _, r := range results {
-		wide = max(wide, text.StringWidth(c.cell(r)))
-	}
-	return wide
 }
 
 // render draws the grid for a terminal.
