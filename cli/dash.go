@@ -28,12 +28,12 @@ way, such as docker compose. It can run, step and try; to break a lock it would 
 and freeze servers, which only oversell lab and oversell break can do.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, target := range append([]string{c.Shop.Target}, c.Shop.Replicas...) {
+			for _, target := range append([]string{c.Lab.Target}, c.Lab.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {
 					return &exit{2, fmt.Errorf("dash: %w", err)}
 				}
 			}
-			if c.Shop.Token == "" {
+			if c.Lab.Token == "" {
 				return &exit{2, errors.New("dash: --token: who may start a run?")}
 			}
 			ctx := cmd.Context()
@@ -41,7 +41,7 @@ and freeze servers, which only oversell lab and oversell break can do.`,
 			if err != nil {
 				return fmt.Errorf("dash: %w", err)
 			}
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Shop.Target, listener.Addr())
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Lab.Target, listener.Addr())
 			closePage := servePage(ctx, listener, c)
 			<-ctx.Done()
 			closePage()
@@ -50,9 +50,9 @@ and freeze servers, which only oversell lab and oversell break can do.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:8300", "host:port to listen on")
-	f.StringVar(&c.Shop.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
-	f.StringSliceVar(&c.Shop.Replicas, "replicas", nil, "the replicas, separated by commas: two to step through a strategy")
-	f.StringVar(&c.Shop.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
+	f.StringVar(&c.Lab.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
+	f.StringSliceVar(&c.Lab.Replicas, "replicas", nil, "the replicas, separated by commas: two to step through a strategy")
+	f.StringVar(&c.Lab.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
 	f.Lookup("token").DefValue = "" // not the environment's, which help would print
 	return cmd
 }
@@ -60,7 +60,7 @@ and freeze servers, which only oversell lab and oversell break can do.`,
 // servePage serves until the answer is called, which waits for what was begun there.
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
-	serverVersions(ctx, c.Shop, c.Versions)
+	serverVersions(ctx, c.Lab, c.Versions)
 	page := dash.New(c)
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }()

@@ -80,7 +80,7 @@ func runLab(ctx context.Context, flags labFlags, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
+	closePage := servePage(ctx, page, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
 	if err := announce(lab, cfg, flags.json, out); err != nil {
 		closePage()
 		return errors.Join(err, lab.Close())

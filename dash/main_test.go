@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		shop = r
 		// The lab's program was built into its folder; what is broken is another lab of it.
-		page := dash.New(dash.Config{Shop: r.Addresses(), Binary: r.Config().Binary})
+		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
 	})
 }

@@ -13,14 +13,14 @@ func TestShopInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/shop")),
-		reads(`#part-told`, "Nothing was told yet"),
+		reads(`#part-results`, "No runs yet"),
 		press(`button[data-body="scenario=coupon&guard=none"]`),
-		reads(`#part-told tbody tr:nth-child(1)`, "✗ broken"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "✗ broken"),
+		reads(`#part-now`, "Done."),
 		press(`button[data-body="scenario=coupon&guard=unique"]`),
-		reads(`#part-told tbody tr:nth-child(1)`, "✓ holds"),
-		reads(`#part-told .sentences li:nth-child(1)`, "coupon"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "✓ holds"),
+		reads(`#part-results .sentences li:nth-child(1)`, "coupon"),
+		reads(`#part-now`, "Done."),
 	)
 	pictures(t, tab, "shop")
 }

@@ -45,7 +45,7 @@ func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 // A page is right before its stream begins: it must not say "none yet" where there are
 // results. The stream may begin late, or never.
 func TestPagesBeginUpToDate(t *testing.T) {
-	s := dash.New(dash.Config{Shop: shop.Addresses()})
+	s := dash.New(dash.Config{Lab: shop.Addresses()})
 	defer s.Close()
 	small := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
 	trial := url.Values{"send": {"read:1"}, "name": {"begin"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
@@ -55,9 +55,9 @@ func TestPagesBeginUpToDate(t *testing.T) {
 		form            url.Values
 		after, notAfter string
 	}{
-		{"/", "There are none yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "There are none yet"},
-		{"/dash/shop", "Nothing was told yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "Nothing was told yet"},
-		{"/dash/try", "Nobody is here", "/dash/try/send", trial, "redis begin", "Nobody is here"},
+		{"/", "No results yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "No results yet"},
+		{"/dash/shop", "No runs yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "No runs yet"},
+		{"/dash/try", "No requests yet", "/dash/try/send", trial, "redis begin", "No requests yet"},
 		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has sent no request yet", "No round is open"},
 	} {
 		if status, body := get(t.Context(), s, c.path); status != http.StatusOK || !strings.Contains(body, c.before) {
@@ -198,8 +198,8 @@ func TestSilentLine(t *testing.T) {
 		t.Fatalf("the story was not started: %d %s", status, body)
 	}
 	do(t, tab,
-		reads(`#part-told tbody tr:nth-child(1)`, "recharge"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "recharge"),
+		reads(`#part-now`, "Done."),
 		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
 	)
 }
@@ -215,7 +215,7 @@ func TestRunThatDidNotBegin(t *testing.T) {
 		}
 		addrs := shop.Addresses()
 		addrs.Target = gate.url
-		s := dash.New(dash.Config{Shop: addrs})
+		s := dash.New(dash.Config{Lab: addrs})
 		server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 		go func() { _ = server.Serve(listener) }()
 		return listener.Addr().String(), func() { s.Close(); _ = server.Close() }
@@ -274,7 +274,7 @@ func TestMatrixWaitsForTheShop(t *testing.T) {
 	gate.closed.Store(true)
 	addrs := shop.Addresses()
 	addrs.Target = gate.url
-	s := dash.New(dash.Config{Shop: addrs})
+	s := dash.New(dash.Config{Lab: addrs})
 	defer s.Close()
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -328,7 +328,7 @@ func TestPagesDoNotQueue(t *testing.T) {
 	defer close(answer)
 	addrs := shop.Addresses()
 	addrs.Target = silent.URL
-	s := dash.New(dash.Config{Shop: addrs})
+	s := dash.New(dash.Config{Lab: addrs})
 	defer s.Close()
 	var pages sync.WaitGroup
 	defer pages.Wait()
