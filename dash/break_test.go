@@ -124,9 +124,9 @@ func link(id string) string   { return `a[id="` + id + `"]` }
 
 // A plan that cannot be run is rejected, with the reason.
 func TestBreakRefuses(t *testing.T) {
-	able := dash.New(dash.Config{Lab: shop.Addresses(), Binary: "oversell"})
+	able := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: "oversell"})
 	defer able.Close()
-	unable := dash.New(dash.Config{Lab: shop.Addresses()})
+	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()
 	tests := []struct {
 		why, body, token, site string
@@ -159,7 +159,7 @@ func TestBreakRefuses(t *testing.T) {
 
 // A page that does not exist says so; one on a machine without servers has no buttons.
 func TestBreakPages(t *testing.T) {
-	unable := dash.New(dash.Config{Lab: shop.Addresses()})
+	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()
 	for path, want := range map[string]struct {
 		status int

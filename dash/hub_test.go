@@ -32,22 +32,22 @@ func TestSlowPageIsDropped(t *testing.T) {
 			return []message{newMessage("word", i)}
 		})
 		if m := <-quick; string(m.data) != fmt.Sprint(i) {
-			t.Fatalf("the quick page hears %s instead of %d", m.data, i)
+			t.Fatalf("the quick page received %s instead of %d", m.data, i)
 		}
 	}
-	heard := 0
-	for range slow { // it is closed, or this would wait for ever
-		heard++
+	received := 0
+	for range slow { // the hub must have closed it
+		received++
 	}
-	if heard > backlog+1 {
-		t.Errorf("the slow page was kept for %d messages", heard)
+	if received > backlog+1 {
+		t.Errorf("the slow page was kept for %d messages", received)
 	}
 	if n := h.listeners("run"); n != 1 {
-		t.Errorf("%d pages are listened to, not 1", n)
+		t.Errorf("%d pages are connected, not 1", n)
 	}
 	again := h.join(topic)
 	if m := <-again; string(m.data) != string(newMessage("all", said).data) || len(said) != words {
-		t.Errorf("when it comes again it hears %s", m.data)
+		t.Errorf("when it connects again it receives %s", m.data)
 	}
 	h.leave(topic, slow) // as its handler does at its end
 }

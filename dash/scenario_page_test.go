@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A coupon with its guard off, then with the right one, by clicks.
-func TestShopInABrowser(t *testing.T) {
+// A visitor runs a scenario without a guard, then with the right one.
+func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/shop")),
@@ -22,14 +22,14 @@ func TestShopInABrowser(t *testing.T) {
 		reads(`#part-results .sentences li:nth-child(1)`, "coupon"),
 		reads(`#part-now`, "Done."),
 	)
-	pictures(t, tab, "shop")
+	pictures(t, tab, "scenarios")
 }
 
-func TestBadStories(t *testing.T) {
+func TestBadScenarios(t *testing.T) {
 	for name, form := range map[string]url.Values{
-		"no story":         {},
-		"an unknown story": {"scenario": {"<b>"}},
-		"an unknown guard": {"scenario": {"coupon"}, "guard": {"<b>"}},
+		"no scenario":         {},
+		"an unknown scenario": {"scenario": {"<b>"}},
+		"an unknown guard":    {"scenario": {"coupon"}, "guard": {"<b>"}},
 	} {
 		if status, body := send(t, http.MethodPost, "/dash/shop/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, status, body)

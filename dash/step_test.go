@@ -52,7 +52,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.Evaluate(`location.hash`, &link),
 	)
 	if strings.Contains(hidden, "answer:") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
-		t.Errorf("the end is told before it is asked for:\n%s", hidden)
+		t.Errorf("the result is visible before it is revealed:\n%s", hidden)
 	}
 	if link != "" {
 		t.Errorf("the token stays in the address: %s", link)
@@ -60,8 +60,8 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 }
 
-// What happens while a mouse is down would put a new button under it: the press counts all
-// the same, and afterwards the page is up to date.
+// A change of the page while a mouse button is down must not lose the press. Afterwards the page
+// is up to date.
 func TestPressOutlastsTheNews(t *testing.T) {
 	tab := browser(t)
 	var at []float64
@@ -83,8 +83,7 @@ func TestPressOutlastsTheNews(t *testing.T) {
 	)
 }
 
-// With redis B waits for A, and both pages say so, each in its language; one that comes in
-// the middle is told everything so far.
+// With redis, B waits for A. The page shows it in Chinese, also when it is loaded again.
 func TestStepWaitsInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
@@ -118,13 +117,12 @@ func TestStepSolution(t *testing.T) {
 	)
 }
 
-// Every strategy can be walked through, and its code has a line for the first step of it;
-// from there on, the page marks the last step that has one.
+// Each strategy can be stepped through, and its code has a line that reports the first step.
 func TestStepEveryStrategy(t *testing.T) {
-	page := dash.New(dash.Config{Lab: shop.Addresses()})
+	page := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer page.Close()
 	for _, id := range page.Strategies(t) {
-		lab, err := stepper.Open(shop.Addresses(), id)
+		lab, err := stepper.Open(testLab.Addresses(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +137,7 @@ func TestStepEveryStrategy(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 		if len(round.Log) < 3 || !page.Marks(t, id, round.Log[0].Step) {
-			t.Errorf("%s: no line tells of the first step: %+v", id, round.Log)
+			t.Errorf("%s: no line reports the first step: %+v", id, round.Log)
 		}
 	}
 }
@@ -150,7 +148,7 @@ type form = neturl.Values
 // post sends a form to the page as a script would.
 func post(t *testing.T, path string, values form, header http.Header) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+path, strings.NewReader(values.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+path, strings.NewReader(values.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,27 +117,22 @@ func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, er
 	return c, nil
 }
 
-// runs returns the results of one hazard on the strategy.
-func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result) {
+// runs returns the results of one hazard on the strategy, and the index of the first run with
+// the summary's verdict. No run has the verdict "not shown": then the index is 0. Without runs
+// it is -1.
+func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {
 			runs = append(runs, result)
 		}
 	}
-	return runs
-}
-
-// typicalRun returns the index of the first run with the summary's verdict. No run has
-// "not shown": then it is the first of all. Without runs it is -1.
-func (r Row) typicalRun(hazard string, runs []experiment.Result) int {
 	same := func(c experiment.Result) bool { return c.Verdict == r.Summaries[hazard].Verdict }
-	return max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
+	return runs, max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
 }
 
 // shown returns the runs that the page shows with a timeline.
 func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
-	runs := r.runs(hazard, results)
-	typical := r.typicalRun(hazard, runs)
+	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
 		if i == typical || !result.Agrees() {
 			shown = append(shown, result)
@@ -147,8 +142,7 @@ func (r Row) shown(hazard string, results []experiment.Result) (shown []experime
 }
 
 func (r Row) link(hazard string, results []experiment.Result) link {
-	runs := r.runs(hazard, results)
-	i := r.typicalRun(hazard, runs)
+	runs, i := r.runs(hazard, results)
 	if i < 0 {
 		return link{}
 	}
