@@ -1,5 +1,7 @@
 package api
 
+import "fmt"
+
 // Card has the claims of a strategy. The conformance suite and the experiments test each
 // claim. A claim that a run contradicts fails the build.
 type Card struct {
@@ -63,6 +65,12 @@ func (t Text) In(lang string) string {
 		return t.ZH
 	}
 	return t.EN
+}
+
+// Textf formats the values in both languages. A format that leaves values out, or has them in
+// another order, numbers its verbs: %[2]d.
+func Textf(en, zh string, values ...any) Text {
+	return Text{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }
 
 // Scope is how far a strategy's mutual exclusion reaches.

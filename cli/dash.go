@@ -28,12 +28,12 @@ compose. It runs and steps through strategies, and runs the primitives. It canno
 because only oversell lab and oversell break can stop and freeze servers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, target := range append([]string{c.Shop.Target}, c.Shop.Replicas...) {
+			for _, target := range append([]string{c.Lab.Target}, c.Lab.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {
 					return usage("dash: %w", err)
 				}
 			}
-			if c.Shop.Token == "" {
+			if c.Lab.Token == "" {
 				return usage("dash: --token is missing: the page needs the lab's token to start a run")
 			}
 			ctx := cmd.Context()
@@ -41,7 +41,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 			if err != nil {
 				return fmt.Errorf("dash: %w", err)
 			}
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Shop.Target, listener.Addr())
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Lab.Target, listener.Addr())
 			closePage := servePage(ctx, listener, c)
 			<-ctx.Done()
 			closePage()
@@ -50,9 +50,9 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:8300", "host:port to listen on")
-	f.StringVar(&c.Shop.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
-	f.StringSliceVar(&c.Shop.Replicas, "replicas", nil, "the replicas, separated by commas: stepping through a strategy needs two")
-	f.StringVar(&c.Shop.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
+	f.StringVar(&c.Lab.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
+	f.StringSliceVar(&c.Lab.Replicas, "replicas", nil, "the replicas, separated by commas: stepping through a strategy needs two")
+	f.StringVar(&c.Lab.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
 	f.Lookup("token").DefValue = "" // help must not print the environment's
 	return cmd
 }
@@ -60,7 +60,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 // servePage serves the page until end is called, which waits for the runs that the page started.
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
-	backend.Versions(ctx, c.Versions, c.Shop.MySQL, c.Shop.Redis, c.Shop.Zookeeper, c.Shop.Etcd)
+	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)
 	page := dash.New(c)
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }()

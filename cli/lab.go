@@ -132,7 +132,7 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	closePage := servePage(ctx, page, dash.Config{Shop: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
+	closePage := servePage(ctx, page, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
 	if f.json != "" {
 		err = writeAddresses(f.json, lab.Addresses())
 	}

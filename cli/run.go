@@ -198,7 +198,7 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 			emptyLine(text),
 			report.CurveConditions(text, results),
 			f.files.write(map[string]func(io.Writer) error{
-				"json": func(w io.Writer) error { return report.CurveJSON(w, curves) },
+				"json": func(w io.Writer) error { return report.JSON(w, curves) },
 				"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
 			}, out, errOut),
 		)

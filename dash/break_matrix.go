@@ -19,54 +19,48 @@ type tally struct{ Agree, Contradict, Silent int }
 
 // matrixRow is the row of a strategy, with or without its fence.
 type matrixRow struct {
-	Strategy string
-	Fenced   bool
-	Results  []resultView
+	resultKey // of no hazard
+	Results   []resultView
 }
 
 // resultView is what the page shows for one hazard on one strategy.
 type resultView struct {
 	resultKey
-	Able    bool // to run it
-	ByHand  bool // it can be run when the strategy is named
-	Applies bool // the hazard applies to the strategy
-	Claim   experiment.Claim
-	Running bool
-	Run     *storedResult // nil: not run yet
+	Able      bool // this machine can run the experiment
+	AppliesTo bool // the hazard applies if the strategy is named
+	Applies   bool // the hazard applies, with or without the fence
+	Claim     experiment.Claim
+	Running   bool
+	Run       *storedResult // nil before the first run
 }
 
-// resultKeys returns every hazard with every strategy that it applies to.
-func resultKeys(cards []experiment.Card) (all []resultKey) {
-	for _, c := range cards {
-		for _, e := range experiment.All() {
-			if !e.AppliesTo(c) {
-				continue
-			}
-			all = append(all, resultKey{e.Hazard, c.ID, false})
-			if c.Fenced {
-				all = append(all, resultKey{e.Hazard, c.ID, true})
-			}
-		}
-	}
-	return all
-}
-
-// matrix is called in the hub's turn.
+// matrix returns the whole matrix. The hub calls it.
 func (b *breaks) matrix() matrixView {
 	m := matrixView{Hazards: hazards(), Tally: b.tally()}
-	for _, card := range b.cards {
-		m.Rows = append(m.Rows, b.row(card, false))
-		if card.Fenced {
-			m.Rows = append(m.Rows, b.row(card, true))
+	for _, c := range b.s.catalogue.known() {
+		for _, fenced := range fences(c) {
+			row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: fenced}}
+			for _, e := range experiment.All() {
+				row.Results = append(row.Results, b.view(c, e, fenced))
+			}
+			m.Rows = append(m.Rows, row)
 		}
 	}
 	return m
 }
 
-// tally is called in the hub's turn.
+// fences returns false, and also true for a strategy that has a fence.
+func fences(c card) []bool {
+	if c.Fenced {
+		return []bool{false, true}
+	}
+	return []bool{false}
+}
+
+// tally counts all results. The hub calls it.
 func (b *breaks) tally() (t tally) {
 	for _, run := range b.runs {
-		switch run.Agreement() {
+		switch matrix.Agreement(run.Result) {
 		case "agrees":
 			t.Agree++
 		case "contradicts":
@@ -78,18 +72,17 @@ func (b *breaks) tally() (t tally) {
 	return t
 }
 
-// column draws the results of these hazards that the plan in progress runs. It is called in
-// the hub's turn.
+// column renders the results of these hazards that the plan in progress runs. The hub calls it.
 func (b *breaks) column(hazards ...string) []part {
 	parts := []part{}
 	for _, e := range experiment.All() {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue
 		}
-		for _, card := range b.cards {
-			for _, fenced := range []bool{false, true} {
-				if p := b.view(card, e, fenced); p.Applies && b.now.includes(p.resultKey) {
-					parts = append(parts, b.s.draw("break", "result", p.ID(), p))
+		for _, c := range b.s.catalogue.known() {
+			for _, fenced := range fences(c) {
+				if p := b.view(c, e, fenced); p.Applies && b.now.includes(p.resultKey) {
+					parts = append(parts, b.s.render("break", "result", p.ID(), p))
 				}
 			}
 		}
@@ -97,34 +90,11 @@ func (b *breaks) column(hazards ...string) []part {
 	return parts
 }
 
-func (b *breaks) row(card experiment.Card, fenced bool) matrixRow {
-	s := matrixRow{Strategy: card.ID, Fenced: fenced}
-	for _, e := range experiment.All() {
-		s.Results = append(s.Results, b.view(card, e, fenced))
-	}
-	return s
-}
-
-// view is called in the hub's turn.
-func (b *breaks) view(card experiment.Card, e experiment.Experiment, fenced bool) resultView {
-	q := resultKey{e.Hazard, card.ID, fenced}
-	p := resultView{resultKey: q, Able: b.able(), ByHand: e.AppliesTo(card), Claim: e.Claim(card, fenced), Run: b.runs[q]}
-	p.Applies = e.AppliesTo(card) && (!fenced || card.Fenced && e.Fenced) || p.Run != nil
+// view returns what the page shows of one result. The hub calls it.
+func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
+	q := resultKey{e.Hazard, c.ID, fenced}
+	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}
+	p.Applies = p.AppliesTo && (!fenced || e.Fenced) || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	return p
 }
-
-// Class returns the style of the verdict.
-func (r *storedResult) Class() string { return matrix.Class(r.Verdict) }
-
-// Sign returns the sign of the verdict.
-func (r *storedResult) Sign() string { return matrix.Sign(r.Verdict) }
-
-// Word returns the word of the verdict.
-func (r *storedResult) Word() Text { return Text(matrix.Word(r.Verdict)) }
-
-// Agreement returns agrees, contradicts, or nothing where there is no claim.
-func (r *storedResult) Agreement() string { return matrix.Agreement(r.Result) }
-
-// Sentence returns the verdict as a sentence.
-func (r *storedResult) Sentence() Text { return Text(matrix.Sentence(r.Result)) }

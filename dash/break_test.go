@@ -23,7 +23,7 @@ func TestBreakInABrowser(t *testing.T) {
 	var inSight bool
 	do(t, tab,
 		chromedp.Navigate(address("/dash/break")),
-		reads(`#part-now`, "No experiment was run yet"),
+		reads(`#part-now`, "No experiment has run yet"),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
 		press(`#claims`),
 		chromedp.WaitVisible(`.matrix .claim`, chromedp.ByQuery),
@@ -93,7 +93,7 @@ func TestLearnInABrowser(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn")),
-		reads(`h1`, "阶梯"),
+		reads(`h1`, "进阶之路"),
 	)
 	pictures(t, tab, "learn")
 	do(t, tab,
@@ -115,7 +115,7 @@ func TestLearnInABrowser(t *testing.T) {
 	do(t, tab, reads(`#part-now`, "完成")) // the next test starts a job
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
-		reads(`.claims .breaks`, "被破坏 是这里看到的结果"),
+		reads(`.claims .breaks`, "被破坏 （本实验室的结果）"),
 	)
 }
 
@@ -124,9 +124,9 @@ func link(id string) string   { return `a[id="` + id + `"]` }
 
 // A plan that cannot be run is rejected, with the reason.
 func TestBreakRefuses(t *testing.T) {
-	able := dash.New(dash.Config{Shop: shop.Addresses(), Binary: "oversell"})
+	able := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: "oversell"})
 	defer able.Close()
-	unable := dash.New(dash.Config{Shop: shop.Addresses()})
+	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()
 	tests := []struct {
 		why, body, token, site string
@@ -159,7 +159,7 @@ func TestBreakRefuses(t *testing.T) {
 
 // A page that does not exist says so; one on a machine without servers has no buttons.
 func TestBreakPages(t *testing.T) {
-	unable := dash.New(dash.Config{Shop: shop.Addresses()})
+	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()
 	for path, want := range map[string]struct {
 		status int
@@ -171,7 +171,7 @@ func TestBreakPages(t *testing.T) {
 		"/dash/break/failover/none":           {200, "does not apply"},
 		"/dash/break/flood/redis":             {404, "does not exist"},
 		"/dash/break/pause/hope":              {404, "does not exist"},
-		"/dash/learn/hope":                    {404, "no strategy"},
+		"/dash/learn/hope":                    {404, "does not exist"},
 		"/dash/learn/redis":                   {200, "redis.go"},
 		"/dash/timeline.css":                  {200, ".timeline"},
 	} {
@@ -185,7 +185,7 @@ func TestBreakPages(t *testing.T) {
 			t.Errorf("%s offers ▷, and has none", path)
 		}
 		if strings.Contains(string(body), "/dash/break/start") {
-			t.Errorf("%s has a button that can't work", path)
+			t.Errorf("%s has a button that cannot work", path)
 		}
 		if strings.Contains(string(body), "style=") || strings.Contains(string(body), "<style") {
 			t.Errorf("%s has a style that its policy forbids", path)

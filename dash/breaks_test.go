@@ -1,12 +1,12 @@
 package dash
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"oversell/lab/experiment"
 	"oversell/lab/history"
+	"oversell/lab/matrix"
 )
 
 // The newest result of a key replaces the older one. When there are too many recordings, the
@@ -21,36 +21,22 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 		})
 		b.makeRoom()
 	}
-	run("old", experiment.Broken, mostSteps/2)
-	run("new", experiment.Safe, mostSteps/2)
+	run("old", experiment.Broken, maxSteps/2)
+	run("new", experiment.Safe, maxSteps/2)
 	of := func(strategy string) *storedResult { return b.runs[resultKey{Hazard: "pause", Strategy: strategy}] }
 	if of("old").Forgotten || of("new").Forgotten {
 		t.Error("there was room for both")
 	}
-	run("new", experiment.Broken, mostSteps/2)
-	if got := of("new"); got.Agreement() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
+	run("new", experiment.Broken, maxSteps/2)
+	if got := of("new"); matrix.Agreement(got.Result) != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
 		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
 	run("third", experiment.Unknown, 1)
 	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Broken {
 		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
 	}
-	if of("third").Agreement() != "" {
+	if matrix.Agreement(of("third").Result) != "" {
 		t.Error("a run that says nothing can't agree or contradict")
-	}
-}
-
-// Every verdict has its word and its sentence in both languages.
-func TestVerdictsInWords(t *testing.T) {
-	for _, v := range []experiment.Verdict{
-		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
-	} {
-		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
-			b := storedResult{Result: experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim}}
-			if b.Word().EN == "" || b.Word().ZH == "" || !strings.Contains(b.Sentence().EN, "redis") || !strings.Contains(b.Sentence().ZH, "redis") {
-				t.Errorf("%s, %s: %v %v", v, claim, b.Word(), b.Sentence())
-			}
-		}
 	}
 }
 

@@ -2,54 +2,60 @@ package dash
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"oversell/api"
-	"oversell/lab/rig"
+	"oversell/lab/experiment"
 )
 
-// card is a strategy's card; Code is sent for one strategy only.
+// card is the card of a strategy. Code is set by catalogue.one only.
 type card struct {
-	api.Card
+	experiment.Card
 	Code []api.File `json:"code"`
 }
 
-// group is a part of the catalogue.
+// group is a family of strategies.
 type group struct {
 	Title Text
 	Cards []card
 }
 
-// catalogue asks a replica for the strategies, and remembers them: they are compiled in.
+// catalogue reads the cards from the service, and keeps them: they are compiled in.
 type catalogue struct {
-	shop rig.Addresses
+	nginx api.Client // a request through nginx succeeds if any replica answers
 
 	mu    sync.Mutex
 	cards []card
 }
 
-// ask reads JSON from the shop. Through nginx, as one replica may be down.
-func (l *catalogue) ask(ctx context.Context, path string, answer any) error {
+// get reads JSON from the service.
+func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	shop := api.Client{Base: l.shop.Target, Token: l.shop.Token, HTTP: http.DefaultClient}
-	return shop.Call(ctx, http.MethodGet, path, nil, answer)
+	if err := l.nginx.Call(ctx, http.MethodGet, path, nil, answer); err != nil {
+		return reject(http.StatusServiceUnavailable, "The service does not answer: %v", "服务没有应答：%v", err)
+	}
+	return nil
 }
 
-// all asks the shop outside the lock: while the shop does not answer, each page would wait
-// for the time-outs of all pages before it.
-func (l *catalogue) all(ctx context.Context) ([]card, error) {
+// known returns the cards that were read already.
+func (l *catalogue) known() []card {
 	l.mu.Lock()
-	cards := l.cards
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	return l.cards
+}
+
+// all returns all cards. It sends the request without the mutex: otherwise each page would wait
+// for the timeouts of all pages before it.
+func (l *catalogue) all(ctx context.Context) ([]card, error) {
+	cards := l.known()
 	if cards != nil {
 		return cards, nil
 	}
-	if err := l.ask(ctx, "/strategies", &cards); err != nil {
+	if err := l.get(ctx, "/strategies", &cards); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -58,40 +64,47 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	return cards, nil
 }
 
-// one is a card with its code.
-func (l *catalogue) one(ctx context.Context, id string) (card, error) {
+// findCard returns the position of a card, and an error if the strategy does not exist.
+func findCard(cards []card, id string, status int) (int, error) {
+	i := slices.IndexFunc(cards, func(c card) bool { return c.ID == id })
+	if i < 0 {
+		return i, reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
+	}
+	return i, nil
+}
+
+// one returns a card with its code.
+func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
 	all, err := l.all(ctx)
 	if err != nil {
-		return card{}, err
+		return c, err
 	}
-	if !slices.ContainsFunc(all, func(c card) bool { return c.ID == id }) {
-		return card{}, refusal{http.StatusNotFound, Text{fmt.Sprintf("There is no strategy %q.", id), fmt.Sprintf("没有策略 %q。", id)}}
+	if _, err := findCard(all, id, http.StatusNotFound); err != nil {
+		return c, err
 	}
-	var c card
-	err = l.ask(ctx, "/strategies/"+id, &c)
+	err = l.get(ctx, "/strategies/"+id, &c)
 	return c, err
 }
 
-// groups are the cards by family, in the order in which the catalogue first has each.
-func (l *catalogue) groups(ctx context.Context) ([]group, error) {
+// groups returns the cards by family, in the order of the catalogue.
+func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 	all, err := l.all(ctx)
 	if err != nil {
 		return nil, err
 	}
 	titles := map[string]Text{
-		"local": {"One process", "单进程"}, "mysql": {"MySQL", "MySQL"}, "redis": {"Redis", "Redis"},
-		"zookeeper": {"ZooKeeper", "ZooKeeper"}, "etcd": {"etcd", "etcd"},
+		"local": {"One process", "单进程"}, "mysql": verbatim("MySQL"), "redis": verbatim("Redis"),
+		"zookeeper": verbatim("ZooKeeper"), "etcd": verbatim("etcd"),
 	}
-	var groups []group
-	places := map[string]int{}
+	positions := map[string]int{}
 	for _, c := range all {
-		i, there := places[c.Family]
+		i, there := positions[c.Family]
 		if !there {
+			i, positions[c.Family] = len(groups), len(groups)
 			title, known := titles[c.Family]
 			if !known {
-				title = Text{c.Family, c.Family}
+				title = verbatim(c.Family)
 			}
-			i, places[c.Family] = len(groups), len(groups)
 			groups = append(groups, group{Title: title})
 		}
 		groups[i].Cards = append(groups[i].Cards, c)

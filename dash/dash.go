@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"oversell/api"
+	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/rig"
 )
@@ -28,20 +29,20 @@ var pageFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// Config is what a page is for.
+// Config configures a Server.
 type Config struct {
-	// Shop is the lab that is run, stepped through and tried.
-	Shop rig.Addresses
-	// Binary is the program whose replicas are broken, in a lab of their own; empty: this
-	// machine has no servers for one.
+	// Lab has the addresses of the lab that the pages use.
+	Lab rig.Addresses
+	// Binary is the program of the replicas in the separate labs of experiments. It is empty if
+	// this machine has no servers for such a lab.
 	Binary string
-	// OnExit is told when a server of such a lab dies unasked.
+	// OnExit is called when a server of a separate lab exits unexpectedly.
 	OnExit   func(rig.Exit)
 	Machine  report.Machine
 	Versions map[string]string
 }
 
-// Server is the page.
+// Server serves the pages.
 type Server struct {
 	Config
 	hub            *hub
@@ -49,10 +50,7 @@ type Server struct {
 	catalogue      catalogue
 	runs           *runs
 	breaks         *breaks
-	strategyPages  *strategyPages
-	steps          *steps
 	primitivesPage *primitivesPage
-	scenarioPage   *scenarioPage
 	pages          map[string]*template.Template
 	routes         *http.ServeMux
 	handler        http.Handler
@@ -60,47 +58,41 @@ type Server struct {
 	end            context.CancelFunc
 }
 
-// New prepares the page. Nothing is asked of the lab before somebody comes.
+// New returns a Server. It sends no request to the lab before a page is requested.
 func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
-	s.catalogue.shop = c.Shop
-	s.runs = newRuns(s)
-	s.breaks = newBreaks(s)
-	s.strategyPages = newStrategyPages(s)
-	s.steps = newSteps(s)
-	s.primitivesPage = newPrimitivesPage(s)
-	s.scenarioPage = newScenarioPage(s)
-	for _, name := range []string{"run", "break", "result", "step", "learn", "lesson", "try", "shop", "problem"} {
+	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "try", "scenarios", "problem"} {
 		s.pages[name] = parse(name)
 	}
-	static, _ := fs.Sub(staticFiles, "static") // it is there: it was embedded
+	static, _ := fs.Sub(staticFiles, "static") // it exists: it is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
-	s.routes.HandleFunc("POST /dash/language", s.switchLanguage)
-	s.routes.HandleFunc("POST /dash/stop", s.guarded(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
-	s.runs.route()
-	s.breaks.route()
-	s.strategyPages.route()
-	s.steps.route()
-	s.primitivesPage.route()
-	s.scenarioPage.route()
+	s.routes.HandleFunc("POST /dash/language", switchLanguage)
+	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
+	s.runs = newRuns(s)
+	s.breaks = newBreaks(s)
+	s.primitivesPage = newPrimitivesPage(s)
+	routeStrategies(s)
+	newSteps(s)
+	newScenarioPage(s)
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
 
-// ServeHTTP makes the page an http.Handler.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends the streams and what runs, and returns when that has cleaned up.
+// Close ends the streams and the job in progress, and returns when the job has cleaned up.
 func (s *Server) Close() {
 	s.hub.close()
 	s.jobs.stop(context.Background())
 	s.end()
-	s.primitivesPage.close()
+	s.primitivesPage.requests.Wait()
 }
 
-// policy lets a page have its own script, style and streams, and nothing from elsewhere.
+// policy allows a page to load scripts, styles and streams from this server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
@@ -111,46 +103,49 @@ func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// view is what every template sees.
+// view has the data of a template.
 type view struct {
 	Lang  string
-	Page  string // the topic that it listens to
-	Topic string // unless it is another
+	Page  string // the page's entry in the menu, and its topic unless Topic is set
+	Topic string
 	Title Text
 	Data  any
 	parts func() map[string]Text
 }
 
-// T chooses between the two languages.
+// T returns one of two texts, by the language of the page.
 func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
 
-// In returns a Text, or a card's api.Text, in the page's language.
+// In returns a Text or an api.Text in the language of the page.
 func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.Lang) }
 
-// Part is what the page's stream sends first for a part.
+// Part returns a part as the page's stream sends it first.
 func (v view) Part(id string) (template.HTML, error) {
 	text, there := v.parts()[id]
 	if !there {
 		return "", fmt.Errorf("dash: the stream of page %s has no part %q", v.Page, id)
 	}
-	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // drawn by a template of ours
+	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // rendered by our own template
 }
 
-// With is the view of something smaller.
+// With returns the view with other data.
 func (v view) With(data any) view { v.Data = data; return v }
 
 func parse(name string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{
+	t := template.New(name).Funcs(template.FuncMap{
 		"list": func(items ...any) []any { return items },
-	}).ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))
+		"sign": matrix.Sign, "class": matrix.Class, "word": matrix.Word, "agreement": matrix.Agreement,
+	})
+	t = template.Must(t.ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))
+	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))
 }
 
 // show answers with a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title Text, data any) {
-	s.write(w, r, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
+	s.write(w, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
 }
 
-func (s *Server) write(w http.ResponseWriter, _ *http.Request, status int, name string, v view) {
+func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
 	v.parts = sync.OnceValue(func() map[string]Text { return s.hub.parts(cmp.Or(v.Topic, v.Page)) })
 	var text bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {
@@ -163,9 +158,22 @@ func (s *Server) write(w http.ResponseWriter, _ *http.Request, status int, name 
 	_, _ = text.WriteTo(w)
 }
 
-// sorry is a page that says why there is none.
-func (s *Server) sorry(w http.ResponseWriter, r *http.Request, status int, why Text) {
-	s.write(w, r, status, "problem", view{Lang: language(r), Title: Text{"This did not work", "没有成功"}, Data: why})
+// showProblem answers with a page that explains the error.
+func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	s.write(w, p.status, "problem", view{Lang: language(r), Title: Text{"This did not work", "没有成功"}, Data: p.Text})
+}
+
+// showWithGroups serves a page that lists the strategies. data returns the data of the page.
+func (s *Server) showWithGroups(path, name string, title Text, data func(r *http.Request, groups []group) any) {
+	s.routes.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		groups, err := s.catalogue.groups(r.Context())
+		if err != nil {
+			s.showProblem(w, r, err)
+			return
+		}
+		s.show(w, r, name, title, data(r, groups))
+	})
 }
 
 // part is an element of a page, in both languages.
@@ -174,99 +182,88 @@ type part struct {
 	Text
 }
 
-// part sends the element that the page's template of that name draws.
+// part returns the message that replaces a part, which the page's template of that name renders.
 func (s *Server) part(page, name string, data any) message {
-	p := s.draw(page, name, name, data)
-	m := say("part", p)
+	p := s.render(page, name, name, data)
+	m := newMessage("part", p)
 	m.part = &p
 	return m
 }
 
-// draw draws a part by the named template of the page.
-func (s *Server) draw(page, name, id string, data any) part {
-	p := part{ID: id}
-	for _, lang := range []string{"en", "zh"} {
+// render renders a part with the named template of the page.
+func (s *Server) render(page, name, id string, data any) part {
+	in := func(lang string) string {
 		var text bytes.Buffer
 		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
-			text.Reset()
-			template.HTMLEscape(&text, []byte(err.Error()))
+			return template.HTMLEscapeString(err.Error())
 		}
-		if lang == "en" {
-			p.EN = text.String()
-		} else {
-			p.ZH = text.String()
-		}
+		return text.String()
 	}
-	return p
+	return part{id, Text{in("en"), in("zh")}}
 }
 
-// request is what a page asks for: its form, and who asks.
+// request is a form that a page sent, and the address of its sender.
 type request struct {
 	*http.Request
 	Who string
 }
 
-// refusal is an error that the page may show, with its status.
-type refusal struct {
+// problem is an error for a page, in both languages.
+type problem struct {
 	status int
 	Text
 }
 
-func (r refusal) Error() string { return r.EN }
+func (p problem) Error() string { return p.EN }
 
-func bad(en, zh string) error { return refusal{http.StatusBadRequest, Text{en, zh}} }
+func reject(status int, en, zh string, values ...any) error {
+	return problem{status, textf(en, zh, values...)}
+}
 
-// guarded is for what needs the lab's token.
-func (s *Server) guarded(do func(context.Context, request) error) http.HandlerFunc {
+func badRequest(en, zh string, values ...any) error {
+	return reject(http.StatusBadRequest, en, zh, values...)
+}
+
+// problemOf returns the problem in the error's chain, or one with the text of the error.
+func problemOf(err error) problem {
+	p := problem{http.StatusInternalServerError, verbatim(err.Error())}
+	errors.As(err, &p)
+	return p
+}
+
+// withToken returns a handler that requires the lab's token.
+func (s *Server) withToken(do func(context.Context, request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		err := r.ParseForm()
 		switch {
 		case err != nil:
-			err = bad("the form can't be read", "表单无法读取")
-		case subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Shop.Token)) != 1:
-			err = refusal{http.StatusForbidden, Text{
-				"This needs the lab's token: open the link that the lab printed.", "需要实验室的令牌：请打开实验室打印的链接。",
-			}}
+			err = badRequest("The form cannot be read.", "表单无法读取。")
+		case subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Lab.Token)) != 1:
+			err = reject(http.StatusForbidden, "This requires the lab's token: open the link that the lab printed.", "需要实验室的访问口令：请打开实验室打印的链接。")
 		default:
-			err = do(r.Context(), request{r, caller(r)})
+			err = do(r.Context(), request{r, sender(r)})
 		}
-		answer(w, err)
+		if err == nil {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		p := problemOf(err)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(p.status)
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"title": http.StatusText(p.status), "status": p.status, "detail": p.EN, "detail_zh": p.ZH,
+		})
 	}
 }
 
-// answer says how it went: nothing, or a problem in both languages.
-func answer(w http.ResponseWriter, err error) {
-	if err == nil {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	problem := refusal{http.StatusInternalServerError, Text{err.Error(), err.Error()}}
-	var busy busyError
-	switch {
-	case errors.As(err, &busy):
-		since := busy.job.Since.Format("15:04:05")
-		problem = refusal{http.StatusConflict, Text{
-			fmt.Sprintf("%s runs %s since %s. One at a time: two would disturb each other.", busy.job.Who, busy.job.What.EN, since),
-			fmt.Sprintf("%s 从 %s 起正在运行 %s。一次只能运行一个，否则互相干扰。", busy.job.Who, since, busy.job.What.In("zh")),
-		}}
-	default:
-		errors.As(err, &problem)
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(problem.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"title": http.StatusText(problem.status), "status": problem.status, "detail": problem.EN, "detail_zh": problem.ZH,
-	})
-}
-
-// caller is who asks, as far as we can tell: nginx says for whom it asks.
-func caller(r *http.Request) string {
+// sender returns the address of the sender, behind nginx if it is known.
+func sender(r *http.Request) string {
 	who, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		who = r.RemoteAddr
 	}
-	// Only from our own machine, where nginx is: a name is not taken from anybody.
+	// nginx is on this machine or in its network. From elsewhere, the header could be forged.
 	if ip := net.ParseIP(who); ip != nil && (ip.IsLoopback() || ip.IsPrivate()) {
 		if forwarded := r.Header.Get("X-Forwarded-For"); net.ParseIP(forwarded) != nil {
 			who = forwarded
@@ -275,25 +272,25 @@ func caller(r *http.Request) string {
 	return who
 }
 
-// switchLanguage keeps the choice and goes back.
-func (s *Server) switchLanguage(w http.ResponseWriter, r *http.Request) {
+// switchLanguage stores the language in a cookie and redirects back.
+func switchLanguage(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
 	lang, back := r.FormValue("lang"), r.FormValue("back")
 	if lang != "en" && lang != "zh" {
-		http.Error(w, "lang: en or zh", http.StatusBadRequest)
+		http.Error(w, "lang must be en or zh", http.StatusBadRequest)
 		return
 	}
 	if !ourPath(back) {
 		back = "/"
 	}
-	http.SetCookie(w, &http.Cookie{Name: langCookie, Value: lang, Path: "/", MaxAge: 365 * 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a language is no secret, and a lab speaks HTTP
-	http.Redirect(w, r, back, http.StatusSeeOther)                                                                                                     //nolint:gosec // looked at above: a path of ours
+	http.SetCookie(w, &http.Cookie{Name: langCookie, Value: lang, Path: "/", MaxAge: 365 * 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a language is no secret, and the lab uses HTTP
+	http.Redirect(w, r, back, http.StatusSeeOther)                                                                                                     //nolint:gosec // ourPath accepts only paths of this host
 }
 
-// ourPath reports whether a browser that is sent there stays on this host. To a browser
-// //elsewhere, /\elsewhere and, with the tab dropped, /<tab>/elsewhere are other hosts.
+// ourPath reports whether a redirect to the path stays on this host. Browsers read
+// //elsewhere, /\elsewhere and, without the tab, /<tab>/elsewhere as another host.
 func ourPath(back string) bool {
-	to, err := url.Parse(back) // refuses control characters
+	to, err := url.Parse(back) // it rejects control characters
 	return err == nil && to.Scheme == "" && to.Host == "" &&
 		strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") && !strings.Contains(back, `\`)
 }

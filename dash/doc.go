@@ -1,11 +1,10 @@
-// Package dash is the lab's page: run, watch, compare, break and step through locks in a
-// browser. It shows what the other commands do, and does nothing that they can't.
+// Package dash serves the lab's pages, on which a browser compares, breaks and steps through
+// locks. It can do nothing that the other commands cannot.
 //
-// Pages are templates, filled here. What changes on them while they are open is a part of
-// a page, an element with an id: it is rendered here as well, and pushed to every page
-// that shows it (package-internal hub, one server-sent stream for each page). So the
-// browser's own script only puts parts in their places, posts forms and draws the curves.
+// Templates render the pages. What changes while a page is open is a part: an element with an
+// id. The server renders it and sends it to all pages that show it, on one stream of
+// server-sent events for each page. The scripts only replace parts, post forms and draw curves.
 //
-// Anybody may look. Whoever starts or breaks something needs the lab's token, which the
-// printed link carries behind its #, where no server and no log sees it.
+// Everybody may read. Starting or breaking something requires the lab's token. The printed link
+// has it behind its #, so it is in no request and in no log.
 package dash

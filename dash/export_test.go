@@ -2,7 +2,7 @@ package dash
 
 import "testing"
 
-// Strategies are the ids of all in the shop.
+// Strategies returns the ids of all strategies of the service.
 func (s *Server) Strategies(t *testing.T) (ids []string) {
 	t.Helper()
 	cards, err := s.catalogue.all(t.Context())
@@ -15,13 +15,13 @@ func (s *Server) Strategies(t *testing.T) (ids []string) {
 	return ids
 }
 
-// Marks says whether a line of the strategy's code tells of the step.
+// Marks reports whether a line of the strategy's code reports the step.
 func (s *Server) Marks(t *testing.T, strategy, step string) bool {
 	t.Helper()
 	c, err := s.catalogue.one(t.Context(), strategy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, ok := lineOf(inLines(c), step)
+	_, _, ok := lineOf(codeFiles(c), step)
 	return ok
 }

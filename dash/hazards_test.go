@@ -2,7 +2,7 @@ package dash
 
 import "testing"
 
-// A new experiment must be told to both halves of the class.
+// Each experiment has its texts in Chinese.
 func TestHazardsInChinese(t *testing.T) {
 	known := map[string]bool{}
 	for _, h := range hazards() {
@@ -13,7 +13,7 @@ func TestHazardsInChinese(t *testing.T) {
 	}
 	for id := range inChinese() {
 		if !known[id] {
-			t.Errorf("there is no experiment %s any more", id)
+			t.Errorf("%s has a Chinese text, but no experiment", id)
 		}
 	}
 }

@@ -9,43 +9,42 @@ import (
 	"time"
 )
 
-// hub sends what happens to every open page. It never waits for one: a page that reads
-// too slowly is hung up on. Its browser connects again by itself, and is told all that it
-// missed by the topic's first words.
+// hub sends changes to all open pages, and never waits for one of them. It disconnects a page
+// that reads too slowly. The browser connects again, and then gets the complete state.
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
 	closed chan struct{}
 }
 
-// topic is what the pages of one kind listen to.
+// topic has the streams of the pages of one kind.
 type topic struct {
-	// first tells a new page everything so far. It is called while nothing can be sent, so
-	// that a page misses nothing and hears nothing twice.
+	// first returns the complete state for a new stream. The hub calls it while nothing can be
+	// sent, so that a page misses no change and gets none twice.
 	first func() []message
 	pages map[chan message]bool
 }
 
-// message is an event for a page: its name, and its data in JSON.
+// message is a server-sent event. Its data is JSON.
 type message struct {
 	name string
 	data []byte
-	part *part // that it is about; nil: none
+	part *part // that it replaces, or nil
 }
 
-// backlog is how many messages a page may be behind.
+// backlog is the number of unsent messages at which a page is disconnected.
 const backlog = 64
 
 func newHub() *hub { return &hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
 
-// open makes a topic.
+// open adds a topic.
 func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
 
-// send changes what a topic tells of, and sends what the change has to say to all its
-// pages. A page that comes meanwhile hears of it by its first words or by these, not by
-// both. Whatever first and change read is theirs to read and write only here.
+// send calls change, and sends the messages that it returns to all pages of the topic. A new page
+// gets the change either in its first messages or in these. The hub calls first and change one
+// at a time, so only they may access the state that they share.
 func (h *hub) send(name string, change func() []message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +61,7 @@ func (h *hub) send(name string, change func() []message) {
 	}
 }
 
-// listeners is how many pages of a topic are open.
+// listeners returns the number of open pages of a topic.
 func (h *hub) listeners(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,8 +86,8 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
-// parts are those of the topic's first messages, by their ids. A page is drawn with them, so
-// that it is right before its stream begins, and without one.
+// parts returns the parts in the topic's first messages, by their ids. A page is rendered with
+// them, so that it is complete without its stream.
 func (h *hub) parts(name string) map[string]Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,14 +103,14 @@ func (h *hub) parts(name string) map[string]Text {
 func (h *hub) close() { close(h.closed) }
 
 const (
-	// slowest is how long a page may take to accept a piece of what it is sent.
-	slowest = 5 * time.Second
-	// piece is so small that a slow network takes it in that time. The first messages are
-	// long: a limit for all of them together would cut them off at each new connection.
-	piece = 16 << 10
+	// writeTimeout limits the time to write one piece of a stream.
+	writeTimeout = 5 * time.Second
+	// pieceSize is small enough for a slow network. A timeout for all first messages together,
+	// which are long, could disconnect a page again and again.
+	pieceSize = 16 << 10
 )
 
-// serve is a page's stream.
+// serve writes the stream of a page.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	t := h.topics[name]
 	if t == nil {
@@ -125,13 +124,13 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	page := h.join(t)
 	defer h.leave(t, page)
 	var text bytes.Buffer
-	fmt.Fprint(&text, "retry: 1000\n\n") // after a hang-up, or when the lab is back
+	fmt.Fprint(&text, "retry: 1000\n\n") // the browser connects again after 1 s
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
 	for {
 		for text.Len() > 0 {
-			_ = out.SetWriteDeadline(time.Now().Add(slowest))
-			if _, err := w.Write(text.Next(piece)); err != nil {
+			_ = out.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := w.Write(text.Next(pieceSize)); err != nil {
 				return
 			}
 			if err := out.Flush(); err != nil {
@@ -144,13 +143,13 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 				return
 			}
 			m.write(&text)
-			for range len(page) { // all that is there goes out together
+			for range len(page) { // write all pending messages together
 				if m, open = <-page; open {
 					m.write(&text)
 				}
 			}
 		case <-alive.C:
-			fmt.Fprint(&text, "event: alive\ndata: {}\n\n") // no script sees a comment
+			fmt.Fprint(&text, "event: alive\ndata: {}\n\n") // a comment would not reach the script
 		case <-h.closed:
 			return
 		case <-r.Context().Done():
@@ -163,11 +162,11 @@ func (m message) write(text *bytes.Buffer) {
 	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", m.name, m.data)
 }
 
-// say makes a message of anything.
-func say(name string, what any) message {
-	data, err := json.Marshal(what)
+// newMessage returns a message with the data as JSON.
+func newMessage(name string, data any) message {
+	text, err := json.Marshal(data)
 	if err != nil {
-		data = []byte("null") // our own types: they have JSON
+		text = []byte("null") // never: the types are our own
 	}
-	return message{name: name, data: data}
+	return message{name: name, data: text}
 }

@@ -16,12 +16,12 @@ import (
 	"oversell/lab/rig"
 )
 
-// A page that reads nothing is hung up on, and holds nobody up; when it comes again it is
-// told everything.
+// A page that reads nothing is disconnected, and delays no other page. When it connects again, it
+// gets the complete state.
 func TestSlowPageIsDropped(t *testing.T) {
 	h := newHub()
 	var said []string
-	h.open("run", func() []message { return []message{say("all", said)} })
+	h.open("run", func() []message { return []message{newMessage("all", said)} })
 	topic := h.topics["run"]
 	slow, quick := h.join(topic), h.join(topic)
 	<-quick
@@ -29,35 +29,34 @@ func TestSlowPageIsDropped(t *testing.T) {
 	for i := range words {
 		h.send("run", func() []message {
 			said = append(said, fmt.Sprint(i))
-			return []message{say("word", i)}
+			return []message{newMessage("word", i)}
 		})
 		if m := <-quick; string(m.data) != fmt.Sprint(i) {
-			t.Fatalf("the quick page hears %s instead of %d", m.data, i)
+			t.Fatalf("the quick page received %s instead of %d", m.data, i)
 		}
 	}
-	heard := 0
-	for range slow { // it is closed, or this would wait for ever
-		heard++
+	received := 0
+	for range slow { // the hub must have closed it
+		received++
 	}
-	if heard > backlog+1 {
-		t.Errorf("the slow page was kept for %d messages", heard)
+	if received > backlog+1 {
+		t.Errorf("the slow page was kept for %d messages", received)
 	}
 	if n := h.listeners("run"); n != 1 {
-		t.Errorf("%d pages are listened to, not 1", n)
+		t.Errorf("%d pages are connected, not 1", n)
 	}
 	again := h.join(topic)
-	if m := <-again; string(m.data) != string(say("all", said).data) || len(said) != words {
-		t.Errorf("when it comes again it hears %s", m.data)
+	if m := <-again; string(m.data) != string(newMessage("all", said).data) || len(said) != words {
+		t.Errorf("when it connects again it receives %s", m.data)
 	}
 	h.leave(topic, slow) // as its handler does at its end
 }
 
-// A page on a slow line gets all of the first words, however long they take, as long as
-// something goes through.
+// A page on a slow network gets all first messages, however long that takes.
 func TestSlowLineGetsEverything(t *testing.T) {
 	h := newHub()
 	long := strings.Repeat("x", 1<<20)
-	h.open("run", func() []message { return []message{say("all", long)} })
+	h.open("run", func() []message { return []message{newMessage("all", long)} })
 	const small = 16 << 10
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, "run") }))
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -75,7 +74,7 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(small)
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: lab\r\n\r\n")
 	// A second longer than a page may take for a piece.
-	for got, slow := 0, make([]byte, len(long)/int((slowest+time.Second)/(100*time.Millisecond))); got < len(long); {
+	for got, slow := 0, make([]byte, len(long)/int((writeTimeout+time.Second)/(100*time.Millisecond))); got < len(long); {
 		n, err := conn.Read(slow)
 		if got += n; err != nil {
 			t.Fatalf("it was cut off after %d of %d bytes: %v", got, len(long), err)
@@ -166,15 +165,14 @@ func partOf(state string) message {
 	return message{name: "part", part: &p}
 }
 
-// A page that says that a run has ended lets the next one begin: nothing of the old one is
-// in its way any more.
-func TestDeskIsFreeWhenThePageSaysSo(t *testing.T) {
-	s := New(Config{Shop: rig.Addresses{Target: "http://127.0.0.1:1"}}) // nobody is there: it ends at once
+// As soon as a page shows that a run has ended, the next one can start.
+func TestNextJobCanStartAtTheEnd(t *testing.T) {
+	s := New(Config{Lab: rig.Addresses{Target: "http://127.0.0.1:1"}}) // nobody is there: it ends at once
 	defer s.Close()
 	page := s.hub.join(s.hub.topics["run"])
 	for range 200 {
-		err := s.jobs.take(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
-			s.runs.work(ctx, comparison.Plan{Target: s.Shop.Target, Clients: 1, Loops: 1}, "a test", free)
+		err := s.jobs.start(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
+			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, "a test", free)
 		})
 		if err != nil {
 			t.Fatalf("the page said that the last run had ended: %v", err)

@@ -3,73 +3,71 @@ package dash
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/http"
 	"sync"
 	"time"
 )
 
-// jobs lets one job at a time run in the lab: two loads would measure each other.
+// jobs runs one job at a time in the lab: two loads would distort each other's figures.
 type jobs struct {
-	mu   sync.Mutex
-	busy *job
+	mu      sync.Mutex
+	current *job
 }
 
-// job is what runs. Its context ends when somebody stops it.
+// job is a run, an experiment or a round.
 type job struct {
-	Who   string    // who started it, such as 127.0.0.1
-	What  Text      // such as none, redis
-	Since time.Time //
-	ctx   context.Context
+	who   string // the address that started it, such as 127.0.0.1
+	what  Text   // such as none, redis
+	since time.Time
 	stop  context.CancelCauseFunc
 	done  chan struct{}
 }
 
-// busyError says who runs what.
-type busyError struct{ job *job }
-
-func (e busyError) Error() string {
-	return fmt.Sprintf("%s runs %s since %s", e.job.Who, e.job.What.EN, e.job.Since.Format(time.TimeOnly))
-}
-
+// errStopped is the cause with which a visitor's stop cancels the context of a job.
 var errStopped = errors.New("stopped")
 
-// take begins a job, and runs work in the background. A busyError: another one runs.
+// start runs work in the background. It returns an error if another job runs.
 //
-// Work calls free in the hub's turn that announces its end: a page that shows the end may
-// start the next job at once, and must not be refused because of the job that has ended.
-func (d *jobs) take(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
+// Work calls free in the same call of hub.send that announces its end. A page that shows the
+// end can start the next job at once.
+func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.busy != nil {
-		return busyError{d.busy}
+	if j := d.current; j != nil {
+		return reject(http.StatusConflict,
+			"%[1]s has been running %[2]s since %[4]s. Only one job can run at a time: wait until it ends, or stop it.",
+			"%[1]s 从 %[4]s 起正在运行 %[3]s。一次只能运行一个：请等它结束，或停止它。",
+			j.who, j.what.EN, j.what.ZH, j.since.Format(time.TimeOnly))
 	}
-	j := &job{Who: who, What: what, Since: time.Now(), done: make(chan struct{})}
-	j.ctx, j.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	d.busy = j
+	j := &job{who: who, what: what, since: time.Now(), done: make(chan struct{})}
+	ctx, j.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	d.current = j
 	go func() {
 		defer close(j.done)
 		defer j.stop(nil)
 		free := sync.OnceFunc(func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.busy = nil
+			d.current = nil
 		})
 		defer free()
-		work(j.ctx, free)
+		work(ctx, free)
 	}()
 	return nil
 }
 
-// now is the job that runs, nil when none does.
+// now returns the job that runs, or nil.
 func (d *jobs) now() *job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.busy
+	return d.current
 }
 
-// stop ends the job that runs and waits until it has cleaned up, or ctx ends.
-func (d *jobs) stop(ctx context.Context) {
-	j := d.now()
+// stop stops the job that runs.
+func (d *jobs) stop(ctx context.Context) { d.now().end(ctx) }
+
+// end stops the job, unless it is nil, and waits until it has cleaned up or ctx ends.
+func (j *job) end(ctx context.Context) {
 	if j == nil {
 		return
 	}
@@ -78,4 +76,29 @@ func (d *jobs) stop(ctx context.Context) {
 	case <-j.done:
 	case <-ctx.Done():
 	}
+}
+
+// progress describes the job that a page started last.
+type progress struct {
+	Begun, Running, Stopped bool
+
+	Who   string // the address that started it
+	What  Text   // the present step
+	Error *Text
+}
+
+// follow starts a job and updates p, in calls of change, when the job begins and ends.
+func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *progress, change func(func()), work func(context.Context) error) error {
+	return d.start(ctx, who, what, func(ctx context.Context, free func()) {
+		change(func() { *p = progress{Begun: true, Running: true, Who: who, What: first} })
+		err := work(ctx)
+		change(func() {
+			free()
+			p.Running, p.Stopped = false, errors.Is(context.Cause(ctx), errStopped)
+			if err != nil && !p.Stopped {
+				why := verbatim(err.Error())
+				p.Error = &why
+			}
+		})
+	})
 }

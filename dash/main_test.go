@@ -22,8 +22,8 @@ import (
 
 const token = "class"
 
-// shop is the lab that all tests look at, its page included.
-var shop *rig.Rig
+// testLab is the lab of all tests, with its page.
+var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,15 +34,15 @@ func TestMain(m *testing.M) {
 	cfg := rig.FullLab("", token)
 	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
-		shop = r
-		// The lab's program was built into its folder; what is broken is another lab of it.
-		page := dash.New(dash.Config{Shop: r.Addresses(), Binary: r.Config().Binary})
+		testLab = r
+		// Experiments run in a separate lab of the same program.
+		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
 	})
 }
 
 // address is a page's address with the token, as the lab prints it.
-func address(path string) string { return shop.Addresses().Target + path + "#token=" + token }
+func address(path string) string { return testLab.Addresses().Target + path + "#token=" + token }
 
 // window is a tab of a browser.
 type window interface{ context.Context }
@@ -55,25 +55,25 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
-	// Now, so that the browser does not end with the patience: then it can be asked what it shows.
+	// Start the browser outside the timeout: after it, do can still read what the page shows.
 	if err := chromedp.Run(tab); err != nil {
 		t.Fatal(err)
 	}
-	patient, giveUp := context.WithTimeout(tab, 3*time.Minute)
-	t.Cleanup(giveUp)
-	return patient
+	limited, cancelLimit := context.WithTimeout(tab, 3*time.Minute)
+	t.Cleanup(cancelLimit)
+	return limited
 }
 
 // do runs actions, which wait for what they need.
 func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(tab, actions...); err != nil {
-		// Also when the tab's time is over: it is looked at once more.
+		// Read the page also after the timeout of the tab.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tab), 10*time.Second)
 		defer cancel()
 		var seen string
 		if err := chromedp.Run(ctx, chromedp.Evaluate(`document.body.innerText`, &seen)); err != nil {
-			seen = "(it does not answer: " + err.Error() + ")"
+			seen = "(the page does not answer: " + err.Error() + ")"
 		}
 		t.Fatalf("%v; the page says:\n%s", err, seen)
 	}
@@ -84,11 +84,10 @@ func reads(selector, text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		last := "(nothing: it was never read)"
 		for {
-			// In one question: the page may put a new element there at any time.
+			// One script finds and reads the element, because the page may replace it at any time.
 			var seen string
 			err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector), &seen))
-			// A page that is just being left can't be asked: the next one can. Nor can one in
-			// whose middle the time is over: it has not become empty by that.
+			// While a page is being left, or after the timeout, there is an error instead of a text.
 			if err == nil {
 				last = seen
 			}
@@ -97,15 +96,14 @@ func reads(selector, text string) chromedp.Action {
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("%s does not come to say %q, it last said %q: %w", selector, text, last, errors.Join(ctx.Err(), err))
+				return fmt.Errorf("%s never contained %q; it contained %q last: %w", selector, text, last, errors.Join(ctx.Err(), err))
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	})
 }
 
-// press clicks on an element, and looks for it again where the page has put a new one in
-// its place meanwhile.
+// press clicks on an element, and repeats that if the page has replaced the element meanwhile.
 func press(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
@@ -118,9 +116,8 @@ func press(selector string) chromedp.Action {
 	})
 }
 
-// pictures writes what a page looks like, light and dark, on a wide screen and on a
-// telephone, to results/pages in the repository, and holds the page against its width:
-// nothing may stick out.
+// pictures writes screenshots of a page to results/pages: light and dark, on a wide screen and on
+// a telephone. The page must not be wider than the screen.
 func pictures(t *testing.T, tab window, name string) {
 	t.Helper()
 	folder := filepath.Join("..", "results", "pages")

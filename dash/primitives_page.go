@@ -1,10 +1,10 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,282 +13,241 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"oversell/api"
 )
 
-// primitivesPage is the page on which the primitives are tried. It is no job: visitors come
-// and go, and that they meet is the point.
+// primitivesPage sends requests to the primitives and shows how they wait and hold. It starts no
+// job: many requests at the same time are the purpose of the page.
 type primitivesPage struct {
-	s       *Server
-	client  *http.Client
-	boot    string // visitors of one life of the page are not those of another
-	visits  sync.WaitGroup
-	hearing *hearing // while there are visitors; changed in the hub's turn
+	s        *Server
+	http     *http.Client
+	prefix   string         // of the visitors' tags, which differs after each restart of the page
+	requests sync.WaitGroup // also streams and redraws
 
-	// What follows is changed and read in the hub's turn only: see hub.send.
-	visitors []*visitor // the oldest first
-	next     int
-	under    int // requests under way
-	facts    map[spot]fact
+	// Only functions that the hub calls may access the fields below: see hub.send.
+	streams    *streams // nil without requests
+	visitors   []*visitor
+	next       int
+	inProgress int
+	observed   map[target]observed
 }
 
-// visitor is one request, or with a double barrier one member's two.
+// visitor is one request, or two of the same member of a double barrier.
 type visitor struct {
 	N       int
-	Tag     string // what its steps are called
+	Tag     string // the owner or visitor in its steps
 	Of      primitive
 	Action  action
-	Place   spot
+	At      target
 	Permits int
 	Replica string
 	State   state
 	Spans   []span
-	Said    Text // what came of it
+	Said    Text // the outcome
 }
 
-// state is where a visitor is.
+// state is the state of a visitor.
 type state string
 
 const (
-	sent    state = "sent"    // is not known to have arrived
-	waiting state = "waiting" // wants it
-	holding state = "holding" // has it
-	leaving state = "leaving" // is inside a double barrier, and waits for the others to leave
+	sent    state = "sent" // the replica has not reported a step yet
+	waiting state = "waiting"
+	holding state = "holding"
+	leaving state = "leaving" // inside a double barrier, waiting to leave
 	gone    state = "gone"
 	failed  state = "failed"
 )
 
 func (v *visitor) over() bool { return v.State == gone || v.State == failed }
 
-// span is a time that a visitor waited or held; to is zero while it does.
+// span is a time in which a visitor waited or held something. Its end is zero until then.
 type span struct {
 	state    state
 	from, to time.Time
 }
 
-// spot is a primitive that visitors meet at.
-type spot struct{ Primitive, Backend, Name string }
+// target is one primitive with a name, on a backend.
+type target struct{ Primitive, Backend, Name string }
 
-// fact is what an answer told of a place.
-type fact struct {
-	Left    *int   // of a latch
-	Up      string // of a barrier: yes, no, or empty: not known
+// observed is the state of a target, as the last answers reported it.
+type observed struct {
+	Left    *int64 // of a latch
+	Up      string // whether a barrier exists: yes, no, or empty if unknown
 	Value   *int64 // of a counter
 	version int64  // of the value
 	at      time.Time
 }
 
 const (
-	// redraw is how often the lanes grow.
-	redraw = 200 * time.Millisecond
-	// crowd is how many visitors may be here.
-	crowd = 60
-	// keepGone is how long, and mostShown how many of, those who are gone are still shown.
-	keepGone  = 30 * time.Second
-	mostShown = 40
+	redrawInterval = 200 * time.Millisecond
+	maxVisitors    = 60 // that are not over
+	maxOver        = 40 // visitors on the page, above which those that are over are removed
+	overShown      = 30 * time.Second
+	// streamWait limits the wait for the streams of the replicas. Without them, the page shows
+	// what the answers report.
+	streamWait = 2 * time.Second
 )
 
 func newPrimitivesPage(s *Server) *primitivesPage {
 	t := &primitivesPage{
-		s: s, boot: strconv.FormatInt(time.Now().UnixMilli(), 36), facts: map[spot]fact{},
-		// A request may wait for a minute and hold for another one.
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: crowd}, Timeout: 150 * time.Second},
+		s: s, prefix: "v-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-", observed: map[target]observed{},
+		// A request may wait for one minute and hold for another.
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxVisitors}, Timeout: 150 * time.Second},
 	}
 	s.hub.open("try", t.all)
-	return t
-}
-
-func (t *primitivesPage) route() {
-	s := t.s
 	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "try", Text{"Try", "动手"}, struct {
 			Primitives []primitive
-			Deaf       bool
-		}{primitives(), len(s.Shop.Replicas) == 0})
+			NoStreams  bool
+		}{primitives(), len(s.Lab.Replicas) == 0})
 	})
-	s.routes.HandleFunc("POST /dash/try/send", s.guarded(t.send))
-	s.routes.HandleFunc("POST /dash/try/clear", s.guarded(t.clear))
+	s.routes.HandleFunc("POST /dash/try/send", s.withToken(t.send))
+	s.routes.HandleFunc("POST /dash/try/clear", s.withToken(t.clear))
+	return t
 }
 
-// close returns when all visitors are gone. The server's lifetime has ended by then.
-func (t *primitivesPage) close() { t.visits.Wait() }
-
-// send sends visitors.
+// send sends the requests of a form.
 func (t *primitivesPage) send(_ context.Context, req request) error {
-	order, err := sendingOf(req)
+	o, err := orderOf(req)
 	if err != nil {
 		return err
 	}
 	t.s.hub.send("try", func() []message {
-		var comers []*visitor
-		here := t.here()
-		switch {
-		case order.action.ID == "leave":
-			if comers = t.inside(order); len(comers) == 0 {
-				err = refusal{http.StatusConflict, Text{"Nobody is inside: let members enter first.", "里面没有人：请先让成员进入。"}}
-				return nil
-			}
-		case here+order.many > crowd:
-			err = refusal{http.StatusConflict, Text{
-				fmt.Sprintf("%d are here already, and no more than %d may be.", here, crowd),
-				fmt.Sprintf("已有 %d 个访客，最多只能有 %d 个。", here, crowd),
-			}}
+		var visitors []*visitor
+		if visitors, err = t.visitorsFor(o); err != nil {
 			return nil
-		default:
-			t.tidy()
-			for range order.many {
-				comers = append(comers, t.comer(order))
-			}
 		}
-		if t.hearing == nil {
-			t.hearing = t.listen()
+		if t.streams == nil {
+			t.streams = t.openStreams()
 		}
-		t.under += len(comers)
-		for _, v := range comers {
-			query := maps.Clone(order.query)
+		t.inProgress += len(visitors)
+		for _, v := range visitors {
+			query := maps.Clone(o.query)
 			query.Set("visitor", v.Tag)
 			if v.Action.Stays {
 				query.Set("owner", v.Tag)
 			}
-			heard := t.hearing
-			t.visits.Go(func() { t.visit(heard, v, order.action, query) })
+			streams := t.streams
+			t.requests.Go(func() { t.request(streams, v, o.action, query) })
 		}
 		return t.all()
 	})
 	return err
 }
 
-// here is how many visitors are not gone yet.
-func (t *primitivesPage) here() (n int) {
+// visitorsFor returns new visitors, or the oldest members of a double barrier that can leave.
+func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
+	now, here := time.Now(), 0
 	for _, v := range t.visitors {
 		if !v.over() {
-			n++
+			here++
+		}
+		if o.action.ID == "leave" && v.State == holding && v.Action.Stays && v.At == o.at && len(visitors) < o.many {
+			v.enter(leaving, now)
+			visitors = append(visitors, v)
 		}
 	}
-	return n
-}
-
-// comer is a new visitor.
-func (t *primitivesPage) comer(order sending) *visitor {
-	t.next++
-	v := &visitor{
-		N: t.next, Tag: fmt.Sprintf("v-%s-%d", t.boot, t.next), Of: order.of, Action: order.action,
-		Place: spot{order.of.ID, order.backend, order.name}, Permits: order.permits, State: sent,
+	switch {
+	case o.action.ID == "leave" && len(visitors) == 0:
+		return nil, reject(http.StatusConflict, "No member is inside. Let members enter first.", "里面没有成员。请先让成员进入。")
+	case o.action.ID == "leave":
+		return visitors, nil
+	case here+o.many > maxVisitors:
+		return nil, reject(http.StatusConflict, "%d requests are in progress, and at most %d are allowed. Wait until some have ended.", "已有 %d 个请求在进行，最多允许 %d 个。请等一些请求结束。", here, maxVisitors)
 	}
-	v.enter(sent, time.Now())
-	t.visitors = append(t.visitors, v)
-	return v
-}
-
-// inside are members that may leave, those that came first.
-func (t *primitivesPage) inside(order sending) []*visitor {
-	var members []*visitor
-	at := spot{order.of.ID, order.backend, order.name}
-	for _, v := range t.visitors {
-		if v.State == holding && v.Action.Stays && v.Place == at && len(members) < order.many {
-			v.enter(leaving, time.Now())
-			members = append(members, v)
-		}
+	t.removeOld()
+	for range o.many {
+		t.next++
+		v := &visitor{N: t.next, Tag: t.prefix + strconv.Itoa(t.next), Of: o.of, Action: o.action, At: o.at, Permits: o.permits}
+		v.enter(sent, now)
+		visitors = append(visitors, v)
 	}
-	return members
+	t.visitors = append(t.visitors, visitors...)
+	return visitors, nil
 }
 
-// tidy forgets who is gone for long, and the oldest of too many.
-func (t *primitivesPage) tidy() {
-	now, extra := time.Now(), len(t.visitors)-mostShown
-	t.visitors = slices.DeleteFunc(t.visitors, func(v *visitor) bool {
+// removeOld removes visitors that have been over for long, and the oldest of too many.
+func (t *primitivesPage) removeOld() {
+	extra := len(t.visitors) - maxOver
+	t.remove(func(v *visitor) bool {
 		if !v.over() {
 			return false
 		}
 		extra--
-		return extra >= 0 || now.Sub(v.Spans[len(v.Spans)-1].to) > keepGone
-	})
-	t.forgetPlaces()
-}
-
-func (t *primitivesPage) forgetPlaces() {
-	maps.DeleteFunc(t.facts, func(p spot, _ fact) bool {
-		return !slices.ContainsFunc(t.visitors, func(v *visitor) bool { return v.Place == p })
+		return extra >= 0 || time.Since(v.Spans[len(v.Spans)-1].to) > overShown
 	})
 }
 
-// clear forgets who is gone.
+// remove removes visitors, and what was observed of targets without visitors.
+func (t *primitivesPage) remove(which func(*visitor) bool) {
+	t.visitors = slices.DeleteFunc(t.visitors, which)
+	maps.DeleteFunc(t.observed, func(at target, _ observed) bool {
+		return !slices.ContainsFunc(t.visitors, func(v *visitor) bool { return v.At == at })
+	})
+}
+
+// clear removes all visitors that are over.
 func (t *primitivesPage) clear(context.Context, request) error {
-	t.s.hub.send("try", func() []message {
-		t.visitors = slices.DeleteFunc(t.visitors, (*visitor).over)
-		t.forgetPlaces()
-		return t.all()
-	})
+	t.s.hub.send("try", func() []message { t.remove((*visitor).over); return t.all() })
 	return nil
 }
 
-// told is what the service answers, with whatever the primitive has.
-type told struct {
-	Outcome  string  `json:"outcome"`
-	Replica  string  `json:"replica"`
-	Detail   string  `json:"detail"`
-	WaitedMS float64 `json:"waited_ms"`
-	HeldMS   float64 `json:"held_ms"`
-	Left     *int    `json:"left"`
-	Value    *int64  `json:"value"`
-	After    *int64  `json:"after"`
-	Version  int64   `json:"version"`
+// answer has the fields of the answers of all primitives.
+type answer struct {
+	Outcome  api.Outcome `json:"outcome"`
+	Replica  string      `json:"replica"`
+	Detail   string      `json:"detail"`
+	WaitedMS float64     `json:"waited_ms"`
+	Left     *int64      `json:"left"`
+	Value    *int64      `json:"value"`
+	After    *int64      `json:"after"`
+	Version  int64       `json:"version"`
 }
 
-// visit is one request, from its sending to its answer.
-func (t *primitivesPage) visit(heard *hearing, v *visitor, a action, query url.Values) {
-	heard.wait(t.s.lifetime)
+// request sends the request of a visitor.
+func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
+	<-streams.ready.Done()
 	begun := time.Now()
 	t.s.hub.send("try", func() []message {
-		if v.State == sent { // it did not wait for anybody but for our ears
+		if v.State == sent { // the wait for the streams is no wait for the primitive
 			v.Spans[0].from = begun
 		}
 		return nil
 	})
-	answer, err := t.ask(a, query)
+	var got answer
+	nginx := api.Client{Base: t.s.Lab.Target, HTTP: t.http}
+	err := nginx.Call(t.s.lifetime, http.MethodPost, "/test/"+a.Path+"?"+query.Encode(), nil, &got)
+	if rejected := (*api.Error)(nil); errors.As(err, &rejected) && rejected.Problem.Outcome != "" {
+		p := rejected.Problem
+		got, err = answer{Outcome: p.Outcome, Replica: p.Replica, Detail: p.Detail, WaitedMS: p.WaitedMS}, nil
+	}
 	t.s.hub.send("try", func() []message {
 		now := time.Now()
-		v.answered(a, answer, err, begun, now)
-		t.learn(v.Place, answer, begun, now)
-		if t.under--; t.under == 0 {
-			t.hearing.stop()
-			t.hearing = nil
+		v.answered(a, got, err, begun, now)
+		t.observe(v.At, got, begun, now)
+		if t.inProgress--; t.inProgress == 0 {
+			t.streams.stop()
+			t.streams = nil
 		}
 		return t.all()
 	})
 }
 
-func (t *primitivesPage) ask(a action, query url.Values) (answer told, err error) {
-	address := t.s.Shop.Target + "/test/" + a.Path + "?" + query.Encode()
-	r, err := http.NewRequestWithContext(t.s.lifetime, http.MethodPost, address, nil)
-	if err != nil {
-		return answer, fmt.Errorf("try: %w", err)
-	}
-	response, err := t.client.Do(r)
-	if err != nil {
-		return answer, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	err = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer)
-	if err != nil || answer.Outcome == "" {
-		return answer, fmt.Errorf("try: %s", response.Status)
-	}
-	return answer, nil
-}
-
-// heard is a step that a replica told of. An answer may have come before it.
-func (v *visitor) heard(step, replica string, at time.Time) {
+// stepped updates a visitor by a step of its request. The answer may have come before it.
+func (v *visitor) stepped(step api.Step, replica string, at time.Time) {
 	v.Replica = replica
 	switch {
-	case step == "asked" && v.State == sent:
+	case step == api.Asked && v.State == sent:
 		v.enter(waiting, at)
-	case step == "granted" && v.Action.Holds && (v.State == waiting || v.State == sent):
+	case step == api.Granted && v.Action.Holds && (v.State == waiting || v.State == sent):
 		v.enter(holding, at)
-	case step == "released" && v.State == holding && !v.Action.Stays:
+	case step == api.Released && v.State == holding && !v.Action.Stays:
 		v.enter(gone, at)
 	}
 }
 
-// enter ends the span that is on, and begins the next one, but for who is gone.
+// enter ends the present span, and begins the next one unless the visitor is over.
 func (v *visitor) enter(next state, at time.Time) {
 	if n := len(v.Spans); n > 0 && v.Spans[n-1].to.IsZero() {
 		v.Spans[n-1].to = at
@@ -298,78 +257,148 @@ func (v *visitor) enter(next state, at time.Time) {
 	}
 }
 
-// answered is the end of a request. What no step told, the answer does.
-func (v *visitor) answered(a action, answer told, err error, begun, now time.Time) {
-	if answer.Replica != "" {
-		v.Replica = answer.Replica
+// answered updates a visitor by the answer, which also replaces steps that were not received.
+func (v *visitor) answered(a action, got answer, err error, begun, now time.Time) {
+	v.Replica = cmp.Or(got.Replica, v.Replica)
+	said, good := describe(got)
+	if v.Said = said; err != nil {
+		v.Said = verbatim(err.Error())
 	}
-	good := err == nil && goodOutcomes[answer.Outcome]
 	switch {
-	case err != nil:
-		v.Said = Text{err.Error(), err.Error()}
-	default:
-		v.Said = outcomeText(answer)
-	}
-	waited := begun.Add(time.Duration(answer.WaitedMS * float64(time.Millisecond)))
-	switch {
-	case !good:
+	case err != nil || !good:
 		v.enter(failed, now)
-	case a.Stays: // has entered
+	case a.Stays:
 		v.enter(holding, now)
-	case a.Holds && (v.State == sent || v.State == waiting): // nobody told that it was granted
-		v.enter(holding, waited)
+	case a.Holds && (v.State == sent || v.State == waiting):
+		v.enter(holding, begun.Add(time.Duration(got.WaitedMS*float64(time.Millisecond))))
 		v.enter(gone, now)
 	case v.State != gone:
 		v.enter(gone, now)
 	}
 }
 
-// learn remembers what an answer told of the place. Of two requests that were under way
-// together, the later answer may tell of the earlier moment: then the latch that is
-// further down is the newer one, and the counter with the higher version.
-func (t *primitivesPage) learn(p spot, answer told, begun, now time.Time) {
-	f := t.facts[p]
-	later := begun.After(f.at)
-	value := answer.Value
-	if answer.After != nil {
-		value = answer.After
+// describe returns the outcome of a request, and whether the request succeeded.
+func describe(a answer) (said Text, good bool) {
+	number := "?"
+	if n := cmp.Or(a.After, a.Value, a.Left); n != nil {
+		number = strconv.FormatInt(*n, 10)
 	}
+	switch a.Outcome {
+	case api.NotAcquired:
+		return Text{"gave up: the maximum wait has passed", "放弃：超过了最长等待时间"}, false
+	case api.Mismatch:
+		return Text{"rejected: in use with another size", "被拒绝：正以另一数目使用"}, false
+	}
+	words, good := map[api.Outcome]Text{
+		api.Held:      {"released", "已释放"},
+		api.Opened:    {"the latch is open", "闭锁已打开"},
+		api.Counted:   {"counted down, # left", "倒数一次，还剩 #"},
+		api.Set:       {"set the barrier", "设置了屏障"},
+		api.WasSet:    {"the barrier existed already", "屏障已经存在"},
+		api.Passed:    {"passed the barrier", "通过了屏障"},
+		api.Removed:   {"removed the barrier", "移除了屏障"},
+		api.WasNotSet: {"there was no barrier", "没有屏障"},
+		api.Entered:   {"entered with the other members", "与其他成员一起进入"},
+		api.Left:      {"left with the other members", "与其他成员一起离开"},
+		api.WasRead:   {"read #", "读到 #"},
+		api.Changed:   {"changed it to #", "改成了 #"},
+	}[a.Outcome]
+	if !good {
+		return textf("%s: %s", "%s：%s", a.Outcome, a.Detail), false
+	}
+	return Text{strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)}, true
+}
+
+// observe stores the state of a target. The answers of concurrent requests may arrive in another
+// order. Then the lower count of a latch is the newer one, and the higher version of a counter.
+func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
+	o := t.observed[at]
+	later := begun.After(o.at)
+	value := cmp.Or(got.After, got.Value)
 	switch {
-	case answer.Left != nil:
-		if later || f.Left == nil || *answer.Left < *f.Left {
-			f.Left = answer.Left
+	case got.Left != nil:
+		if later || o.Left == nil || *got.Left < *o.Left {
+			o.Left = got.Left
 		}
-	case answer.Outcome == "set" || answer.Outcome == "was_set":
-		f.Up = "yes"
-	case answer.Outcome == "removed" || answer.Outcome == "was_not_set":
-		f.Up = "no"
+	case got.Outcome == api.Set || got.Outcome == api.WasSet:
+		o.Up = "yes"
+	case got.Outcome == api.Removed || got.Outcome == api.WasNotSet:
+		o.Up = "no"
 	case value != nil:
-		if later || answer.Version > f.version {
-			f.Value, f.version = value, answer.Version
+		if later || got.Version > o.version {
+			o.Value, o.version = value, got.Version
 		}
 	default:
 		return
 	}
-	f.at = now
-	t.facts[p] = f
+	o.at = now
+	t.observed[at] = o
 }
 
-// all is everything that a page shows. It is called in the hub's turn.
+// all returns everything that the page shows. The hub calls it.
 func (t *primitivesPage) all() []message {
-	return []message{t.s.part("try", "places", t.places())}
+	return []message{t.s.part("try", "places", t.views())}
 }
 
-// hear is called with each step that a replica told of.
-func (t *primitivesPage) hear(tag, step, replica string) {
-	if !strings.HasPrefix(tag, "v-"+t.boot+"-") {
+// streams follows the steps of all replicas while requests are in progress.
+type streams struct {
+	ready context.Context // done when all streams are open, or streamWait has passed
+	stop  context.CancelFunc
+}
+
+func (t *primitivesPage) openStreams() *streams {
+	ctx, stop := context.WithCancel(t.s.lifetime)
+	var opened sync.WaitGroup
+	for _, base := range t.s.Lab.Replicas {
+		opened.Add(1)
+		open := sync.OnceFunc(opened.Done)
+		replica := api.Client{Base: base, Token: t.s.Lab.Token, HTTP: &http.Client{Transport: t.http.Transport}}
+		t.requests.Go(func() {
+			defer open()
+			for ctx.Err() == nil {
+				_ = replica.Follow(ctx, func(kind string, data []byte) {
+					var e api.StepEvent
+					switch {
+					case kind == api.StreamHello:
+						open()
+					case kind == api.StreamStep && json.Unmarshal(data, &e) == nil:
+						t.step(e)
+					}
+				})
+				select {
+				case <-ctx.Done():
+				case <-time.After(redrawInterval):
+				}
+			}
+		})
+	}
+	ready, isReady := context.WithTimeout(ctx, streamWait)
+	t.requests.Go(func() { opened.Wait(); isReady() })
+	t.requests.Go(func() {
+		clock := time.NewTicker(redrawInterval)
+		defer clock.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-clock.C:
+				t.s.hub.send("try", t.all)
+			case <-ctx.Done():
+			}
+		}
+	})
+	return &streams{ready, stop}
+}
+
+// step updates the visitor of a step. The next redraw shows it.
+func (t *primitivesPage) step(e api.StepEvent) {
+	if !strings.HasPrefix(e.Owner, t.prefix) {
 		return
 	}
 	t.s.hub.send("try", func() []message {
 		for _, v := range t.visitors {
-			if v.Tag == tag {
-				v.heard(step, replica, time.Now())
+			if v.Tag == e.Owner {
+				v.stepped(e.Step, e.Replica, time.Now())
 			}
 		}
-		return nil // drawn with the next turn of the clock
+		return nil
 	})
 }

@@ -10,33 +10,30 @@ import (
 
 	"oversell/api"
 	"oversell/lab/comparison"
-	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/report"
 )
 
-// live is the run that is on, or the last one.
+// live is the run in progress, or the last one.
 type live struct {
-	Running bool      `json:"running"`
-	Who     string    `json:"who"`
-	Since   time.Time `json:"since"`
-	Product string    `json:"product"` // its code in the shop
-	Stock   int       `json:"stock"`
-	Qty     int       `json:"qty"`
-	Of      int       `json:"of"` // how many strategies it will have
-	Series  []*series `json:"series"`
-	Error   *Text     `json:"error,omitempty"`
-	now     *series   // the last of them
-	every   time.Duration
-	last    time.Time
-	before  load.Progress
-	sold    atomic.Int64 // pieces, by the last progress
-	count   atomic.Pointer[count]
-	owner   atomic.Pointer[owner]
-	sampled context.CancelFunc
+	Running  bool      `json:"running"`
+	Who      string    `json:"who"`
+	Since    time.Time `json:"since"`
+	Product  string    `json:"product"` // the product code
+	Stock    int       `json:"stock"`
+	Qty      int       `json:"qty"`
+	Of       int       `json:"of"` // number of strategies in the plan
+	Series   []*series `json:"series"`
+	Error    *Text     `json:"error,omitempty"`
+	interval time.Duration
+	last     time.Time     // of the last point
+	before   load.Progress // at the last point
+	sold     atomic.Int64  // pieces
+	count    atomic.Pointer[count]
+	owner    atomic.Pointer[owner]
 }
 
-// series is a strategy's run as a page draws it.
+// series has the points of the run of one strategy.
 type series struct {
 	Strategy string  `json:"strategy"`
 	Total    int     `json:"total"`
@@ -44,173 +41,184 @@ type series struct {
 	start    time.Time
 }
 
-// point is a moment of a run.
+// point has the figures at one moment of a run.
 type point struct {
-	At       float64        `json:"t"` // seconds
+	At       float64        `json:"t"` // in seconds
 	Done     int            `json:"done"`
 	Sold     int            `json:"sold"` // pieces
 	Failed   int            `json:"failed"`
-	Count    *count         `json:"count"` // null: not known
-	Rate     float64        `json:"rate"`  // answers in a second, since the point before
-	P50      float64        `json:"p50"`   // of these, in ms
+	Count    *count         `json:"count"` // null if unknown
+	Rate     float64        `json:"rate"`  // requests per second, since the last point
+	P50      float64        `json:"p50"`   // of these requests, in ms
 	P99      float64        `json:"p99"`
 	Replicas map[string]int `json:"replicas"`
 	Last     load.Sale      `json:"last"`
-	Owner    *owner         `json:"owner"` // who holds the lock now; null: not known
+	Owner    *owner         `json:"owner"` // the lock's present owner; null if unknown
 }
 
-// owner is the task of a replica that was granted the lock.
+// owner is a request that holds the lock.
 type owner struct {
 	Task    string `json:"task"`
 	Replica string `json:"replica"`
 }
 
-// count is the stock as the database told it, and what was known to be sold before it was
-// asked. So whatever is sold is missing from it: if it is not, updates were lost, and no
-// sale that was under way can look like one.
+// count is the stock in the database, and the pieces known to be sold before it was read. Every
+// one of these must be missing from the stock: a difference shows lost updates, and never a sale
+// in progress.
 type count struct {
 	Left int `json:"left"`
 	Sold int `json:"sold"`
 }
 
-// Pages get a point in so long; more seldom when many look, for what draws them shares
-// the machine with the lab.
 const (
-	often, seldom = 250 * time.Millisecond, time.Second
-	many          = 20
-	// mostPoints of a series are kept: then every second one goes.
-	mostPoints = 400
-	// slow is a hold that the eye can follow. Then the replicas' steps tell who has the
-	// lock; of thousands in a second they would cost what is measured here.
-	slow = 20 * time.Millisecond
+	// The interval of points is longer if many pages are open, because the browsers may share
+	// the machine with the lab.
+	shortInterval, longInterval = 250 * time.Millisecond, time.Second
+	manyPages                   = 20
+	// maxPoints limits the points of a series. At this number every second one is dropped.
+	maxPoints = 400
+	// slowHold is a hold that a viewer can follow. From this on, the replicas' steps show the
+	// lock's owner. With a shorter hold, the steps would slow down the run.
+	slowHold = 20 * time.Millisecond
 )
 
-// watch is told by the lab how it goes, and tells the pages.
+// watch receives the progress of a run, and sends it to the pages.
 type watch struct {
 	runs     *runs
+	live     *live
 	plan     comparison.Plan
+	now      *series
+	cancel   context.CancelFunc // ends the sampling
 	sampling sync.WaitGroup
-	begin    func() // to sample: not before the load, for until then the stock is the last run's
+	begin    func() // begins the sampling, once the load has begun: before, the stock is the last run's
 }
 
-func (w *watch) close() {
-	if w.runs.live.sampled != nil {
-		w.runs.live.sampled()
+func (w *watch) stopSampling() {
+	if w.cancel != nil {
+		w.cancel()
 	}
 	w.sampling.Wait()
 }
 
+// Begin adds a series for the strategy.
 func (w *watch) Begin(strategy string, _, _ int) {
-	w.close()
+	w.stopSampling()
 	ctx, cancel := context.WithCancel(w.runs.s.lifetime)
-	l := w.runs.live
-	now := &series{Strategy: strategy, Points: []point{}, start: time.Now()}
+	w.cancel = cancel
+	l := w.live
+	w.now = &series{Strategy: strategy, Points: []point{}, start: time.Now()}
+	l.count.Store(nil)
+	l.owner.Store(nil)
+	l.sold.Store(0)
 	w.runs.s.hub.send("run", func() []message {
-		l.Series, l.now, l.every, l.last, l.before, l.sampled = append(l.Series, now), now, often, time.Time{}, load.Progress{}, cancel
-		l.count.Store(nil)
-		l.owner.Store(nil)
-		l.sold.Store(0)
-		return []message{say("run", l)}
+		l.Series, l.interval, l.last, l.before = append(l.Series, w.now), shortInterval, time.Time{}, load.Progress{}
+		return []message{newMessage("run", l)}
 	})
-	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx, l, strategy) }) })
-	if w.plan.Hold >= slow {
-		for _, base := range w.runs.s.Shop.Replicas {
-			w.sampling.Go(func() {
-				_ = api.Client{Base: base, Token: w.runs.s.Shop.Token, HTTP: http.DefaultClient}.Follow(ctx, l.hear)
-			})
-		}
+	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx) }) })
+	if w.plan.Hold < slowHold {
+		return
+	}
+	for _, base := range w.runs.s.Lab.Replicas {
+		w.sampling.Go(func() {
+			_ = api.Client{Base: base, Token: w.runs.s.Lab.Token, HTTP: http.DefaultClient}.Follow(ctx, l.follow)
+		})
 	}
 }
 
-// sample reads the stock as the load goes on. In the background: a database that is down
-// must not hold up the load's own count.
-func (w *watch) sample(ctx context.Context, l *live, strategy string) {
+// sample reads the stock at intervals. It runs in the background, so that a database that does
+// not answer cannot delay the progress.
+func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.look(ctx, l, strategy)
+		w.readStock(ctx)
 		select {
 		case <-ctx.Done():
-		case <-time.After(often):
+		case <-time.After(shortInterval):
 		}
 	}
 }
 
-func (w *watch) look(ctx context.Context, l *live, strategy string) {
+func (w *watch) readStock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	sold := int(l.sold.Load())
-	shop := api.Client{Base: w.plan.Target, HTTP: http.DefaultClient}
-	if left, err := shop.Count(ctx, strategy, 1); err == nil {
-		l.count.Store(&count{left, sold})
-	} else {
-		l.count.Store(nil)
+	sold := int(w.live.sold.Load())
+	nginx := api.Client{Base: w.plan.Target, HTTP: http.DefaultClient}
+	left, err := nginx.Count(ctx, w.now.Strategy, 1)
+	if err != nil {
+		w.live.count.Store(nil)
+		return
 	}
+	w.live.count.Store(&count{left, sold})
 }
 
+// Progress adds a point to the series.
 func (w *watch) Progress(p load.Progress) {
-	l := w.runs.live
+	l := w.live
 	w.begin()
-	every := l.every
-	if w.runs.s.hub.listeners("run") > many {
-		every = max(every, seldom)
+	every := l.interval
+	if w.runs.s.hub.listeners("run") > manyPages {
+		every = max(every, longInterval)
 	}
-	l.sold.Store(int64(p.Sold * max(1, w.plan.Qty)))
+	sold := p.Sold * max(1, w.plan.Qty)
+	l.sold.Store(int64(sold))
 	if p.Done == p.Total {
-		w.close() // the last word is for all that was sold
-		w.look(w.runs.s.lifetime, l, l.now.Strategy)
+		w.stopSampling() // the last point must count all sales
+		w.readStock(w.runs.s.lifetime)
 	}
 	now := time.Now()
 	if now.Sub(l.last) < every && p.Done < p.Total {
 		return
 	}
-	took := p.Took.Since(&l.before.Took)
-	at := now.Sub(l.now.start)
+	at := now.Sub(w.now.start)
 	since := at
 	if !l.last.IsZero() {
 		since = now.Sub(l.last)
 	}
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	took := p.Took.Since(&l.before.Took)
+	ms := func(q float64) float64 { return float64(took.Quantile(q).Microseconds()) / 1000 }
 	next := point{
-		At: at.Seconds(), Done: p.Done, Sold: p.Sold * max(1, w.plan.Qty), Failed: p.Failed, Count: l.count.Load(),
-		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(took.Quantile(0.5)), P99: ms(took.Quantile(0.99)),
+		At: at.Seconds(), Done: p.Done, Sold: sold, Failed: p.Failed, Count: l.count.Load(),
+		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(0.5), P99: ms(0.99),
 		Replicas: p.Replicas, Last: p.Last, Owner: l.owner.Load(),
 	}
 	w.runs.s.hub.send("run", func() []message {
-		l.now.Total = p.Total
 		l.last, l.before = now, p
-		l.now.Points = append(l.now.Points, next)
-		if len(l.now.Points) > mostPoints {
-			half := l.now.Points[:0]
-			for i, old := range l.now.Points {
-				if i%2 == 0 {
-					half = append(half, old)
-				}
-			}
-			l.now.Points, l.every = half, 2*l.every
-		}
-		return []message{say("tick", struct {
+		w.now.Total = p.Total
+		w.now.add(next, &l.interval)
+		return []message{newMessage("tick", struct {
 			Total int   `json:"total"`
 			Point point `json:"point"`
 		}{p.Total, next})}
 	})
 }
 
-// hear learns from a step who owns the lock.
-func (l *live) hear(kind string, data []byte) {
-	var e history.Event
-	if kind != "step" || json.Unmarshal(data, &struct {
-		*history.Event
-		At any `json:"at"` // a time of day, which nobody needs here
-	}{Event: &e}) != nil || e.Key != api.Key(1) {
+// add adds a point. At maxPoints it drops every second one, and doubles the interval.
+func (s *series) add(next point, interval *time.Duration) {
+	s.Points = append(s.Points, next)
+	if len(s.Points) <= maxPoints {
+		return
+	}
+	half := s.Points[:0]
+	for i := 0; i < len(s.Points); i += 2 {
+		half = append(half, s.Points[i])
+	}
+	s.Points, *interval = half, 2**interval
+}
+
+// follow updates the owner of the lock by a step.
+func (l *live) follow(kind string, data []byte) {
+	var e api.StepEvent
+	if kind != api.StreamStep || json.Unmarshal(data, &e) != nil || e.Key != api.Key(1) {
 		return
 	}
 	switch had := l.owner.Load(); e.Step {
-	case "granted":
+	case api.Granted:
 		l.owner.Store(&owner{e.Owner, e.Replica})
-	case "released":
+	case api.Released:
 		if had != nil && had.Task == e.Owner {
 			l.owner.CompareAndSwap(had, nil)
 		}
 	}
 }
 
+// End implements comparison's watcher. The result comes with those of the whole plan.
 func (w *watch) End(report.Result) {}

@@ -11,10 +11,10 @@ import (
 	"oversell/lab/report"
 )
 
-// mostResults are kept, with their samples.
-const mostResults = 60
+// maxResults limits the results that are kept, with their samples.
+const maxResults = 60
 
-// kept is a result that stays for comparison.
+// kept is a result with its samples.
 type kept struct {
 	ID      int
 	Result  report.Result
@@ -24,12 +24,12 @@ type kept struct {
 // row is a result as the table shows it.
 type row struct {
 	kept
-	Share float64 // of the best throughput, in per cent
-	Lost  float64 // of the most lost updates, in per cent
+	Share float64 // of the highest throughput, in per cent
+	Lost  float64 // of the highest number of lost updates, in per cent
 }
 
-// shown are the results with the newest first. It is called in the hub's turn.
-func (r *runs) shown() []row {
+// rows returns the results, the newest first. The hub calls it.
+func (r *runs) rows() []row {
 	best, most := 1e-9, 1
 	for _, k := range r.results {
 		best, most = max(best, k.Result.ThroughputPerS), max(most, k.Result.LostUpdates)
@@ -47,48 +47,39 @@ func (r *runs) forget(context.Context, request) error {
 	return nil
 }
 
-// download writes a result, or with all.json and so on all of them.
+// download writes one result, or all of them if its name is all.
 func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
-	var chosen []kept
+	var results []report.Result
+	var histories []history.History
 	r.s.hub.send("run", func() []message {
 		for _, k := range r.results {
 			if name == "all" || strconv.Itoa(k.ID) == name {
-				chosen = append(chosen, k)
+				results, histories = append(results, k.Result), append(histories, k.history)
 			}
 		}
 		return nil
 	})
-	var results []report.Result
-	var histories []history.History
-	for _, k := range chosen {
-		results, histories = append(results, k.Result), append(histories, k.history)
+	types := map[string]string{"json": "application/json", "csv": "text/csv", "html": "text/html; charset=utf-8"}
+	if types[kind] == "" || len(results) == 0 {
+		r.s.showProblem(w, req, reject(http.StatusNotFound, "This file does not exist. There are .json, .csv and .html files of the results that are still kept.",
+			"没有这个文件。只有仍保留的结果才有 .json、.csv 和 .html 文件。"))
+		return
 	}
+	w.Header().Set("Content-Type", types[kind])
+	w.Header().Set("Content-Disposition", `attachment; filename="oversell-`+name+"."+kind+`"`)
 	var err error
-	header := w.Header()
-	switch {
-	case len(chosen) == 0:
-		r.s.sorry(w, req, http.StatusNotFound, Text{"This result is not kept any more.", "这个结果已不再保留。"})
-		return
-	case kind == "json":
-		header.Set("Content-Type", "application/json")
-		header.Set("Content-Disposition", `attachment; filename="oversell-`+name+`.json"`)
+	switch kind {
+	case "json":
 		err = report.JSON(w, results)
-	case kind == "csv":
-		header.Set("Content-Type", "text/csv")
-		header.Set("Content-Disposition", `attachment; filename="oversell-`+name+`.csv"`)
+	case "csv":
 		err = report.JTL(w, histories)
-	case kind == "html":
-		header.Set("Content-Type", "text/html; charset=utf-8")
-		// It has its style in itself, and a policy of its own.
-		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		header.Set("Content-Disposition", `attachment; filename="oversell-`+name+`.html"`)
+	case "html":
+		// The page contains its style.
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		err = report.HTML(w, results)
-	default:
-		r.s.sorry(w, req, http.StatusNotFound, Text{"There are .json, .csv and .html.", "只有 .json、.csv 和 .html。"})
-		return
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // half a file is none
+		panic(http.ErrAbortHandler) // so that the browser does not keep a part of the file
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"oversell/dash"
 )
 
-// A class sees none oversell and redis hold: chosen and started by clicks, the gap seen
-// as it grows, and the table right.
+// A visitor selects none and redis and starts the run. The chart shows the lost updates of none,
+// and the table has both verdicts.
 func TestRunInABrowser(t *testing.T) {
 	tab := browser(t)
 	var link string
@@ -38,15 +38,15 @@ func TestRunInABrowser(t *testing.T) {
 		reads(`#part-results tbody tr:nth-child(2)`, "✗"),
 		chromedp.Evaluate(`location.href`, &link),
 	)
-	if link != shop.Addresses().Target+"/" {
+	if link != testLab.Addresses().Target+"/" {
 		t.Errorf("the token stays in the address: %s", link)
 	}
 	pictures(t, tab, "run")
 }
 
-// What comes from outside is text: a product whose code is markup changes no page.
+// Data from outside is shown as text: markup in a product code does not change the page.
 func TestMarkupIsText(t *testing.T) {
-	db, err := sql.Open("mysql", shop.Addresses().MySQL)
+	db, err := sql.Open("mysql", testLab.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestMarkupIsText(t *testing.T) {
 		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
 		press(`button.go`),
 		reads(`#status`, evil),
-		reads(`#status`, "has ended"),
+		reads(`#status`, "finished"),
 		chromedp.Evaluate(`document.images.length`, &images),
 		chromedp.Title(&title),
 	)
@@ -81,8 +81,8 @@ func TestMarkupIsText(t *testing.T) {
 	}
 }
 
-// In Chinese, as the browser asks for it, and in English again by a click, for good: with
-// results, and without, which no other test may decide.
+// The page is in Chinese, as the browser prefers, and in English after a click, also when it is
+// loaded again.
 func TestBothLanguages(t *testing.T) {
 	ours := map[string]string{"X-Lab-Token": token}
 	one := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
@@ -92,7 +92,7 @@ func TestBothLanguages(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
 		chromedp.Navigate(address("/")),
-		reads(`h1`, "谁会超卖"),
+		reads(`h1`, "哪些锁会超卖"),
 		reads(`#part-results tbody tr`, "atomic"),
 		reads(`#part-results caption`, "点击表头排序"),
 	)
@@ -101,14 +101,14 @@ func TestBothLanguages(t *testing.T) {
 		press(`button[data-post="/dash/run/forget"]`),
 		reads(`#part-results`, "现在还没有"),
 		press(`.language button[value=en]`),
-		reads(`h1`, "Who sells too much?"),
+		reads(`h1`, "Which locks oversell?"),
 		chromedp.Reload(),
-		reads(`h1`, "Who sells too much?"),
+		reads(`h1`, "Which locks oversell?"),
 	)
 }
 
-// A page that is opened in mid-run shows the run so far; the second to start one is told
-// who runs what; and a stop ends it.
+// A page that is opened during a run shows the run so far. A second start is rejected with the
+// name of the present job, and a stop ends that.
 func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
@@ -126,7 +126,7 @@ func TestSecondPage(t *testing.T) {
 		chromedp.Evaluate(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length`, &points),
 		press(`input[value=none]`),
 		press(`button.go`),
-		reads(`#notice`, "127.0.0.1 runs db-row-naive since"),
+		reads(`#notice`, "127.0.0.1 has been running db-row-naive since"),
 		press(`button[data-post="/dash/stop"]`),
 		reads(`#part-results tbody tr`, "stopped"),
 	)
@@ -139,7 +139,7 @@ func TestSecondPage(t *testing.T) {
 // send is a request as any program can make it.
 func send(t *testing.T, method, path string, form url.Values, header map[string]string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, shop.Addresses().Target+path, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(t.Context(), method, testLab.Addresses().Target+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestOtherRoutes(t *testing.T) {
 	}
 	// A language, and nothing else, is kept; and nobody is sent elsewhere with it.
 	for _, back := range []string{"/dash/break/pause/redis?fenced=true", "//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`, "/\t/elsewhere.example", "\t//elsewhere.example", "/\n/elsewhere.example", "/\x00/elsewhere.example"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestLabRestarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := dash.New(dash.Config{Shop: shop.Addresses()})
+		page := dash.New(dash.Config{Lab: testLab.Addresses()})
 		server := &http.Server{Handler: page, ReadHeaderTimeout: time.Minute}
 		go func() { _ = server.Serve(listener) }()
 		return listener.Addr().String(), func() { page.Close(); _ = server.Close() }
@@ -270,7 +270,7 @@ func TestLabRestarts(t *testing.T) {
 		chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery), // it came without the token
 	)
 	end()
-	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "connects again"))
+	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "reconnects automatically"))
 	_, end = begin(addr)
 	defer end()
 	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))

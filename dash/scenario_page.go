@@ -1,13 +1,13 @@
 package dash
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
 
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
@@ -16,117 +16,78 @@ import (
 // scenarioPage runs the scenarios, each with every guard, and shows the results.
 type scenarioPage struct {
 	s *Server
-	// What follows is changed and read in the hub's turn only: see hub.send.
-	now  scenarioRun
-	told []scenarioResult
-}
-
-// scenarioRun is the run under way, or the last one.
-type scenarioRun struct {
-	Begun, Running, Stopped bool
-
-	Who   string
-	What  Text
-	Error *Text
+	// Only functions that the hub calls may access the fields below: see hub.send.
+	now     progress
+	results []scenarioResult // the newest first
 }
 
 // scenarioResult is the result of one scenario with one guard.
 type scenarioResult struct {
 	scenario.Result
-	Answers []figure // what the customers were told, by number
-	Numbers []figure
+	Answers, Numbers string // the answers to customers and the figures, sorted by name
+	Said             Text
 }
 
-// figure is a name with what it is.
-type figure struct{ Name, Value string }
+// maxScenarioResults limits the results on the page.
+const maxScenarioResults = 60
 
-// Class marks a result for the eye.
-func (t scenarioResult) Class() string {
-	if t.Holds() {
-		return "holds"
-	}
-	return "broken"
-}
-
-// maxResults is the number of results that the page keeps.
-const maxResults = 60
-
-func newScenarioPage(s *Server) *scenarioPage {
+func newScenarioPage(s *Server) {
 	p := &scenarioPage{s: s}
-	s.hub.open("shop", p.all)
-	return p
-}
-
-func (p *scenarioPage) route() {
-	p.s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
-		type story struct {
+	s.hub.open("scenarios", p.all)
+	s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
+		type named struct {
 			scenario.Scenario
 			Name Text
 		}
-		var all []story
-		for _, s := range scenario.All() {
-			all = append(all, story{s, Text(s.Title)})
+		var all []named
+		for _, x := range scenario.All() {
+			all = append(all, named{x, Text(x.Title)})
 		}
-		p.s.show(w, r, "shop", Text{"Shop", "商店"}, all)
+		s.show(w, r, "scenarios", Text{"Scenarios", "场景"}, all)
 	})
-	p.s.routes.HandleFunc("POST /dash/shop/start", p.s.guarded(p.start))
+	s.routes.HandleFunc("POST /dash/shop/start", s.withToken(p.start))
 }
 
-// all is everything that a page shows. It is called in the hub's turn.
+// all returns everything that the page shows. The hub calls it.
 func (p *scenarioPage) all() []message {
-	return []message{p.s.part("shop", "telling", p.now), p.s.part("shop", "told", p.told)}
+	return []message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
 }
 
 func (p *scenarioPage) start(ctx context.Context, req request) error {
 	id := req.Form.Get("scenario")
 	i := slices.IndexFunc(scenario.All(), func(s scenario.Scenario) bool { return s.ID == id })
 	if i < 0 {
-		return bad(fmt.Sprintf("There is no scenario %q.", id), fmt.Sprintf("没有场景 %q。", id))
+		return badRequest("Scenario %q does not exist.", "没有场景 %q。", id)
 	}
-	story := scenario.All()[i]
+	chosen := scenario.All()[i]
 	var guards []scenario.Guard
 	for _, name := range req.Form["guard"] {
-		guard, err := story.Guard(name)
+		guard, err := chosen.Guard(name)
 		if err != nil {
-			return bad(err.Error(), err.Error())
+			return badRequest("%v", "%v", err)
 		}
 		guards = append(guards, guard)
 	}
 	if len(guards) == 0 {
-		guards = story.Guards
+		guards = chosen.Guards
 	}
-	if len(p.s.Shop.Replicas) < story.Replicas && p.s.Binary == "" {
-		return refusal{http.StatusConflict, Text{
-			fmt.Sprintf("This takes %d replicas, and this lab has %d: oversell lab can bring up more.", story.Replicas, len(p.s.Shop.Replicas)),
-			fmt.Sprintf("这需要 %d 个副本，而这个实验室只有 %d 个：oversell lab 可以启动更多。", story.Replicas, len(p.s.Shop.Replicas)),
-		}}
+	if have := len(p.s.Lab.Replicas); have < chosen.Replicas && p.s.Binary == "" {
+		return reject(http.StatusConflict, "This scenario needs %d replicas, and this lab has %d. Start the lab with oversell lab, which can start more.",
+			"这个场景需要 %d 个副本，而这个实验室只有 %d 个。请用 oversell lab 启动实验室，它可以启动更多副本。", chosen.Replicas, have)
 	}
-	what := Text{story.ID, story.ID}
-	return p.s.jobs.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, story, guards, req.Who, free) })
-}
-
-// work tells the story with each guard.
-func (p *scenarioPage) work(ctx context.Context, story scenario.Scenario, guards []scenario.Guard, who string, free func()) {
-	p.change(func() { p.now = scenarioRun{Begun: true, Running: true, Who: who, What: Text(story.Title)} })
-	err := p.tell(ctx, story, guards)
-	stopped := errors.Is(context.Cause(ctx), errStopped)
-	p.change(func() {
-		free()
-		p.now.Running, p.now.Stopped = false, stopped
-		if err != nil && !stopped {
-			p.now.Error = &Text{err.Error(), err.Error()}
-		}
+	return p.s.jobs.follow(ctx, req.Who, verbatim(chosen.ID), Text(chosen.Title), &p.now, p.change, func(ctx context.Context) error {
+		return p.run(ctx, chosen, guards)
 	})
 }
 
-func (p *scenarioPage) tell(ctx context.Context, story scenario.Scenario, guards []scenario.Guard) (err error) {
-	addrs := p.s.Shop
-	if len(addrs.Replicas) < story.Replicas {
+func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards []scenario.Guard) (err error) {
+	addrs := p.s.Lab
+	if len(addrs.Replicas) < chosen.Replicas {
 		p.change(func() {
 			p.now.What = Text{"starting a lab with more replicas", "正在启动一个副本更多的实验室"}
 		})
-		cfg := rig.FullLab(p.s.Binary, p.s.Shop.Token)
-		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, story.Replicas, p.s.OnExit
+		cfg := rig.FullLab(p.s.Binary, p.s.Lab.Token)
+		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, chosen.Replicas, p.s.OnExit
 		lab, err := rig.Start(ctx, cfg)
 		if err != nil {
 			return err
@@ -138,42 +99,32 @@ func (p *scenarioPage) tell(ctx context.Context, story scenario.Scenario, guards
 	defer shop.Close()
 	for i, guard := range guards {
 		p.change(func() {
-			p.now.What = Text{
-				fmt.Sprintf("%s, guard %s (%d of %d)", story.Title.EN, guard.ID, i+1, len(guards)),
-				fmt.Sprintf("%s，守护 %s（第 %d/%d 个）", story.Title.ZH, guard.ID, i+1, len(guards)),
-			}
+			p.now.What = textf("%[1]s, guard %[3]s (%[4]d of %[5]d)", "%[2]s，防护 %[3]s（第 %[4]d/%[5]d 种）",
+				chosen.Title.EN, chosen.Title.ZH, guard.ID, i+1, len(guards))
 		})
-		result, err := story.Run(ctx, shop, guard)
+		r, err := chosen.Run(ctx, shop, guard)
 		if err != nil {
 			return err
 		}
 		p.change(func() {
-			p.told = append([]scenarioResult{inWords(result)}, p.told...)
-			p.told = p.told[:min(len(p.told), maxResults)]
+			result := scenarioResult{r, sorted(r.Outcomes), sorted(r.Figures), Text(r.Sentence)}
+			p.results = append([]scenarioResult{result}, p.results...)
+			p.results = p.results[:min(len(p.results), maxScenarioResults)]
 		})
 	}
 	return nil
 }
 
-// change changes what there is, and sends all of it.
-func (p *scenarioPage) change(what func()) {
-	p.s.hub.send("shop", func() []message { what(); return p.all() })
+// change makes a change and sends everything to the pages.
+func (p *scenarioPage) change(change func()) {
+	p.s.hub.send("scenarios", func() []message { change(); return p.all() })
 }
 
-// inWords has a result's figures in an order.
-func inWords(r scenario.Result) scenarioResult {
-	t := scenarioResult{Result: r}
-	for name, n := range r.Outcomes {
-		t.Answers = append(t.Answers, figure{name, strconv.Itoa(n)})
+// sorted lists numbers by name.
+func sorted[N int | float64](numbers map[string]N) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		all = append(all, fmt.Sprintf("%s %v", name, numbers[name]))
 	}
-	for name, n := range r.Figures {
-		t.Numbers = append(t.Numbers, figure{name, strconv.FormatFloat(n, 'f', -1, 64)})
-	}
-	byName := func(a, b figure) int { return cmp.Compare(a.Name, b.Name) }
-	slices.SortFunc(t.Answers, byName)
-	slices.SortFunc(t.Numbers, byName)
-	return t
+	return strings.Join(all, "; ")
 }
-
-// Said is the sentence in the page's language.
-func (t scenarioResult) Said() Text { return Text(t.Sentence) }

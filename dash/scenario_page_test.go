@@ -8,28 +8,28 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A coupon with its guard off, then with the right one, by clicks.
-func TestShopInABrowser(t *testing.T) {
+// A visitor runs a scenario without a guard, then with the right one.
+func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/shop")),
-		reads(`#part-told`, "Nothing was told yet"),
+		reads(`#part-results`, "No runs yet"),
 		press(`button[data-body="scenario=coupon&guard=none"]`),
-		reads(`#part-told tbody tr:nth-child(1)`, "✗ broken"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "✗ broken"),
+		reads(`#part-now`, "Done."),
 		press(`button[data-body="scenario=coupon&guard=unique"]`),
-		reads(`#part-told tbody tr:nth-child(1)`, "✓ holds"),
-		reads(`#part-told .sentences li:nth-child(1)`, "coupon"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "✓ holds"),
+		reads(`#part-results .sentences li:nth-child(1)`, "coupon"),
+		reads(`#part-now`, "Done."),
 	)
-	pictures(t, tab, "shop")
+	pictures(t, tab, "scenarios")
 }
 
-func TestBadStories(t *testing.T) {
+func TestBadScenarios(t *testing.T) {
 	for name, form := range map[string]url.Values{
-		"no story":         {},
-		"an unknown story": {"scenario": {"<b>"}},
-		"an unknown guard": {"scenario": {"coupon"}, "guard": {"<b>"}},
+		"no scenario":         {},
+		"an unknown scenario": {"scenario": {"<b>"}},
+		"an unknown guard":    {"scenario": {"coupon"}, "guard": {"<b>"}},
 	} {
 		if status, body := send(t, http.MethodPost, "/dash/shop/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, status, body)

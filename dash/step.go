@@ -3,7 +3,6 @@ package dash
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,97 +10,74 @@ import (
 	"oversell/lab/stepper"
 )
 
-// steps is the page that walks two clients through a strategy.
+// steps is the page on which two clients go through a strategy step by step.
 type steps struct {
 	s *Server
-	// What follows is changed and read in the hub's turn only: see hub.send.
+	// Only functions that the hub calls may access the fields below: see hub.send.
 	scene   scene
-	job     *job                // of the round that is open; nil: none is
-	presses chan stepper.Client // to it
+	job     *job                // of the open round, or nil
+	presses chan stepper.Client // to the open round
 }
 
 const (
-	// tired ends a round in which nobody presses anything: no other job can start meanwhile.
-	tired = 10 * time.Minute
-	// glance is how often a client that waits is looked at.
-	glance = 250 * time.Millisecond
-	// pace is the time between two steps of the solution.
-	pace = time.Second
-	// lease is the longest that a request may ask for: a class takes its time.
-	lease = time.Minute
+	// idleLimit ends a round without presses, because no other job can start meanwhile.
+	idleLimit = 10 * time.Minute
+	// lookInterval is the interval at which a waiting client is checked.
+	lookInterval = 250 * time.Millisecond
+	// playPause is the time between two steps of the solution.
+	playPause = time.Second
+	// longestLease is the longest lease that a request may ask for.
+	longestLease = time.Minute
 )
 
-func newSteps(s *Server) *steps {
+func newSteps(s *Server) {
 	p := &steps{s: s}
 	s.hub.open("step", p.all)
-	return p
-}
-
-func (p *steps) route() {
-	s := p.s
-	s.routes.HandleFunc("GET /dash/step", func(w http.ResponseWriter, r *http.Request) {
-		groups, err := s.catalogue.groups(r.Context())
-		if err != nil {
-			s.sorry(w, r, http.StatusServiceUnavailable, unreachable(err))
-			return
-		}
-		s.show(w, r, "step", Text{"Step", "单步"}, struct {
+	s.showWithGroups("/dash/step", "step", Text{"Step", "单步"}, func(r *http.Request, groups []group) any {
+		return struct {
 			Groups []group
 			Chosen string
-			Few    bool
-		}{groups, r.URL.Query().Get("strategy"), len(s.Shop.Replicas) < 2})
+			TooFew bool
+		}{groups, r.URL.Query().Get("strategy"), len(s.Lab.Replicas) < 2}
 	})
 	for path, do := range map[string]func(context.Context, request) error{
 		"begin": p.begin, "press": p.press, "end": p.end, "guess": p.guess, "show": p.reveal,
 	} {
-		s.routes.HandleFunc("POST /dash/step/"+path, s.guarded(do))
+		s.routes.HandleFunc("POST /dash/step/"+path, s.withToken(do))
 	}
 }
 
-// begin opens a round, or with solve has the program look for the lost update. A round
-// that is open ends first.
+// begin ends the open round and starts another one. With solve, the program searches for a
+// schedule that loses an update.
 func (p *steps) begin(ctx context.Context, req request) error {
-	if len(p.s.Shop.Replicas) < 2 {
-		return refusal{http.StatusConflict, Text{"Two clients need two replicas, and this lab told of fewer.", "两个客户端需要两个副本，而这个实验室给出的副本不足。"}}
+	if len(p.s.Lab.Replicas) < 2 {
+		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
 	}
-	id := req.Form.Get("strategy")
-	c, err := p.s.catalogue.one(ctx, id)
-	var known refusal
-	switch {
-	case errors.As(err, &known):
+	c, err := p.s.catalogue.one(ctx, req.Form.Get("strategy"))
+	if err != nil {
 		return err
-	case err != nil:
-		return refusal{http.StatusServiceUnavailable, unreachable(err)}
 	}
 	if err := p.end(ctx, req); err != nil {
 		return err
 	}
-	what := Text{c.ID + ", step by step", "单步 " + c.ID}
-	return p.s.jobs.take(ctx, req.Who, what, func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
+	return p.s.jobs.start(ctx, req.Who, textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
-// end ends the round that is open, and returns when both clients are gone.
+// end ends the open round, and returns when both clients have disconnected.
 func (p *steps) end(ctx context.Context, _ request) error {
 	var open *job
 	p.s.hub.send("step", func() []message { open = p.job; return nil })
-	if open == nil {
-		return nil
-	}
-	open.stop(errStopped)
-	select {
-	case <-open.done:
-	case <-ctx.Done():
-	}
+	open.end(ctx)
 	return nil
 }
 
-// press lets a client go on.
+// press lets a client take its next step.
 func (p *steps) press(_ context.Context, req request) error {
 	who, known := map[string]stepper.Client{"a": stepper.A, "b": stepper.B}[req.Form.Get("who")]
 	if !known {
-		return bad("who must be a or b.", "who 必须是 a 或 b。")
+		return badRequest("who must be a or b.", "who 必须是 a 或 b。")
 	}
-	err := error(refusal{http.StatusConflict, Text{"No round is open: start one.", "没有进行中的一轮：请先开始。"}})
+	err := reject(http.StatusConflict, "No round is open. Start one first.", "没有进行中的一轮。请先开始。")
 	p.s.hub.send("step", func() []message {
 		if p.presses == nil {
 			return nil
@@ -110,48 +86,48 @@ func (p *steps) press(_ context.Context, req request) error {
 		case p.presses <- who:
 			err = nil
 		default:
-			err = refusal{http.StatusConflict, Text{"Slowly: the last step is still under way.", "慢一点：上一步还没走完。"}}
+			err = reject(http.StatusConflict, "The previous step has not finished yet. Press more slowly.", "上一步还没完成，请慢一点。")
 		}
 		return nil
 	})
 	return err
 }
 
-// guess notes what the class expects.
+// guess stores the stock that the audience predicts.
 func (p *steps) guess(_ context.Context, req request) error {
 	left, err := strconv.Atoi(req.Form.Get("left"))
 	if err != nil || left < stepper.Pieces-2 || left > stepper.Pieces {
-		return bad("left must be 8, 9 or 10.", "left 必须是 8、9 或 10。")
+		return badRequest("left must be 8, 9 or 10.", "left 必须是 8、9 或 10。")
 	}
 	p.change(func(now *scene) {
-		if !now.Shown { // afterwards it would be no guess
+		if !now.Shown {
 			now.Guess = left
 		}
 	})
 	return nil
 }
 
-// reveal shows the row, the answers and the end to everybody.
+// reveal shows the row and the answers on all pages.
 func (p *steps) reveal(context.Context, request) error {
 	p.change(func(now *scene) { now.Shown = true })
 	return nil
 }
 
-// work is the job: a round by hand, or the solution.
+// work runs a round or plays the solution.
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
-	job, presses := p.s.jobs.now(), make(chan stepper.Client, 2)
+	presses := make(chan stepper.Client, 2)
 	p.s.hub.send("step", func() []message {
-		p.scene = scene{Card: c, Code: inLines(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
-		p.job = job
+		p.scene = scene{Card: c, Code: codeFiles(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
+		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses
 		}
 		return p.all()
 	})
-	lab, err := stepper.Open(p.s.Shop, c.ID)
+	lab, err := stepper.Open(p.s.Lab, c.ID)
 	if err == nil {
 		if c.LeasePerRequest {
-			lab.Lease = lease
+			lab.Lease = longestLease
 		}
 		if solve {
 			err = p.solve(ctx, lab)
@@ -159,31 +135,29 @@ func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 			err = p.round(ctx, lab, presses)
 		}
 	}
-	p.s.hub.send("step", func() []message {
+	p.change(func(now *scene) {
 		free()
-		now := &p.scene
 		p.job, p.presses, now.Open = nil, nil, false
 		switch {
 		case errors.Is(context.Cause(ctx), errStopped):
-			now.Said = Text{"It was ended here.", "到此结束。"}
-		case errors.Is(err, errTired):
-			now.Said = Text{"Nobody has pressed anything for ten minutes, so the round was ended: it keeps others from running anything.", "十分钟没有人按键，这一轮已结束：它占着实验室，别人无法运行。"}
+			now.Said = Text{"The round was stopped.", "这一轮已停止。"}
 		case err != nil:
-			now.Said, now.Alarm = Text{err.Error(), err.Error()}, true
+			now.Said, now.Alarm = problemOf(err).Text, !errors.Is(err, errIdle)
 		}
-		return p.changed()
 	})
 }
 
-var errTired = errors.New("nobody has pressed anything for ten minutes")
+var errIdle = reject(http.StatusRequestTimeout,
+	"The round was ended after ten minutes without a press, because no other job can run while a round is open.",
+	"十分钟没有人按键，这一轮已结束：一轮进行时，实验室不能运行别的任务。")
 
-// round walks as it is told, until both clients have their answers.
+// round takes the steps that are pressed, until both clients have their answers.
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Client) error {
 	round, err := lab.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	idle, look := time.NewTimer(tired), time.NewTicker(glance)
+	idle, look := time.NewTimer(idleLimit), time.NewTicker(lookInterval)
 	defer idle.Stop()
 	defer look.Stop()
 	for err == nil && !round.Over() {
@@ -192,47 +166,37 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-idle.C:
-			err = errTired
+			err = errIdle
 		case who := <-presses:
-			idle.Reset(tired)
+			idle.Reset(idleLimit)
 			err = round.Go(ctx, who)
 		case <-look.C:
 			news, err = round.Look(ctx)
 		}
 		if news {
-			p.change(func(now *scene) { now.see(round) })
+			p.change(func(now *scene) { now.update(round) })
 		}
 	}
 	return errors.Join(err, round.Close())
 }
 
-// solve looks for the shortest way to lose an update, and plays it.
+// solve searches for the shortest schedule that loses an update, and plays it.
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	found, err := lab.Solve(ctx, func() { p.change(func(now *scene) { now.Tried++ }) })
 	if err != nil {
 		return err
 	}
+	said := textf("Fewest switches between A and B that lose an update: %d (schedules tried: %d).", "丢失更新所需的最少切换次数：%d（尝试了 %d 种顺序）。", found.Interruptions, found.Tried)
 	if !found.Lost {
-		p.change(func(now *scene) {
-			now.Said = Text{
-				fmt.Sprintf("None of %d schedules, with up to %d interruptions, loses an update. Each was a real run.", found.Tried, found.Interruptions),
-				fmt.Sprintf("试了 %d 种交错，最多打断 %d 次，都没有丢失更新。每一种都真的运行过。", found.Tried, found.Interruptions),
-			}
-		})
-		return nil
+		said = textf("No update was lost in up to %d switches between A and B. All %d schedules were real runs.", "在 A 与 B 之间切换最多 %d 次，没有丢失更新。%d 种顺序都真实运行过。", found.Interruptions, found.Tried)
 	}
-	p.change(func(now *scene) {
-		now.Said = Text{
-			fmt.Sprintf("The shortest way to lose an update: interrupted so often: %d (%d schedules tried).", found.Interruptions, found.Tried),
-			fmt.Sprintf("丢失更新的最短途径：打断 %d 次（试了 %d 种交错）。", found.Interruptions, found.Tried),
-		}
-	})
+	p.change(func(now *scene) { now.Said = said })
 	for i, l := range found.Log {
 		if i > 0 {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-time.After(pace):
+			case <-time.After(playPause):
 			}
 		}
 		p.change(func(now *scene) {
@@ -245,23 +209,23 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	return nil
 }
 
-// change changes the scene, and tells the pages.
-func (p *steps) change(what func(*scene)) {
-	p.s.hub.send("step", func() []message { what(&p.scene); return p.changed() })
+// change changes the scene, and sends what it shows.
+func (p *steps) change(change func(*scene)) {
+	p.s.hub.send("step", func() []message { change(&p.scene); return p.changed() })
 }
 
-// all is everything that a page shows; changed is what a step changes. Both are called in
-// the hub's turn.
+// all returns everything that the page shows. The hub calls it.
 func (p *steps) all() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return append([]message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
 }
 
+// changed returns all but the code. The hub calls it.
 func (p *steps) changed() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []message{
 		p.s.part("step", "round", p.scene), p.s.part("step", "ending", p.scene),
 		p.s.part("step", "A", a), p.s.part("step", "B", b),
-		say("mark", []mark{a.Mark, b.Mark}),
+		newMessage("mark", []mark{a.Mark, b.Mark}),
 	}
 }

@@ -10,33 +10,27 @@ import (
 	"oversell/lab/stepper"
 )
 
-// scene is what the page shows: the round that is open, or the last one.
+// scene is what the page shows: the open round, or the last one.
 type scene struct {
 	Card     card
 	Code     []codeFile
 	Open     bool
-	Solving  bool // the program steps, nobody else
-	Tried    int  // schedules so far
+	Solving  bool // the program takes the steps
+	Tried    int  // number of schedules tried so far
 	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int
-	Sentence Text // how it ended
-	Over     bool // both have their answers
-	Wrong    bool // and what was sold is not what has left the row
-	Guess    int  // how many will be left; 0: nobody has said
-	Shown    bool // the row and the answers may be seen
-	Said     Text // why it is not open any more, or what was found
-	Alarm    bool // and that is bad
+	Sentence Text // the verdict
+	Over     bool // both clients have their answers
+	Wrong    bool // the round broke an invariant
+	Guess    int  // the predicted stock; 0 means no prediction
+	Shown    bool // the page shows the row and the answers
+	Said     Text // why the round ended, or the schedule that was found
+	Alarm    bool // Said is an error
 }
 
-// codeFile is a file of the strategy in lines.
-type codeFile struct {
-	Name  string
-	Lines []string
-}
-
-// see takes over what a round has come to.
-func (now *scene) see(r *stepper.Round) {
+// update copies the state of a round.
+func (now *scene) update(r *stepper.Round) {
 	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), Text(r.Sentence())
 	now.Wrong = now.Over && r.Stock().Verdict == check.Broken
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
@@ -50,19 +44,19 @@ type column struct {
 	State   string // idle, stopped, waiting or ended
 	Mark    mark
 	Code    []codeFile
-	Unseen  bool // its step is told in a file that is not shown: the mark is at the step before
+	Unseen  bool // the code of its step is not shown, so the mark is at an earlier step
 }
 
-// stepLine is something seen of a client, as the page tells it.
+// stepLine is one step of a client.
 type stepLine struct {
-	N    int // in the round
+	N    int // its number in the round
 	Who  string
 	Step string
 	Text Text
 	Row  int
 }
 
-// mark is the line of the code at which a client is; ID is empty where it is at none.
+// mark is the line of the code that a client has reached. Its ID is empty if there is none.
 type mark struct {
 	ID   string `json:"id"`
 	Sign string `json:"sign"`
@@ -73,7 +67,7 @@ func (now scene) column(who stepper.Client) column {
 		Who: who.String(), Replica: int(who) + 1, Code: now.Code,
 		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
 	}
-	for _, l := range now.Told() {
+	for _, l := range now.Lines() {
 		if l.Who != c.Who {
 			continue
 		}
@@ -82,7 +76,7 @@ func (now scene) column(who stepper.Client) column {
 			continue
 		}
 		if file, line, ok := lineOf(now.Code, l.Step); ok {
-			c.Mark, c.Unseen = mark{fmt.Sprintf("%s-%d-%d", who, file, line), "▶"}, false
+			c.Mark, c.Unseen = mark{c.ID(file, line-1), "▶"}, false
 		} else {
 			c.Mark.Sign, c.Unseen = "↳", true
 		}
@@ -96,41 +90,29 @@ func (now scene) column(who stepper.Client) column {
 	return c
 }
 
-// Told are the lines of both clients; nobody sees an answer before it is asked for.
-func (now scene) Told() []stepLine {
-	var told []stepLine
+// Lines returns the steps of both clients. The answers stay hidden until Shown is set.
+func (now scene) Lines() (lines []stepLine) {
 	for i, l := range now.Log {
 		text := Text(l.Words)
 		if l.State() == stepper.Ended && !now.Shown {
-			text = Text{"has its answer", "得到了答复"}
+			text = Text{"has its answer", "得到了应答"}
 		}
-		told = append(told, stepLine{i + 1, l.Client.String(), l.Step, text, l.Row})
+		lines = append(lines, stepLine{i + 1, l.Client.String(), l.Step, text, l.Row})
 	}
-	return told
+	return lines
 }
 
-// Can says whether somebody may let the client go on.
-func (now scene) Can(who string) bool {
-	state := now.States[stepper.A]
-	if who == "B" {
-		state = now.States[stepper.B]
-	}
+// CanStep reports whether the client can take a step now.
+func (now scene) CanStep(who int) bool {
+	state := now.States[who]
 	return now.Open && !now.Solving && (state == stepper.Idle || state == stepper.Stopped)
 }
 
-// ID is the element of a line of the file.
+// ID returns the id of the element that shows a line of a file. Both count from 0.
 func (c column) ID(file, line int) string { return fmt.Sprintf("%s-%d-%d", c.Who, file, line+1) }
 
-func inLines(c card) []codeFile {
-	var files []codeFile
-	for _, f := range c.Code {
-		files = append(files, codeFile{f.Name, strings.Split(strings.TrimRight(f.Text, "\n"), "\n")})
-	}
-	return files
-}
-
-// lineOf finds the line that tells of a step: locks.Trace with the step's constant, which
-// is one of package api, such as api.Read, or the strategy's own.
+// lineOf finds the line that reports a step: a call of locks.Trace with the step's constant, of
+// package api or of the strategy itself. The line counts from 1.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	constant := strings.ToUpper(step[:1]) + step[1:]
 	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)
@@ -139,12 +121,10 @@ func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 			constant = name[1]
 		}
 	}
-	told := regexp.MustCompile(`\bTrace\([\w.]+, (api\.)?` + regexp.QuoteMeta(constant) + `,`)
+	trace := regexp.MustCompile(`\bTrace\([\w.]+, (api\.)?` + regexp.QuoteMeta(constant) + `,`)
 	for i, f := range files {
-		for n, text := range f.Lines {
-			if told.MatchString(text) {
-				return i, n + 1, true
-			}
+		if n := slices.IndexFunc(f.Lines, trace.MatchString); n >= 0 {
+			return i, n + 1, true
 		}
 	}
 	return 0, 0, false

@@ -16,7 +16,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// A class says 8, finds 9 by hand, and sees at which line of the code each client is.
+// A visitor predicts 8, finds 9 by hand, and sees the line of code that each client has reached.
 func TestStepIntoALostUpdate(t *testing.T) {
 	tab := browser(t)
 	var hidden, link string
@@ -42,17 +42,17 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	do(t, tab,
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"),
-		reads(`#part-round`, "both have their answers"),
+		reads(`#part-round`, "both clients have their answers"),
 		chromedp.Text(`main`, &hidden, chromedp.ByQuery),
 		press(`#show`),
 		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
 		reads(`#part-ending .row`, "9"),
-		reads(`#part-ending .row`, "✗ you said 8"),
+		reads(`#part-ending .row`, "✗ you predicted 8"),
 		reads(`#part-A`, "answer: sold"),
 		chromedp.Evaluate(`location.hash`, &link),
 	)
-	if strings.Contains(hidden, "is told") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
-		t.Errorf("the end is told before it is asked for:\n%s", hidden)
+	if strings.Contains(hidden, "answer:") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
+		t.Errorf("the result is visible before it is revealed:\n%s", hidden)
 	}
 	if link != "" {
 		t.Errorf("the token stays in the address: %s", link)
@@ -60,8 +60,8 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 }
 
-// What happens while a mouse is down would put a new button under it: the press counts all
-// the same, and afterwards the page is up to date.
+// A change of the page while a mouse button is down must not lose the press. Afterwards the page
+// is up to date.
 func TestPressOutlastsTheNews(t *testing.T) {
 	tab := browser(t)
 	var at []float64
@@ -79,18 +79,17 @@ func TestPressOutlastsTheNews(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
 		mouse(input.MouseReleased),
 		reads(`#guess-9[aria-pressed=true]`, "9"),
-		press(`#end`), reads(`#part-round`, "It was ended here"),
+		press(`#end`), reads(`#part-round`, "The round was stopped"),
 	)
 }
 
-// With redis B waits for A, and both pages say so, each in its language; one that comes in
-// the middle is told everything so far.
+// With redis, B waits for A. The page shows it in Chinese, also when it is loaded again.
 func TestStepWaitsInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=redis")),
 		press(`form button.go`),
-		reads(`#part-A`, "还没有请求"),
+		reads(`#part-A`, "还没有发送请求"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "想要锁"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "想要锁"),
@@ -102,7 +101,7 @@ func TestStepWaitsInChinese(t *testing.T) {
 		reads(`#part-codeA .at`, "Trace(ctx, api.Granted"),
 	)
 	pictures(t, tab, "step-zh")
-	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "到此结束"))
+	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
 }
 
 // The solution of none is found and played.
@@ -111,20 +110,19 @@ func TestStepSolution(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
 		press(`button[name=solve]`),
-		reads(`#part-round`, "The shortest way to lose an update"),
+		reads(`#part-round`, "Fewest switches between A and B"),
 		reads(`#part-ending .sentence`, "an update was lost."),
 		reads(`#order tbody tr:last-child`, "answer: sold, 9 left"),
 		reads(`#part-round`, "the solution."),
 	)
 }
 
-// Every strategy can be walked through, and its code has a line for the first step of it;
-// from there on, the page marks the last step that has one.
+// Each strategy can be stepped through, and its code has a line that reports the first step.
 func TestStepEveryStrategy(t *testing.T) {
-	page := dash.New(dash.Config{Shop: shop.Addresses()})
+	page := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer page.Close()
 	for _, id := range page.Strategies(t) {
-		lab, err := stepper.Open(shop.Addresses(), id)
+		lab, err := stepper.Open(testLab.Addresses(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +137,7 @@ func TestStepEveryStrategy(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 		if len(round.Log) < 3 || !page.Marks(t, id, round.Log[0].Step) {
-			t.Errorf("%s: no line tells of the first step: %+v", id, round.Log)
+			t.Errorf("%s: no line reports the first step: %+v", id, round.Log)
 		}
 	}
 }
@@ -150,7 +148,7 @@ type form = neturl.Values
 // post sends a form to the page as a script would.
 func post(t *testing.T, path string, values form, header http.Header) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shop.Addresses().Target+path, strings.NewReader(values.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+path, strings.NewReader(values.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}

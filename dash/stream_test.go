@@ -23,14 +23,14 @@ import (
 	"oversell/dash"
 )
 
-// get is a page as it comes, without any script.
+// get returns a page as the server sends it.
 func get(ctx context.Context, s *dash.Server, path string) (status int, body string) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx))
 	return w.Code, w.Body.String()
 }
 
-// command sends a form to a page of one's own.
+// command sends a form to a server.
 func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
@@ -42,10 +42,9 @@ func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 	}
 }
 
-// A page is right before its stream begins: it must not say "none yet" where there are
-// results. The stream may begin late, or never.
+// A page is complete without its stream: it must not say "No results yet" if there are results.
 func TestPagesBeginUpToDate(t *testing.T) {
-	s := dash.New(dash.Config{Shop: shop.Addresses()})
+	s := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer s.Close()
 	small := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
 	trial := url.Values{"send": {"read:1"}, "name": {"begin"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
@@ -55,9 +54,9 @@ func TestPagesBeginUpToDate(t *testing.T) {
 		form            url.Values
 		after, notAfter string
 	}{
-		{"/", "There are none yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "There are none yet"},
-		{"/dash/shop", "Nothing was told yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "Nothing was told yet"},
-		{"/dash/try", "Nobody is here", "/dash/try/send", trial, "redis begin", "Nobody is here"},
+		{"/", "No results yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "No results yet"},
+		{"/dash/shop", "No runs yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "No runs yet"},
+		{"/dash/try", "No requests yet", "/dash/try/send", trial, "redis begin", "No requests yet"},
 		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has sent no request yet", "No round is open"},
 	} {
 		if status, body := get(t.Context(), s, c.path); status != http.StatusOK || !strings.Contains(body, c.before) {
@@ -75,7 +74,7 @@ func TestPagesBeginUpToDate(t *testing.T) {
 	}
 }
 
-// until waits for a condition: false, if it does not come.
+// until waits for a condition, and returns false after a minute.
 func until(t *testing.T, condition func() bool) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -108,8 +107,8 @@ func TestManyTabs(t *testing.T) {
 	do(t, first, page.BringToFront(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
-// line is a proxy before the lab that can fall silent: then streams stay open, and nothing
-// comes through them. New connections are good.
+// line is a proxy before the lab that can drop the data of all open streams without closing them.
+// New connections work.
 type line struct {
 	addr string
 	mu   sync.Mutex
@@ -120,7 +119,7 @@ type wire struct{ streams, silent atomic.Bool }
 
 func newLine(t *testing.T) *line {
 	t.Helper()
-	target := strings.TrimPrefix(shop.Addresses().Target, "http://")
+	target := strings.TrimPrefix(testLab.Addresses().Target, "http://")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +155,7 @@ func newLine(t *testing.T) *line {
 						w.streams.Store(true)
 					}
 					if w.silent.Load() {
-						continue // lost on the way, and nobody is told
+						continue // lost without an error
 					}
 					if _, err := browser.Write(buffer[:n]); err != nil {
 						_ = lab.Close()
@@ -169,7 +168,7 @@ func newLine(t *testing.T) *line {
 	return l
 }
 
-// silence loses what comes from now on through the streams that there are.
+// silence drops all further data of the open streams, and returns their number.
 func (l *line) silence() (streams int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,17 +194,17 @@ func TestSilentLine(t *testing.T) {
 		t.Fatalf("the page has %d streams", streams)
 	}
 	if status, body := send(t, http.MethodPost, "/dash/shop/start", url.Values{"scenario": {"recharge"}, "guard": {"none"}}, map[string]string{"X-Lab-Token": token}); status != http.StatusNoContent {
-		t.Fatalf("the story was not started: %d %s", status, body)
+		t.Fatalf("the scenario was not started: %d %s", status, body)
 	}
 	do(t, tab,
-		reads(`#part-told tbody tr:nth-child(1)`, "recharge"),
-		reads(`#part-telling`, "Done."),
+		reads(`#part-results tbody tr:nth-child(1)`, "recharge"),
+		reads(`#part-now`, "Done."),
 		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
 	)
 }
 
-// While the shop does not answer, a page says why its run did not begin; and after a restart
-// of the lab it does not go on showing the last lab's run.
+// If the service does not answer, the page shows why its run did not begin. After a restart of
+// the lab, it does not show the run of the earlier lab.
 func TestRunThatDidNotBegin(t *testing.T) {
 	gate := newGate(t)
 	begin := func(addr string) (where string, end func()) {
@@ -213,9 +212,9 @@ func TestRunThatDidNotBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addrs := shop.Addresses()
+		addrs := testLab.Addresses()
 		addrs.Target = gate.url
-		s := dash.New(dash.Config{Shop: addrs})
+		s := dash.New(dash.Config{Lab: addrs})
 		server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 		go func() { _ = server.Serve(listener) }()
 		return listener.Addr().String(), func() { s.Close(); _ = server.Close() }
@@ -241,7 +240,7 @@ func TestRunThatDidNotBegin(t *testing.T) {
 	do(t, tab, reads(`#status`, "Nothing has run yet"))
 }
 
-// gate passes requests on to the shop, or answers 502 while it is closed.
+// gate passes requests on to the service, or answers 502 while it is closed.
 type gate struct {
 	url    string
 	closed atomic.Bool
@@ -249,7 +248,7 @@ type gate struct {
 
 func newGate(t *testing.T) *gate {
 	t.Helper()
-	target, err := url.Parse(shop.Addresses().Target)
+	target, err := url.Parse(testLab.Addresses().Target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,14 +266,14 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// A matrix that stays open while the lab restarts gets the new lab's squares, even if the
-// shop comes up after the page's server.
-func TestMatrixWaitsForTheShop(t *testing.T) {
+// A matrix that stays open while the lab restarts gets the results of the new lab, even if the
+// service starts after the page's server.
+func TestMatrixWaitsForTheService(t *testing.T) {
 	gate := newGate(t)
 	gate.closed.Store(true)
-	addrs := shop.Addresses()
+	addrs := testLab.Addresses()
 	addrs.Target = gate.url
-	s := dash.New(dash.Config{Shop: addrs})
+	s := dash.New(dash.Config{Lab: addrs})
 	defer s.Close()
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -300,10 +299,10 @@ func TestMatrixWaitsForTheShop(t *testing.T) {
 		if !isData || json.Unmarshal([]byte(data), &part) != nil {
 			continue
 		}
-		if !seen { // the shop has been asked in vain by the time that another page was
+		if !seen { // a request for another page shows that the service does not answer
 			seen = true
 			if status, _ := get(ctx, s, "/dash/break"); status != http.StatusServiceUnavailable {
-				t.Fatalf("the shop is away, and the page comes with %d", status)
+				t.Fatalf("the service does not answer, and the status of the page is %d", status)
 			}
 			gate.closed.Store(false)
 		}
@@ -313,7 +312,7 @@ func TestMatrixWaitsForTheShop(t *testing.T) {
 	}
 }
 
-// While the shop does not answer, a page waits for the time-out of its own request, not for
+// While the service does not answer, a page waits for the timeout of its own request, not for
 // those of all pages before it.
 func TestPagesDoNotQueue(t *testing.T) {
 	asked, answer := make(chan context.Context, 2), make(chan struct{})
@@ -326,9 +325,9 @@ func TestPagesDoNotQueue(t *testing.T) {
 	}))
 	defer silent.Close()
 	defer close(answer)
-	addrs := shop.Addresses()
+	addrs := testLab.Addresses()
 	addrs.Target = silent.URL
-	s := dash.New(dash.Config{Shop: addrs})
+	s := dash.New(dash.Config{Lab: addrs})
 	defer s.Close()
 	var pages sync.WaitGroup
 	defer pages.Wait()
@@ -342,8 +341,7 @@ func TestPagesDoNotQueue(t *testing.T) {
 	}
 }
 
-// A browser that may store nothing, as with all cookies blocked, shows the page all the
-// same, and may act on the page that the printed link opened.
+// A browser that forbids storage shows the page, and can use the token of the printed link.
 func TestNoStorage(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,

@@ -7,21 +7,26 @@ import (
 	"oversell/api"
 )
 
-// Text is one text of the page's own in both languages.
+// Text is one text of a page in both languages.
 type Text api.Text
 
 // In returns the text in a language, en or zh.
 func (t Text) In(lang string) string { return api.Text(t).In(lang) }
 
+func textf(en, zh string, values ...any) Text { return Text(api.Textf(en, zh, values...)) }
+
+// verbatim returns a name or a message that is the same in both languages.
+func verbatim(s string) Text { return Text{s, s} }
+
 const langCookie = "lang"
 
-// language is what the page was switched to, or else what the browser prefers.
+// language returns the language that the visitor selected, or that the browser prefers.
 func language(r *http.Request) string {
 	if c, err := r.Cookie(langCookie); err == nil && (c.Value == "en" || c.Value == "zh") {
 		return c.Value
 	}
-	for _, wish := range strings.Split(r.Header.Get("Accept-Language"), ",") {
-		switch wish = strings.ToLower(strings.TrimSpace(wish)); {
+	for _, wish := range strings.Split(strings.ToLower(r.Header.Get("Accept-Language")), ",") {
+		switch wish = strings.TrimSpace(wish); {
 		case strings.HasPrefix(wish, "zh"):
 			return "zh"
 		case strings.HasPrefix(wish, "en"):

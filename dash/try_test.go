@@ -7,24 +7,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Ten at once on three permits come out in waves of 3, 3, 3 and 1, seen while they hold.
+// Ten concurrent requests for three permits hold them in waves of 3, 3, 3 and 1.
 func TestTrySemaphoreWaves(t *testing.T) {
 	tab := browser(t)
 	var starts []float64 // of the holds, in per cent of the axis
 	var length float64   // of one hold, likewise
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
-		reads(`#part-places`, "Nobody is here"),
+		reads(`#part-places`, "No requests yet"),
 		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
 		press(`#try-semaphore summary`),
 		press(`button[value="permit:10"]`),
 		reads(`#part-places`, "●●●"),
-		reads(`#part-places`, "wait 7"),
-		reads(`#part-places .holding`, "holds"),
+		reads(`#part-places`, "waiting 7"),
+		reads(`#part-places .holding`, "holding"),
 	)
 	pictures(t, tab, "try")
 	do(t, tab,
-		reads(`#part-places li:nth-child(10).gone`, "gave it back"),
+		reads(`#part-places li:nth-child(10).gone`, "released"),
 		chromedp.Poll(`document.querySelectorAll('#part-places .gone').length === 10`, nil),
 		reads(`#part-places`, "○○○"),
 		chromedp.Evaluate(`[...document.querySelectorAll('#part-places rect.holds')].map(r => parseFloat(r.getAttribute('x')))`, &starts),
@@ -43,8 +43,8 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	}
 }
 
-// Members enter a double barrier together, are inside until they are told to leave, and
-// the page says it in Chinese too.
+// Members enter a double barrier together, stay until they leave, and the page shows it in
+// Chinese, too.
 func TestTryTheOthersInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	open := func(primitive string) chromedp.Action {
@@ -57,15 +57,15 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		chromedp.Navigate(address("/dash/try")),
 		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
 		open("double"),
-		press("enter:3"), reads(`#part-places`, "在里面 3"),
+		press("enter:3"), reads(`#part-places`, "已进入 3"),
 		press("leave:3"), reads(`#part-places`, "与其他成员一起离开"),
 		open("latch"),
-		press("latch:3"), reads(`#part-places`, "在等 3"),
+		press("latch:3"), reads(`#part-places`, "等待中 3"),
 		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
 		press("countdown:3"), reads(`#part-places`, "闭锁已打开"),
 		open("barrier"),
-		press("barrier-set:1"), reads(`#part-places`, "屏障在"),
-		press("barrier-wait:3"), reads(`#part-places .waiting`, "在等"),
+		press("barrier-set:1"), reads(`#part-places`, "屏障存在"),
+		press("barrier-wait:3"), reads(`#part-places .waiting`, "等待中"),
 		press("barrier-remove:1"), reads(`#part-places`, "通过了屏障"),
 		open("counter"),
 		press("increment:10"), reads(`#part-places`, "改成了"),

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A visitor's spans come from the steps that a replica tells of; where it tells of none,
-// or too late, from the answer.
+// The spans of a visitor come from the steps that a replica reports, and from the answer if the
+// steps are missing or late.
 func TestVisitor(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
 	at := func(s float64) time.Time { return begun.Add(time.Duration(s * float64(time.Second))) }
 	permit := action{ID: "permit", Holds: true}
-	held := told{Outcome: "held", Replica: "replica-1", WaitedMS: 1000}
+	held := answer{Outcome: "held", Replica: "replica-1", WaitedMS: 1000}
 	steps := func(v *visitor) {
-		v.heard("asked", "replica-1", at(0))
-		v.heard("granted", "replica-1", at(1))
-		v.heard("released", "replica-1", at(3))
+		v.stepped("asked", "replica-1", at(0))
+		v.stepped("granted", "replica-1", at(1))
+		v.stepped("released", "replica-1", at(3))
 	}
-	answer := func(a told, err error) func(*visitor) {
+	reply := func(a answer, err error) func(*visitor) {
 		return func(v *visitor) { v.answered(permit, a, err, begun, at(3)) }
 	}
 	for _, c := range []struct {
@@ -28,11 +28,11 @@ func TestVisitor(t *testing.T) {
 		state        state
 		waited, held float64
 	}{
-		{"steps, then the answer", []func(*visitor){steps, answer(held, nil)}, gone, 1, 2},
-		{"no steps", []func(*visitor){answer(held, nil)}, gone, 1, 2},
-		{"the answer, then its steps", []func(*visitor){answer(held, nil), steps}, gone, 1, 2},
-		{"gave up", []func(*visitor){func(v *visitor) { v.heard("asked", "", at(0)) }, answer(told{Outcome: "not_acquired"}, nil)}, failed, 3, 0},
-		{"no answer", []func(*visitor){answer(told{}, errors.New("cut"))}, failed, 3, 0},
+		{"steps, then the answer", []func(*visitor){steps, reply(held, nil)}, gone, 1, 2},
+		{"no steps", []func(*visitor){reply(held, nil)}, gone, 1, 2},
+		{"the answer, then its steps", []func(*visitor){reply(held, nil), steps}, gone, 1, 2},
+		{"gave up", []func(*visitor){func(v *visitor) { v.stepped("asked", "", at(0)) }, reply(answer{Outcome: "not_acquired"}, nil)}, failed, 3, 0},
+		{"no answer", []func(*visitor){reply(answer{}, errors.New("cut"))}, failed, 3, 0},
 	} {
 		v := &visitor{Action: permit}
 		v.enter(sent, begun)
@@ -46,18 +46,18 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// Answers of requests that were under way together come in any order.
-func TestLearn(t *testing.T) {
+// The answers of concurrent requests arrive in any order.
+func TestObserve(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
-	left := func(n int) told { return told{Outcome: "counted", Left: &n} }
-	latch := spot{Primitive: "latch"}
-	primitivesPage := &primitivesPage{facts: map[spot]fact{}}
+	left := func(n int64) answer { return answer{Outcome: "counted", Left: &n} }
+	latch := target{Primitive: "latch"}
+	primitivesPage := &primitivesPage{observed: map[target]observed{}}
 	for _, c := range []struct {
-		answer     told
+		answer     answer
 		begun, end int
-		want       int
+		want       int64
 	}{
 		{left(5), 0, 1, 5},
 		{left(3), 2, 4, 3},
@@ -65,16 +65,16 @@ func TestLearn(t *testing.T) {
 		{left(0), 6, 7, 0},
 		{left(5), 8, 9, 5}, // the next latch
 	} {
-		primitivesPage.learn(latch, c.answer, at(c.begun), at(c.end))
-		if got := *primitivesPage.facts[latch].Left; got != c.want {
+		primitivesPage.observe(latch, c.answer, at(c.begun), at(c.end))
+		if got := *primitivesPage.observed[latch].Left; got != c.want {
 			t.Errorf("after %d: %d left, want %d", *c.answer.Left, got, c.want)
 		}
 	}
-	value := func(n, version int64) told { return told{Outcome: "changed", After: &n, Version: version} }
-	counter := spot{Primitive: "counter"}
-	primitivesPage.learn(counter, value(2, 2), at(0), at(2))
-	primitivesPage.learn(counter, value(1, 1), at(0), at(3))
-	if got := *primitivesPage.facts[counter].Value; got != 2 {
+	value := func(n, version int64) answer { return answer{Outcome: "changed", After: &n, Version: version} }
+	counter := target{Primitive: "counter"}
+	primitivesPage.observe(counter, value(2, 2), at(0), at(2))
+	primitivesPage.observe(counter, value(1, 1), at(0), at(3))
+	if got := *primitivesPage.observed[counter].Value; got != 2 {
 		t.Errorf("the counter is %d", got)
 	}
 }

@@ -1,8 +1,8 @@
-// The page of one result: it zooms the timeline.
+// The matrix, and the timeline of one result, which can be zoomed.
 import { $, $$, on } from './dash.js';
 
 // Reload when there is a newer run than the one that this page shows.
-on('kept', runs => {
+on('newest', runs => {
   const result = $('#result'), newest = runs[result?.dataset.result];
   if (newest && newest !== +result.dataset.run) location.reload();
 });
@@ -17,28 +17,28 @@ if (film) {
   const svg = $('svg', film), width = () => svg.getBoundingClientRect().width;
   const say = text => { $('#operation').textContent = text; };
   let zoom = 1;
-  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // before the bars, when it moves
+  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // drawn above the bars, when it moves
 
-  // magnify keeps what is under at, pixels from the left, where it is.
+  // magnify zooms. The point at, in pixels from the left, stays in place.
   const magnify = (to, at = film.clientWidth / 2) => {
     const place = (film.scrollLeft + at) / width();
     zoom = Math.min(100, Math.max(1, to));
     svg.style.width = `${100 * zoom}%`;
-    // Words that had no room at the right end have it now.
+    // Labels that ended at the right edge may begin at their step now.
     $$('[data-begin]', svg).forEach(words => {
       words.setAttribute('x', zoom > 1 ? words.dataset.begin : '100%');
       words.setAttribute('text-anchor', zoom > 1 ? 'start' : 'end');
     });
     scroll(place * width() - at);
   };
-  // pin keeps the names in sight.
+  // pin keeps the names visible.
   const pin = () => {
     const left = film.scrollLeft, w = width();
     $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
     $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
   };
-  // When the window changes, what was in the middle stays there. Until that is done, the
-  // scroll bar tells of a picture that is gone.
+  // When the window changes, the middle of the picture stays in the middle. Until then, the
+  // scroll position belongs to the old width.
   let middle = .5, was = width();
   const scrolled = () => {
     pin();
@@ -62,7 +62,7 @@ if (film) {
   });
   $$('[data-zoom]').forEach(b => b.addEventListener('click', () => magnify(b.dataset.zoom * zoom)));
   $$('[data-place]').forEach(b => b.addEventListener('click', () => {
-    magnify(Math.max(zoom, 30)); // 5 ms of 3 s can be told apart
+    magnify(Math.max(zoom, 30)); // wide enough to separate 5 ms in 3 s
     scroll(parseFloat(b.dataset.place) / 100 * width() - film.clientWidth / 2);
     $('.found', svg)?.remove();
     const line = document.createElementNS(svg.namespaceURI, 'line');
@@ -71,17 +71,17 @@ if (film) {
     say(b.dataset.words);
   }));
 
-  // A request is told by its row of the tables.
-  const told = {};
+  // A request is described by its row in the tables.
+  const described = {};
   for (const table of $$('#result table')) {
     const heads = $$('thead th', table).map(th => th.textContent);
     for (const row of table.tBodies[0].rows) {
-      told[row.cells[0].textContent] = [...row.cells].map((c, i) => c.textContent && `${heads[i]}: ${c.textContent}`).filter(Boolean).join(' · ');
+      described[row.cells[0].textContent] = [...row.cells].map((c, i) => c.textContent && `${heads[i]}: ${c.textContent}`).filter(Boolean).join(' · ');
     }
   }
   svg.setAttribute('role', 'group');
   $$('.request', svg).forEach(request => {
-    const words = told[request.dataset.request];
+    const words = described[request.dataset.request];
     request.setAttribute('tabindex', 0);
     request.setAttribute('role', 'img');
     request.setAttribute('aria-label', words);

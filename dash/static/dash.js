@@ -1,24 +1,23 @@
-// What all pages share: the token, forms, the stream, tables that sort.
+// Shared by all pages: the token, forms, the stream, sortable tables.
 export const lang = document.documentElement.lang;
 export const T = (en, zh) => lang === 'zh' ? zh : en;
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// The printed link carries the token behind its #. It is kept for later visits, and goes
-// from the address, which everybody reads on the projector.
-const carried = new URLSearchParams(location.hash.slice(1)).get('token');
-// Where the browser forbids storage, localStorage throws: then the token lasts as long as
-// this page.
-const own = carried || '';
-if (carried) {
-  try { localStorage.setItem('lab-token', carried); } catch { /* see above */ }
+// The printed link has the token behind its #. The token is stored for later visits, and removed
+// from the address, which a projector may show.
+const fromLink = new URLSearchParams(location.hash.slice(1)).get('token');
+// If the browser forbids storage, localStorage throws. Then the token lasts as long as the page.
+const own = fromLink || '';
+if (fromLink) {
+  try { localStorage.setItem('lab-token', fromLink); } catch { /* see above */ }
   history.replaceState(null, '', location.pathname + location.search);
 }
 const token = () => {
   try { return localStorage.getItem('lab-token') || own; } catch { return own; }
 };
 
-function mayAct() {
+function enableButtons() {
   $$('[data-needs-token]').forEach(b => { b.disabled = !token(); });
   $$('[data-without-token]').forEach(p => { p.hidden = !!token(); });
 }
@@ -29,7 +28,7 @@ export function notice(text) {
   p.hidden = !text;
 }
 
-// post sends a form, and says what the server has against it.
+// post sends a form, and shows the error of the server.
 export async function post(url, body) {
   notice('');
   try {
@@ -77,13 +76,12 @@ function sortBy(head) {
   body.append(...rows);
 }
 
-// A press that is not over yet must find, when it ends, the button on which it began: what
-// comes for its part meanwhile is late.
+// A part whose button is pressed is replaced after the press: otherwise the press would be lost.
 const late = {};
 ['pointerup', 'pointercancel', 'keyup'].forEach(over =>
   addEventListener(over, () => setTimeout(() => Object.values(late).forEach(put))));
 
-// put replaces a part of the page; focus, open details and the order of tables stay.
+// put replaces a part of the page. It keeps the focus, open details and the order of tables.
 function put(words) {
   const { id, en, zh } = words;
   const part = $('#part-' + CSS.escape(id));
@@ -105,22 +103,21 @@ function put(words) {
     if (at.up) sortBy(head);
   }
   if (focus) document.getElementById(focus)?.focus();
-  mayAct();
+  enableButtons();
   part.dispatchEvent(new CustomEvent('put', { bubbles: true }));
 }
 
-const heard = { part: put, parts: all => all.forEach(put), alive: () => {} };
-// on says what to do with an event of the stream.
-export function on(name, act) { heard[name] = act; }
+const handlers = { part: put, parts: all => all.forEach(put), alive: () => {} };
+// on sets the handler of an event of the stream.
+export function on(name, act) { handlers[name] = act; }
 
-// The lab sends an event every ten seconds. A connection that brings none for longer is
-// lost, even if no end got an error. Or the first event is long and the network slow: then
-// the next connection gets twice the time.
+// The lab sends an event every ten seconds. A connection without events for 30 s is closed. If the
+// first event is long and the network slow, the next connection gets twice the time.
 const silence = 30_000, longest = 8 * silence;
-let source, timer, patience = silence;
-// listen follows the page's stream, and connects again whatever ended it. A hidden tab has
-// no stream: a browser opens six connections to a server, and six streams would leave none
-// for the seventh tab, nor for a form. The first events of a stream have all that was missed.
+let source, timer, timeout = silence;
+// listen opens the page's stream, and reopens it when it ends. A hidden tab has no stream: a
+// browser opens six connections to a server, and six streams would leave none for a form. The
+// first events of a stream have the complete state.
 function listen() {
   source?.close();
   clearTimeout(timer);
@@ -130,31 +127,31 @@ function listen() {
     clearTimeout(timer);
     timer = setTimeout(() => {
       $('#offline').hidden = false;
-      patience = 'live' in document.body.dataset ? Math.min(2 * patience, longest) : silence;
+      timeout = 'live' in document.body.dataset ? Math.min(2 * timeout, longest) : silence;
       listen();
-    }, patience);
+    }, timeout);
   };
   source = new EventSource('/dash/stream/' + document.body.dataset.topic);
-  for (const name in heard) {
+  for (const name in handlers) {
     source.addEventListener(name, e => {
-      patience = silence;
+      timeout = silence;
       wait();
-      heard[name](JSON.parse(e.data));
+      handlers[name](JSON.parse(e.data));
     });
   }
   source.onopen = () => { $('#offline').hidden = true; document.body.dataset.live = ''; };
   source.onerror = () => {
     $('#offline').hidden = false;
     delete document.body.dataset.live;
-    if (source.readyState !== EventSource.CLOSED) return; // it connects again by itself
+    if (source.readyState !== EventSource.CLOSED) return; // the browser connects again
     clearTimeout(timer);
     timer = setTimeout(listen, 1000);
   };
   wait();
 }
 
-mayAct();
-// The page's own script comes after this one, and says first what it wants to hear.
+enableButtons();
+// The script of the page runs after this one, and sets its handlers first.
 if (document.body.dataset.topic) {
   document.addEventListener('DOMContentLoaded', listen);
   document.addEventListener('visibilitychange', listen);

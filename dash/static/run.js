@@ -1,4 +1,4 @@
-// The run, drawn as it goes.
+// The charts of the run in progress.
 import { $, $$, T, on } from './dash.js';
 
 let run = null, shown = -1;
@@ -59,7 +59,7 @@ function draw() {
   const known = points.filter(p => p.count);
   chart('stock', end, Math.min(0, ...known.map(due)), run.stock, (x, y) => {
     const left = [[0, run.stock], ...known.map(p => [p.t, p.count.left])], owed = [[0, run.stock], ...known.map(p => [p.t, due(p)])];
-    // What is sold and not yet counted is no loss: the gap is only where more is left than should be.
+    // Only a stock above the correct one is a loss. A lower one may be sales in progress.
     const above = left.map(([t, v], i) => [t, Math.max(v, owed[i][1])]);
     const last = known.at(-1), gap = last ? Math.max(0, last.count.left - due(last)) : 0;
     return area('gap', above, owed, x, y) + line('due', owed, x, y) + line('left', left, x, y) +
@@ -76,30 +76,30 @@ function status(s) {
   const p = $('#status');
   if (!run) return;
   if (!s) {
-    p.textContent = !run.of ? T('Nothing has run yet. Choose strategies and start.', '还没有运行。请选择策略并开始。') :
-      run.running ? T('The run begins.', '运行即将开始。') :
+    p.textContent = !run.of ? T('Nothing has run yet. Choose strategies and start.', '尚未运行。请选择策略并开始。') :
+      run.running ? T('The run is starting.', '运行即将开始。') :
         T('The run ended before its first request.', '运行在第一个请求之前就结束了。') + (run.error ? ' ' + T(run.error.en, run.error.zh) : '');
     return;
   }
   const last = s.points.at(-1);
-  const done = last ? `${number(last.done)} / ${number(s.total)}` : '';
+  const done = !last ? '' : run.running || last.done < s.total ? `${number(last.done)} / ${number(s.total)}` : number(s.total);
   let text;
   if (run.running) {
     text = T(`${s.strategy} (${run.series.length} of ${run.of}): ${done}`, `${s.strategy}（第 ${run.series.length}/${run.of} 个）：${done}`);
   } else {
-    text = T(`${s.strategy} has ended: ${done} requests.`, `${s.strategy} 已结束：${done} 个请求。`);
+    text = T(`${s.strategy} finished: ${done} requests.`, `${s.strategy} 已完成：${done} 个请求。`);
   }
   if (run.running && last?.owner) {
-    text += ' ' + T(`The lock is held by ${last.owner.task}.`, `锁在 ${last.owner.task} 手中。`);
+    text += ' ' + T(`The lock is held by ${last.owner.task}.`, `持锁者：${last.owner.task}。`);
   } else if (last?.last.client) {
-    text += ' ' + T(`The last to own the lock: client ${last.last.client} on ${last.last.replica}.`, `最后持锁者：${last.last.replica} 上的客户端 ${last.last.client}。`);
+    text += ' ' + T(`Last owner of the lock: client ${last.last.client} on ${last.last.replica}.`, `最后持锁者：${last.last.replica} 上的客户端 ${last.last.client}。`);
   }
-  if (run.product) text = run.product + ': ' + text;
+  if (run.product) text += ' ' + T(`Product: ${run.product}.`, `商品：${run.product}。`);
   if (run.error) text += ' ' + T(run.error.en, run.error.zh);
   p.textContent = text;
 }
 
-// chart draws axes, and what is to be drawn between them.
+// chart draws the axes, and the picture that between returns.
 function chart(name, end, low, high, between) {
   const box = $(`[data-chart=${name}]`), w = Math.max(240, box.clientWidth), h = name === 'stock' ? 280 : 180;
   const x0 = 58, y0 = h - 26, x = t => x0 + (w - x0 - 12) * (end ? t / end : 0), y = v => y0 - (y0 - 10) * (v - low) / (high - low || 1);
@@ -135,12 +135,12 @@ function replicas(point) {
     list.append(dt, dd);
   }
   const title = document.createElement('h3');
-  title.textContent = T('Requests of each replica', '各副本的请求数');
+  title.textContent = T('Requests per replica', '各副本的请求数');
   $('#replicas').replaceChildren(title, list);
 }
 
 function figures(points, due) {
-  const heads = T('s|answers|sold|failed|left|should be left|/s|p50 ms|p99 ms', '秒|应答|已售|失败|剩余|应剩|/秒|p50 毫秒|p99 毫秒').split('|');
+  const heads = T('s|requests|sold|failed|actual stock|correct stock|requests/s|p50 ms|p99 ms', '秒|请求|已售|失败|实际库存|正确库存|请求/秒|p50 毫秒|p99 毫秒').split('|');
   const row = p => [p.t.toFixed(2), p.done, p.sold, p.failed, p.count?.left ?? '?', p.count ? due(p) : '?', p.rate.toFixed(0), p.p50.toFixed(1), p.p99.toFixed(1)];
   $('#figures div').innerHTML = `<table><thead><tr>${heads.map(h => `<th scope="col">${h}</th>`).join('')}</tr></thead><tbody>${points.map(p => `<tr>${row(p).map(c => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`;
 }

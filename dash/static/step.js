@@ -1,4 +1,4 @@
-// The line of the code at which each client is, and the keys.
+// Marks the line of code that each client has reached, and handles the keys.
 import { $, $$, on } from './dash.js';
 
 on('mark', marks => {

@@ -360,7 +360,7 @@ func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 			t.Errorf("%d flushes: %s, %d lost, %d flushes", flushed, r.Verdict, r.LostUpdates, r.Flushes)
 		}
 		for _, text := range []string{r.Sentence.EN, r.Sentence.ZH} {
-			blamed := strings.Contains(text, "claim is broken") || strings.Contains(text, "承诺被打破")
+			blamed := strings.Contains(text, "contradicts the card") || strings.Contains(text, "与卡片不符")
 			if named := strings.Contains(text, "FLUSHALL"); named != (flushed > 0) || blamed == named {
 				t.Errorf("%d flushes: %s", flushed, text)
 			}

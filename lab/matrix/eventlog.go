@@ -13,8 +13,8 @@ import (
 	"oversell/lab/experiment"
 )
 
-// WriteEventLog writes the run event by event, and its verdict. Where thousands of
-// requests look the same, it writes the measured response times instead.
+// WriteEventLog writes the events and the verdict of a run. If the run has figures, it writes
+// these instead of thousands of similar requests.
 func WriteEventLog(w io.Writer, r experiment.Result) {
 	if len(r.Figures) > 0 {
 		writeFigures(w, r.Figures)
@@ -29,15 +29,24 @@ func WriteEventLog(w io.Writer, r experiment.Result) {
 }
 
 func writeFigures(w io.Writer, figures []experiment.Figure) {
+	from := figuresTable(figures, "en")
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"ms", "requests", "median", "99%", "maximum", "frozen for"})
-	for _, f := range figures {
-		t.AppendRow(table.Row{f.Loop, f.Samples, fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), f.FrozenMS})
+	t.SetTitle(from.Caption)
+	t.AppendHeader(tableRow(from.Head))
+	for _, row := range from.Rows {
+		t.AppendRow(tableRow(row))
 	}
 	t.Render()
+}
+
+func tableRow(cells []string) (row table.Row) {
+	for _, c := range cells {
+		row = append(row, c)
+	}
+	return row
 }
 
 // event is one line of the log.
@@ -61,26 +70,30 @@ func writeEvents(w io.Writer, r experiment.Result) {
 // eventsOf returns the steps, faults and answers of the recording, in the order of time.
 func eventsOf(r experiment.Result) (all []event) {
 	names := map[string]string{}
+	add := func(at time.Duration, server, format string, values ...any) {
+		all = append(all, event{at, fmt.Sprintf("%-10s ", server) + fmt.Sprintf(format, values...)})
+	}
 	for _, e := range r.Recording.Events {
 		if names[e.Owner] == "" {
 			names[e.Owner] = string(rune('A' + len(names)%26))
 		}
-		line := fmt.Sprintf("%-10s %s %s", e.Replica, names[e.Owner], e.Step)
+		fence := ""
 		if e.Fence > 0 && e.Step == "granted" {
-			line += fmt.Sprintf(" (fence %d)", e.Fence)
+			fence = fmt.Sprintf(" (fence %d)", e.Fence)
 		}
-		all = append(all, event{e.At, line})
+		add(e.At, e.Replica, "%s %s%s", names[e.Owner], e.Step, fence)
 	}
 	for _, s := range r.Recording.Spans {
-		all = append(all, event{s.From, fmt.Sprintf("%-10s ! %s", s.Who, s.What)}, event{s.To, fmt.Sprintf("%-10s ! over", s.Who)})
+		add(s.From, s.Who, "! %s", s.What)
+		add(s.To, s.Who, "! end of: %s", s.What)
 	}
 	for i := range r.Recording.Ops {
 		op := &r.Recording.Ops[i]
-		line := fmt.Sprintf("%-10s   answers: %s", op.Replica, experiment.Answer(*op))
+		left := ""
 		if op.HasRemaining {
-			line += fmt.Sprintf(", %d left", op.Remaining)
+			left = fmt.Sprintf(", %d left", op.Remaining)
 		}
-		all = append(all, event{op.Return, line})
+		add(op.Return, op.Replica, "  answers: %s%s", experiment.Answer(*op), left)
 	}
 	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	return all

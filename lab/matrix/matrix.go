@@ -5,7 +5,6 @@ package matrix
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -42,38 +41,31 @@ type Summary struct {
 }
 
 // Summarise makes the matrix of the results.
-func Summarise(results []experiment.Result) Matrix {
-	var m Matrix
-	for _, result := range results {
-		if !slices.Contains(m.Hazards, result.Hazard) {
-			m.Hazards = append(m.Hazards, result.Hazard)
-		}
-		i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == result.Strategy && r.Fenced == result.Fenced })
-		if i < 0 {
-			i = len(m.Rows)
-			m.Rows = append(m.Rows, Row{result.Strategy, result.Fenced, map[string]Summary{}})
-		}
-		m.Rows[i].Summaries[result.Hazard] = m.Rows[i].Summaries[result.Hazard].with(result)
+func Summarise(results []experiment.Result) (m Matrix) {
+	for _, r := range results {
+		of := m.row(r.Hazard, r.Strategy, r.Fenced)
+		of[r.Hazard] = of[r.Hazard].with(r)
 	}
 	return m
+}
+
+// row returns the summaries of a row. It adds the row and the hazard if m does not have them.
+func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
+	if !slices.Contains(m.Hazards, hazard) {
+		m.Hazards = append(m.Hazards, hazard)
+	}
+	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == strategy && r.Fenced == fenced })
+	if i < 0 {
+		i = len(m.Rows)
+		m.Rows = append(m.Rows, Row{strategy, fenced, map[string]Summary{}})
+	}
+	return m.Rows[i].Summaries
 }
 
 // Record replaces the summaries of m by those of newer for the same strategy, fence and
 // hazard, and adds those that m does not have.
 func (m *Matrix) Record(newer Matrix) {
-	for _, hazard := range newer.Hazards {
-		if !slices.Contains(m.Hazards, hazard) {
-			m.Hazards = append(m.Hazards, hazard)
-		}
-	}
-	for _, row := range newer.Rows {
-		i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == row.Strategy && r.Fenced == row.Fenced })
-		if i < 0 {
-			m.Rows = append(m.Rows, Row{row.Strategy, row.Fenced, map[string]Summary{}})
-			i = len(m.Rows) - 1
-		}
-		maps.Copy(m.Rows[i].Summaries, row.Summaries)
-	}
+	newer.each(func(r Row, hazard string, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
 }
 
 // with adds one run.
@@ -189,14 +181,20 @@ func (m Matrix) Print(w io.Writer) {
 }
 
 func (s Summary) text(ok bool) string {
-	switch {
-	case !ok:
+	if !ok {
 		return ""
+	}
+	return string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.agreement()]
+}
+
+// agreement returns agrees or contradicts, and nothing if the card makes no claim.
+func (s Summary) agreement() string {
+	switch {
 	case s.Claim == experiment.Silent:
-		return string(s.Verdict)
+		return ""
 	case s.Agrees:
-		return string(s.Verdict) + " ="
+		return "agrees"
 	default:
-		return string(s.Verdict) + " !"
+		return "contradicts"
 	}
 }

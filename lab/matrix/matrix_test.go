@@ -138,3 +138,17 @@ func TestRecord(t *testing.T) {
 		t.Errorf("what did not run again: %+v, %+v", redis["race"], old.Rows[1])
 	}
 }
+
+// Every verdict has its word and its sentence in both languages.
+func TestVerdictsInWords(t *testing.T) {
+	for _, v := range []experiment.Verdict{
+		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
+	} {
+		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
+			word, sentence := Word(v), Sentence(experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim})
+			if word.EN == "" || word.ZH == "" || !strings.Contains(sentence.EN, "redis") || !strings.Contains(sentence.ZH, "redis") {
+				t.Errorf("%s, %s: %v %v", v, claim, word, sentence)
+			}
+		}
+	}
+}

@@ -27,7 +27,7 @@ type page struct {
 	Summary        string
 	Contradictions []string
 	Hazards        []chapter
-	Rows           []tableRow
+	Rows           []pageRow
 	Legend         []meaning
 	About          []meaning
 }
@@ -38,8 +38,8 @@ type chapter struct {
 	Sections                 []section
 }
 
-// tableRow is a row of the matrix, with a link for each hazard.
-type tableRow struct {
+// pageRow is a row of the matrix, with a link for each hazard.
+type pageRow struct {
 	Name  string
 	Links []link
 }
@@ -52,26 +52,26 @@ type link struct {
 
 // section is one recorded run.
 type section struct {
-	ID, Title, Class, Sentence, Why, Claim string
-	Mark, Command, Next, Difference        string
-	Picture                                template.HTML
-	Tables                                 []timeline.Table
-	Left                                   string
+	Run
+	Title, Claim, Command, Next string
 }
 
 // meaning is a term and what it means.
 type meaning struct{ Term, Means string }
 
-// WritePage writes one self-contained page: no script, no other file, nothing from a
-// network. Each verdict of the matrix leads to the timeline of the first run that had it.
-// The page shows every run that contradicts its card.
+// WritePage writes a self-contained page, without scripts or other files. Each verdict of the
+// matrix leads to the timeline of the first run that had it. The page shows every run that
+// contradicts its card.
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
-		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(), Legend: meanings(),
+		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
 		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}},
 	}
+	for _, v := range allVerdicts() {
+		p.Legend = append(p.Legend, meaning{Sign(v.verdict) + " " + string(v.verdict), v.meaning})
+	}
 	for _, r := range m.Rows {
-		row := tableRow{Name: r.name()}
+		row := pageRow{Name: r.name()}
 		for _, hazard := range m.Hazards {
 			row.Links = append(row.Links, r.link(hazard, results))
 		}
@@ -84,10 +84,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 		}
 		p.Hazards = append(p.Hazards, c)
 	}
-	t, err := template.ParseFS(pageFiles, "page.html.tmpl")
-	if err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
+	t := template.Must(template.Must(template.ParseFS(pageFiles, "page.html.tmpl")).ParseFS(RunTemplates, "run.html.tmpl"))
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("write html: %w", err)
 	}
@@ -96,18 +93,10 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 
 // summary counts the summaries by their agreement with the cards.
 func (m Matrix) summary() string {
-	agree, contradict, silent := 0, 0, 0
-	m.each(func(_ Row, _ string, s Summary) {
-		switch {
-		case !s.Agrees:
-			contradict++
-		case s.Claim == experiment.Silent:
-			silent++
-		default:
-			agree++
-		}
-	})
-	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d concern hazards about which the cards claim nothing.", agree, contradict, silent)
+	counts := map[string]int{}
+	m.each(func(_ Row, _ string, s Summary) { counts[s.agreement()]++ })
+	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d concern hazards about which the cards claim nothing.",
+		counts["agrees"], counts["contradicts"], counts[""])
 }
 
 // chapter collects the runs of one hazard that the page shows.
@@ -128,27 +117,22 @@ func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, er
 	return c, nil
 }
 
-// runs returns the results of one hazard on the strategy.
-func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result) {
+// runs returns the results of one hazard on the strategy, and the index of the first run with
+// the summary's verdict. No run has the verdict "not shown": then the index is 0. Without runs
+// it is -1.
+func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {
 			runs = append(runs, result)
 		}
 	}
-	return runs
-}
-
-// typicalRun returns the index of the first run with the summary's verdict. No run has
-// "not shown": then it is the first of all. Without runs it is -1.
-func (r Row) typicalRun(hazard string, runs []experiment.Result) int {
 	same := func(c experiment.Result) bool { return c.Verdict == r.Summaries[hazard].Verdict }
-	return max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
+	return runs, max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
 }
 
 // shown returns the runs that the page shows with a timeline.
 func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
-	runs := r.runs(hazard, results)
-	typical := r.typicalRun(hazard, runs)
+	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
 		if i == typical || !result.Agrees() {
 			shown = append(shown, result)
@@ -158,20 +142,18 @@ func (r Row) shown(hazard string, results []experiment.Result) (shown []experime
 }
 
 func (r Row) link(hazard string, results []experiment.Result) link {
-	runs := r.runs(hazard, results)
-	i := r.typicalRun(hazard, runs)
+	runs, i := r.runs(hazard, results)
 	if i < 0 {
 		return link{}
 	}
 	s := r.Summaries[hazard]
 	l := link{ID: anchorOf(runs[i]), Text: string(s.Verdict), Class: Class(s.Verdict)}
 	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict)
-	switch {
-	case s.Claim == experiment.Silent:
-	case s.Agrees:
+	switch s.agreement() {
+	case "agrees":
 		l.Sign = "="
 		l.Says += ", as the card claims"
-	default:
+	case "contradicts":
 		l.Sign = "!"
 		l.Class += " contradicts"
 		l.Says += ", but the card claims otherwise"
@@ -201,29 +183,15 @@ func anchor(name string) string {
 	}, name)
 }
 
-func sectionOf(r experiment.Result) (section, error) {
-	s := section{
-		ID: anchorOf(r), Title: fmt.Sprintf("%s, %s, seed %d", r.Name(), r.Hazard, r.Seed), Class: Class(r.Verdict),
-		Mark: Sign(r.Verdict) + " " + string(r.Verdict), Sentence: Sentence(r).EN, Why: r.Why,
+func sectionOf(r experiment.Result) (s section, err error) {
+	s = section{
+		Title:   fmt.Sprintf("%s, %s, seed %d", r.Name(), r.Hazard, r.Seed),
 		Claim:   map[experiment.Claim]string{experiment.Protects: "protects", experiment.Breaks: "breaks", experiment.Silent: "nothing"}[r.Claim],
-		Command: r.Command() + " --seed " + strconv.FormatInt(r.Seed, 10), Difference: difference(r),
+		Command: r.Command() + " --seed " + strconv.FormatInt(r.Seed, 10),
 	}
 	if r.NextGrantMS > 0 {
 		s.Next = fmt.Sprintf("%.3f s after the fault", r.NextGrantMS/1000)
 	}
-	t := timeline.Of(r.Recording)
-	if t.Empty() {
-		return s, nil
-	}
-	picture, err := t.Inline(s.ID + ".picture")
-	if err != nil {
-		return s, fmt.Errorf("%s: %w", s.Title, err)
-	}
-	s.Picture, s.Left = picture, t.Left()
-	for _, table := range []timeline.Table{t.Requests(), t.Events()} {
-		if len(table.Rows) > 0 {
-			s.Tables = append(s.Tables, table)
-		}
-	}
-	return s, nil
+	s.Run, err = RunOf(r, "en", anchorOf(r))
+	return s, err
 }

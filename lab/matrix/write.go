@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"oversell/lab/experiment"
 )
 
 // WriteJSON writes the matrix and what its verdicts depend on.
@@ -112,12 +110,5 @@ func (s Summary) markdown(ok bool) string {
 	if s.Verdict.Failed() && s.Failed < s.Runs {
 		text += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
 	}
-	switch {
-	case s.Claim == experiment.Silent:
-		return text
-	case s.Agrees:
-		return "**" + text + "**"
-	default:
-		return "**" + text + " (!)**"
-	}
+	return map[string]string{"": text, "agrees": "**" + text + "**", "contradicts": "**" + text + " (!)**"}[s.agreement()]
 }

@@ -7,17 +7,16 @@ import (
 	"oversell/lab/check"
 )
 
-// Charts are drawn in per cent of the width and in pixels of height, so that bars grow
-// with the window while the letters keep their size: legible on a telephone and on a
-// projector alike.
+// Charts are drawn in per cent of the width and in pixels of height: bars grow with the
+// window, and letters keep their size.
 
-// fullBar is the longest bar's share of the width. The rest is for its figure.
+// fullBar is the width of the longest bar. The rest of the width is for its figure.
 const fullBar = 62.0
 
 // Heights in pixels.
 const (
 	barStep     = 54                      // label, bar, gap
-	percentStep = 24                      // one percentile's bar
+	percentStep = 24                      // the bar of one percentile
 	groupStep   = 22 + 4*percentStep + 10 // label, four bars, gap
 )
 
@@ -26,11 +25,11 @@ type bar struct {
 	Label string
 	Value string
 	Y     int
-	Width string // per cent; the figure stands where the bar ends
+	Width string // in per cent; the figure stands where the bar ends
 	Alarm bool
 }
 
-// group is the latency of one strategy, a bar for each percentile.
+// group is the latency of one strategy, with a bar for each percentile.
 type group struct {
 	Label string
 	Bars  []bar
@@ -40,62 +39,56 @@ func width(value, longest float64) string {
 	return fmt.Sprintf("%.2f", fullBar*max(0, ratio(value, longest)))
 }
 
-func throughputChart(results []Result) chart {
+// barChart draws one bar for each result, and a table with the columns of these headings.
+func barChart(results []Result, of func(Result) float64, text func(Result) string, heads ...string) chart {
 	longest := 0.0
 	for _, r := range results {
-		longest = max(longest, r.ThroughputPerS)
+		longest = max(longest, of(r))
 	}
 	bars := make([]bar, len(results))
 	for i, r := range results {
-		bars[i] = bar{Label: label(r), Value: fmt.Sprintf("%.1f/s", r.ThroughputPerS), Y: i * barStep}
-		bars[i].Width = width(r.ThroughputPerS, longest)
+		bars[i] = bar{Label: label(r), Value: text(r), Y: i * barStep, Width: width(of(r), longest)}
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, "# Samples", "Throughput", "Error %"), results)}
+	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, heads...), results)}
+}
+
+func throughputChart(results []Result) chart {
+	of := func(r Result) float64 { return r.ThroughputPerS }
+	return barChart(results, of, func(r Result) string { return fmt.Sprintf("%.1f/s", of(r)) }, "# Samples", "Throughput", "Error %")
 }
 
 func lostChart(results []Result) chart {
-	longest := 0
-	for _, r := range results {
-		longest = max(longest, r.LostUpdates)
-	}
-	bars := make([]bar, len(results))
+	of := func(r Result) float64 { return float64(r.LostUpdates) }
+	c := barChart(results, of, lostUpdates, "Sold", "Remaining", "Lost updates")
 	for i, r := range results {
-		bars[i] = bar{Label: label(r), Value: lostUpdates(r), Y: i * barStep, Alarm: r.Verdict == check.Broken}
-		bars[i].Width = width(float64(r.LostUpdates), float64(longest))
+		c.Bars[i].Alarm = r.Verdict == check.Broken
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, "Sold", "Remaining", "Lost updates"), results)}
+	return c
 }
-
-// percentiles are what the latency chart shows of a result.
-func percentiles(r Result) []fact {
-	return []fact{
-		{"p50", ms(r.P50MS)}, {"p90", ms(r.P90MS)}, {"p95", ms(r.P95MS)}, {"p99", ms(r.P99MS)},
-	}
-}
-
-func ms(value float64) string { return fmt.Sprintf("%.1f ms", value) }
 
 func latencyChart(results []Result) chart {
 	longest := 0.0
 	for _, r := range results {
 		longest = max(longest, r.P99MS)
 	}
+	groups := make([]group, len(results))
+	for i, r := range results {
+		g := group{Label: label(r)}
+		add := func(name string, value float64, note string) {
+			g.Bars = append(g.Bars, bar{Label: name, Value: fmt.Sprintf("%.1f ms", value) + note, Y: 22 + len(g.Bars)*percentStep, Width: width(value, longest)})
+		}
+		add("p50", r.P50MS, "")
+		add("p90", r.P90MS, "")
+		add("p95", r.P95MS, "")
+		add("p99", r.P99MS, "")
+		if r.Open != nil {
+			add("sent", r.Open.FromSent.P99, " (p99 from when it was sent)")
+		}
+		groups[i] = g
+	}
 	height := groupStep
 	if anyOpen(results) {
 		height += percentStep
-	}
-	groups := make([]group, len(results))
-	for i, r := range results {
-		groups[i] = group{Label: label(r)}
-		values := []float64{r.P50MS, r.P90MS, r.P95MS, r.P99MS}
-		for j, p := range percentiles(r) {
-			b := bar{Label: p.Name, Value: p.Value, Y: 22 + j*percentStep}
-			b.Width = width(values[j], longest)
-			groups[i].Bars = append(groups[i].Bars, b)
-		}
-		if r.Open != nil {
-			groups[i].Bars = append(groups[i].Bars, sentBar(r, longest))
-		}
 	}
 	return chart{
 		Height: height, Groups: groups,
@@ -103,19 +96,13 @@ func latencyChart(results []Result) chart {
 	}
 }
 
-// sentBar is the 99th percentile as a closed loop would have counted it.
-func sentBar(r Result, longest float64) bar {
-	p99 := r.Open.FromSent.P99
-	return bar{Label: "sent", Value: ms(p99) + " (p99 from when it was sent)", Y: 22 + 4*percentStep, Width: width(p99, longest)}
-}
-
-// timeline is one strategy's throughput over time, drawn into a box of 100 x 100.
+// timeline is the throughput of one strategy over time, drawn into a box of 100 x 100.
 type timeline struct {
 	Label string
 	Top   string // the highest rate
-	End   string // the last moment
-	All   string // the answers, an area
-	Sold  string // of which sold, a line
+	End   string // the duration
+	All   string // the area of all answers
+	Sold  string // the line of the sales
 	Rows  []timelineRow
 }
 
@@ -150,22 +137,22 @@ func (r Result) timeline() timeline {
 	return t
 }
 
-// rates are per second. The last bucket is as wide as the run left it.
+// rates returns the counts per second. The last bucket may be shorter than the others.
 func (s Series) rates(counts []int) []float64 {
 	rates := make([]float64, len(counts))
 	for i, n := range counts {
 		wide := min(s.BucketMS, s.EndMS-float64(i)*s.BucketMS)
 		if i > 0 && wide < s.BucketMS/4 {
-			// Too short to be a rate of its own: a single answer in it would be a peak.
-			rates[i] = ratio(float64(n+counts[i-1]), (wide+s.BucketMS)/1000)
-			continue
+			// In so short a bucket, a single answer would be a peak.
+			n, wide = n+counts[i-1], wide+s.BucketMS
 		}
 		rates[i] = ratio(float64(n), wide/1000)
 	}
 	return rates
 }
 
-// steps draws each bucket as a level, in a box of 100 x 100 whose top is the rate top.
+// steps draws each bucket as a horizontal line, in a box of 100 x 100 whose upper edge is the
+// rate top.
 func (s Series) steps(rates []float64, top float64) string {
 	points := make([]string, 0, 2*len(rates))
 	for i, rate := range rates {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -9,14 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/check"
 )
 
-// Curve is a sweep of one strategy: the same load with more and more clients. Its JSON
-// keys are a promise to scripts, as Result's.
+// Curve is a sweep of one strategy: the same load with a growing number of clients. Scripts
+// rely on its JSON keys.
 type Curve struct {
 	Strategy string  `json:"strategy"`
-	Knee     *Knee   `json:"knee"` // null when throughput grew with the clients to the end
+	Knee     *Knee   `json:"knee"` // null if throughput grew with the clients to the end
 	Points   []Point `json:"points"`
 }
 
@@ -26,17 +26,16 @@ type Point struct {
 	RetriesPerSale float64 `json:"retries_per_sale"`
 }
 
-// Knee is the last point that more clients were worth it for.
+// Knee is the last point before throughput stopped growing with the clients.
 type Knee struct {
 	Clients        int     `json:"clients"`
 	ThroughputPerS float64 `json:"throughput_per_s"`
 	Rule           string  `json:"rule"`
 }
 
-// kneeRule is what knee looks for.
 const kneeRule = "the last point up to which throughput still grew by at least half as much as the clients did"
 
-// Curves makes a curve of each strategy's results, in their order.
+// Curves groups the results by strategy, in their order.
 func Curves(results []Result) []Curve {
 	var curves []Curve
 	for _, r := range results {
@@ -54,9 +53,8 @@ func Curves(results []Result) []Curve {
 	return curves
 }
 
-// knee is the point before the first step whose throughput grew by less than half of
-// what the clients did: 100% more clients must bring 50% more sales. It is nil where
-// there is none.
+// knee returns the point before the first step on which throughput grew by less than half as
+// much as the clients: 100 % more clients must bring 50 % more sales.
 func knee(points []Point) *Knee {
 	for i := range len(points) - 1 {
 		here, next := points[i], points[i+1]
@@ -69,22 +67,19 @@ func knee(points []Point) *Knee {
 	return nil
 }
 
-// Sentence says where the curve bends.
+// Sentence describes the knee.
 func (c Curve) Sentence() Sentence {
-	last := c.Points[len(c.Points)-1]
 	if c.Knee == nil {
-		return Sentence{
-			EN: fmt.Sprintf("%s: no knee up to %s: throughput still grew by at least half as much as the clients did.", c.Strategy, count(last.Clients, "client", "clients")),
-			ZH: fmt.Sprintf("%s：到 %d 个客户端为止没有拐点：吞吐量的增幅始终不低于客户端增幅的一半。", c.Strategy, last.Clients),
-		}
+		last := c.Points[len(c.Points)-1].Clients
+		return api.Textf("%[1]s: no knee up to %[3]s: throughput still grew by at least half as much as the clients did.",
+			"%[1]s：到 %[2]d 个客户端为止没有拐点：吞吐量的增幅始终不低于客户端增幅的一半。", c.Strategy, last, count(last, "client", "clients"))
 	}
-	return Sentence{
-		EN: fmt.Sprintf("%s: the knee is at %s and %.1f/s, %s.", c.Strategy, count(c.Knee.Clients, "client", "clients"), c.Knee.ThroughputPerS, c.Knee.Rule),
-		ZH: fmt.Sprintf("%s：拐点在 %d 个客户端、每秒 %.1f 个请求处：此后吞吐量的增幅不到客户端增幅的一半。", c.Strategy, c.Knee.Clients, c.Knee.ThroughputPerS),
-	}
+	return api.Textf("%[1]s: the knee is at %[4]s and %.1[3]f/s, %[5]s.",
+		"%[1]s：拐点在 %[2]d 个客户端、每秒 %.1[3]f 个请求处：此后吞吐量的增幅不到客户端增幅的一半。",
+		c.Strategy, c.Knee.Clients, c.Knee.ThroughputPerS, count(c.Knee.Clients, "client", "clients"), c.Knee.Rule)
 }
 
-// grid is the curve as a table. The knee and what went wrong are marked with words.
+// grid returns the curve as a table, in which words mark the knee and lost updates.
 func (c Curve) grid(caption string) grid {
 	g := grid{Caption: caption, Head: heads("Clients", "Throughput", "Median", "99% Line", "Retries per sale", "Lost updates", "Error %", "")}
 	for _, p := range c.Points {
@@ -110,17 +105,11 @@ func (c Curve) grid(caption string) grid {
 	return g
 }
 
-// CurveTables writes a table and a sentence for each curve, the Chinese one below if
-// asked for, and what each failed request and lost update has to say.
+// CurveTables writes a table and a sentence for each curve, the latter in Chinese, too, if
+// chinese is set.
 func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
 	for _, c := range curves {
-		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + c.Sentence().EN + "\n"
-		if chinese {
-			text += c.Sentence().ZH + "\n"
-		}
-		for _, warning := range c.Points[0].Warnings {
-			text += "  warning: " + shorten(warning) + "\n"
-		}
+		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)
 		if _, err := io.WriteString(w, text); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
@@ -128,33 +117,21 @@ func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error
 	return nil
 }
 
-// CurveJSON writes the curves as one array.
-func CurveJSON(w io.Writer, curves []Curve) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(slices.Concat([]Curve{}, curves)); err != nil {
-		return fmt.Errorf("write json: %w", err)
-	}
-	return nil
-}
-
-// bend is a curve drawn into a box of 100 x 100, with the clients on a logarithmic
-// scale, as they were chosen.
+// bend is a curve drawn into a box of 100 x 100, with the clients on a logarithmic scale.
 type bend struct {
 	Label    string
 	Says     Sentence
-	Broken   string // how often an update was lost; empty: never
+	Broken   string // in how many runs an update was lost; empty if in none
 	Pictures []picture
 	Table    grid
 }
 
-// picture is one figure over the clients.
+// picture shows one figure over the number of clients.
 type picture struct {
 	Title, Top  string
-	First, Last string // of the clients
+	First, Last string // number of clients
 	Line, Area  string
-	KneeX       string // in per cent; empty: no knee
+	KneeX       string // in per cent; empty without a knee
 }
 
 func bends(curves []Curve) []bend {
@@ -167,21 +144,17 @@ func bends(curves []Curve) []bend {
 				c.picture("99% Line", "%.0f ms", func(p Point) float64 { return p.P99MS }),
 			},
 		}
-		if n := c.broken(); n > 0 {
-			all[i].Broken = fmt.Sprintf("Updates were lost in %d of %s.", n, count(len(c.Points), "run", "runs"))
+		broken := 0
+		for _, p := range c.Points {
+			if p.Verdict == check.Broken {
+				broken++
+			}
+		}
+		if broken > 0 {
+			all[i].Broken = fmt.Sprintf("Updates were lost in %d of %s.", broken, count(len(c.Points), "run", "runs"))
 		}
 	}
 	return all
-}
-
-// broken is how many runs broke an invariant.
-func (c Curve) broken() (n int) {
-	for _, p := range c.Points {
-		if p.Verdict == check.Broken {
-			n++
-		}
-	}
-	return n
 }
 
 func (c Curve) picture(title, format string, of func(Point) float64) picture {

@@ -78,7 +78,7 @@ func TestGoldenCurves(t *testing.T) {
 		t.Error("a figure that is no number, or a value the template refused")
 	}
 	out.Reset()
-	if err := report.CurveJSON(&out, curves); err != nil {
+	if err := report.JSON(&out, curves); err != nil {
 		t.Fatal(err)
 	}
 	var back []struct {
@@ -101,7 +101,7 @@ func TestCurvesOfNearlyNothing(t *testing.T) {
 	for _, results := range [][]report.Result{nil, swept("redis", 1, 500), swept("redis", 1, 0)} {
 		var out bytes.Buffer
 		curves := report.Curves(results)
-		if err := errors.Join(report.CurveHTML(&out, curves), report.CurveTables(&out, curves, report.Screen{}, false), report.CurveJSON(&out, curves)); err != nil {
+		if err := errors.Join(report.CurveHTML(&out, curves), report.CurveTables(&out, curves, report.Screen{}, false), report.JSON(&out, curves)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "NaN") || strings.Contains(out.String(), "Inf") {

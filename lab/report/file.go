@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// CheckWritable finds out before a run whether its report can be written to path after
-// it. It leaves nothing behind, and an existing file as it is.
+// CheckWritable reports before a run whether a report can be written to path. It changes no
+// file and leaves none behind.
 func CheckWritable(path string) error {
 	direct, err := special(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func CheckWritable(path string) error {
 	if direct {
 		return nil
 	}
-	// Renaming over a write-protected file would work, but is not what its owner wants.
+	// A rename could replace a write-protected file, which its owner does not want.
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // the user's own path
 	switch {
 	case err == nil:
@@ -36,9 +36,9 @@ func CheckWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// WriteFile writes a report so that path holds all of it or what it held before: first
-// to a new file in the same folder, which then takes the name. Devices and pipes, such
-// as /dev/stdout, are written directly.
+// WriteFile writes a report to path. It writes a new file in the same folder and renames it, so
+// that an error leaves the old file as it was. It writes directly to devices and pipes, such as
+// /dev/stdout.
 func WriteFile(path string, write func(io.Writer) error) error {
 	direct, err := special(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// fill writes and closes. A full disk may show only when the file is closed.
+// fill writes and closes the file. A full disk may cause an error only then.
 func fill(file *os.File, path string, write func(io.Writer) error) error {
 	out := bufio.NewWriterSize(file, 1<<16)
 	if err := errors.Join(write(out), out.Flush(), file.Close()); err != nil {
@@ -73,7 +73,7 @@ func fill(file *os.File, path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// special reports whether path names something that must not be replaced by a file.
+// special reports whether path is a device or a pipe, which no file must replace.
 func special(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -82,14 +82,14 @@ func special(path string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("write report: %w", err)
 	case info.IsDir():
-		return false, fmt.Errorf("write report %s: is a folder", path)
+		return false, fmt.Errorf("write report %s: it is a folder; name a file in it", path)
 	}
-	// Behind /dev/stdout there may be a regular file, which the shell holds open.
+	// /dev/stdout may be a regular file that the shell holds open.
 	underDev := filepath.Dir(filepath.Clean(path)) == "/dev" || filepath.Dir(filepath.Clean(path)) == "/dev/fd"
 	return underDev || !info.Mode().IsRegular(), nil
 }
 
-// resolved follows a link, so that the file that it points to is replaced, not the link.
+// resolved returns the target of a symbolic link, so that WriteFile does not replace the link.
 func resolved(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
@@ -97,8 +97,7 @@ func resolved(path string) string {
 	return path
 }
 
-// beside creates a new file in path's folder, with the rights that a file at path has
-// or would get.
+// beside creates a new file in the folder of path, with the permissions of the file at path.
 func beside(path string) (*os.File, error) {
 	mode := fs.FileMode(0o666)
 	path = resolved(path)
@@ -110,7 +109,7 @@ func beside(path string) (*os.File, error) {
 	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // the user's own path
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("write report %s: there is no folder %s", path, filepath.Dir(path))
+			return nil, fmt.Errorf("write report %s: folder %s does not exist; create it first", path, filepath.Dir(path))
 		}
 		return nil, fmt.Errorf("write report %s: %w", path, err)
 	}

@@ -93,8 +93,8 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 func TestUnwritable(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
-		dir: "is a folder",
-		filepath.Join(dir, "no", "such", "x.json"):   "there is no folder " + filepath.Join(dir, "no", "such"),
+		dir: "it is a folder",
+		filepath.Join(dir, "no", "such", "x.json"):   "folder " + filepath.Join(dir, "no", "such") + " does not exist",
 		filepath.Join(dir, strings.Repeat("n", 300)): "name too long",
 	} {
 		if err := report.CheckWritable(path); err == nil || !strings.Contains(err.Error(), want) {

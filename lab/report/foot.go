@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -12,23 +13,31 @@ import (
 // fact is one condition that the figures depend on.
 type fact struct{ Name, Value string }
 
-// facts are of the first result: one comparison has one set of them.
+// facts returns the conditions of the first result, which are those of all.
 func facts(results []Result) []fact {
 	if len(results) == 0 {
 		return nil
 	}
-	return conditions(results[0], load(results[0]))
+	r := results[0]
+	load := fmt.Sprintf("%d clients x %d requests, ramp-up %s", r.Clients, r.Loops, duration(r.RampUpMS))
+	if r.Open != nil {
+		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
+	}
+	load += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
+	if r.Qty > 1 {
+		load += fmt.Sprintf(", %d pieces each", r.Qty)
+	}
+	return conditions(r, load)
 }
 
-// sweepFacts are facts of all runs of a sweep.
+// sweepFacts returns the conditions of all runs of a sweep.
 func sweepFacts(results []Result) []fact {
 	if len(results) == 0 {
 		return nil
 	}
 	r, last := results[0], results[len(results)-1]
-	s := fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
-		r.Clients, last.Clients, duration(r.LengthMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock)
-	return conditions(r, s)
+	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
+		r.Clients, last.Clients, duration(r.LengthMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock))
 }
 
 func conditions(r Result, load string) []fact {
@@ -39,39 +48,22 @@ func conditions(r Result, load string) []fact {
 		{"target", r.Target},
 		{"machine", r.Machine.String()},
 	}
-	names := make([]string, 0, len(r.Versions))
-	for name := range r.Versions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		all = append(all, fact{name, r.Versions[name]})
 	}
 	return all
 }
 
-func load(r Result) string {
-	s := fmt.Sprintf("%d clients x %d requests, ramp-up %s", r.Clients, r.Loops, duration(r.RampUpMS))
-	if r.Open != nil {
-		s = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
-	}
-	s += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
-	if r.Qty > 1 {
-		s += fmt.Sprintf(", %d pieces each", r.Qty)
-	}
-	return s
-}
-
-// Conditions writes what the figures depend on: without it they mean nothing.
+// Conditions writes what the figures of a comparison depend on.
 func Conditions(w io.Writer, results []Result) error { return list(w, facts(results)) }
 
-// CurveConditions is Conditions for sweeps.
+// CurveConditions writes what the figures of a sweep depend on.
 func CurveConditions(w io.Writer, results []Result) error { return list(w, sweepFacts(results)) }
 
 func list(w io.Writer, all []fact) error {
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range all {
-		_, _ = fmt.Fprintf(lines, "%s\t%s\n", f.Name, shorten(f.Value)) // told by Flush
+		_, _ = fmt.Fprintf(lines, "%s\t%s\n", f.Name, shorten(f.Value)) // Flush returns the error
 	}
 	if err := lines.Flush(); err != nil {
 		return fmt.Errorf("write conditions: %w", err)

@@ -113,6 +113,9 @@ func TestGoldenJSON(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back) != 4 {
 		t.Fatalf("%d objects, %v", len(back), err)
 	}
+	if bytes.Contains(out.Bytes(), []byte(`"warnings": null`)) {
+		t.Error("a result without warnings must have an empty list")
+	}
 	for _, key := range strings.Fields("strategy samples errors sold remaining lost_updates retries throughput_per_s " +
 		"mean_ms p50_ms p90_ms p95_ms p99_ms min_ms max_ms error_pct received_kb_per_s sent_kb_per_s unknown sold_out " +
 		"not_acquired fairness clients loops stock safe verdict seed started_at machine versions replicas series") {
@@ -123,9 +126,12 @@ func TestGoldenJSON(t *testing.T) {
 }
 
 func TestJSONOfNothingIsAnArray(t *testing.T) {
-	var out bytes.Buffer
-	if err := report.JSON(&out, nil); err != nil || strings.TrimSpace(out.String()) != "[]" {
-		t.Errorf("%q, %v", out.String(), err)
+	var results, curves bytes.Buffer
+	if err := report.JSON[report.Result](&results, nil); err != nil || strings.TrimSpace(results.String()) != "[]" {
+		t.Errorf("%q, %v", results.String(), err)
+	}
+	if err := report.JSON[report.Curve](&curves, nil); err != nil || strings.TrimSpace(curves.String()) != "[]" {
+		t.Errorf("%q, %v", curves.String(), err)
 	}
 }
 

@@ -6,15 +6,12 @@ import (
 	"io"
 )
 
-// JSON writes the results as one array.
-func JSON(w io.Writer, results []Result) error {
-	if results == nil {
-		results = []Result{}
-	}
+// JSON writes the results or curves as one array, which is empty for nil.
+func JSON[T Result | Curve](w io.Writer, all []T) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(results); err != nil {
+	if err := e.Encode(append([]T{}, all...)); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"oversell/lab/history"
 )
 
-// jtlHeader are the columns that JMeter 5.6 writes unless told otherwise, and looks for.
+// jtlHeader returns the columns that JMeter 5.6 writes by default.
 func jtlHeader() []string {
 	return []string{
 		"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType", "success",
@@ -21,9 +21,9 @@ func jtlHeader() []string {
 	}
 }
 
-// JTL writes every sample as JMeter does, in the order in which they ended, so that its
-// listeners and `jmeter -g` open the file. A sold-out answer is no error and has a label
-// of its own, as in our JMeter plans. An open loop's samples begin when they were due.
+// JTL writes every sample in the order of their ends, in the format that JMeter's listeners and
+// jmeter -g read. A sold-out answer is no error and has a label of its own, as in our JMeter
+// plans. The samples of an open loop begin when they were due.
 func JTL(w io.Writer, histories []history.History) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(jtlHeader()); err != nil {
@@ -66,8 +66,8 @@ func jtlRow(h history.History, op *history.Op) []string {
 	}
 }
 
-// latency is the time to the first byte, which can't be more than elapsed, so it counts
-// from the same moment.
+// latency returns the time to the first byte. Like the elapsed time, it counts from when the
+// request was due.
 func latency(op *history.Op) string {
 	if op.FirstByte == 0 {
 		return "0"
@@ -75,9 +75,9 @@ func latency(op *history.Op) string {
 	return wholeMillis(op.Late() + op.FirstByte)
 }
 
-// jtlWords are the response's code and message, and why it failed.
+// jtlWords returns the code and the message of the response, and why it failed.
 func jtlWords(op *history.Op) (code, message, failure string) {
-	detail := shorten(op.Detail) // one line: not every reader of JTL takes more
+	detail := shorten(op.Detail) // some readers of JTL accept one line only
 	if op.Status == 0 {
 		code = "Non HTTP response code: " + op.Reason
 		message = "Non HTTP response message: " + detail
@@ -90,7 +90,7 @@ func jtlWords(op *history.Op) (code, message, failure string) {
 	case !op.Failed():
 		message = "sold out"
 	case op.Outcome == history.Refused:
-		failure = "refused, " + op.Reason + ": " + detail
+		failure = "rejected, " + op.Reason + ": " + detail
 	default:
 		failure = "outcome unknown: " + detail
 	}

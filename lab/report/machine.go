@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Machine is the computer that a figure comes from. Without it, a figure means nothing.
+// Machine describes the computer on which the figures were measured.
 type Machine struct {
 	OS       string  `json:"os"`
 	Arch     string  `json:"arch"`
 	Cores    int     `json:"cores"`
-	CPU      string  `json:"cpu"`       // "" where the system does not tell
-	MemoryGB float64 `json:"memory_gb"` // of 2^30 bytes, 0 where the system does not tell
+	CPU      string  `json:"cpu"`       // empty if unknown
+	MemoryGB float64 `json:"memory_gb"` // of 2^30 bytes; 0 if unknown
 }
 
 // ThisMachine describes the computer that runs the load.
@@ -37,7 +37,7 @@ func ThisMachine(ctx context.Context) Machine {
 	return m
 }
 
-// String is the machine in one line.
+// String describes the machine in one line.
 func (m Machine) String() string {
 	parts := []string{fmt.Sprintf("%s/%s, %s", m.OS, m.Arch, count(m.Cores, "core", "cores"))}
 	if m.CPU != "" {
@@ -49,8 +49,8 @@ func (m Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Versions names what the program was built with and from. The version, if not empty,
-// is what the linker was told.
+// Versions returns the versions of Go and of the program, and the commit that it was built
+// from.
 func Versions(version string) map[string]string {
 	v := map[string]string{"go": runtime.Version()}
 	if version != "" {
@@ -71,7 +71,7 @@ func Versions(version string) map[string]string {
 	return v
 }
 
-// field finds `key : value` in one of the kernel's text files.
+// field returns the value of a line "key : value" in a text file of the kernel.
 func field(path, key string) string {
 	file, err := os.Open(path) //nolint:gosec // two constant paths
 	if err != nil {

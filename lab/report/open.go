@@ -1,27 +1,23 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"oversell/lab/history"
 )
 
-// Open is what only an open loop has. There the Result's own times count from when a
-// request was due, which is what its customer felt.
+// Open has the figures of an open loop, where requests are due at a fixed rate. The Result's
+// own times count from when a request was due, which is what a customer experiences.
 type Open struct {
-	DuePerS  float64 `json:"due_per_s"`    // the rate that was asked for
-	SentPerS float64 `json:"sent_per_s"`   // the rate that the connections allowed
-	Reached  bool    `json:"reached"`      // sent at least nearly as fast as due
-	FromSent Spread  `json:"from_sent_ms"` // what a closed loop would have shown
-	Late     Spread  `json:"late_ms"`      // due, and not yet sent
+	DuePerS  float64 `json:"due_per_s"`    // the planned rate
+	SentPerS float64 `json:"sent_per_s"`   // the rate at which requests were sent
+	Reached  bool    `json:"reached"`      // SentPerS is at least 95 % of DuePerS
+	FromSent Spread  `json:"from_sent_ms"` // as a closed loop measures
+	Late     Spread  `json:"late_ms"`      // from when a request was due until it was sent
 }
 
-// nearly is the share of the rate that counts as all of it.
-const nearly = 0.95
-
-// open is nil for a closed loop.
+// open returns nil for a closed loop.
 func open(h history.History) *Open {
 	if h.Rate == 0 {
 		return nil
@@ -31,12 +27,12 @@ func open(h history.History) *Open {
 		FromSent: spread(times(h.Ops, func(op *history.Op) time.Duration { return op.Served() })),
 		Late:     spread(times(h.Ops, func(op *history.Op) time.Duration { return op.Late() })),
 	}
-	o.Reached = o.SentPerS >= nearly*o.DuePerS
+	o.Reached = o.SentPerS >= 0.95*o.DuePerS
 	return o
 }
 
-// sentPerSecond is the rate between the first request's due time and the last one's
-// call: as many as that, but for the first.
+// sentPerSecond returns the rate from when the first request was due until the last was sent.
+// The first request marks the begin and is not counted.
 func sentPerSecond(h history.History) float64 {
 	if len(h.Ops) < 2 {
 		return h.Rate
@@ -48,12 +44,11 @@ func sentPerSecond(h history.History) float64 {
 	return ratio(float64(len(h.Ops)-1), (last - first).Seconds())
 }
 
-// anyOpen says whether there is something to show of open loops.
 func anyOpen(results []Result) bool {
 	return slices.ContainsFunc(results, func(r Result) bool { return r.Open != nil })
 }
 
-// openColumns stand behind JMeter's, which can't know them.
+// openColumns returns the columns of an open loop, which JMeter cannot measure.
 func openColumns() []column {
 	cell := func(format string, of func(*Open) float64) func(Result) string {
 		return func(r Result) string {
@@ -70,27 +65,4 @@ func openColumns() []column {
 		{head: "Median sent", cell: cell("%.1f", func(o *Open) float64 { return o.FromSent.P50 }), stock: true},
 		{head: "99% sent", cell: cell("%.1f", func(o *Open) float64 { return o.FromSent.P99 }), stock: true},
 	}
-}
-
-// openEN tells both ways to count, and whether the rate was reached.
-func openEN(r Result) string {
-	o := r.Open
-	s := fmt.Sprintf("Open loop at %.6g/s: 99%% of the requests took at most %s from when they were due, and %s from when they were sent.",
-		o.DuePerS, ms(r.P99MS), ms(o.FromSent.P99))
-	if !o.Reached {
-		s += fmt.Sprintf(" The rate was not reached: with %s only %.1f/s could be sent, and the others waited for a free one.",
-			count(r.Clients, "connection", "connections"), o.SentPerS)
-	}
-	return s
-}
-
-// openZH is openEN in Chinese.
-func openZH(r Result) string {
-	o := r.Open
-	s := fmt.Sprintf("开环，每秒 %.6g 个请求：99%% 的请求从应当发出时算起不超过 %s，从实际发出时算起不超过 %s。",
-		o.DuePerS, ms(r.P99MS), ms(o.FromSent.P99))
-	if !o.Reached {
-		s += fmt.Sprintf("没有达到要求的速率：%d 个连接每秒只能发出 %.1f 个请求，其余的在等待空闲连接。", r.Clients, o.SentPerS)
-	}
-	return s
 }

@@ -14,13 +14,13 @@ import (
 //go:embed page.html.tmpl
 var pageFiles embed.FS
 
-// page is what the template shows.
+// page has the data of the template.
 type page struct {
 	Started    string
-	Curves     []bend // of a sweep, which has nothing else
+	Curves     []bend // of a sweep; then the other parts are empty
 	Results    []Result
-	Open       bool   // there are open loops among them
-	Tables     []grid // the result table, in two halves that fit a page
+	Open       bool   // some result is of an open loop
+	Tables     []grid // the result table in two parts, to fit on a page
 	Throughput chart
 	Latency    chart
 	Lost       chart
@@ -30,7 +30,7 @@ type page struct {
 	Facts      []fact
 }
 
-// chart is a picture and the same as figures.
+// chart is a picture with a table of its figures.
 type chart struct {
 	Height int // in pixels, of all bars or of one group
 	Bars   []bar
@@ -38,7 +38,7 @@ type chart struct {
 	Table  grid
 }
 
-// grid is a table whose first column is its rows' heading.
+// grid is a table. The first column has the headings of the rows.
 type grid struct {
 	Caption string
 	Head    []cell
@@ -48,11 +48,10 @@ type grid struct {
 type cell struct {
 	Text  string
 	Alarm bool
-	Words bool // text that may wrap
+	Words bool // the text may wrap
 }
 
-// HTML writes one self-contained page: no script, no other file, nothing from a network.
-// Everything in it that came from outside is escaped.
+// HTML writes a self-contained page, without scripts or other files.
 func HTML(w io.Writer, results []Result) error {
 	return write(w, page{
 		Results: results, Open: anyOpen(results), Tables: halves(results),
@@ -61,7 +60,7 @@ func HTML(w io.Writer, results []Result) error {
 	})
 }
 
-// CurveHTML is HTML for sweeps.
+// CurveHTML writes the page of a sweep.
 func CurveHTML(w io.Writer, curves []Curve) error {
 	p := page{Curves: bends(curves)}
 	for _, c := range curves {
@@ -87,7 +86,7 @@ func write(w io.Writer, p page) error {
 	return nil
 }
 
-// tabulate fills a grid from columns of the result table.
+// tabulate makes a grid of some columns of the result table.
 func tabulate(caption string, from []column, results []Result) grid {
 	g := grid{Caption: caption}
 	for _, c := range from {
@@ -103,7 +102,7 @@ func tabulate(caption string, from []column, results []Result) grid {
 	return g
 }
 
-// halves are the terminal's table in two: JMeter's columns, and the shop's.
+// halves returns the result table in two parts: JMeter's columns, and the others.
 func halves(results []Result) []grid {
 	all := columns(results)
 	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
@@ -113,7 +112,7 @@ func halves(results []Result) []grid {
 	}
 }
 
-// pick takes columns by their heads, after the label.
+// pick returns the label and the columns with these headings.
 func pick(results []Result, heads ...string) []column {
 	all := columns(results)
 	picked := all[:1:1]
@@ -133,11 +132,11 @@ func heads(words ...string) []cell {
 	return row
 }
 
-// timesGrid tells the lock's queue from the work and from the database's own queue.
+// timesGrid shows how long requests waited for the lock, held it, and waited for a connection.
 func timesGrid(results []Result) grid {
 	g := grid{
-		Caption: "Where the time went, ms: mean and 99%",
-		Head:    heads("Label", "In the lock's queue", "queue 99%", "Inside the lock", "inside 99%", "For a connection", "connection 99%"),
+		Caption: "Where the time went, in ms: mean and 99%",
+		Head:    heads("Label", "Waiting for the lock", "waiting 99%", "Holding the lock", "holding 99%", "Waiting for a connection", "connection 99%"),
 	}
 	for _, r := range results {
 		row := []cell{{Text: label(r)}}
@@ -149,9 +148,9 @@ func timesGrid(results []Result) grid {
 	return g
 }
 
-// failuresGrid has no rows when nothing failed.
+// failuresGrid has a row for each reason of failure.
 func failuresGrid(results []Result) grid {
-	g := grid{Caption: "What the first of each kind said", Head: heads("Label", "Requests", "Reason", "Said")}
+	g := grid{Caption: "The first error message of each kind", Head: heads("Label", "Requests", "Reason", "Message")}
 	g.Head[2].Words, g.Head[3].Words = true, true
 	for _, r := range results {
 		for _, f := range r.Failures {
@@ -170,26 +169,10 @@ func failuresGrid(results []Result) grid {
 	return g
 }
 
-// Class marks a sentence for the eye.
-func (r Result) Class() string {
-	switch r.Verdict {
-	case check.Broken:
-		return "broken"
-	case check.Holds:
-		return "holds"
-	default:
-		return "undecided"
-	}
-}
+// Class returns the CSS class of the result: broken, holds or undecided.
+func (r Result) Class() string { return string(r.Verdict) }
 
-// Mark is the verdict as a sign and a word, for who sees no colours.
+// Mark returns the verdict as a sign and a word, for readers who see no colours.
 func (r Result) Mark() string {
-	switch r.Verdict {
-	case check.Broken:
-		return "✗ broken"
-	case check.Holds:
-		return "✓ holds"
-	default:
-		return "? undecided"
-	}
+	return map[check.Verdict]string{check.Broken: "✗", check.Holds: "✓", check.Undecided: "?"}[r.Verdict] + " " + string(r.Verdict)
 }

@@ -1,5 +1,5 @@
-// Package report turns histories into figures, and figures into what people read: a
-// table, a sentence, JSON, JMeter's JTL and a page.
+// Package report computes figures from histories, and writes them as a table, sentences, JSON,
+// JMeter's JTL and an HTML page.
 package report
 
 import (
@@ -9,19 +9,19 @@ import (
 	"oversell/lab/check"
 )
 
-// Result is what one run of one strategy came to. Its JSON keys are a promise to
-// scripts: they may grow in number, but not change.
+// Result has the figures of one run of one strategy. Scripts rely on its JSON keys: new ones
+// may be added, but none may change.
 type Result struct {
 	Strategy string        `json:"strategy"`
 	Safe     bool          `json:"safe"` // the card claims that no update is lost
 	Verdict  check.Verdict `json:"verdict"`
-	Partial  bool          `json:"partial"` // stopped before its end
+	Partial  bool          `json:"partial"` // the run was stopped before its end
 
 	Clients  int     `json:"clients"`
 	Loops    int     `json:"loops"`
 	Qty      int     `json:"qty,omitempty"` // pieces of each request
 	RampUpMS float64 `json:"ramp_up_ms"`
-	LengthMS float64 `json:"length_ms,omitempty"` // when the clients asked no more
+	LengthMS float64 `json:"length_ms,omitempty"` // after this time the clients send no further request
 	HoldMS   float64 `json:"hold_ms"`
 	WaitMS   float64 `json:"wait_ms"`
 	Stock    int     `json:"stock"` // at the start
@@ -29,24 +29,24 @@ type Result struct {
 	Target   string  `json:"target"`
 
 	Samples     int      `json:"samples"`
-	Errors      int      `json:"errors"` // neither sold nor, truly, sold out
+	Errors      int      `json:"errors"` // requests neither sold nor rejected as sold out
 	ErrorPct    float64  `json:"error_pct"`
 	Sold        int      `json:"sold"`         // pieces
 	SoldOut     int      `json:"sold_out"`     // requests
 	NotAcquired int      `json:"not_acquired"` // requests
-	Unknown     int      `json:"unknown"`      // pieces, perhaps sold
+	Unknown     int      `json:"unknown"`      // pieces that may have been sold
 	Failures    []Reason `json:"failures"`
 
 	Remaining      *int `json:"remaining"`        // null when it could not be read
-	LostUpdates    int  `json:"lost_updates"`     // surely lost; negative: gone, but not sold
-	LostUpdatesMax int  `json:"lost_updates_max"` // if every unknown request sold
-	Oversold       int  `json:"oversold"`         // surely sold, and never there
+	LostUpdates    int  `json:"lost_updates"`     // at least; a negative number of pieces is gone without a sale
+	LostUpdatesMax int  `json:"lost_updates_max"` // LostUpdates if every unknown request sold
+	Oversold       int  `json:"oversold"`         // pieces sold beyond the stock, at least
 	Retries        int  `json:"retries"`
-	Flushes        int  `json:"flushes,omitempty"` // FLUSHALL and FLUSHDB during the run: undecided
+	Flushes        int  `json:"flushes,omitempty"` // FLUSHALL and FLUSHDB during the run; with any, the verdict is undecided
 
 	DurationS      float64 `json:"duration_s"` // first call to last return
 	ThroughputPerS float64 `json:"throughput_per_s"`
-	ReceivedKBPerS float64 `json:"received_kb_per_s"` // of 1024 bytes, as JMeter has it
+	ReceivedKBPerS float64 `json:"received_kb_per_s"` // of 1024 bytes, as in JMeter
 	SentKBPerS     float64 `json:"sent_kb_per_s"`
 
 	MeanMS float64 `json:"mean_ms"`
@@ -61,7 +61,7 @@ type Result struct {
 	Held   Spread `json:"held_ms"`   // inside the critical section
 	Pooled Spread `json:"pooled_ms"` // waiting for a database connection
 
-	Open *Open `json:"open,omitempty"` // of an open loop only
+	Open *Open `json:"open,omitempty"` // nil for a closed loop
 
 	Fairness float64        `json:"fairness"`
 	Replicas []ReplicaCount `json:"replicas"`
@@ -74,13 +74,13 @@ type Result struct {
 	Sentence  Sentence          `json:"sentence"`
 }
 
-// Reason is one way to fail, and how often it happened.
+// Reason is one reason of failure, with the number of its requests.
 type Reason struct {
 	Reason  string `json:"reason"`
-	Backend string `json:"backend,omitempty"` // that the service blames
+	Backend string `json:"backend,omitempty"` // that was unavailable
 	Count   int    `json:"count"`             // requests
-	Unknown bool   `json:"unknown"`           // perhaps sold all the same
-	Detail  string `json:"detail"`            // of the first
+	Unknown bool   `json:"unknown"`           // the requests may have sold
+	Detail  string `json:"detail"`            // of the first request
 }
 
 // Spread describes times in milliseconds.
@@ -91,7 +91,7 @@ type Spread struct {
 	Max  float64 `json:"max"`
 }
 
-// ReplicaCount is one replica's share of the answers.
+// ReplicaCount counts the answers of one replica.
 type ReplicaCount struct {
 	Replica string `json:"replica"`
 	Samples int    `json:"samples"`
@@ -101,10 +101,10 @@ type ReplicaCount struct {
 // Series counts answers over time, in buckets of equal width from the first call.
 type Series struct {
 	BucketMS float64 `json:"bucket_ms"`
-	EndMS    float64 `json:"end_ms"` // the last bucket ends here, before its full width
+	EndMS    float64 `json:"end_ms"` // the end of the last bucket, which may be narrower
 	Samples  []int   `json:"samples"`
 	Sold     []int   `json:"sold"` // requests
 }
 
-// Sentence says in words what happened.
+// Sentence describes a result in both languages.
 type Sentence = api.Text

@@ -1,152 +1,167 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
 
-// sentence says what happened so that a student understands it, in both languages.
+// sentence describes the result for a student, in both languages.
 func sentence(r Result) Sentence {
-	en := []string{stockEN(r)}
-	zh := []string{stockZH(r)}
+	all := []Sentence{stockSentence(r)}
+	say := func(en, zh string, values ...any) { all = append(all, api.Textf(en, zh, values...)) }
 	if r.Open != nil && r.Samples > 0 {
-		en = append(en, openEN(r))
-		zh = append(zh, openZH(r))
+		say("Open loop at %.6g/s: 99%% of the requests took at most %.1f ms from when they were due, and %.1f ms from when they were sent.",
+			"开环，每秒 %.6g 个请求：99%% 的请求从应当发出时算起不超过 %.1f ms，从实际发出时算起不超过 %.1f ms。",
+			r.Open.DuePerS, r.P99MS, r.Open.FromSent.P99)
+		if !r.Open.Reached {
+			say("The rate was not reached: with %[2]s only %.1[3]f/s could be sent, and the other requests waited for a free connection.",
+				"没有达到要求的速率：%[1]d 个连接每秒只能发出 %.1[3]f 个请求，其余的在等待空闲连接。",
+				r.Clients, count(r.Clients, "connection", "connections"), r.Open.SentPerS)
+		}
 	}
 	if r.SoldOut > 0 {
-		en = append(en, fmt.Sprintf("%s came too late and heard \"sold out\".", count(r.SoldOut, "request", "requests")))
-		zh = append(zh, fmt.Sprintf("%d 个请求来晚了，得到“已售完”。", r.SoldOut))
+		say(`%[2]s answered "sold out".`, "%[1]d 个请求得到“已售完”。", r.SoldOut, count(r.SoldOut, "request was", "requests were"))
 	}
 	if r.Errors > 0 {
-		en = append(en, failuresEN(r))
-		zh = append(zh, failuresZH(r))
+		all = append(all, failuresSentence(r))
 	}
 	switch {
 	case r.Flushes > 0:
-		en = append(en, fmt.Sprintf("But Redis executed FLUSHALL or FLUSHDB during the run (%s), which deleted the locks under their holders: "+
-			"the result says nothing about %s. Run it again on a Redis that nobody else uses.", count(r.Flushes, "time", "times"), r.Strategy))
-		zh = append(zh, fmt.Sprintf("但测试期间 Redis 执行了 %d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：这个结果说明不了 %s 的任何问题。请换一个没有别人使用的 Redis 再测一次。",
-			r.Flushes, r.Strategy))
+		say("But Redis executed FLUSHALL or FLUSHDB during the run (%[2]s), which deleted the locks under their holders: "+
+			"the result says nothing about %[3]s. Run it again on a Redis that nobody else uses.",
+			"但测试期间 Redis 执行了 %[1]d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：这个结果不能说明 %[3]s 是否正确。请换一个没有别人使用的 Redis 再测一次。",
+			r.Flushes, count(r.Flushes, "time", "times"), r.Strategy)
 	case r.Verdict == check.Broken && r.Safe:
-		en = append(en, "Its card claims that this cannot happen: the claim is broken.")
-		zh = append(zh, "它的卡片声称这不会发生：这个承诺被打破了。")
+		say("Its card claims that it loses no update: this run contradicts the card.", "它的卡片声明不会丢失更新：这次运行与卡片不符。")
 	case r.Verdict == check.Holds && !r.Safe && r.Sold > 1:
-		en = append(en, "Its card promises nothing: this time it went well.")
-		zh = append(zh, "它的卡片没有作任何承诺：这一次只是运气好。")
+		say("Its card does not claim that it is safe: this run was lucky.", "它的卡片没有声明它是安全的：这一次只是运气好。")
 	}
 	if r.Partial {
-		en = append(en, fmt.Sprintf("The run was stopped early, after %d of %s.", r.Samples, count(r.Clients*r.Loops, "request", "requests")))
-		zh = append(zh, fmt.Sprintf("测试提前停止：%d 个请求中只发出了 %d 个。", r.Clients*r.Loops, r.Samples))
+		say("The run was stopped early, after %[2]d of %[3]s.", "测试提前停止：%[1]d 个请求中只发出了 %[2]d 个。",
+			r.Clients*r.Loops, r.Samples, count(r.Clients*r.Loops, "request", "requests"))
 	}
-	return Sentence{EN: r.Strategy + ": " + strings.Join(en, " "), ZH: r.Strategy + "：" + strings.Join(zh, "")}
+	s := Sentence{EN: r.Strategy + ":", ZH: r.Strategy + "："}
+	for _, part := range all {
+		s.EN += " " + part.EN
+		s.ZH += part.ZH
+	}
+	return s
 }
 
-// stockEN tells what became of the stock.
-func stockEN(r Result) string {
+// stockSentence compares the pieces sold with those taken from the stock.
+func stockSentence(r Result) Sentence {
 	if r.Remaining == nil {
-		return fmt.Sprintf("%d sold for certain, but the stock could not be read afterwards: whether an update was lost, nobody knows.", r.Sold)
+		return api.Textf("%d sold for certain, but the stock could not be read afterwards: it is unknown whether an update was lost.",
+			"确定售出 %d 件，但之后无法读取库存：不知道有没有丢失更新。", r.Sold)
 	}
-	left := *r.Remaining
 	switch r.Verdict {
 	case check.Holds:
-		s := fmt.Sprintf("%d sold, %d left, no update lost.", r.Sold, left)
-		if r.Unknown > 0 {
-			s += fmt.Sprintf(" (%s missing, but the shelf shows that these sold too.)", count(r.Unknown, "answer is", "answers are"))
+		s := api.Textf("%d sold, %d left, no update lost.", "售出 %d 件，剩余 %d 件，没有丢失更新。", r.Sold, *r.Remaining)
+		if r.Unknown == 0 {
+			return s
 		}
-		return s
+		more := api.Textf(" (%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
+			r.Unknown, count(r.Unknown, "answer is", "answers are"))
+		return Sentence{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
 	case check.Undecided:
-		return fmt.Sprintf("%d sold for certain, %d left; %s never came, so up to %s may have been lost, and nobody can tell.",
-			r.Sold, left, count(r.Unknown, "answer", "answers"), count(r.LostUpdatesMax, "update", "updates"))
-	default:
-		return violationEN(r, left)
+		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: undecided.",
+			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",
+			r.Sold, *r.Remaining, r.Unknown, r.LostUpdatesMax, count(r.Unknown, "answer", "answers"), count(r.LostUpdatesMax, "update", "updates"))
+	case check.Broken:
 	}
+	return brokenSentence(r)
 }
 
-func violationEN(r Result, left int) string {
-	lost := count(r.LostUpdates, "update was lost", "updates were lost")
+func brokenSentence(r Result) Sentence {
+	left := *r.Remaining
+	lost := Sentence{EN: count(r.LostUpdates, "update was lost", "updates were lost"), ZH: fmt.Sprintf("丢失了 %d 次更新", r.LostUpdates)}
 	if r.Unknown > 0 {
-		lost = "at least " + lost
+		lost = Sentence{EN: "at least " + lost.EN, ZH: "至少" + lost.ZH}
 	}
+	fell := api.Textf("the stock fell by %d, from %d to %d", "库存减少了 %d 件（从 %d 到 %d）", r.Stock-left, r.Stock, left)
 	switch {
 	case r.Oversold > 0:
-		s := fmt.Sprintf("%d sold, though there were only %d: %s will get nothing.", r.Sold, r.Stock, count(r.Oversold, "customer", "customers"))
-		switch {
-		case left < 0:
-			s += fmt.Sprintf(" The count fell to %d.", left)
-		case left == 0:
-			s += " The shelf says 0, which hides it."
-		default:
-			s += fmt.Sprintf(" Yet %d %s still on the shelf.", left, verb(left))
+		hides := Sentence{}
+		if left == 0 {
+			hides = Sentence{EN: ", which hides the oversell", ZH: "，掩盖了超卖"}
 		}
 		if r.LostUpdates > 0 {
-			s += " " + strings.ToUpper(lost[:1]) + lost[1:] + "."
+			lost = Sentence{EN: " " + strings.ToUpper(lost.EN[:1]) + lost.EN[1:] + ".", ZH: lost.ZH + "。"}
+		} else {
+			lost = Sentence{}
 		}
-		return s
+		return Sentence{
+			EN: fmt.Sprintf("%d sold, but there were only %d: %s will get nothing. The stock is now %d%s.%s",
+				r.Sold, r.Stock, count(r.Oversold, "customer", "customers"), left, hides.EN, lost.EN),
+			ZH: fmt.Sprintf("售出 %d 件，可库存只有 %d 件：有 %d 件发不了货。现在库存为 %d%s。%s", r.Sold, r.Stock, r.Oversold, left, hides.ZH, lost.ZH),
+		}
 	case r.LostUpdates > 0:
-		s := fmt.Sprintf("%d sold, but %d %s still on the shelf", r.Sold, left, verb(left))
-		if r.Sold < r.Stock {
-			s = fmt.Sprintf("%d of %d sold, so %d should be left, but %d %s", r.Sold, r.Stock, r.Stock-r.Sold, left, verb(left))
+		return Sentence{
+			EN: fmt.Sprintf("%d sold, but %s: %s, so %s could be sold twice.", r.Sold, fell.EN, lost.EN, count(r.LostUpdates, "piece", "pieces")),
+			ZH: fmt.Sprintf("售出 %d 件，但%s：%s，这 %d 件会被再卖一次。", r.Sold, fell.ZH, lost.ZH, r.LostUpdates),
 		}
-		return fmt.Sprintf("%s: %s, so %s could be sold twice.", s, lost, count(r.LostUpdates, "piece", "pieces"))
 	case left < 0:
-		return fmt.Sprintf("%d sold for certain, and the count fell to %d: more was taken than there was.", r.Sold, left)
+		return api.Textf("%d sold for certain, and the stock fell to %d: more was taken than there was.", "确定售出 %d 件，库存却变成了 %d：取走的比原有的还多。", r.Sold, left)
 	default:
-		return fmt.Sprintf("%d sold of %d, but %d left: %s gone that nobody bought.",
-			r.Sold, r.Stock, left, count(-r.LostUpdates, "piece is", "pieces are"))
+		return Sentence{
+			EN: fmt.Sprintf("%d sold, but %s: %s gone without a sale.", r.Sold, fell.EN, count(-r.LostUpdates, "piece is", "pieces are")),
+			ZH: fmt.Sprintf("售出 %d 件，但%s：有 %d 件没有卖出就不见了。", r.Sold, fell.ZH, -r.LostUpdates),
+		}
 	}
 }
 
-// failuresEN names the three most frequent reasons.
-func failuresEN(r Result) string {
-	parts := make([]string, 0, len(r.Failures))
+// failuresSentence names the three most frequent reasons.
+func failuresSentence(r Result) Sentence {
+	var en, zh []string
 	for i, f := range r.Failures {
 		if i == 3 {
-			parts = append(parts, "and more")
+			en, zh = append(en, "and more"), append(zh, "等等")
 			break
 		}
-		part := fmt.Sprintf("%d %s", f.Count, reasonEN(f))
+		why := reason(f)
+		part := Sentence{EN: fmt.Sprintf("%d %s", f.Count, why.EN), ZH: fmt.Sprintf("%d 个%s", f.Count, why.ZH)}
 		if f.Detail != "" && i == 0 {
-			part += " (" + shorten(f.Detail) + ")"
+			part.EN += " (" + shorten(f.Detail) + ")"
+			part.ZH += "（" + shorten(f.Detail) + "）"
 		}
-		parts = append(parts, part)
+		en, zh = append(en, part.EN), append(zh, part.ZH)
 	}
-	return count(r.Errors, "request", "requests") + " failed: " + strings.Join(parts, "; ") + "."
+	return Sentence{
+		EN: count(r.Errors, "request", "requests") + " failed: " + strings.Join(en, "; ") + ".",
+		ZH: fmt.Sprintf("%d 个请求失败：", r.Errors) + strings.Join(zh, "；") + "。",
+	}
 }
 
-func reasonEN(f Reason) string {
+func reason(f Reason) Sentence {
+	backend := Sentence{EN: cmp.Or(f.Backend, "a backend"), ZH: cmp.Or(f.Backend, "后端")}
 	switch f.Reason {
 	case history.NotAcquired:
-		return "did not get the lock in time"
+		return Sentence{EN: "did not acquire the lock in time", ZH: "没有及时拿到锁"}
 	case history.Unavailable:
-		return "found " + blamed(f.Backend, "a backend") + " unavailable"
+		return Sentence{EN: "failed because " + backend.EN + " was unavailable", ZH: "遇到 " + backend.ZH + " 不可用"}
 	case history.Unreachable:
-		return "could not reach the shop"
+		return Sentence{EN: "could not reach the service", ZH: "连不上服务"}
 	case history.TimedOut:
-		return "got no answer in time"
+		return Sentence{EN: "got no answer in time", ZH: "等不到应答而超时"}
 	case history.Broken:
-		return "lost the connection before the answer"
+		return Sentence{EN: "lost the connection before the answer", ZH: "在应答之前断开了连接"}
 	case history.Interrupted:
-		return "were still waiting when the run was stopped"
+		return Sentence{EN: "were still waiting when the run was stopped", ZH: "在测试停止时仍在等待"}
 	case history.NotUnderstood:
-		return "got an answer that is not the shop's"
+		return Sentence{EN: "got an answer that is not of this service", ZH: "得到了不是本服务的应答"}
 	default:
-		return "ended as " + f.Reason
+		return Sentence{EN: "ended as " + f.Reason, ZH: "结果为 " + f.Reason}
 	}
 }
 
-func blamed(backend, unnamed string) string {
-	if backend == "" {
-		return unnamed
-	}
-	return backend
-}
-
-// shorten keeps a foreign message from drowning the sentence, and its control characters
-// from reaching the terminal.
+// shorten limits a message of another program to one line of 160 characters, and removes its
+// control characters, which could change the terminal.
 func shorten(detail string) string {
 	const most = 160
 	blank := func(r rune) rune {
@@ -167,11 +182,4 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-func verb(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }

@@ -8,11 +8,11 @@ import (
 	"oversell/lab/history"
 )
 
-// maxBuckets keeps a chart legible.
+// maxBuckets limits the buckets, so that a chart stays legible.
 const maxBuckets = 120
 
-// percentile is the nearest rank in sorted samples, where the rank is rounded as
-// JMeter's aggregate report rounds it. It is exact: nothing is interpolated or binned.
+// percentile returns the sample of the nearest rank, without interpolation. It rounds the rank
+// as JMeter's aggregate report does.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -32,7 +32,7 @@ func mean(samples []time.Duration) time.Duration {
 	return time.Duration(sum / float64(len(samples)))
 }
 
-// times collects one duration of every operation, sorted.
+// times returns one duration of every operation, sorted.
 func times(ops []history.Op, of func(*history.Op) time.Duration) []time.Duration {
 	all := make([]time.Duration, len(ops))
 	for i := range ops {
@@ -49,7 +49,7 @@ func spread(sorted []time.Duration) Spread {
 	}
 }
 
-// millis is d in milliseconds, to the microsecond.
+// millis returns d in milliseconds, with three decimals.
 func millis(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 3) }
 
 func round(x float64, digits int) float64 {
@@ -64,8 +64,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// span is the time from the first call to the last return. An open loop's first request
-// is called when it is due.
+// span returns the time of the first call and of the last return.
 func span(ops []history.Op) (first, last time.Duration) {
 	if len(ops) == 0 {
 		return 0, 0
@@ -77,15 +76,14 @@ func span(ops []history.Op) (first, last time.Duration) {
 	return first, last
 }
 
-// fairness is Jain's index over the clients' progress, sum(x)^2 / (n sum(x^2)), at the
-// moment when the first client has finished its loops: 1.00 when all have come equally
-// far, 1/n when one did everything while the others starved. It is taken then because
-// later the slow ones catch up, and at the end of a closed loop all are equal. When no
-// client finished, the moment is the last answer.
+// fairness returns Jain's index of the clients' progress, sum(x)^2 / (n sum(x^2)), when the
+// first client finishes its loops: later, the slow clients catch up. If no client finishes, it
+// counts until the last answer. It is 1 if all clients progressed equally, and 1/n if only one
+// made progress.
 //
-// Clients that a ramp-up has not started yet count as starved, and with a handful of
-// loops the index says little: mind it without a ramp-up and from ten loops on. In an
-// open loop it only says how evenly the connections were used.
+// Clients that a ramp-up has not started yet count as without progress. With fewer than ten
+// loops the index is not meaningful. In an open loop it shows how evenly the connections were
+// used.
 func fairness(h history.History) float64 {
 	done, finished := map[int]int{}, map[int]time.Duration{}
 	_, until := span(h.Ops)
@@ -117,7 +115,7 @@ func jain(x []float64) float64 {
 	return ratio(sum*sum, float64(len(x))*squares)
 }
 
-// series counts the answers in buckets of 100 ms, or of more in a long run.
+// series counts the answers in buckets of 100 ms, or longer ones for a long run.
 func series(ops []history.Op) Series {
 	first, last := span(ops)
 	width := bucketWidth(last - first)

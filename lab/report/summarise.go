@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,12 +10,12 @@ import (
 	"oversell/lab/history"
 )
 
-// Setup is what a run was done with, and what the shelf said after it.
+// Setup has the parameters and conditions of a run, and the stock after it.
 type Setup struct {
 	Safe      bool
 	Stock     int
 	Qty       int  // pieces of each request
-	Remaining *int // nil when it could not be read
+	Remaining *int // nil if it could not be read
 	RampUp    time.Duration
 	Hold      time.Duration
 	Wait      time.Duration
@@ -26,20 +27,18 @@ type Setup struct {
 	Flushes   int // FLUSHALL and FLUSHDB that the strategy's Redis servers executed during the run
 }
 
-// Summarise computes the figures of one history, and judges it.
+// Summarise computes the figures and the verdict of one history.
 func Summarise(h history.History, s Setup) Result {
 	r := Result{
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
 		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait),
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
-		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: slices.Concat([]string{}, s.Warnings),
-		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops),
+		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
+		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
 	}
-	r.Open = open(h)
 	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
-	r.Flushes = s.Flushes
 	r.Sentence = sentence(r)
 	if r.Flushes > 0 {
 		r.Verdict = check.Undecided
@@ -47,7 +46,7 @@ func Summarise(h history.History, s Setup) Result {
 	return r
 }
 
-// partial says whether the run was stopped before its end.
+// partial reports whether the run was stopped before its end.
 func partial(h history.History) bool {
 	interrupted := func(op history.Op) bool { return op.Reason == history.Interrupted }
 	return h.Stopped || h.Length == 0 && len(h.Ops) < h.Clients*h.Loops || slices.ContainsFunc(h.Ops, interrupted)
@@ -63,9 +62,11 @@ func (r *Result) judge(ops []history.Op) {
 }
 
 func (r *Result) count(ops []history.Op) {
-	r.Samples = len(ops)
+	in, out := 0, 0
 	for i := range ops {
 		op := &ops[i]
+		in += op.BytesIn
+		out += op.BytesOut
 		r.Retries += op.Retries
 		if op.Failed() {
 			r.Errors++
@@ -77,22 +78,16 @@ func (r *Result) count(ops []history.Op) {
 			r.NotAcquired++
 		}
 	}
-	r.ErrorPct = round(100*ratio(float64(r.Errors), float64(r.Samples)), 3)
-}
-
-func (r *Result) measure(ops []history.Op) {
 	first, last := span(ops)
 	seconds := (last - first).Seconds()
-	in, out := 0, 0
-	for i := range ops {
-		in += ops[i].BytesIn
-		out += ops[i].BytesOut
-	}
+	r.Samples, r.ErrorPct = len(ops), round(100*ratio(float64(r.Errors), float64(len(ops))), 3)
 	r.DurationS = round(seconds, 3)
 	r.ThroughputPerS = round(ratio(float64(len(ops)), seconds), 3)
 	r.ReceivedKBPerS = round(ratio(float64(in)/1024, seconds), 3)
 	r.SentKBPerS = round(ratio(float64(out)/1024, seconds), 3)
+}
 
+func (r *Result) measure(ops []history.Op) {
 	elapsed := times(ops, func(op *history.Op) time.Duration { return op.Elapsed() })
 	r.MeanMS, r.MinMS, r.MaxMS = millis(mean(elapsed)), millis(percentile(elapsed, 0)), millis(percentile(elapsed, 1))
 	r.P50MS, r.P90MS = millis(percentile(elapsed, 0.50)), millis(percentile(elapsed, 0.90))
@@ -102,54 +97,50 @@ func (r *Result) measure(ops []history.Op) {
 	r.Pooled = spread(times(ops, func(op *history.Op) time.Duration { return op.Pooled }))
 }
 
-// failures groups the failed requests, the most frequent reason first.
+// failures groups the failed requests by reason, the most frequent one first.
 func failures(ops []history.Op) []Reason {
 	type key struct {
 		reason, backend string
 		unknown         bool
 	}
-	groups := map[key]*Reason{}
+	groups := map[key]Reason{}
 	for i := range ops {
 		op := &ops[i]
 		if !op.Failed() {
 			continue
 		}
 		k := key{op.Reason, op.Backend, op.Outcome == history.Unknown}
-		if groups[k] == nil {
-			groups[k] = &Reason{Reason: k.reason, Backend: k.backend, Unknown: k.unknown, Detail: op.Detail}
+		g, ok := groups[k]
+		if !ok {
+			g = Reason{Reason: k.reason, Backend: k.backend, Unknown: k.unknown, Detail: op.Detail}
 		}
-		groups[k].Count++
+		g.Count++
+		groups[k] = g
 	}
-	all := make([]Reason, 0, len(groups))
-	for _, g := range groups {
-		all = append(all, *g)
-	}
+	all := slices.AppendSeq([]Reason{}, maps.Values(groups))
 	slices.SortFunc(all, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Backend, b.Backend))
 	})
 	return all
 }
 
-// replicas counts who answered, by name.
+// replicas counts the answers of each replica, sorted by name.
 func replicas(ops []history.Op) []ReplicaCount {
-	counts := map[string]*ReplicaCount{}
+	counts := map[string]ReplicaCount{}
 	for i := range ops {
 		op := &ops[i]
 		if op.Replica == "" {
 			continue
 		}
-		if counts[op.Replica] == nil {
-			counts[op.Replica] = &ReplicaCount{Replica: op.Replica}
-		}
-		counts[op.Replica].Samples++
+		c := counts[op.Replica]
+		c.Replica = op.Replica
+		c.Samples++
 		if op.Outcome == history.OK {
-			counts[op.Replica].Sold++
+			c.Sold++
 		}
+		counts[op.Replica] = c
 	}
-	all := make([]ReplicaCount, 0, len(counts))
-	for _, c := range counts {
-		all = append(all, *c)
-	}
+	all := slices.AppendSeq([]ReplicaCount{}, maps.Values(counts))
 	slices.SortFunc(all, func(a, b ReplicaCount) int { return cmp.Compare(a.Replica, b.Replica) })
 	return all
 }

@@ -11,21 +11,22 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Screen is where a table is shown.
+// Screen describes the terminal that shows a table.
 type Screen struct {
-	Width int  // in characters; 0: as wide as it takes
-	Color bool // lost updates in red; they are marked with a word in any case
+	Width int  // in characters; 0 means no limit
+	Color bool // lost updates in red; a word marks them in any case
 }
 
 // column is one column of the result table.
 type column struct {
 	head  string
 	cell  func(Result) string
-	stock bool // belongs to the shop's figures, not to JMeter's
+	stock bool // JMeter cannot measure it
 	alarm func(Result) bool
 }
 
-// columns are JMeter's aggregate report in its order, then what JMeter can't know.
+// columns returns the columns of JMeter's aggregate report in its order, then those that
+// JMeter cannot measure.
 func columns(results []Result) []column {
 	all := closedColumns()
 	if anyOpen(results) {
@@ -35,34 +36,32 @@ func columns(results []Result) []column {
 }
 
 func closedColumns() []column {
-	number := func(of func(Result) int) func(Result) string {
-		return func(r Result) string { return strconv.Itoa(of(r)) }
+	number := func(head string, of func(Result) int) column {
+		return column{head: head, cell: func(r Result) string { return strconv.Itoa(of(r)) }}
 	}
-	ms := func(of func(Result) float64) func(Result) string {
-		return func(r Result) string { return sampled(r, "%.1f", of(r)) }
+	figure := func(head, format string, of func(Result) float64) column {
+		return column{head: head, cell: func(r Result) string { return sampled(r, format, of(r)) }}
 	}
-	rate := func(format string, of func(Result) float64) func(Result) string {
-		return func(r Result) string { return sampled(r, format, of(r)) }
-	}
+	stock := func(c column) column { c.stock = true; return c }
 	return []column{
 		{head: "Label", cell: label},
-		{head: "# Samples", cell: number(func(r Result) int { return r.Samples })},
-		{head: "Average", cell: ms(func(r Result) float64 { return r.MeanMS })},
-		{head: "Median", cell: ms(func(r Result) float64 { return r.P50MS })},
-		{head: "90% Line", cell: ms(func(r Result) float64 { return r.P90MS })},
-		{head: "95% Line", cell: ms(func(r Result) float64 { return r.P95MS })},
-		{head: "99% Line", cell: ms(func(r Result) float64 { return r.P99MS })},
-		{head: "Min", cell: ms(func(r Result) float64 { return r.MinMS })},
-		{head: "Maximum", cell: ms(func(r Result) float64 { return r.MaxMS })},
-		{head: "Error %", cell: rate("%.2f%%", func(r Result) float64 { return r.ErrorPct })},
-		{head: "Throughput", cell: rate("%.1f/sec", func(r Result) float64 { return r.ThroughputPerS })},
-		{head: "Received KB/sec", cell: rate("%.2f", func(r Result) float64 { return r.ReceivedKBPerS })},
-		{head: "Sent KB/sec", cell: rate("%.2f", func(r Result) float64 { return r.SentKBPerS })},
-		{head: "Sold", cell: number(func(r Result) int { return r.Sold }), stock: true},
+		number("# Samples", func(r Result) int { return r.Samples }),
+		figure("Average", "%.1f", func(r Result) float64 { return r.MeanMS }),
+		figure("Median", "%.1f", func(r Result) float64 { return r.P50MS }),
+		figure("90% Line", "%.1f", func(r Result) float64 { return r.P90MS }),
+		figure("95% Line", "%.1f", func(r Result) float64 { return r.P95MS }),
+		figure("99% Line", "%.1f", func(r Result) float64 { return r.P99MS }),
+		figure("Min", "%.1f", func(r Result) float64 { return r.MinMS }),
+		figure("Maximum", "%.1f", func(r Result) float64 { return r.MaxMS }),
+		figure("Error %", "%.2f%%", func(r Result) float64 { return r.ErrorPct }),
+		figure("Throughput", "%.1f/sec", func(r Result) float64 { return r.ThroughputPerS }),
+		figure("Received KB/sec", "%.2f", func(r Result) float64 { return r.ReceivedKBPerS }),
+		figure("Sent KB/sec", "%.2f", func(r Result) float64 { return r.SentKBPerS }),
+		stock(number("Sold", func(r Result) int { return r.Sold })),
 		{head: "Remaining", cell: remaining, stock: true},
 		{head: "Lost updates", cell: lostUpdates, stock: true, alarm: func(r Result) bool { return r.LostUpdates != 0 }},
-		{head: "Retries", cell: number(func(r Result) int { return r.Retries }), stock: true},
-		{head: "Fairness", cell: rate("%.2f", func(r Result) float64 { return r.Fairness }), stock: true},
+		stock(number("Retries", func(r Result) int { return r.Retries })),
+		stock(figure("Fairness", "%.2f", func(r Result) float64 { return r.Fairness })),
 	}
 }
 
@@ -87,7 +86,7 @@ func remaining(r Result) string {
 	return strconv.Itoa(*r.Remaining)
 }
 
-// lostUpdates marks what is not zero with a word, for who sees no colours.
+// lostUpdates marks a number other than 0 with a word, for readers who see no colours.
 func lostUpdates(r Result) string {
 	switch {
 	case r.LostUpdates > 0:
@@ -103,9 +102,8 @@ func lostUpdates(r Result) string {
 	}
 }
 
-// Table writes the result table. Where the screen is too narrow for it, the heads take
-// two lines, and if that is not enough it becomes two or more tables below each other,
-// each with the labels.
+// Table writes the result table. If the screen is too narrow, the headings take two lines. If
+// that is not enough, several tables stand below each other, each with the labels.
 func Table(w io.Writer, results []Result, screen Screen) error {
 	all := columns(results)
 	parts := [][]column{all}
@@ -123,22 +121,21 @@ func Table(w io.Writer, results []Result, screen Screen) error {
 	return nil
 }
 
-// The frame of a table, in characters.
-const (
-	border  = 1 // once
-	padding = 3 // for each column
-)
-
+// total returns the width of a table in characters, with its frame.
 func total(all []column, results []Result) int {
-	wide := border
+	wide := 1
 	for _, c := range all {
-		wide += breadth(c, results) + padding
+		longest := text.LongestLineLen(c.head)
+		for _, r := range results {
+			longest = max(longest, text.StringWidth(c.cell(r)))
+		}
+		wide += longest + 3
 	}
 	return wide
 }
 
-// split packs the columns into as few tables as the width allows. When one is not
-// enough, the shop's columns begin a table of their own.
+// split packs the columns into as few tables as the width allows. If one is not enough, the
+// columns that JMeter cannot measure begin a table of their own.
 func split(all []column, results []Result, width int) [][]column {
 	if total(all, results) <= width {
 		return [][]column{all}
@@ -154,14 +151,6 @@ func split(all []column, results []Result, width int) [][]column {
 		part = append(part, c)
 	}
 	return append(parts, part)
-}
-
-func breadth(c column, results []Result) int {
-	wide := text.LongestLineLen(c.head)
-	for _, r := range results {
-		wide = max(wide, text.StringWidth(c.cell(r)))
-	}
-	return wide
 }
 
 // render draws the grid for a terminal.
@@ -193,19 +182,23 @@ func (g grid) render(color bool) string {
 	return t.Render()
 }
 
-// Sentences writes one line for each result, the Chinese one below if asked for.
+// Sentences writes one line for each result, and a Chinese one below if chinese is set.
 func Sentences(w io.Writer, results []Result, chinese bool) error {
 	for _, r := range results {
-		lines := r.Sentence.EN + "\n"
-		if chinese {
-			lines += r.Sentence.ZH + "\n"
-		}
-		for _, warning := range r.Warnings {
-			lines += "  warning: " + shorten(warning) + "\n"
-		}
-		if _, err := io.WriteString(w, lines); err != nil {
+		if _, err := io.WriteString(w, sentenceLines(r.Sentence, r.Warnings, chinese)); err != nil {
 			return fmt.Errorf("write sentences: %w", err)
 		}
 	}
 	return nil
+}
+
+func sentenceLines(s Sentence, warnings []string, chinese bool) string {
+	lines := s.EN + "\n"
+	if chinese {
+		lines += s.ZH + "\n"
+	}
+	for _, warning := range warnings {
+		lines += "  warning: " + shorten(warning) + "\n"
+	}
+	return lines
 }

@@ -1,0 +1,126 @@
+package dash
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// action is a request to a primitive.
+type action struct {
+	ID       string
+	Path     string // of the service, after /test/
+	Name     Text
+	Backends []string
+	Numbers  []string // the parameters of the form, besides the name
+	Op       string   // the operation on a counter
+	Holds    bool     // a visitor holds something for some time
+	Stays    bool     // it holds it until another action ends that
+}
+
+// primitive is a family of actions.
+type primitive struct {
+	ID      string
+	Title   Text
+	Note    Text
+	Actions []action
+}
+
+// primitives returns all primitives, in the order of the tutorial.
+func primitives() []primitive {
+	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
+	return []primitive{
+		{"rw", Text{"Read-write lock", "读写锁"}, Text{"Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"}, []action{
+			{ID: "read", Path: "read", Name: Text{"reader", "读者"}, Backends: both, Numbers: []string{"hold", "wait"}, Holds: true},
+			{ID: "write", Path: "write", Name: Text{"writer", "写者"}, Backends: both, Numbers: []string{"hold", "wait"}, Holds: true},
+		}},
+		{"semaphore", Text{"Semaphore", "信号量"}, Text{"It limits the number of holders. Ten requests acquire their permits in waves.", "限制同时持有者的数量。十个请求会分批拿到许可。"}, []action{
+			{ID: "permit", Path: "semaphore", Name: Text{"permit", "许可"}, Backends: both, Numbers: []string{"permits", "hold", "wait"}, Holds: true},
+		}},
+		{"latch", Text{"Latch", "闭锁"}, Text{"It opens when it has been counted down to 0.", "倒数到 0 就打开。"}, []action{
+			{ID: "latch", Path: "latch", Name: Text{"waiter", "等待者"}, Backends: redis, Numbers: []string{"count", "wait"}},
+			{ID: "countdown", Path: "countdown", Name: Text{"countdown", "倒数"}, Backends: redis, Numbers: []string{"count"}},
+		}},
+		{"barrier", Text{"Barrier", "屏障"}, Text{"All requests wait while the barrier exists.", "屏障存在时，所有请求都等待。"}, []action{
+			{ID: "barrier-set", Path: "barrier/set", Name: Text{"set the barrier", "设置屏障"}, Backends: zk},
+			{ID: "barrier-wait", Path: "barrier/wait", Name: Text{"waiter", "等待者"}, Backends: zk, Numbers: []string{"wait"}},
+			{ID: "barrier-remove", Path: "barrier/remove", Name: Text{"remove the barrier", "移除屏障"}, Backends: zk},
+		}},
+		{"double", Text{"Double barrier", "双重屏障"}, Text{"All members enter together and leave together.", "所有成员一起进入，一起离开。"}, []action{
+			{ID: "enter", Path: "double-barrier/enter", Name: Text{"enter", "进入"}, Backends: zk, Numbers: []string{"members", "wait"}, Holds: true, Stays: true},
+			{ID: "leave", Path: "double-barrier/leave", Name: Text{"leave", "离开"}, Backends: zk, Numbers: []string{"wait"}},
+		}},
+		{"counter", Text{"Counter", "计数器"}, Text{"All replicas share one number.", "所有副本共用一个数。"}, []action{
+			{ID: "increment", Path: "counter", Name: Text{"add 1", "加 1"}, Backends: zk, Numbers: []string{"wait"}, Op: "increment"},
+			{ID: "get", Path: "counter", Name: Text{"read it", "读取"}, Backends: zk, Op: "get"},
+		}},
+	}
+}
+
+// limits returns the smallest and the largest value of each parameter; hold and wait are in ms.
+func limits() map[string][2]int {
+	return map[string][2]int{"hold": {0, 60_000}, "wait": {0, 60_000}, "permits": {1, 1000}, "count": {1, 1000}, "members": {1, 1000}}
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+// order is what a button asks for: a number of visitors with the same action.
+type order struct {
+	of      primitive
+	action  action
+	many    int
+	at      target
+	permits int
+	query   url.Values
+}
+
+// orderOf reads the form. Its field send has an action and a number, such as read:3.
+func orderOf(req request) (o order, err error) {
+	id, many, _ := strings.Cut(req.Form.Get("send"), ":")
+	for _, p := range primitives() {
+		for _, a := range p.Actions {
+			if a.ID == id {
+				o.of, o.action = p, a
+			}
+		}
+	}
+	if o.action.ID == "" {
+		return o, reject(http.StatusNotFound, "Action %q does not exist.", "没有操作 %q。", id)
+	}
+	if o.many, err = strconv.Atoi(many); err != nil || o.many < 1 || o.many > 10 {
+		return o, badRequest("Send 1 to 10 requests at a time.", "一次发送 1 到 10 个请求。")
+	}
+	name, backend := req.Form.Get("name"), req.Form.Get("backend")
+	if !validName.MatchString(name) {
+		return o, badRequest("The name must have 1 to 40 letters, digits, _ or -.", "名称须为 1 到 40 个字母、数字、_ 或 -。")
+	}
+	if backend != "redis" && backend != "zk" {
+		return o, badRequest("The backend must be redis or zk.", "后端须为 redis 或 zk。")
+	}
+	if !slices.Contains(o.action.Backends, backend) {
+		backend = o.action.Backends[0] // the page shows that the primitive has only this one
+	}
+	o.at = target{o.of.ID, backend, name}
+	o.query = url.Values{"backend": {backend}, "name": {name}}
+	if o.action.Op != "" {
+		o.query.Set("op", o.action.Op)
+	}
+	for _, number := range o.action.Numbers {
+		n, err := strconv.Atoi(req.Form.Get(number))
+		if may := limits()[number]; err != nil || n < may[0] || n > may[1] {
+			return o, badRequest("%s must be %d to %d.", "%s 须在 %d 到 %d 之间。", number, may[0], may[1])
+		}
+		unit := ""
+		switch number {
+		case "hold", "wait":
+			unit = "ms"
+		case "permits":
+			o.permits = n
+		}
+		o.query.Set(number, strconv.Itoa(n)+unit)
+	}
+	return o, nil
+}

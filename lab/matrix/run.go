@@ -1,0 +1,63 @@
+package matrix
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+
+	"oversell/lab/experiment"
+	"oversell/lab/timeline"
+)
+
+// RunTemplates has run.html.tmpl, whose templates verdict and tables render a Run.
+//
+//go:embed run.html.tmpl
+var RunTemplates embed.FS
+
+// Run is what a page shows of one run, in one language.
+type Run struct {
+	ID, Class, Mark, Sentence, Difference, Why string
+	// Timeline is the recording, and Picture the drawing of it, which is empty without one.
+	Timeline timeline.Timeline
+	Picture  template.HTML
+	Tables   []timeline.Table
+	Left     string // the number of requests that are not in the picture
+}
+
+// RunOf describes a run in a language, en or zh. The id must be unique on the page.
+func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
+	run = Run{
+		ID: id, Class: Class(r.Verdict), Mark: Sign(r.Verdict) + " " + Word(r.Verdict).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: r.Why, Timeline: timeline.Of(r.Recording).In(lang),
+	}
+	tables := []timeline.Table{figuresTable(r.Figures, lang)}
+	if !run.Timeline.Empty() {
+		tables = append(tables, run.Timeline.Requests(), run.Timeline.Events())
+		run.Left = run.Timeline.Left()
+		if run.Picture, err = run.Timeline.Inline(id + ".picture"); err != nil {
+			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
+		}
+	}
+	for _, table := range tables {
+		if len(table.Rows) > 0 {
+			run.Tables = append(run.Tables, table)
+		}
+	}
+	return run, nil
+}
+
+func figuresTable(figures []experiment.Figure, lang string) timeline.Table {
+	t := timeline.Table{
+		Caption: "Response times in ms, by the way of measuring",
+		Head:    []string{"measured", "requests", "median", "99%", "maximum", "frozen for"},
+	}
+	if lang == "zh" {
+		t = timeline.Table{Caption: "响应时间（毫秒），按不同的测量方法", Head: []string{"测量方法", "请求数", "中位数", "99%", "最大", "停顿"}}
+	}
+	for _, f := range figures {
+		t.Rows = append(t.Rows, []string{
+			f.Loop, fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS),
+		})
+	}
+	return t
+}
