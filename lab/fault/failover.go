@@ -33,12 +33,12 @@ const masterName, replicaName = "redis-1", "redis-1-replica"
 //	…
 //	heal, err := fault.Failover(lab).Inject(ctx)
 func Failover(r *rig.Rig) Fault {
-	var p pair
+	p := new(pair)
 	return Fault{
 		Name:   "failover",
 		Target: masterName,
 		inject: func(ctx context.Context) (err error) {
-			if p, err = findPair(r); err == nil {
+			if *p, err = findPair(r); err == nil {
 				if err = p.failOver(ctx); err != nil {
 					err = errors.Join(err, p.failBack(context.WithoutCancel(ctx)))
 				}
@@ -48,7 +48,7 @@ func Failover(r *rig.Rig) Fault {
 			}
 			return nil
 		},
-		heal: func(ctx context.Context) error { return p.failBack(ctx) },
+		heal: p.failBack,
 	}
 }
 
@@ -78,7 +78,7 @@ func findPair(r *rig.Rig) (p pair, err error) {
 	return p, nil
 }
 
-func (p pair) failOver(ctx context.Context) error {
+func (p *pair) failOver(ctx context.Context) error {
 	// Before the kill, or the master would send its last writes.
 	if err := p.replication.Cut(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (p pair) failOver(ctx context.Context) error {
 }
 
 // failBack also works after an incomplete failover.
-func (p pair) failBack(ctx context.Context) error {
+func (p *pair) failBack(ctx context.Context) error {
 	if err := errors.Join(bringUp(ctx, p.master), p.replication.Restore()); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (p pair) failBack(ctx context.Context) error {
 }
 
 // lead promotes a server to the master, and makes the clients' links lead to it.
-func (p pair) lead(ctx context.Context, master *rig.Server) error {
+func (p *pair) lead(ctx context.Context, master *rig.Server) error {
 	if err := withRedis(master, func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() }); err != nil {
 		return fmt.Errorf("promote: %w", err)
 	}

@@ -134,11 +134,12 @@ func (d *database) install(ctx context.Context) error {
 	d.args = append(d.args, "--init-file="+setUp)
 
 	install := d.command
-	install.args = append(shared, "--initialize-insecure")
+	install.args = slices.Concat(shared, []string{"--initialize-insecure"})
 	if d.installer != "" {
 		// --rpm keeps the script from changing the owner of the machine's PAM plugin,
 		// which a MariaDB in service may need.
-		install.path, install.args = d.installer, append(shared, "--rpm", "--auth-root-authentication-method=normal", "--skip-test-db")
+		install.path = d.installer
+		install.args = slices.Concat(shared, []string{"--rpm", "--auth-root-authentication-method=normal", "--skip-test-db"})
 	}
 	return d.rig.run(ctx, "install "+d.name, d.name+"-install.log", install)
 }

@@ -66,7 +66,7 @@ func membersIn(pgid int, dir string) (members []string, sure bool) {
 	for proc, state := range states {
 		cwd, _ := os.Readlink(filepath.Join(proc, "cwd"))
 		if state != 'Z' && strings.HasPrefix(cwd+"/", dir+"/") {
-			name, _ := os.ReadFile(filepath.Join(proc, "comm"))
+			name, _ := os.ReadFile(filepath.Join(proc, "comm")) //nolint:gosec // of /proc
 			members = append(members, fmt.Sprintf("%s (%s)", bytes.TrimSpace(name), filepath.Base(proc)))
 		}
 	}

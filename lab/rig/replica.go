@@ -55,10 +55,9 @@ func (r *Rig) backendsEnv(name string, i int) []string {
 	return env
 }
 
-// probes keeps no connections open: a later stop would wait for their end.
-var probes = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-
 // get returns nil if the answer of url is 200.
 func get(ctx context.Context, url string) error {
-	return api.Client{Base: url, HTTP: probes}.Call(ctx, http.MethodGet, "", nil, nil)
+	// A connection that is kept open would make a later stop wait for its end.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return api.Client{Base: url, HTTP: client}.Call(ctx, http.MethodGet, "", nil, nil)
 }
