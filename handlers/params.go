@@ -77,7 +77,8 @@ func newParams(r *http.Request, known []string) *params {
 // a coupon.
 func rowParams(c *gin.Context, known ...string) (p *params, id int64) {
 	p = newParams(c.Request, known)
-	return p, p.whole("id", c.Param("id"), 1, maxID)
+	id = p.whole("id", c.Param("id"), 1, maxID)
+	return p, id
 }
 
 func (p *params) fail(name, value, allowed string) {
