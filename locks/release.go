@@ -42,37 +42,32 @@ func AwaitReleases(ctx context.Context) {
 // returns ErrNotHeld if there is nothing to release. After a request without an answer,
 // ErrNotHeld means that the request released the lock, and GiveBack returns nil.
 func GiveBack(ctx context.Context, until time.Time, send func(context.Context) error) error {
-	g, began := &givingBack{send: send}, time.Now()
-	err := g.try(ctx)
+	unsure := false // a request without an answer may have released the lock
+	try := func(ctx context.Context) error {
+		err := send(ctx)
+		if unsure && errors.Is(err, ErrNotHeld) {
+			return nil
+		}
+		unsure = unsure || !answered(err) && Sent(err)
+		return err
+	}
+	began := time.Now()
+	err := try(ctx)
 	if !answered(err) && time.Since(began) < prompt {
-		err = g.try(ctx)
+		err = try(ctx)
 	}
 	if !answered(err) && time.Now().Before(until) {
 		inBackground.Add(1)
 		go func() {
 			defer inBackground.Add(-1)
-			g.insist(context.WithoutCancel(ctx), until)
+			repeat(context.WithoutCancel(ctx), until, try)
 		}()
 	}
 	return err
 }
 
-type givingBack struct {
-	send   func(context.Context) error
-	unsure bool // a request without an answer may have released the lock
-}
-
-func (g *givingBack) try(ctx context.Context) error {
-	err := g.send(ctx)
-	if g.unsure && errors.Is(err, ErrNotHeld) {
-		return nil
-	}
-	g.unsure = g.unsure || !answered(err) && Sent(err)
-	return err
-}
-
-// insist repeats the release until an answer comes, or until the given time.
-func (g *givingBack) insist(ctx context.Context, until time.Time) {
+// repeat tries the release until an answer comes, or until the given time.
+func repeat(ctx context.Context, until time.Time, try func(context.Context) error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
@@ -82,7 +77,7 @@ func (g *givingBack) insist(ctx context.Context, until time.Time) {
 			return
 		}
 		trying, done := context.WithTimeout(ctx, releaseTimeout)
-		err := g.try(trying)
+		err := try(trying)
 		done()
 		if answered(err) {
 			return

@@ -59,7 +59,6 @@ func All() []Experiment {
 func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
 
-// claimed selects the strategies whose cards make a claim about the hazard.
 func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
@@ -173,7 +172,6 @@ func leasesEnd(ctx context.Context, r *run) error {
 	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
 }
 
-// deadWaiter kills a waiter between the holder and the contender.
 func deadWaiter() Experiment {
 	return Experiment{
 		Hazard: "dead-waiter", Title: "a waiter in the middle of the queue is killed", Shows: "the waiter behind it enters beside the holder", Applies: lockers,

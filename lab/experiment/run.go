@@ -99,7 +99,6 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 	return nil
 }
 
-// carryOut runs the experiment on the testbed, or on a lab of its own if it needs one.
 func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
 		return e.runOn(ctx, bed, subjects, seed)
@@ -226,7 +225,6 @@ func known(cards []Card, ids []string) error {
 	return nil
 }
 
-// subjects returns the strategies that the plan runs in the experiment.
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {

@@ -142,7 +142,6 @@ func (r *run) drawReplicas() {
 	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
 }
 
-// stopHolders brings every holder to its step.
 func (r *run) stopHolders(ctx context.Context) error {
 	if r.fresh {
 		if err := r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender])); err != nil {
@@ -181,14 +180,12 @@ func (r *run) addProducts(ctx context.Context) error {
 	return r.bed.Rig.AwaitEven(ctx)
 }
 
-// send sends the requests of one part, for all participants.
 func (r *run) send(ctx context.Context, part int, params url.Values) {
 	for _, p := range r.participants {
 		go r.buy(ctx, p, part, params)
 	}
 }
 
-// buy sends the request of one part, and waits for its answer.
 func (r *run) buy(ctx context.Context, p *participant, part int, params url.Values) {
 	defer close(p.ended[part])
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
@@ -243,7 +240,6 @@ func (r *run) execute(ctx context.Context) error {
 	return err
 }
 
-// finish resumes the holders and waits until holders and contenders have ended.
 func (r *run) finish(ctx context.Context) error {
 	if err := r.bed.replica(r.on[holder]).ResumeAll(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -282,7 +278,6 @@ func (r *run) resumeContenders(ctx context.Context) error {
 	return all.Wait()
 }
 
-// contend runs the contenders while the holders are stopped.
 func (r *run) contend(ctx context.Context) error {
 	if r.contenderStops != "" {
 		for _, p := range r.participants {
@@ -338,7 +333,6 @@ func isClosed(ended <-chan struct{}) bool {
 	}
 }
 
-// result judges the run of one participant.
 func (r *run) result(ctx context.Context, p *participant) Result {
 	var ops []history.Op
 	for part := range p.ops {
