@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/lab/check"
@@ -102,20 +103,12 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	took := make([]time.Duration, len(r.participants))
 	_ = eventually(ctx, "the rows have all sales", func() bool {
 		rows, err := r.rows(ctx)
-		if err != nil {
-			return false
-		}
-		all := true
 		for i, p := range r.participants {
-			switch {
-			case took[i] > 0:
-			case rows[i] == p.ops[contender].Remaining:
+			if err == nil && took[i] == 0 && rows[i] == p.ops[contender].Remaining {
 				took[i] = r.bed.since() - r.injectedAt
-			default:
-				all = false
 			}
 		}
-		return all
+		return !slices.Contains(took, 0)
 	})
 	return took
 }
