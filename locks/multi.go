@@ -66,7 +66,17 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
 		// The sub-locks renew themselves, too. This renewal keeps a clock of its own: in a process
 		// that was paused, Verify must see the end of the lease before any timer runs.
-		Renew: func(ctx context.Context) error { return renewAll(ctx, subLocks) },
+		Renew: func(ctx context.Context) error {
+			for _, sub := range subLocks {
+				if sub.grant.Renew == nil {
+					continue
+				}
+				if err := sub.grant.Renew(ctx); err != nil {
+					return fmt.Errorf("%s: %w", sub.Key(), err)
+				}
+			}
+			return nil
+		},
 	}
 	g.Asked, g.Lease = shortestLease(subLocks)
 	for _, sub := range subLocks {
@@ -101,18 +111,6 @@ func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
 		}
 	}
 	return until.Add(margin(lease) - lease), lease
-}
-
-func renewAll(ctx context.Context, subLocks []*Lock) error {
-	for _, sub := range subLocks {
-		if sub.grant.Renew == nil {
-			continue
-		}
-		if err := sub.grant.Renew(ctx); err != nil {
-			return fmt.Errorf("%s: %w", sub.Key(), err)
-		}
-	}
-	return nil
 }
 
 // releaseAll releases every sub-lock, the last acquired first, also after an error.

@@ -112,7 +112,7 @@ func crash() Experiment {
 	late := finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
-		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killHolders, judge: mustSell(late, contender)}.run,
+		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
 	}
 }
 
@@ -186,13 +186,8 @@ func deadWaiter() Experiment {
 				if err := r.awaitStep(ctx, contender, queued); err != nil {
 					return err
 				}
-				server, err := r.bed.Rig.Server(name(r.on[observer]))
-				if err != nil {
-					return err
-				}
-				r.span.What, r.span.Who = "killed", server.Name()
-				server.Kill()
-				return nil
+				_, err := killReplica(observer)(ctx, r)
+				return err
 			},
 		}.run,
 	}

@@ -256,9 +256,11 @@ func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
-// killHolders ends the holders' replica as a power cut does.
-func killHolders(ctx context.Context, r *run) (fault.Heal, error) {
-	heal, err := r.injectInto(ctx, fault.Kill, name(r.on[holder]))
-	r.span.What = "killed" // the word by which a check knows that a hold has ended
-	return heal, err
+// killReplica ends the replica of a part as a power cut does.
+func killReplica(part int) func(context.Context, *run) (fault.Heal, error) {
+	return func(ctx context.Context, r *run) (fault.Heal, error) {
+		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
+		r.span.What = "killed" // the word by which a check knows that a hold has ended
+		return heal, err
+	}
 }

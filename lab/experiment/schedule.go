@@ -72,10 +72,9 @@ type schedule struct {
 // participant is one strategy in a run.
 type participant struct {
 	Subject
-	holderID    string // owner of the holder's request
-	contenderID string // owner of the contender's request, if that is stopped
-	ops         [3]history.Op
-	ended       [3]chan struct{}
+	stopped [3]string // owners of the requests that were stopped at a step
+	ops     [3]history.Op
+	ended   [3]chan struct{}
 }
 
 // finding is the verdict of a run and its reason.
@@ -157,7 +156,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 		return err
 	}
 	r.send(ctx, holder, r.holderParams)
-	return r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner })
+	return r.awaitStopped(ctx, holder)
 }
 
 // addProducts adds a product for each subject, in each database, and arms the failpoints of
@@ -191,20 +190,18 @@ func (r *run) buy(ctx context.Context, p *participant, part int, params url.Valu
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
 }
 
-// awaitStopped waits until every request of the part is stopped or answered. Then it calls
-// found with the owner of each stopped request, or with "" for an answered one.
-func (r *run) awaitStopped(ctx context.Context, part int, found func(p *participant, owner string)) error {
+// awaitStopped waits until every request of the part is stopped or answered.
+func (r *run) awaitStopped(ctx context.Context, part int) error {
 	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
 		if err != nil {
 			return false
 		}
 		for _, p := range r.participants {
-			owner := stopped[p.key()]
-			if owner == "" && !isClosed(p.ended[part]) {
+			p.stopped[part] = stopped[p.key()]
+			if p.stopped[part] == "" && !isClosed(p.ended[part]) {
 				return false
 			}
-			found(p, owner)
 		}
 		return true
 	})
@@ -269,10 +266,10 @@ func (r *run) resumeContenders(ctx context.Context) error {
 			if r.probe {
 				r.buy(ctx, p, observer, wait(500*time.Millisecond))
 			}
-			if p.contenderID == "" {
+			if p.stopped[contender] == "" {
 				return nil
 			}
-			return r.bed.replica(r.on[contender]).Resume(context.WithoutCancel(ctx), p.contenderID)
+			return r.bed.replica(r.on[contender]).Resume(context.WithoutCancel(ctx), p.stopped[contender])
 		})
 	}
 	return all.Wait()
@@ -294,7 +291,7 @@ func (r *run) contend(ctx context.Context) error {
 	}
 	switch {
 	case r.contenderStops != "":
-		err = r.awaitStopped(ctx, contender, func(p *participant, owner string) { p.contenderID = owner })
+		err = r.awaitStopped(ctx, contender)
 	case r.contenderAt != "":
 		err = r.awaitStep(ctx, contender, func(Card) string { return r.contenderAt })
 	default:
@@ -309,7 +306,7 @@ func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) e
 	for _, p := range r.participants {
 		if err := eventually(ctx, p.Name()+" at "+step(p.Card), func() bool {
 			return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key()), func(e history.Event) bool {
-				return e.Replica == name(r.on[part]) && e.Owner != p.holderID && e.Step == step(p.Card)
+				return e.Replica == name(r.on[part]) && e.Owner != p.stopped[holder] && e.Step == step(p.Card)
 			})
 		}); err != nil {
 			return err
@@ -341,7 +338,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 		}
 	}
 	result := r.safe(p.Subject, pieces, ops)
-	result.NextGrantMS = nextGrant(result.Recording.Events, p.holderID, r.injectedAt)
+	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped[holder], r.injectedAt)
 	countOn := r.on[contender]
 	if r.twoNodes {
 		countOn = r.on[holder]
@@ -371,7 +368,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	if fences := check.Fences(rec); fences.Verdict == check.Broken {
 		return finding{Broken, FenceMonotonicity, fences.Why + "; "}
 	}
-	if p.holderID == "" && p.ops[holder].Outcome != history.OK {
+	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
 		return finding{Unknown, "", "the holder never reached its step; "}
 	}
 	if r.judge != nil {

@@ -66,11 +66,11 @@ func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, er
 		return nil, nil, err
 	}
 	r.send(ctx, holder, nil)
-	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
+	if err := r.awaitStopped(ctx, holder); err != nil {
 		return nil, nil, err
 	}
 	r.span = history.Span{From: r.bed.since()}
-	if revive, err = killHolders(ctx, r); err != nil {
+	if revive, err = killReplica(holder)(ctx, r); err != nil {
 		return nil, nil, err
 	}
 	r.await(holder)
@@ -126,7 +126,7 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Unknown, err.Error()
-	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
+	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = Unknown, p.answers()
 	case row.Verdict != check.Holds:
 		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%s%v %s", seen, grantBound, counts)
