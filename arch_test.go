@@ -21,24 +21,24 @@ const module = "oversell"
 // forbidden package names say nothing about what is inside.
 var forbidden = []string{"util", "utils", "common", "helper", "helpers", "manager", "model", "models"}
 
-// rule says what the packages that match from may import, by path.Match's patterns
-// without the module's name. The tests of these packages may import test as well.
+// rule lists the packages that the packages of from may import. All are patterns of path.Match,
+// without the module's name. The tests of these packages may also import test.
 type rule struct {
 	from      string
 	may, test []string
 }
 
-// house is the direction of imports: the first rule that matches a package holds; . is
-// main. .golangci.yml tells the same to whoever runs the linter in an editor.
-var house = []rule{
+// rules is the direction of imports. The first rule that matches a package applies; . is main.
+// .golangci.yml has the same rules for the linter in an editor.
+var rules = []rule{
 	{from: ".", may: []string{"cli"}, test: []string{"api", "locks/catalog", "lab/experiment"}},
 	{from: "cli", may: []string{"api", "stock", "migrations", "locks", "locks/*", "handlers", "lab/*", "lab/*/*", "dash"}},
 
 	// The contract that service and lab share.
 	{from: "api"},
 
-	// The service: handlers over locks over stock. Its tests run on real servers, and go
-	// through the suite; the lab starts the former, and lockstest is the latter.
+	// The service: handlers over locks over stock. Its tests run on real servers, which the lab
+	// starts, and use the suite of lockstest.
 	{from: "stock", test: onServers},
 	{from: "migrations", test: onServers},
 	{from: "locks", may: []string{"api", "stock"}, test: append([]string{"locks/*"}, onServers...)},
@@ -47,10 +47,10 @@ var house = []rule{
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 
-	// The lab sees the service from outside: by HTTP, and by the contract.
+	// The lab sees the service from outside, over HTTP and by the contract.
 	{from: "nginx"},
 	{from: "lab/history", may: []string{"api"}},
-	// Experiments run without what presents their results.
+	// Experiments do not import the packages that present their results.
 	{from: "lab/experiment", may: []string{"api", "lab/backend", "lab/check", "lab/fault", "lab/history", "lab/load", "lab/report", "lab/rig"}, test: []string{"lab/rig/*"}},
 	{from: "lab/*", may: []string{"api", "lab/*", "lab/*/*", "nginx"}},
 	{from: "lab/*/*", may: []string{"api", "lab/*", "lab/*/*"}},
@@ -59,7 +59,7 @@ var house = []rule{
 
 var onServers = []string{"migrations", "lab/rig", "lab/rig/*", "lab/backend"}
 
-// pkg is what `go list` tells about a package.
+// pkg is a package as `go list` describes it.
 type pkg struct {
 	ImportPath, Name, Dir              string
 	Imports, TestImports, XTestImports []string
@@ -67,7 +67,7 @@ type pkg struct {
 	CgoFiles, IgnoredGoFiles           []string
 }
 
-// local cuts the module's name off; ok is false for anybody else's package.
+// local removes the module's name. ok is false for a package of another module.
 func local(importPath string) (name string, ok bool) {
 	if importPath == module {
 		return ".", true
@@ -82,9 +82,8 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// wrong returns what is wrong with p, one sentence each: imports against the
-// direction of the house, a package that the house does not know, a name that says
-// nothing.
+// wrong returns a sentence for each defect of p: an import that no rule allows, a package without
+// a rule, or a name that says nothing.
 func wrong(p pkg) []string {
 	name, ok := local(p.ImportPath)
 	if !ok {
@@ -94,9 +93,9 @@ func wrong(p pkg) []string {
 	if slices.Contains(forbidden, p.Name) || slices.Contains(forbidden, path.Base(name)) {
 		found = append(found, fmt.Sprintf("%s: package %s: the name says nothing about what is inside", name, p.Name))
 	}
-	room := slices.IndexFunc(house, func(r rule) bool { return matches([]string{r.from}, name) })
-	if room < 0 {
-		return append(found, name+": the house has no such room: give it a rule in arch_test.go and .golangci.yml")
+	i := slices.IndexFunc(rules, func(r rule) bool { return matches([]string{r.from}, name) })
+	if i < 0 {
+		return append(found, name+": no rule matches this package: add one to arch_test.go and .golangci.yml")
 	}
 	check := func(kind string, imports, allowed []string) {
 		for _, to := range imports {
@@ -105,8 +104,8 @@ func wrong(p pkg) []string {
 			}
 		}
 	}
-	check("", p.Imports, house[room].may)
-	inTests := slices.Concat(house[room].may, house[room].test)
+	check("", p.Imports, rules[i].may)
+	inTests := slices.Concat(rules[i].may, rules[i].test)
 	check(" (test)", p.TestImports, inTests)
 	check(" (test)", p.XTestImports, inTests)
 	return found
@@ -129,17 +128,17 @@ func inits(file string, src any) ([]string, error) {
 	var found []string
 	for _, d := range tree.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			found = append(found, set.Position(f.Pos()).String()+": func init: what runs unasked can't be ordered, tested or left out")
+			found = append(found, set.Position(f.Pos()).String()+": func init: it runs without a call, so it cannot be ordered, tested or left out")
 		}
 	}
 	return found, nil
 }
 
-func TestHouse(t *testing.T) {
+func TestImports(t *testing.T) {
 	t.Parallel()
 	packages := list(t)
 	if len(packages) < 5 {
-		t.Fatalf("go list found %d packages: this test has seen nothing", len(packages))
+		t.Fatalf("go list found only %d packages", len(packages))
 	}
 	for _, p := range packages {
 		for _, w := range wrong(p) {
@@ -160,11 +159,11 @@ func TestHouse(t *testing.T) {
 func list(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "-tags", "nomsgpack", "./...")
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, complaint.String())
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
 	var packages []pkg
 	for in := json.NewDecoder(strings.NewReader(string(out))); ; {
@@ -178,37 +177,37 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// A check that can't fail proves nothing: these are refused.
-func TestHouseRefuses(t *testing.T) {
+// TestForbiddenImports: the rules must reject these packages and accept the others.
+func TestForbiddenImports(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		why  string
 		pkg  pkg
 		want string
 	}{
-		{"stock knows no lock", from("stock", "locks"), "stock imports locks"},
-		{"the ground imports nothing", from("migrations", "stock"), "migrations imports stock"},
-		{"the history imports nothing, not even the lab", from("lab/history", "lab/check"), "lab/history imports lab/check"},
-		{"locks knows no family", from("locks", "locks/redislock"), "locks imports locks/redislock"},
-		{"families don't know each other", from("locks/redislock", "locks/zklock"), "locks/redislock imports locks/zklock"},
-		{"a family is not the catalogue", from("locks/local", "locks/catalog"), "locks/local imports locks/catalog"},
-		{"the suite knows no family", from("locks/lockstest", "locks/local"), "locks/lockstest imports locks/local"},
-		{"the suite belongs to tests", from("locks/catalog", "locks/lockstest"), "locks/catalog imports locks/lockstest"},
-		{"handlers know no family", from("handlers", "locks/mysqllock"), "handlers imports locks/mysqllock"},
-		{"handlers don't know the catalogue", from("handlers", "locks/catalog"), "handlers imports locks/catalog"},
-		{"handlers don't know the lab", from("handlers", "lab/rig"), "handlers imports lab/rig"},
-		{"the lab does not look inside", from("lab/load", "locks"), "lab/load imports locks"},
-		{"nor at the routes", from("lab/rig", "handlers"), "lab/rig imports handlers"},
-		{"nor at the stock", from("lab/check", "stock"), "lab/check imports stock"},
-		{"not even in tests", pkg{ImportPath: "oversell/lab/check", Name: "check", XTestImports: []string{"oversell/stock"}}, "lab/check (test) imports stock"},
+		{"stock must not import locks", from("stock", "locks"), "stock imports locks"},
+		{"migrations import nothing", from("migrations", "stock"), "migrations imports stock"},
+		{"the history imports only api", from("lab/history", "lab/check"), "lab/history imports lab/check"},
+		{"locks must not import a family", from("locks", "locks/redislock"), "locks imports locks/redislock"},
+		{"families must not import each other", from("locks/redislock", "locks/zklock"), "locks/redislock imports locks/zklock"},
+		{"a family must not import the catalogue", from("locks/local", "locks/catalog"), "locks/local imports locks/catalog"},
+		{"the suite must not import a family", from("locks/lockstest", "locks/local"), "locks/lockstest imports locks/local"},
+		{"only tests import the suite", from("locks/catalog", "locks/lockstest"), "locks/catalog imports locks/lockstest"},
+		{"handlers must not import a family", from("handlers", "locks/mysqllock"), "handlers imports locks/mysqllock"},
+		{"handlers must not import the catalogue", from("handlers", "locks/catalog"), "handlers imports locks/catalog"},
+		{"handlers must not import the lab", from("handlers", "lab/rig"), "handlers imports lab/rig"},
+		{"the lab must not import locks", from("lab/load", "locks"), "lab/load imports locks"},
+		{"the lab must not import the routes", from("lab/rig", "handlers"), "lab/rig imports handlers"},
+		{"the lab must not import the stock", from("lab/check", "stock"), "lab/check imports stock"},
+		{"the lab's tests must not import the stock", pkg{ImportPath: "oversell/lab/check", Name: "check", XTestImports: []string{"oversell/stock"}}, "lab/check (test) imports stock"},
 		{"experiments do not present their results", from("lab/experiment", "lab/matrix"), "lab/experiment imports lab/matrix"},
-		{"the page looks from outside", from("dash", "locks"), "dash imports locks"},
-		{"the roof carries nobody", from("handlers", "cli"), "handlers imports cli"},
-		{"main wires nothing itself", from(".", "handlers"), ". imports handlers"},
-		{"tests have limits too", pkg{ImportPath: "oversell/stock", Name: "stock", TestImports: []string{"oversell/locks"}}, "stock (test) imports locks"},
-		{"a new room needs a rule", from("cache"), "no such room"},
+		{"the page must not import locks", from("dash", "locks"), "dash imports locks"},
+		{"only main imports cli", from("handlers", "cli"), "handlers imports cli"},
+		{"main imports only cli", from(".", "handlers"), ". imports handlers"},
+		{"a rule for tests", pkg{ImportPath: "oversell/stock", Name: "stock", TestImports: []string{"oversell/locks"}}, "stock (test) imports locks"},
+		{"a new package needs a rule", from("cache"), "no rule matches"},
 		{"util", pkg{ImportPath: "oversell/locks/util", Name: "util"}, "says nothing"},
-		{"a common folder with another name", pkg{ImportPath: "oversell/lab/common", Name: "shared"}, "says nothing"},
+		{"a folder named common", pkg{ImportPath: "oversell/lab/common", Name: "shared"}, "says nothing"},
 	}
 	for _, test := range tests {
 		if found := strings.Join(wrong(test.pkg), "\n"); !strings.Contains(found, test.want) {
@@ -233,7 +232,7 @@ func TestHouseRefuses(t *testing.T) {
 	}
 }
 
-// from makes up a package with the imports to.
+// from returns a made-up package that imports to.
 func from(name string, to ...string) pkg {
 	p := pkg{ImportPath: path.Join(module, name), Name: path.Base(name)}
 	for _, i := range to {

@@ -18,15 +18,15 @@ import (
 	"oversell/locks/catalog"
 )
 
-// These tests need no server: a new strategy that is not in the catalogue, or that claims
-// what no experiment has shown, is reported within seconds.
+// These tests need no server. Within seconds, they report a new strategy that is not in the
+// catalogue, or whose card has a claim that no experiment has shown.
 
-// TestCatalogued: each card in a file of a family belongs to a strategy in the catalogue.
+// TestCatalogued checks that the catalogue lists the strategy of each card in the families' files.
 func TestCatalogued(t *testing.T) {
 	listed := map[string]bool{}
 	for _, c := range catalog.Cards() {
 		if listed[c.ID] {
-			t.Errorf("two strategies of the catalogue are called %s", c.ID)
+			t.Errorf("two strategies of the catalogue have the id %s", c.ID)
 		}
 		listed[c.ID] = true
 	}
@@ -51,7 +51,7 @@ func TestCatalogued(t *testing.T) {
 	}
 }
 
-// cardsIn returns the ids of the cards that a file writes down.
+// cardsIn returns the ids of the cards in the source text of a file.
 func cardsIn(t *testing.T, file string) (ids []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -91,8 +91,8 @@ func cardsIn(t *testing.T, file string) (ids []string) {
 	return ids
 }
 
-// idSet returns the id that an assignment such as card.ID, card.Title = "zk", ... gives to
-// a copy of another card.
+// idSet returns the id in an assignment such as card.ID, card.Title = "zk", ... to a copy of
+// another card.
 func idSet(set *ast.AssignStmt) (id string, ok bool) {
 	for i, left := range set.Lhs {
 		field, isField := left.(*ast.SelectorExpr)
@@ -107,13 +107,19 @@ func idSet(set *ast.AssignStmt) (id string, ok bool) {
 	return "", false
 }
 
-// TestHazards: a card names only hazards that there is an experiment for.
+// TestHazards checks that there is an experiment for each claim of each card, and that the
+// experiment runs the strategy.
 func TestHazards(t *testing.T) {
-	known := experiment.Hazards()
+	all := experiment.All()
 	for _, c := range catalog.Cards() {
-		for h := range claims(c) {
-			if !slices.Contains(known, string(h)) {
-				t.Errorf("the card of %s names the hazard %q, which no experiment causes; there are %s", c.ID, h, strings.Join(known, ", "))
+		for hazard := range claims(c) {
+			i := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == string(hazard) })
+			switch {
+			case i < 0:
+				t.Errorf("the card of %s names the hazard %q, which no experiment injects; the hazards are %s",
+					c.ID, hazard, strings.Join(experiment.Hazards(), ", "))
+			case !all[i].AppliesTo(experiment.Card{Card: c}):
+				t.Errorf("the card of %s claims something about %s, and that experiment does not run %s", c.ID, hazard, c.ID)
 			}
 		}
 	}
@@ -129,14 +135,14 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// summary is what docs/matrix.json says about a strategy and a hazard.
+// summary is the entry of docs/matrix.json for a strategy and a hazard.
 type summary struct {
 	Claim  string `json:"claim"`
 	Runs   int    `json:"runs"`
 	Agrees bool   `json:"agrees"`
 }
 
-// TestProven: the recorded runs have shown each claim of each card.
+// TestProven checks that the recorded runs have shown each claim of each card.
 func TestProven(t *testing.T) {
 	text, err := os.ReadFile("docs/matrix.json")
 	if err != nil {
@@ -162,7 +168,7 @@ func TestProven(t *testing.T) {
 		for hazard, claim := range claims(c) {
 			s := shown[c.ID][string(hazard)]
 			if s.Runs == 0 || s.Claim != claim || !s.Agrees {
-				t.Errorf("the card of %s says that it %s %s, and docs/matrix.json %s: run make claims strategy=%s",
+				t.Errorf("the card of %s has the claim %q about %s, and docs/matrix.json %s: run make claims strategy=%s",
 					c.ID, claim, hazard, s, c.ID)
 			}
 		}
@@ -172,15 +178,15 @@ func TestProven(t *testing.T) {
 func (s summary) String() string {
 	switch {
 	case s.Runs == 0:
-		return "has no run of it"
+		return "has no run of this hazard"
 	case !s.Agrees:
-		return fmt.Sprintf("contradicts it in %d runs", s.Runs)
+		return fmt.Sprintf("has %d runs that contradict the claim", s.Runs)
 	default:
-		return fmt.Sprintf("recorded the claim %q", s.Claim)
+		return fmt.Sprintf("has the claim %q", s.Claim)
 	}
 }
 
-// claims are what a card says of each hazard, in the matrix's words.
+// claims returns the card's claim about each hazard, as docs/matrix.json names it.
 func claims(c api.Card) map[api.Hazard]string {
 	all := map[api.Hazard]string{}
 	for _, h := range c.Protects {

@@ -16,16 +16,17 @@ import (
 	"time"
 )
 
-// runner says what runs a command of the documents. make commands runs those without a
-// file: each in a folder of its own, or in the repository if it is no oversell.
+// runner is the test or script that runs a command of the documents. make commands runs those
+// without a file: oversell in a temporary folder, everything else in the repository.
 type runner struct {
-	lab  bool // with the address and the token of a lab that runs
-	slow bool // only make commands ALL=1: it takes minutes
-	// The file that runs it instead, and how it stands there.
+	lab  bool // needs the address and the token of a running lab
+	slow bool // takes minutes, so only make commands ALL=1 runs it
+	// file runs the command instead, in the form of as.
 	file, as string
 }
 
-// runners has every command of the documents' sh blocks, without its comment.
+// runners returns the runner of every command in the documents' sh blocks. The comments of the
+// commands are removed.
 func runners() map[string]runner {
 	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
 	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
@@ -94,7 +95,7 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// commands are those of a document, in its order.
+// commands returns the commands of a document, in its order.
 func commands(text string) (all []string) {
 	for _, block := range shBlock.FindAllStringSubmatch(text, -1) {
 		for _, line := range strings.Split(block[1], "\n") {
@@ -106,8 +107,8 @@ func commands(text string) (all []string) {
 	return all
 }
 
-// TestCommandsHaveRunners: every command of the documents is run by something, and nothing
-// is listed that no document has.
+// TestCommandsHaveRunners checks that every command of the documents has a runner, and that every
+// runner belongs to a command.
 func TestCommandsHaveRunners(t *testing.T) {
 	t.Parallel()
 	unused := runners()
@@ -115,7 +116,7 @@ func TestCommandsHaveRunners(t *testing.T) {
 		for _, command := range commands(read(t, file)) {
 			r, ok := runners()[command]
 			if !ok {
-				t.Errorf("%s: nothing runs `%s`: give it a runner in commands_test.go", file, command)
+				t.Errorf("%s: the command `%s` has no runner: add one to commands_test.go", file, command)
 				continue
 			}
 			delete(unused, command)
@@ -125,7 +126,7 @@ func TestCommandsHaveRunners(t *testing.T) {
 		}
 	}
 	for command := range unused {
-		t.Errorf("commands_test.go runs `%s`, which no document has", command)
+		t.Errorf("commands_test.go has a runner for `%s`, which is in no document: remove it", command)
 	}
 	got := commands("```sh\nmake x   # builds x\n\ncurl 'http://host/#a'\n```\n```\nno command\n```\n   ```sh\n   make y\n   ```\n")
 	if want := []string{"make x", "curl 'http://host/#a'", "make y"}; !slices.Equal(got, want) {
@@ -134,7 +135,7 @@ func TestCommandsHaveRunners(t *testing.T) {
 }
 
 // TestCommands runs the commands of the documents, one after the other. OVERSELL_COMMANDS
-// is quick or all; COMMANDS_MATCHING, a regular expression, chooses among them.
+// is quick or all. COMMANDS_MATCHING is a regular expression that selects commands.
 func TestCommands(t *testing.T) {
 	which := os.Getenv("OVERSELL_COMMANDS")
 	if which == "" {

@@ -20,7 +20,7 @@ const (
 	maxReadme = 200 // lines
 )
 
-// documents are those that are written by hand, or in part.
+// documents returns the documents that are not generated as a whole.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("docs/*.md")
@@ -39,8 +39,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// The documents are for readers elsewhere: they name no folder of the machine that they were
-// written on.
+// TestDocsNameNothingInternal checks that the documents name no folder of the machine on which they
+// were written.
 func TestDocsNameNothingInternal(t *testing.T) {
 	t.Parallel()
 	checkout, err := filepath.Abs(".")
@@ -50,12 +50,12 @@ func TestDocsNameNothingInternal(t *testing.T) {
 	internal := regexp.MustCompile(`(?i)\bissue \d|/root/|/home/|/Users/|` + regexp.QuoteMeta(checkout))
 	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md") {
 		for _, found := range internal.FindAllString(read(t, file), -1) {
-			t.Errorf("%s names %q, which its readers can't see", file, found)
+			t.Errorf("%s names %q, which its readers do not have", file, found)
 		}
 	}
 }
 
-// TestDocsAreCurrent writes the generated parts anew, in a copy, and compares.
+// TestDocsAreCurrent generates the parts of the documents again, in a copy, and compares them.
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -76,7 +76,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	documented(t, program)
 	for _, file := range documents(t) {
 		if _, err := os.Stat(filepath.Join(folder, file)); err == nil && read(t, file) != read(t, filepath.Join(folder, file)) {
-			t.Errorf("%s: its generated parts are not what `oversell docs` writes: run make docs", file)
+			t.Errorf("%s: the generated parts are stale: run make docs", file)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// A measurement that failed must not become quiet by being watched.
+// TestAloneKeepsTheStatus: `oversell alone` must pass on the status of a failed measurement.
 func TestAloneKeepsTheStatus(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), build(t), "alone", "--", "sh", "-c", "echo measured; exit 7").Output()
@@ -112,7 +112,7 @@ func documented(t *testing.T, program string) {
 	service := read(t, "docs/service.md")
 	for _, flag := range regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllStringSubmatch(string(help), -1) {
 		if !strings.Contains(service, "`"+flag[1]+"`") {
-			t.Errorf("docs/service.md does not have the flag %s", flag[1])
+			t.Errorf("docs/service.md does not describe the flag %s", flag[1])
 		}
 	}
 	faults, _, _ := strings.Cut(read(t, "docs/faults.md"), "<!-- matrix -->")
@@ -122,7 +122,7 @@ func documented(t *testing.T, program string) {
 	}
 	for _, hazard := range recorded.Hazards {
 		if !strings.Contains(faults, "`"+hazard+"`") {
-			t.Errorf("docs/faults.md does not say what %s does", hazard)
+			t.Errorf("docs/faults.md does not describe the hazard %s", hazard)
 		}
 	}
 	routes := 0
@@ -138,16 +138,16 @@ func documented(t *testing.T, program string) {
 		for _, route := range regexp.MustCompile(`(?m)(?:engine\.[A-Z]+\(|^\t\t)"(/[^":]*)`).FindAllStringSubmatch(read(t, file), -1) {
 			routes++
 			if !strings.Contains(texts, strings.TrimSuffix(route[1], "/")) {
-				t.Errorf("no document has the route %s of %s", route[1], file)
+				t.Errorf("no document describes the route %s of %s", route[1], file)
 			}
 		}
 	}
 	if routes < 20 {
-		t.Errorf("%d routes were found: this test has seen nothing", routes)
+		t.Errorf("only %d routes were found", routes)
 	}
 }
 
-// links are the targets of a document's links and pictures.
+// links returns the targets of a document's links and pictures.
 func links(text string) (targets []string) {
 	for _, pattern := range []string{`\]\(([^)\s]+)\)`, `(?m)^\[[^\]]+\]: (\S+)$`, `(?:src|srcset)="([^"]+)"`} {
 		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -157,7 +157,7 @@ func links(text string) (targets []string) {
 	return targets
 }
 
-// anchors are what GitHub makes of a document's headings.
+// anchors returns the anchors that GitHub derives from a document's headings.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutBlocks(text), -1) {
@@ -173,7 +173,7 @@ func withoutBlocks(text string) string {
 
 func deadLink(from, text, target string) error {
 	u, err := url.Parse(target)
-	if err != nil || u.IsAbs() { // of the web: no test can depend on it
+	if err != nil || u.IsAbs() { // a test must not depend on the web
 		return err
 	}
 	file := from
@@ -208,7 +208,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	if seen < 50 {
-		t.Errorf("%d links were found: this test has seen nothing", seen)
+		t.Errorf("only %d links were found", seen)
 	}
 	const text = "# A heading: with `code`\n```sh\n# no heading\n```\n"
 	for target, dead := range map[string]bool{
@@ -221,7 +221,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// width counts the columns of a line: Chinese letters take two.
+// width counts the columns of a line. A Chinese character takes two.
 func width(line string) (columns int) {
 	for _, r := range line {
 		columns++
@@ -232,7 +232,7 @@ func width(line string) (columns int) {
 	return columns
 }
 
-// wide are a document's lines of tables and blocks that are too wide.
+// wide returns the lines of a document's tables and blocks that are too wide.
 func wide(text string) (lines []string) {
 	block := false
 	for _, line := range strings.Split(text, "\n") {
@@ -255,7 +255,7 @@ func TestWidth(t *testing.T) {
 		}
 	}
 	if lines := strings.Count(read(t, "README.md"), "\n"); lines > maxReadme {
-		t.Errorf("README.md has %d lines, at most %d: what is not for everybody belongs into docs/", lines, maxReadme)
+		t.Errorf("README.md has %d lines, at most %d: move what is not for every reader to docs/", lines, maxReadme)
 	}
 	long := strings.Repeat("x", maxWidth+1)
 	if found := wide(long + "\n| " + long + "\n```sh\n" + long + "\n```\n" + long); len(found) != 2 {
@@ -263,7 +263,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// The tree in the README names what there is.
+// TestTree checks that the tree in the README names every folder, and nothing that does not exist.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z]+(\.go|/)$`)
@@ -297,7 +297,7 @@ func TestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, folder := range folders {
-			// What Git ignores, and what only make uses.
+			// bin and results are ignored by Git, and tools is used only by make.
 			if f := strings.TrimSuffix(folder, "/"); !slices.Contains(append(named, "bin", "results", "tools"), f) {
 				if info, err := os.Stat(f); err == nil && info.IsDir() {
 					t.Errorf("%s: the tree does not name %s", file, f)

@@ -17,36 +17,36 @@ import (
 // Each of these holders has a Lock of its own. It is trusted no longer than the shared Lock,
 // is lost with it, and has its fence.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
-	c := &cohort{card: card, shared: shared, bounds: bounds, passed: map[string]*handedLock{}, yielded: map[string]time.Time{}}
-	c.turns.Idle = c.giveBackUnclaimed
+	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
+	c.turns.Idle = c.releaseUnclaimed
 	return c
 }
 
-// Bounds limit how long one replica keeps the shared lock.
+// Bounds limit the time for which one replica keeps the shared lock.
 type Bounds struct {
 	// Holders is the largest number of holders in a row.
 	Holders int
 	// Time is the time after which no further holder follows; at most a third of the lease.
 	Time time.Duration
-	// Yield is how long a replica stays away after it has reached its bounds while tasks of
-	// its own wait: time for the other replicas to acquire.
+	// Yield is the pause of a replica that has reached its bounds while requests of its own
+	// wait. It gives the other replicas time to acquire the lock.
 	Yield time.Duration
 }
 
 type cohort struct {
+	decorated
 	card   api.Card
-	shared Locker
 	bounds Bounds
 	turns  FIFOMutex
 
 	mu      sync.Mutex
-	passed  map[string]*handedLock // for the task that has the next turn
+	passed  map[string]*sharedLock // for the request that has the next turn
 	yielded map[string]time.Time   // when we reached the bounds with waiters of our own
 }
 
-// handedLock is the shared lock while this replica holds it.
-type handedLock struct {
-	hold    *Lock
+// sharedLock is the shared lock while this replica holds it.
+type sharedLock struct {
+	*Lock
 	since   time.Time
 	lease   time.Duration // of the request that acquired it
 	holders int
@@ -60,14 +60,14 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := c.take(r.Key)
-	if b != nil && !b.fits(r) {
-		_ = b.hold.Release(ctx)
-		b = nil
+	shared := takeEntry(c, c.passed, r.Key)
+	if shared != nil && !shared.fits(r) {
+		_ = shared.Release(ctx)
+		shared = nil
 	}
-	if b == nil {
+	if shared == nil {
 		r.Wait = max(0, r.Wait-time.Since(began))
-		b, err = c.ask(ctx, r)
+		shared, err = c.acquireShared(ctx, r)
 		if errors.Is(err, stock.ErrUnavailable) {
 			c.turns.Fail(r.Key, err)
 		}
@@ -76,23 +76,28 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 			return nil, err
 		}
 	}
-	b.holders++
-	return c.handOver(ctx, r, b, leave), nil
+	shared.holders++
+	h := NewLock(ctx, Grant{
+		Key: r.Key, Owner: r.Owner, Within: shared.Lock, Fence: shared.Fence(), AdvanceFence: shared.advance(),
+		Release: func(ctx context.Context) error { return c.passOnOrRelease(ctx, r.Key, shared) },
+	})
+	h.OnRelease(leave)
+	return h, nil
 }
 
-// ask acquires the shared lock. The lock must outlive the request that acquires it, but the
-// acquisition must end when that request does.
-func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
+// acquireShared acquires the shared lock. The lock must outlive the request that acquires it, but
+// the acquisition must end when that request does.
+func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, error) {
 	began := time.Now()
-	if away := c.bounds.Yield - time.Since(c.lastYield(r.Key)); away > 0 && r.Wait > 0 {
-		if err := SleepRetry(ctx, r, began, away); err != nil {
+	if pause := c.bounds.Yield - time.Since(takeEntry(c, c.yielded, r.Key)); pause > 0 && r.Wait > 0 {
+		if err := SleepRetry(ctx, r, began, pause); err != nil {
 			return nil, err
 		}
 		r.Wait = max(0, r.Wait-time.Since(began))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	h, err := c.shared.Acquire(life, r)
+	h, err := c.Locker.Acquire(life, r)
 	if err == nil && !stop() { // the request was cancelled at the last moment
 		_ = h.Release(ctx)
 		err = NotAcquired(ctx, r.Key, r.Wait)
@@ -103,36 +108,19 @@ func (c *cohort) ask(ctx context.Context, r Request) (*handedLock, error) {
 		return nil, err
 	}
 	h.OnRelease(func() { end(nil) })
-	return &handedLock{hold: h, since: time.Now(), lease: r.Lease}, nil
+	return &sharedLock{Lock: h, since: time.Now(), lease: r.Lease}, nil
 }
 
-// handOver makes the Lock of one holder.
-func (c *cohort) handOver(ctx context.Context, r Request, b *handedLock, leave func()) *Lock {
-	g := Grant{
-		Key: r.Key, Owner: r.Owner, Within: b.hold, Fence: b.hold.Fence(),
-		Release: func(ctx context.Context) error { return c.release(ctx, r.Key, b) },
-	}
-	if b.hold.grant.AdvanceFence != nil {
-		g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
-			err := b.hold.AdvanceFence(ctx, floor)
-			return b.hold.Fence(), err
-		}
-	}
-	h := NewLock(ctx, g)
-	h.OnRelease(leave)
-	return h
-}
-
-// release leaves the lock to the next waiter of this replica, or releases it.
-func (c *cohort) release(ctx context.Context, key string, b *handedLock) error {
+// passOnOrRelease leaves the shared lock to the next waiter of this replica, or releases it.
+func (c *cohort) passOnOrRelease(ctx context.Context, key string, shared *sharedLock) error {
 	waiting := c.turns.Waiting(key)
-	if waiting && c.withinBounds(b) {
+	if waiting && c.withinBounds(shared) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.passed[key] = b
+		c.passed[key] = shared
 		return nil
 	}
-	err := b.hold.Release(ctx)
+	err := shared.Release(ctx)
 	if waiting && c.bounds.Yield > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -141,43 +129,32 @@ func (c *cohort) release(ctx context.Context, key string, b *handedLock) error {
 	return err
 }
 
-// withinBounds reports whether one more task of this replica may hold the lock.
-func (c *cohort) withinBounds(b *handedLock) bool {
+// withinBounds reports whether one more request of this replica may hold the lock.
+func (c *cohort) withinBounds(shared *sharedLock) bool {
 	longest := c.bounds.Time
-	if lease := b.hold.grant.Lease; lease > 0 {
+	if lease := shared.grant.Lease; lease > 0 {
 		longest = min(longest, lease/3)
 	}
-	return b.hold.Verify() == nil && b.holders < c.bounds.Holders && time.Since(b.since) < longest
+	return shared.Verify() == nil && shared.holders < c.bounds.Holders && time.Since(shared.since) < longest
 }
 
-// fits reports whether the request can use the lock with its lease and fence.
-func (b *handedLock) fits(r Request) bool {
-	return b.hold.Verify() == nil && b.lease == r.Lease && (!r.Fenced || b.hold.Fence() > 0)
+// fits reports whether the request can use the shared lock with its lease and fence.
+func (s *sharedLock) fits(r Request) bool {
+	return s.Verify() == nil && s.lease == r.Lease && (!r.Fenced || s.Fence() > 0)
 }
 
-func (c *cohort) take(key string) *handedLock {
+// takeEntry removes the key's entry from a map of the cohort, and returns it.
+func takeEntry[V any](c *cohort, of map[string]V, key string) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.passed[key]
-	delete(c.passed, key)
-	return b
+	entry := of[key]
+	delete(of, key)
+	return entry
 }
 
-// lastYield returns when this replica reached its bounds with waiters of its own, once.
-func (c *cohort) lastYield(key string) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := c.yielded[key]
-	delete(c.yielded, key)
-	return at
-}
-
-// giveBackUnclaimed releases a lock that was left for waiters which have all gone.
-func (c *cohort) giveBackUnclaimed(key string) {
-	if b := c.take(key); b != nil {
-		_ = b.hold.Release(context.Background())
+// releaseUnclaimed releases a lock that was left for waiters whose requests have ended since.
+func (c *cohort) releaseUnclaimed(key string) {
+	if shared := takeEntry(c, c.passed, key); shared != nil {
+		_ = shared.Release(context.Background())
 	}
 }
-
-// Clear clears the shared locker.
-func (c *cohort) Clear(ctx context.Context, key string) error { return clearOf(ctx, c.shared, key) }

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that the lock was not granted within the wait, or the caller went away.
+	// ErrNotAcquired says that the wait has passed, or the request was cancelled, without a grant.
 	ErrNotAcquired = errors.New("lock not acquired")
-	// ErrNotHeld says that there is no lock to release or renew; it has expired, or was released.
+	// ErrNotHeld says that the lock to release or renew has expired, or was released.
 	ErrNotHeld = errors.New("lock not held")
 	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be
 	// trusted.

@@ -12,10 +12,10 @@ import (
 
 // Guard makes a Strategy of a Locker: acquire, read, check, write, release. With a fence it
 // is acquire, claim, read, check, write if the claim still stands, release.
-func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{Locker: l, ledger: ledger} }
+func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
 
 type guard struct {
-	Locker
+	decorated
 	ledger *stock.Ledger
 }
 
@@ -38,7 +38,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	if o.Nested {
 		inner, err := g.Acquire(hold.Context(), Request{Key: key, Owner: o.Owner, Wait: max(0, o.Wait-receipt.Waited), Lease: o.Lease, Fenced: o.Fenced})
 		if err != nil {
-			return receipt, lossOr(hold, fmt.Errorf("once more, inside: %w", err))
+			return receipt, lossOr(hold, fmt.Errorf("acquire the lock again, inside: %w", err))
 		}
 		defer func() { _ = inner.Release(ctx) }() // the outer Release reports a loss
 	}
@@ -95,9 +95,9 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 // read reads the item. With a fence it claims the row first: from then on, a holder with a
 // lower fence cannot write.
 //
-// The row has the highest fence that was ever claimed. If that is not below ours, another
-// task of our cohort has used the fence, or the backend has lost its counter, or our lease
-// has expired. A holder that still has the lock gets a new fence above it.
+// The row stores the highest fence that was ever claimed. That may be as high as ours: another
+// holder of our cohort has used the fence, or the backend has lost its counter, or our lease
+// has expired. A holder that still has the lock gets a new, higher fence.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -112,10 +112,8 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// Clear clears the locker.
-func (g *guard) Clear(ctx context.Context, key string) error { return clearOf(ctx, g.Locker, key) }
-
-// lossOr returns ErrLost if the lock was lost, else err: the loss is the cause of err.
+// lossOr returns ErrLost if the lock was lost, because the loss has caused err. Otherwise it
+// returns err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost

@@ -18,28 +18,29 @@ type Grant struct {
 	// Asked is the time when the request was SENT. The lease counts from here: when the
 	// answer arrives, the backend's lease has been running for a while.
 	Asked time.Time
-	// Lease is how long the backend keeps the grant; 0: as long as the process lives.
+	// Lease is the time for which the backend keeps the grant. 0 means as long as the process
+	// lives.
 	Lease time.Duration
 	Fence int64
-	// Within is the Lock of which this one is a part: it can be trusted no longer, and is
-	// lost with it. nil: none.
+	// Within is the Lock that contains this one. This Lock ends with it. Nil means that there is
+	// none.
 	Within *Lock
-	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone;
-	// after any other error it is tried again. nil: the grant cannot be renewed.
+	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone, and
+	// is called again after any other error. Nil means that the grant cannot be renewed.
 	Renew func(context.Context) error
-	// Verify asks the backend whether the lock is still held; nil: it cannot end before its
-	// lease or without a call of MarkLost.
+	// Verify asks the backend whether the lock is still held. Nil means that the lock cannot end
+	// before its lease, except by MarkLost.
 	Verify func(context.Context) error
-	// Session is the MySQL connection that holds the lock: a write on it fails once the lock
-	// is gone. nil: no connection holds the lock.
+	// Session is the MySQL connection that holds the lock, if one does. A write on it fails once
+	// the lock is gone.
 	Session *sql.Conn
 	// AdvanceFence returns a new fence for a lock that is still held, above floor if the
-	// backend can do that. It returns ErrNotHeld if the lock is gone. nil: not possible.
+	// backend can do that. It returns ErrNotHeld if the lock is gone. It may be nil.
 	AdvanceFence func(ctx context.Context, floor int64) (int64, error)
 	// Release frees the lock. It returns ErrNotHeld if the lock was gone.
 	Release func(context.Context) error
-	// Again repeats a Release that had no answer; see GiveBack. nil: a repeated release could
-	// free the next holder's lock, like a DEL that names no owner.
+	// Again repeats a Release that had no answer; see GiveBack. It must be nil if a repeated
+	// release could free the next holder's lock, like a DEL that names no owner.
 	Again func(context.Context) error
 }
 
@@ -50,7 +51,7 @@ type Lock struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	until time.Time // the lock is trusted until then; zero: for ever
+	until time.Time // the lock is trusted until then; the zero time means for ever
 	fence int64
 	uses  int // acquisitions not yet released; more than one after a re-entry
 	after []func()
@@ -78,7 +79,7 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 	return h
 }
 
-// loseWith marks this Lock lost when the other one is, until forget is called.
+// loseWith marks this Lock lost when the other one is lost. forget ends that.
 func (h *Lock) loseWith(other *Lock) (forget func()) {
 	stop := context.AfterFunc(other.Context(), func() {
 		if cause := context.Cause(other.Context()); errors.Is(cause, ErrLost) {
@@ -88,15 +89,13 @@ func (h *Lock) loseWith(other *Lock) (forget func()) {
 	return func() { stop() }
 }
 
-// trustedUntil subtracts a margin for clocks that run at different speeds: a hundredth of the
-// lease and 2 ms, as in the description of Redlock.
+// trustedUntil returns the time until which a lock can be trusted: the end of its lease, less a
+// margin.
 func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
 
-// leaseEnd returns the end of a lease from the end of its trust.
-func leaseEnd(trusted time.Time, lease time.Duration) time.Time { return trusted.Add(margin(lease)) }
-
+// margin covers clocks that run at different speeds, as in the description of Redlock.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // watchdog renews the lease every third of it, and marks the lock lost when there was no
@@ -130,8 +129,8 @@ func (h *Lock) watchdog(ctx context.Context) {
 	}
 }
 
-// renew tries once, and returns the pause before the next renewal. A failed renewal is not
-// yet a loss, for the backend keeps the grant until the lease is over; ErrNotHeld is one.
+// renew tries once, and returns the pause before the next renewal. After a failed renewal the
+// backend still keeps the grant until the lease is over. Only ErrNotHeld is a loss.
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	asked := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -155,10 +154,16 @@ func (h *Lock) trusted() time.Time {
 	return h.until
 }
 
+// expired compares the clock with the end of the trust.
+func (h *Lock) expired() bool {
+	until := h.trusted()
+	return !until.IsZero() && !time.Now().Before(until)
+}
+
 // Key returns the key that is locked.
 func (h *Lock) Key() string { return h.grant.Key }
 
-// Owner returns the task that holds the lock.
+// Owner returns the owner of the request that holds the lock.
 func (h *Lock) Owner() string { return h.grant.Owner }
 
 // Context returns the context for the work under the lock. It ends with cause ErrLost as soon
@@ -205,8 +210,7 @@ func (h *Lock) Verify() error {
 			h.cancel(lost)
 		}
 	}
-	until := h.trusted()
-	if !until.IsZero() && !time.Now().Before(until) {
+	if h.expired() {
 		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))
 	}
 	if h.grant.Verify != nil && h.ctx.Err() == nil {
@@ -220,6 +224,17 @@ func (h *Lock) Verify() error {
 		return context.Cause(h.ctx)
 	}
 	return nil
+}
+
+// advance returns the AdvanceFence of another Lock that shares the fence of this one, or nil.
+func (h *Lock) advance() func(context.Context, int64) (int64, error) {
+	if h.grant.AdvanceFence == nil {
+		return nil
+	}
+	return func(ctx context.Context, floor int64) (int64, error) {
+		err := h.AdvanceFence(ctx, floor)
+		return h.Fence(), err
+	}
 }
 
 // MarkLost ends the Lock's context with cause ErrLost. Strategies call it when their backend
@@ -246,8 +261,8 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave counts one acquisition less and returns how many are left; -1 if the lock was
-// released already.
+// leave counts one acquisition less and returns the number that is left. It returns -1 if the
+// lock was released already.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -266,7 +281,7 @@ func (h *Lock) giveBack(ctx context.Context) error {
 	}
 	until := time.Now().Add(releaseTimeout)
 	if h.grant.Lease > 0 {
-		until = leaseEnd(h.trusted(), h.grant.Lease)
+		until = h.trusted().Add(margin(h.grant.Lease))
 	}
 	send := h.grant.Release
 	return GiveBack(ctx, until, func(ctx context.Context) error {
@@ -291,8 +306,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	<-h.joined
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	until := h.trusted()
-	over := !until.IsZero() && !time.Now().Before(until)
+	over := h.expired()
 	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came, but the lease had expired by then

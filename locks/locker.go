@@ -22,23 +22,34 @@ type Locker interface {
 // Request asks for the lock of a key.
 type Request struct {
 	Key string
-	// Owner is one task. The same Owner may acquire again if the card says so.
+	// Owner names the request. The same Owner may acquire again if the card says so.
 	Owner string
-	// Wait is how long to wait for the lock; 0: one try.
+	// Wait limits the time until the grant. 0 means one try.
 	Wait time.Duration
-	// Lease is how long the grant lasts without renewal; 0: the strategy's default.
+	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
-	// Fenced: the holder will use the fence. Where a fence costs more round trips (zk one,
-	// redlock two), the grant has one only then.
+	// Fenced says that the holder will use the fence. Where a fence costs more round trips (zk
+	// one, redlock two), only the grant of such a request has a fence.
 	Fenced bool
 }
 
-// Token returns a new name for one grant of an owner. With it, the grant can be found in the
+// decorated is the Locker inside a decorator.
+type decorated struct{ Locker }
+
+// Clear clears the inner Locker.
+func (d decorated) Clear(ctx context.Context, key string) error {
+	if c, ok := d.Locker.(Cleaner); ok {
+		return c.Clear(ctx, key)
+	}
+	return nil
+}
+
+// Token returns a new name for one grant of an owner. By its token, the grant can be found in the
 // backend after its answer was lost, and differs from the owner's other grants.
 func Token(owner string) string { return owner + ":" + uuid.NewString() }
 
-// CleanUp returns a context for what must be carried out even if ctx is cancelled, such as
-// the release of a lock that a failed acquisition may have got.
+// CleanUp returns a context that does not end with ctx, for requests that must be sent even after
+// ctx was cancelled. An example is the release of a lock that a failed acquisition may have got.
 func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// MaxNames bounds the names in use of one kind of primitive in one backend.
+// MaxNames limits the names in use of one kind of primitive in one backend.
 const MaxNames = 1000
 
-// Primitives are what one backend offers besides locks; nil: the backend has none of that
-// kind. They follow the rules of a Locker: with a wait of 0 they try once. They return
-// ErrNotAcquired when the wait has passed or the caller has gone, and leave nothing behind;
-// and stock.Unavailable when the backend cannot be used.
+// Primitives are the synchronization primitives of one backend, besides locks. A nil field means
+// that the backend lacks that primitive. With a wait of 0, a primitive tries once. It returns
+// ErrNotAcquired when the wait ends or the context is cancelled, and leaves nothing behind. It
+// returns stock.Unavailable when the backend cannot be used.
 type Primitives struct {
 	Backend       string // redis or zk
 	ReadWrite     ReadWriteLocker
@@ -25,17 +25,17 @@ type Primitives struct {
 }
 
 var (
-	// ErrUpgrade says that a reader asked for the write lock. Two readers that did so would wait for
-	// each other for ever.
+	// ErrUpgrade rejects a reader that requests the write lock. Two such readers would wait for each
+	// other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
-	// ErrFull says that MaxNames names are in use. Without a limit, clients could fill the backend.
+	// ErrFull says that MaxNames names are in use. Without this limit, clients could fill the backend.
 	ErrFull = errors.New("too many names in use")
 	// ErrMismatch says that the primitive is in use with another size.
 	ErrMismatch = errors.New("in use with another size")
 )
 
 // ReadWriteLocker lets many readers or one writer hold a key. The same owner may acquire
-// again, and a writer may also read; a reader that asks for the write lock gets ErrUpgrade.
+// again, and a writer may also read. A reader that requests the write lock gets ErrUpgrade.
 // No writer waits for readers that arrived after it.
 type ReadWriteLocker interface {
 	Read(ctx context.Context, r Request) (*Lock, error)
@@ -52,7 +52,7 @@ type Semaphore interface {
 
 // Latch opens when its count reaches 0, and stays open.
 type Latch interface {
-	// TrySet sets the count if the latch is new, or open.
+	// TrySet sets the count if the latch is new or open.
 	TrySet(ctx context.Context, key string, count int) (set bool, err error)
 	// CountDown reduces the count by 1 and returns it; 0 releases the waiters.
 	CountDown(ctx context.Context, key string) (left int, err error)
@@ -111,8 +111,8 @@ type Counter interface {
 
 // Runner is a Strategy with work in the background.
 type Runner interface {
-	// Run works until ctx ends. Then it completes what it can within some seconds. It goes
-	// on when a backend is unavailable.
+	// Run works until ctx ends. Then it completes what it can within some seconds. It keeps
+	// trying while a backend is unavailable.
 	Run(ctx context.Context)
 }
 

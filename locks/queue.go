@@ -11,13 +11,13 @@ import (
 	"oversell/stock"
 )
 
-// Queue is a decorator that lets only one waiter of this process for each key go to the
+// Queue is a decorator that lets one waiter of this process for each key send requests to the
 // backend. The others wait here, in order of arrival. A hundred waiters on three replicas
-// are then three to Redis or ZooKeeper.
-func Queue(l Locker) Locker { return &queue{Locker: l} }
+// are then three waiters in Redis or ZooKeeper.
+func Queue(l Locker) Locker { return &queue{decorated: decorated{l}} }
 
 type queue struct {
-	Locker
+	decorated
 	turns FIFOMutex
 }
 
@@ -40,32 +40,22 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// Clear clears the inner locker.
-func (q *queue) Clear(ctx context.Context, key string) error { return clearOf(ctx, q.Locker, key) }
-
-func clearOf(ctx context.Context, l Locker, key string) error {
-	if c, ok := l.(Cleaner); ok {
-		return c.Clear(ctx, key)
-	}
-	return nil
-}
-
 // FIFOMutex is a mutex for each key, within this process, that is granted in order of
 // arrival. The zero value is ready.
 type FIFOMutex struct {
-	// Idle, if set, runs when a turn ends and no task waits for the next.
+	// Idle, if set, runs when a turn ends and no request waits for the next.
 	Idle func(key string)
 
 	mu sync.Mutex
-	// waiting has an entry for each key whose turn is taken: the tasks that wait for it.
-	// Each receives nil for the turn, or an error.
+	// waiting has an entry for each key whose turn is taken: a channel for each waiting request.
+	// The request receives nil for the turn, or an error.
 	waiting map[string][]chan error
 }
 
 // Take waits for the turn. It returns ErrNotAcquired when ctx ends or wait has passed; with
-// wait 0 it tries once. leave passes the turn on to the next task; further calls do nothing.
+// wait 0 it tries once. leave passes the turn on to the next request; further calls do nothing.
 func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
-	if ctx.Err() != nil { // else a free turn would be taken all the same
+	if ctx.Err() != nil { // a cancelled request must not take a free turn
 		return nil, NotAcquired(ctx, key, wait)
 	}
 	if turn := t.enter(key); turn != nil {
@@ -85,14 +75,14 @@ func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (l
 	return sync.OnceFunc(func() { t.next(key) }), nil
 }
 
-// Waiting reports whether a task waits for the key's turn.
+// Waiting reports whether a request waits for the key's turn.
 func (t *FIFOMutex) Waiting(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting[key]) > 0
 }
 
-// enter takes a free turn and returns nil, or returns the channel on which the turn comes.
+// enter takes a free turn and returns nil. Otherwise it returns the channel of a later turn.
 func (t *FIFOMutex) enter(key string) (turn chan error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,11 +99,10 @@ func (t *FIFOMutex) enter(key string) (turn chan error) {
 	return turn
 }
 
-// next passes the turn to the task that has waited longest.
+// next passes the turn to the request that has waited longest.
 func (t *FIFOMutex) next(key string) {
 	t.mu.Lock()
-	queue := t.waiting[key]
-	if len(queue) > 0 {
+	if queue := t.waiting[key]; len(queue) > 0 {
 		t.waiting[key] = queue[1:]
 		queue[0] <- nil
 		t.mu.Unlock()
@@ -140,8 +129,8 @@ func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait 
 	return NotAcquired(ctx, key, wait)
 }
 
-// Fail ends all waits for the key with err. Without it, each waiter would have to find out
-// by itself that the backend is unavailable, one after the other.
+// Fail ends all waits for the key with err. Without it, the waiters would learn one after the
+// other that the backend is unavailable, each by a time-out of its own.
 func (t *FIFOMutex) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 
 // Reentrant is a decorator that lets an owner acquire again what it holds in this process,
 // without a request to the backend. The owner gets the same Lock once more, with its lease
-// and fence; the last Release frees it (as in Curator's InterProcessMutex). Two tasks that
-// compete must never have the same Owner.
-func Reentrant(l Locker) Locker { return &reentrant{Locker: l, held: map[holder]*Lock{}} }
+// and fence. The last Release frees the lock (as in Curator's InterProcessMutex). Two requests
+// that compete must never have the same Owner.
+func Reentrant(l Locker) Locker { return &reentrant{decorated: decorated{l}, held: map[holder]*Lock{}} }
 
 type reentrant struct {
-	Locker
+	decorated
 	mu   sync.Mutex
 	held map[holder]*Lock
 }
@@ -24,7 +24,7 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// Not after a loss: then the owner waits like others. Nor for a caller that has gone.
+	// After a loss, the owner waits like all others. A cancelled request gets nothing.
 	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
 		return h, nil
 	}
@@ -46,6 +46,3 @@ func (l *reentrant) forget(id holder, h *Lock) {
 		delete(l.held, id)
 	}
 }
-
-// Clear clears the inner locker.
-func (l *reentrant) Clear(ctx context.Context, key string) error { return clearOf(ctx, l.Locker, key) }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// prompt is the time within which a release must fail to be repeated while its caller
-	// waits. Such a failure is a broken connection, and the next one is new.
+	// prompt limits the duration of a failed release that is repeated while its caller waits. A
+	// failure within this time is a broken connection, and the next try opens a new one.
 	prompt = 100 * time.Millisecond
 	// The pauses between two tries in the background.
 	shortestPause = 5 * time.Millisecond
@@ -24,57 +24,50 @@ const (
 var inBackground atomic.Int64 //nolint:gochecknoglobals // a process ends only once
 
 // AwaitReleases waits for the releases that are repeated in the background, until ctx ends.
-// A process that stops calls it before it closes its connections.
+// A process calls it before it closes its connections and ends.
 func AwaitReleases(ctx context.Context) {
-	look := time.NewTicker(shortestPause)
-	defer look.Stop()
 	for inBackground.Load() > 0 && ctx.Err() == nil {
 		select {
-		case <-look.C:
+		case <-time.After(shortestPause):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// GiveBack sends a release, and sends it again where no answer came: once while the caller
-// waits, then in the background until the given time. Otherwise one broken connection would
-// leave the lock locked until its lease ends.
+// GiveBack sends a release, and repeats it if no answer came: once while the caller waits, then
+// in the background until the given time. Otherwise one broken connection would keep the key
+// locked until the lease ends.
 //
-// Send must name the grant: sent twice, it must not release another one. It answers
-// ErrNotHeld where there is nothing to release. After a request without an answer, that
-// means that this request released the lock, and GiveBack returns nil.
+// send must name the grant, so that a second release cannot free the lock of another holder. It
+// returns ErrNotHeld if there is nothing to release. After a request without an answer,
+// ErrNotHeld means that the request released the lock, and GiveBack returns nil.
 func GiveBack(ctx context.Context, until time.Time, send func(context.Context) error) error {
-	g, began := &givingBack{send: send}, time.Now()
-	err := g.try(ctx)
+	unsure := false // a request without an answer may have released the lock
+	try := func(ctx context.Context) error {
+		err := send(ctx)
+		if unsure && errors.Is(err, ErrNotHeld) {
+			return nil
+		}
+		unsure = unsure || !answered(err) && Sent(err)
+		return err
+	}
+	began := time.Now()
+	err := try(ctx)
 	if !answered(err) && time.Since(began) < prompt {
-		err = g.try(ctx)
+		err = try(ctx)
 	}
 	if !answered(err) && time.Now().Before(until) {
 		inBackground.Add(1)
 		go func() {
 			defer inBackground.Add(-1)
-			g.insist(context.WithoutCancel(ctx), until)
+			repeat(context.WithoutCancel(ctx), until, try)
 		}()
 	}
 	return err
 }
 
-type givingBack struct {
-	send   func(context.Context) error
-	unsure bool // a request without an answer may have released the lock
-}
-
-func (g *givingBack) try(ctx context.Context) error {
-	err := g.send(ctx)
-	if g.unsure && errors.Is(err, ErrNotHeld) {
-		return nil
-	}
-	g.unsure = g.unsure || !answered(err) && Sent(err)
-	return err
-}
-
-// insist repeats the release until an answer comes, or until the given time.
-func (g *givingBack) insist(ctx context.Context, until time.Time) {
+// repeat tries the release until an answer comes, or until the given time.
+func repeat(ctx context.Context, until time.Time, try func(context.Context) error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
@@ -84,7 +77,7 @@ func (g *givingBack) insist(ctx context.Context, until time.Time) {
 			return
 		}
 		trying, done := context.WithTimeout(ctx, releaseTimeout)
-		err := g.try(trying)
+		err := try(trying)
 		done()
 		if answered(err) {
 			return
@@ -94,8 +87,8 @@ func (g *givingBack) insist(ctx context.Context, until time.Time) {
 
 func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) }
 
-// Sent reports whether a backend may have carried out a request that failed with err. It
-// has not where no connection was made, or where MySQL rolled the statement back.
+// Sent reports whether a backend may have carried out a request that failed with err. The
+// backend has not if there was no connection, or if MySQL rolled the statement back.
 func Sent(err error) bool {
 	var dial *net.OpError
 	notConnected := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)

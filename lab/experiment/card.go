@@ -24,27 +24,21 @@ func (c Card) Claim(hazard string) Claim {
 	switch {
 	case slices.Contains(c.Protects, api.Hazard(hazard)):
 		return Protects
-	case c.breaksAt(hazard) != nil:
+	case c.breaks(hazard) >= 0:
 		return Breaks
 	}
 	return Silent
 }
 
-// breaksAt returns the step at which the hazard breaks the strategy. It is empty if the card
-// names no step, and nil if the card does not claim that it breaks.
-func (c Card) breaksAt(hazard string) *api.Step {
-	for i := range c.Breaks {
-		if c.Breaks[i].Hazard == api.Hazard(hazard) {
-			return &c.Breaks[i].At
-		}
-	}
-	return nil
+// breaks returns the index of the hazard in Breaks, or -1.
+func (c Card) breaks(hazard string) int {
+	return slices.IndexFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == api.Hazard(hazard) })
 }
 
 // stepFor returns the step at which the hazard is injected: that of the card, or otherwise.
 func (c Card) stepFor(hazard, otherwise string) string {
-	if at := c.breaksAt(hazard); at != nil && *at != "" {
-		return string(*at)
+	if i := c.breaks(hazard); i >= 0 && c.Breaks[i].At != "" {
+		return string(c.Breaks[i].At)
 	}
 	if c.CriticalStep != "" && (api.Step(otherwise) == api.Granted || api.Step(otherwise) == api.Read) {
 		return string(c.CriticalStep)
@@ -59,10 +53,9 @@ func (c Card) uses(backend string) bool {
 
 // lockService returns the backend that stores the lock. MySQL stores the stock of all.
 func (c Card) lockService() string {
-	for _, b := range []string{"redis", "zookeeper", "etcd"} {
-		if c.uses(b) {
-			return b
-		}
+	all := []string{"redis", "zookeeper", "etcd"}
+	if i := slices.IndexFunc(all, c.uses); i >= 0 {
+		return all[i]
 	}
 	return "mysql"
 }

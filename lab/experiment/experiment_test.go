@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,8 +94,8 @@ func TestDecisiveResults(t *testing.T) {
 	}
 }
 
-// TestEveryLock runs hazards that a lock across processes must survive, unless its card claims
-// that they break it: on every lock, also those whose card claims nothing about them.
+// TestEveryLock runs basic hazards on every lock, also where the card claims nothing about them. A
+// lock across processes must survive them, unless its card claims that they break it.
 func TestEveryLock(t *testing.T) {
 	bed := open(t)
 	for _, test := range []struct {
@@ -112,8 +111,8 @@ func TestEveryLock(t *testing.T) {
 		{"polling", Wasteful},
 	} {
 		hazard, disagree := test.hazard, []string(nil)
-		// On a machine that stands still for a lease, every lock is lost. A verdict counts
-		// against the card only where three seeds agree on it.
+		// If the machine is so busy that no process runs for the time of a lease, every lock is
+		// lost. So a verdict contradicts the card only if three seeds agree.
 		for seed := int64(1); seed <= 3; seed++ {
 			store := &ResultStore{}
 			if err := Run(t.Context(), bed, Plan{Hazards: []string{hazard}, Strategies: disagree, Seed: seed}, store, silent{}); err != nil {
@@ -143,33 +142,13 @@ func TestEveryLock(t *testing.T) {
 			}
 		}
 		if disagree != nil {
-			t.Errorf("%s: %v do what their cards do not say, with three seeds", hazard, disagree)
+			t.Errorf("%s: the results of %v contradict their cards with three seeds", hazard, disagree)
 		}
 	}
 }
 
-// TestEveryClaimHasAnExperiment: there is an experiment for every claim of a card.
-func TestEveryClaimHasAnExperiment(t *testing.T) {
-	for _, card := range open(t).Cards() {
-		claims := slices.Clone(card.Protects)
-		for _, b := range card.Breaks {
-			claims = append(claims, b.Hazard)
-		}
-		for _, hazard := range claims {
-			chosen, err := choose([]string{string(hazard)})
-			if err != nil {
-				t.Errorf("%s claims something about %s: %v", card.ID, hazard, err)
-				continue
-			}
-			if len(Plan{}.subjects(chosen[0], []Card{card})) == 0 {
-				t.Errorf("%s claims something about %s, and the experiment does not run it", card.ID, hazard)
-			}
-		}
-	}
-}
-
-// TestInterrupted: an experiment that is cancelled in the middle of its fault leaves a healthy lab,
-// and the next experiment is correct.
+// TestInterrupted cancels experiments in the middle of their faults. The lab must be healthy
+// afterwards, and the next experiment must give the right verdict.
 func TestInterrupted(t *testing.T) {
 	bed := open(t)
 	for _, hazard := range []string{"pause", "cutoff", "dead-waiter", "failover"} {
@@ -208,7 +187,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestPlans: a plan that cannot be run is rejected before it injects a fault.
+// TestPlans runs impossible plans. They must be rejected before a fault is injected.
 func TestPlans(t *testing.T) {
 	bed := open(t)
 	for _, p := range []Plan{

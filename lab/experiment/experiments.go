@@ -59,7 +59,6 @@ func All() []Experiment {
 func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
 
-// claimed selects the strategies whose cards make a claim about the hazard.
 func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
@@ -113,7 +112,7 @@ func crash() Experiment {
 	late := finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
-		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killHolders, judge: mustSell(late, contender)}.run,
+		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
 	}
 }
 
@@ -173,7 +172,6 @@ func leasesEnd(ctx context.Context, r *run) error {
 	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
 }
 
-// deadWaiter kills a waiter between the holder and the contender.
 func deadWaiter() Experiment {
 	return Experiment{
 		Hazard: "dead-waiter", Title: "a waiter in the middle of the queue is killed", Shows: "the waiter behind it enters beside the holder", Applies: lockers,
@@ -188,13 +186,8 @@ func deadWaiter() Experiment {
 				if err := r.awaitStep(ctx, contender, queued); err != nil {
 					return err
 				}
-				server, err := r.bed.Rig.Server(name(r.on[observer]))
-				if err != nil {
-					return err
-				}
-				r.span.What, r.span.Who = "killed", server.Name()
-				server.Kill()
-				return nil
+				_, err := killReplica(observer)(ctx, r)
+				return err
 			},
 		}.run,
 	}

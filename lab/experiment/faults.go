@@ -53,7 +53,6 @@ func failover() Experiment {
 	}
 }
 
-// minorityLoss kills less than half of the nodes, including the leader, and then sells.
 func minorityLoss() Experiment {
 	rejected := finding{Stalled, Progress, "less than half of the nodes were dead, but a request was rejected; "}
 	return Experiment{
@@ -90,7 +89,6 @@ func majorityLoss() Experiment {
 	}
 }
 
-// clockJump sets the clocks of all Redis servers ahead: their keys expire at once.
 func clockJump() Experiment {
 	return Experiment{
 		Hazard: "clock-jump", Title: "the clocks of all Redis servers jump ahead by an hour", Shows: "keys expire early, and there are two holders",
@@ -115,7 +113,6 @@ func sessionExpiry() Experiment {
 	}
 }
 
-// cutoff cuts the holder off from the lock service, but not from MySQL.
 func cutoff() Experiment {
 	return Experiment{
 		Hazard: "cutoff", Title: "the holder is cut off from the lock service", Shows: "its lease expires; does it still write?",
@@ -169,7 +166,6 @@ func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
 	return heal, nil
 }
 
-// locksOn selects the locks on one of the backends.
 func locksOn(backends ...string) func(Card) bool {
 	return func(c Card) bool { return c.Locker && slices.ContainsFunc(backends, c.uses) }
 }
@@ -195,7 +191,6 @@ func cuts(links []*rig.Link) (faults []fault.Fault) {
 	return faults
 }
 
-// cutOff cuts the holders' replica off from these services.
 func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		links := r.bed.links(name(r.on[holder]), services...)
@@ -230,7 +225,6 @@ func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.
 	return heal, nil
 }
 
-// injectInto injects a fault into each of the servers.
 func (r *run) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, servers ...string) (fault.Heal, error) {
 	var faults []fault.Fault
 	for _, name := range servers {
@@ -243,7 +237,6 @@ func (r *run) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, 
 	return r.injectAll(ctx, faults...)
 }
 
-// killAndResume kills servers, and then resumes the holders.
 func (r *run) killAndResume(ctx context.Context, servers ...string) (fault.Heal, error) {
 	heal, err := r.injectInto(ctx, fault.Kill, servers...)
 	if err != nil {
@@ -263,9 +256,11 @@ func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
-// killHolders ends the holders' replica as a power cut does.
-func killHolders(ctx context.Context, r *run) (fault.Heal, error) {
-	heal, err := r.injectInto(ctx, fault.Kill, name(r.on[holder]))
-	r.span.What = "killed" // the word by which a check knows that a hold has ended
-	return heal, err
+// killReplica ends the replica of a part as a power cut does.
+func killReplica(part int) func(context.Context, *run) (fault.Heal, error) {
+	return func(ctx context.Context, r *run) (fault.Heal, error) {
+		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
+		r.span.What = "killed" // the word by which a check knows that a hold has ended
+		return heal, err
+	}
 }

@@ -73,7 +73,6 @@ func (m measured) figure(loop string, p50, p99, most float64) Figure {
 	return Figure{loop, len(m.ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
-// measureTwice sells one product in a closed loop, and then in an open one.
 func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Result, err error) {
 	plan := load.Plan{
 		Target: r.bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
@@ -140,7 +139,6 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	}
 }
 
-// frozenIn runs the load and freezes MySQL after frozenAfter answers.
 func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) (m measured, err error) {
 	mysql, err := bed.Rig.Server("mysql")
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"oversell/lab/report"
 )
 
-// TestPercentilesVerdict: the verdict from the two percentiles.
 func TestPercentilesVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -18,11 +17,11 @@ func TestPercentilesVerdict(t *testing.T) {
 		stock        check.Verdict
 		want         Verdict
 	}{
-		{"the closed loop hid it", 12, 150, check.Holds, Safe},
+		{"the closed loop hid the freeze", 12, 150, check.Holds, Safe},
 		{"three times is enough", 50, 150, check.Holds, Safe},
-		{"both show it", 140, 150, check.Holds, NotShown},
-		{"an update was lost, whatever the figures say", 12, 150, check.Broken, Broken},
-		{"an answer never came", 12, 150, check.Undecided, Unknown},
+		{"both loops show the freeze", 140, 150, check.Holds, NotShown},
+		{"an update was lost, and the figures do not matter", 12, 150, check.Broken, Broken},
+		{"one request had no answer", 12, 150, check.Undecided, Unknown},
 	} {
 		var c Result
 		closed := measured{result: report.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}

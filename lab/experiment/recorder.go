@@ -54,7 +54,6 @@ func (r *recorder) close() {
 	r.done.Wait()
 }
 
-// awaitConnected waits until there is a stream from every replica.
 func (r *recorder) awaitConnected(ctx context.Context) error {
 	return eventually(ctx, "a stream of events from every replica", func() bool {
 		r.mu.Lock()
@@ -63,7 +62,6 @@ func (r *recorder) awaitConnected(ctx context.Context) error {
 	})
 }
 
-// take records one message of a stream.
 func (r *recorder) take(base, kind string, data []byte) {
 	var message struct {
 		history.Event

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLostEventsAreCounted: a step is lost when the replica says so, when its text cannot be
-// read, and when the stream of a process that went on had to be opened again.
+// TestLostEventsAreCounted: a step is lost if the replica reports it, if its text cannot be
+// parsed, or if the stream was opened again while the process of the replica continued.
 func TestLostEventsAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -36,7 +36,7 @@ func TestLostEventsAreCounted(t *testing.T) {
 	}
 }
 
-// TestVerdictsWithoutAllEvents: a recording with a gap proves no safety.
+// TestVerdictsWithoutAllEvents: a recording with a gap cannot prove that a run was safe.
 func TestVerdictsWithoutAllEvents(t *testing.T) {
 	for _, test := range []struct {
 		verdict   Verdict

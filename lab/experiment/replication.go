@@ -91,7 +91,6 @@ func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, erro
 	}
 }
 
-// sellUnreplicated lets the holders sell while replication is held.
 func sellUnreplicated(ctx context.Context, r *run) (fault.Heal, error) {
 	heal, err := holdReplication("mysql-2")(ctx, r)
 	if err != nil {

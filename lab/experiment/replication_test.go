@@ -11,9 +11,10 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestPairs: a row lock is local to its node. A lock outside the database repairs Galera. Nothing
-// repairs two masters with a lag between them: the holder still reads an old row. From a follower,
-// a strategy reads an old row unless it reads in the transaction that writes, or checks a version.
+// TestPairs runs strategies on two databases. A row lock is local to its node. A lock outside the
+// database repairs Galera. Nothing repairs two masters with a lag between them, where the next
+// holder still reads an old row. A strategy that reads at a follower reads an old row, too, unless
+// it reads in the transaction that writes, or checks a version.
 func TestPairs(t *testing.T) {
 	bed := open(t)
 	databases := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
@@ -29,7 +30,7 @@ func TestPairs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(store.Results()) != len(want) {
-				t.Errorf("%d cells, want %d", len(store.Results()), len(want))
+				t.Errorf("%d results, want %d", len(store.Results()), len(want))
 			}
 			for _, result := range store.Results() {
 				if result.Verdict != want[result.Strategy] {
@@ -50,10 +51,10 @@ func TestGrantedAnew(t *testing.T) {
 		events []history.Event
 		want   int
 	}{
-		{"nobody", nil, 0},
+		{"no events", nil, 0},
 		{"one after the other", []history.Event{step("a", "granted"), step("a", "released"), step("b", "granted")}, 0},
 		{"one waited", []history.Event{step("a", "granted"), step("b", "asked"), step("b", "granted")}, 0},
-		{"one was undone, twice", []history.Event{step("a", "granted"), step("b", "granted"), step("a", "granted"), step("a", "granted")}, 2},
+		{"one was rolled back twice", []history.Event{step("a", "granted"), step("b", "granted"), step("a", "granted"), step("a", "granted")}, 2},
 	} {
 		if got := grantedAnew(test.events); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)

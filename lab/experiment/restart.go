@@ -94,7 +94,6 @@ func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	}
 }
 
-// afterRestart judges the clients of one strategy.
 func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)

@@ -43,7 +43,7 @@ type Subject struct {
 
 func (s Subject) key() string { return api.Key(s.product) }
 
-// Name returns the strategy's id, and whether it is fenced.
+// Name returns the strategy's id, with " --fenced" for a fenced run.
 func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fenced}.Name() }
 
 // Result is one run of one hazard on one strategy.
@@ -62,15 +62,15 @@ type Result struct {
 	Taken int `json:"taken"`
 	// NextGrantMS is the time from the fault until another request acquired the lock.
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
-	// MySQL is the version of the MySQL or MariaDB that the run was on. Some hazards need
-	// MariaDB, also where all others run on MySQL.
+	// MySQL is the version of the database of the run. Some hazards always need MariaDB, even if
+	// the other runs are on MySQL.
 	MySQL string `json:"mysql,omitempty"`
 	// Figures are the response times of a hazard that is about measuring them.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
 }
 
-// Name returns the strategy's id, and whether it is fenced.
+// Name returns the strategy's id, with " --fenced" for a fenced run.
 func (r Result) Name() string {
 	if r.Fenced {
 		return r.Strategy + " --fenced"
@@ -90,9 +90,9 @@ func (r Result) Agrees() bool {
 	}
 }
 
-// withLostEvents returns the verdict that remains when events are missing in the recording.
-// Harm that was counted stays proven. That all went well does not, nor that two requests
-// held the lock: a hold without its release seems to last for ever.
+// withLostEvents returns the result that is certain although events are missing in the recording.
+// Harm that was counted stays proven. A safe run is no longer proven. Neither are two holders: a
+// hold whose release is missing seems to last for ever.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r

@@ -53,8 +53,10 @@ func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watche
 	if err != nil {
 		return err
 	}
-	if err := known(bed.cards, p.Strategies); err != nil {
-		return err
+	for _, id := range p.Strategies {
+		if !slices.ContainsFunc(bed.cards, func(c Card) bool { return c.ID == id }) {
+			return fmt.Errorf("%w: strategy %q does not exist; list them: oversell strategies", ErrPlan, id)
+		}
 	}
 	return p.run(ctx, bed, chosen, store, w)
 }
@@ -99,7 +101,6 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 	return nil
 }
 
-// carryOut runs the experiment on the testbed, or on a lab of its own if it needs one.
 func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
 		return e.runOn(ctx, bed, subjects, seed)
@@ -142,7 +143,7 @@ type run struct {
 	schedule
 	on           [3]int // the replica of each part
 	participants []*participant
-	span         history.Span
+	span         history.Span  // the fault
 	injectedAt   time.Duration // on the recording's clock
 }
 
@@ -185,7 +186,7 @@ func (r *run) count(ctx context.Context, through int, s Subject, result *Result)
 	return stock, nil
 }
 
-// position returns the place of a result in the catalogue, fenced after plain.
+// position returns a number that sorts results in the order of the catalogue, fenced after plain.
 func position(cards []Card, result Result) int {
 	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
 	if result.Fenced {
@@ -200,7 +201,7 @@ func choose(hazards []string) ([]Experiment, error) {
 	}
 	var chosen []Experiment
 	for _, hazard := range hazards {
-		i := slices.IndexFunc(All(), func(e Experiment) bool { return e.Hazard == hazard })
+		i := slices.Index(Hazards(), hazard)
 		if i < 0 {
 			return nil, fmt.Errorf("%w: hazard %q does not exist; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
 		}
@@ -217,16 +218,6 @@ func Hazards() (names []string) {
 	return names
 }
 
-func known(cards []Card, ids []string) error {
-	for _, id := range ids {
-		if !slices.ContainsFunc(cards, func(c Card) bool { return c.ID == id }) {
-			return fmt.Errorf("%w: strategy %q does not exist; list them: oversell strategies", ErrPlan, id)
-		}
-	}
-	return nil
-}
-
-// subjects returns the strategies that the plan runs in the experiment.
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {

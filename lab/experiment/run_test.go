@@ -16,8 +16,8 @@ type leftOut struct {
 
 func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 
-// TestLeftOut: of several experiments, one whose servers are not installed is left out and reported
-// once. A single one fails.
+// TestLeftOut runs experiments whose servers are not installed. Of several experiments, such a one
+// is left out and reported once. A single one fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
 	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{api.Card{ID: "none"}}}}

@@ -72,10 +72,9 @@ type schedule struct {
 // participant is one strategy in a run.
 type participant struct {
 	Subject
-	holderID    string // owner of the holder's request
-	contenderID string // owner of the contender's request, if that is stopped
-	ops         [3]history.Op
-	ended       [3]chan struct{}
+	stopped [3]string // owners of the requests that were stopped at a step
+	ops     [3]history.Op
+	ended   [3]chan struct{}
 }
 
 // finding is the verdict of a run and its reason.
@@ -142,7 +141,6 @@ func (r *run) drawReplicas() {
 	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
 }
 
-// stopHolders brings every holder to its step.
 func (r *run) stopHolders(ctx context.Context) error {
 	if r.fresh {
 		if err := r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender])); err != nil {
@@ -158,7 +156,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 		return err
 	}
 	r.send(ctx, holder, r.holderParams)
-	return r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner })
+	return r.awaitStopped(ctx, holder)
 }
 
 // addProducts adds a product for each subject, in each database, and arms the failpoints of
@@ -181,33 +179,29 @@ func (r *run) addProducts(ctx context.Context) error {
 	return r.bed.Rig.AwaitEven(ctx)
 }
 
-// send sends the requests of one part, for all participants.
 func (r *run) send(ctx context.Context, part int, params url.Values) {
 	for _, p := range r.participants {
 		go r.buy(ctx, p, part, params)
 	}
 }
 
-// buy sends the request of one part, and waits for its answer.
 func (r *run) buy(ctx context.Context, p *participant, part int, params url.Values) {
 	defer close(p.ended[part])
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
 }
 
-// awaitStopped waits until every request of the part is stopped or answered. Then it calls
-// found with the owner of each stopped request, or with "" for an answered one.
-func (r *run) awaitStopped(ctx context.Context, part int, found func(p *participant, owner string)) error {
+// awaitStopped waits until every request of the part is stopped or answered.
+func (r *run) awaitStopped(ctx context.Context, part int) error {
 	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
 		if err != nil {
 			return false
 		}
 		for _, p := range r.participants {
-			owner := stopped[p.key()]
-			if owner == "" && !isClosed(p.ended[part]) {
+			p.stopped[part] = stopped[p.key()]
+			if p.stopped[part] == "" && !isClosed(p.ended[part]) {
 				return false
 			}
-			found(p, owner)
 		}
 		return true
 	})
@@ -243,7 +237,6 @@ func (r *run) execute(ctx context.Context) error {
 	return err
 }
 
-// finish resumes the holders and waits until holders and contenders have ended.
 func (r *run) finish(ctx context.Context) error {
 	if err := r.bed.replica(r.on[holder]).ResumeAll(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -273,16 +266,15 @@ func (r *run) resumeContenders(ctx context.Context) error {
 			if r.probe {
 				r.buy(ctx, p, observer, wait(500*time.Millisecond))
 			}
-			if p.contenderID == "" {
+			if p.stopped[contender] == "" {
 				return nil
 			}
-			return r.bed.replica(r.on[contender]).Resume(context.WithoutCancel(ctx), p.contenderID)
+			return r.bed.replica(r.on[contender]).Resume(context.WithoutCancel(ctx), p.stopped[contender])
 		})
 	}
 	return all.Wait()
 }
 
-// contend runs the contenders while the holders are stopped.
 func (r *run) contend(ctx context.Context) error {
 	if r.contenderStops != "" {
 		for _, p := range r.participants {
@@ -299,7 +291,7 @@ func (r *run) contend(ctx context.Context) error {
 	}
 	switch {
 	case r.contenderStops != "":
-		err = r.awaitStopped(ctx, contender, func(p *participant, owner string) { p.contenderID = owner })
+		err = r.awaitStopped(ctx, contender)
 	case r.contenderAt != "":
 		err = r.awaitStep(ctx, contender, func(Card) string { return r.contenderAt })
 	default:
@@ -314,7 +306,7 @@ func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) e
 	for _, p := range r.participants {
 		if err := eventually(ctx, p.Name()+" at "+step(p.Card), func() bool {
 			return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key()), func(e history.Event) bool {
-				return e.Replica == name(r.on[part]) && e.Owner != p.holderID && e.Step == step(p.Card)
+				return e.Replica == name(r.on[part]) && e.Owner != p.stopped[holder] && e.Step == step(p.Card)
 			})
 		}); err != nil {
 			return err
@@ -338,7 +330,6 @@ func isClosed(ended <-chan struct{}) bool {
 	}
 }
 
-// result judges the run of one participant.
 func (r *run) result(ctx context.Context, p *participant) Result {
 	var ops []history.Op
 	for part := range p.ops {
@@ -347,7 +338,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 		}
 	}
 	result := r.safe(p.Subject, pieces, ops)
-	result.NextGrantMS = nextGrant(result.Recording.Events, p.holderID, r.injectedAt)
+	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped[holder], r.injectedAt)
 	countOn := r.on[contender]
 	if r.twoNodes {
 		countOn = r.on[holder]
@@ -377,7 +368,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	if fences := check.Fences(rec); fences.Verdict == check.Broken {
 		return finding{Broken, FenceMonotonicity, fences.Why + "; "}
 	}
-	if p.holderID == "" && p.ops[holder].Outcome != history.OK {
+	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
 		return finding{Unknown, "", "the holder never reached its step; "}
 	}
 	if r.judge != nil {

@@ -49,7 +49,6 @@ func (s *ResultStore) indexFile() string { return filepath.Join(s.dir, "results.
 // Results returns all results so far.
 func (s *ResultStore) Results() []Result { return s.results }
 
-// has reports whether there is a result of the subject, the hazard and the seed.
 func (s *ResultStore) has(hazard string, subject Subject, seed int64) bool {
 	return slices.ContainsFunc(s.results, func(r Result) bool {
 		return r.Hazard == hazard && r.Seed == seed && r.Strategy == subject.Card.ID && r.Fenced == subject.Fenced

@@ -91,13 +91,11 @@ func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
 // since returns the time on the recording's clock.
 func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
 
-// addProduct adds a new product with that stock.
 func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
 	return product, bed.replica(through).SetStock(ctx, product, pieces)
 }
 
-// buy sends one request through a replica.
 func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
 	if s.Fenced {
 		fenced := url.Values{"fenced": {"true"}}
@@ -161,7 +159,6 @@ func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 // maxWait limits the wait for a condition. It is far more than a slow machine needs.
 const maxWait = 60 * time.Second
 
-// eventually waits until the condition holds.
 func eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()

@@ -29,7 +29,6 @@ func polling() Experiment {
 	}
 }
 
-// herd counts the requests that one release causes.
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) error {
 		if err := q.bed.replica(0).ResumeAll(ctx); err != nil {
@@ -44,7 +43,6 @@ func herd() Experiment {
 	}
 }
 
-// casStorm sends many requests at once that compete by compare-and-set.
 func casStorm() Experiment {
 	return Experiment{
 		Hazard: "cas-storm", Title: "60 requests at once", Shows: "failed attempts for each sale", Applies: claimed("cas-storm"),
@@ -100,7 +98,6 @@ func measureEach(when string, samples int, do func(context.Context, *queue) erro
 	}
 }
 
-// measure counts the requests to the backends while do runs.
 func (q *queue) measure(ctx context.Context, samples int, do func(context.Context, *queue) error) (sent int64, err error) {
 	bed := q.bed
 	if bed.ownCost == 0 {

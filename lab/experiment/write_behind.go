@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/lab/check"
@@ -65,11 +66,11 @@ func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, er
 		return nil, nil, err
 	}
 	r.send(ctx, holder, nil)
-	if err := r.awaitStopped(ctx, holder, func(p *participant, owner string) { p.holderID = owner }); err != nil {
+	if err := r.awaitStopped(ctx, holder); err != nil {
 		return nil, nil, err
 	}
 	r.span = history.Span{From: r.bed.since()}
-	if revive, err = killHolders(ctx, r); err != nil {
+	if revive, err = killReplica(holder)(ctx, r); err != nil {
 		return nil, nil, err
 	}
 	r.await(holder)
@@ -102,20 +103,12 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	took := make([]time.Duration, len(r.participants))
 	_ = eventually(ctx, "the rows have all sales", func() bool {
 		rows, err := r.rows(ctx)
-		if err != nil {
-			return false
-		}
-		all := true
 		for i, p := range r.participants {
-			switch {
-			case took[i] > 0:
-			case rows[i] == p.ops[contender].Remaining:
+			if err == nil && took[i] == 0 && rows[i] == p.ops[contender].Remaining {
 				took[i] = r.bed.since() - r.injectedAt
-			default:
-				all = false
 			}
 		}
-		return all
+		return !slices.Contains(took, 0)
 	})
 	return took
 }
@@ -133,7 +126,7 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Unknown, err.Error()
-	case p.holderID == "" || p.ops[contender].Outcome != history.OK:
+	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = Unknown, p.answers()
 	case row.Verdict != check.Holds:
 		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%s%v %s", seen, grantBound, counts)
