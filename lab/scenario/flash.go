@@ -91,9 +91,9 @@ func (s *flashSale) run(ctx context.Context, service Service, strategy string, r
 			return err
 		}
 		requests = 0
-		for _, h := range histories {
-			requests += history.Count(h.Ops, mayRetry)
-			s.ops = append(s.ops, h.Ops...)
+		for i := range histories {
+			requests += history.Count(histories[i].Ops, mayRetry)
+			s.ops = append(s.ops, histories[i].Ops...)
 		}
 		s.retried += requests
 	}
@@ -134,7 +134,8 @@ func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, 
 func judgeFlash(guard Guard, sale flashSale, left, inRow int) Result {
 	r := newResult("flash", guard)
 	conflicts := 0
-	for _, op := range sale.ops {
+	for i := range sale.ops {
+		op := &sale.ops[i]
 		outcome := op.Reason
 		if op.Outcome == history.Unknown {
 			outcome = unknown
