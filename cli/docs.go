@@ -88,11 +88,11 @@ func recordClaims(newer string) error {
 }
 
 func readMatrix(path string) (m matrix.Matrix, about matrix.About, err error) {
-	text, err := os.ReadFile(path) //nolint:gosec // a file of this repository, or the one that was named
+	recorded, err := os.ReadFile(path) //nolint:gosec // a file of this repository, or the one that was named
 	if err != nil {
 		return m, about, err
 	}
-	return matrix.ReadMatrix(bytes.NewReader(text))
+	return matrix.ReadMatrix(bytes.NewReader(recorded))
 }
 
 func writeMatrix(w io.Writer) error {
