@@ -58,9 +58,8 @@ type lane struct {
 }
 
 type fault struct {
+	box
 	Name  string
-	X, W  string
-	End   string // its right edge
 	TextY int
 }
 
@@ -94,10 +93,7 @@ type tick struct{ X, Text string }
 func (d drawing) T(word string) string { return d.timeline.word(word) }
 
 func (d drawing) write(w io.Writer) error {
-	t, err := template.ParseFS(files, "timeline.svg.tmpl")
-	if err != nil {
-		return fmt.Errorf("draw the timeline: %w", err)
-	}
+	t := template.Must(template.ParseFS(files, "timeline.svg.tmpl"))
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("draw the timeline: %w", err)
 	}
@@ -106,11 +102,8 @@ func (d drawing) write(w io.Writer) error {
 
 // Style returns the style sheet of the pictures, for the head of a page.
 func Style() template.CSS {
-	css, err := files.ReadFile("timeline.css")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return template.CSS(css) //nolint:gosec // our own
+	css, _ := files.ReadFile("timeline.css") // it exists: it is embedded
+	return template.CSS(css)                 //nolint:gosec // our own
 }
 
 func (t Timeline) draw(id string) drawing {
@@ -149,18 +142,16 @@ func (t Timeline) at(at time.Duration) string { return percent(t.x(at)) }
 func (t Timeline) laneNames() []string {
 	var busy, others []string
 	for _, task := range t.tasks {
-		if !slices.Contains(busy, task.replica) {
-			busy = append(busy, task.replica)
-		}
+		busy = append(busy, task.replica)
 	}
 	for _, s := range t.spans {
-		if !slices.Contains(busy, s.Who) && !slices.Contains(others, s.Who) {
+		if !slices.Contains(busy, s.Who) {
 			others = append(others, s.Who)
 		}
 	}
 	slices.SortFunc(busy, byNumber)
 	slices.SortFunc(others, byNumber)
-	return append(busy, others...)
+	return append(slices.Compact(busy), slices.Compact(others)...)
 }
 
 // byNumber sorts replica-2 before replica-10, and requests without a replica last.
@@ -175,9 +166,7 @@ func (t Timeline) lane(name string, y int) lane {
 	l := lane{Name: cmp.Or(name, t.word("no replica")), Y: y}
 	for _, s := range t.spans {
 		if s.Who == name {
-			l.Faults = append(l.Faults, fault{
-				Name: t.word(s.What), X: t.at(s.From), End: t.at(s.To), W: percent(t.x(s.To) - t.x(s.From)), TextY: 15 + lineHeight*len(l.Faults),
-			})
+			l.Faults = append(l.Faults, fault{t.box(stretch{from: s.From, to: s.To}), t.word(s.What), 15 + lineHeight*len(l.Faults)})
 		}
 	}
 	l.Height = lineHeight * max(1, len(l.Faults))
@@ -231,10 +220,7 @@ func (t Timeline) ticks() []tick {
 	total := t.to - t.from
 	step := time.Microsecond
 	for i := 0; total/step > 8; i++ {
-		step *= []time.Duration{2, 5, 2}[i%3]
-		if i%3 == 1 { // 2, 5, 10
-			step /= 2
-		}
+		step = step * []time.Duration{2, 5, 2}[i%3] / []time.Duration{1, 2, 1}[i%3] // 1, 2, 5, 10
 	}
 	var ticks []tick
 	for at := time.Duration(0); at <= total; at += step {

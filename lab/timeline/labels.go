@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 	"unicode"
 )
@@ -15,6 +14,7 @@ type label struct {
 	Begin string // then where it would begin otherwise
 	Words []word
 	at    float64
+	width float64 // with a separator after the last word
 }
 
 type word struct {
@@ -32,20 +32,17 @@ type saying struct {
 // at the first of them.
 func (t Timeline) labels(task *task) []label {
 	var labels []label
-	room := 0.0 // where the next label may begin
 	for _, s := range t.sayings(task) {
-		x := t.x(s.at)
-		if n := len(labels); n > 0 && x < room {
-			labels[n-1].Words = append(labels[n-1].Words, s.word)
-		} else {
-			labels = append(labels, label{Words: []word{s.word}, at: x})
-			room = x
+		n := len(labels)
+		if x := t.x(s.at); n == 0 || x >= labels[n-1].at+labels[n-1].width {
+			labels = append(labels, label{X: percent(x), at: x})
+			n++
 		}
-		room += width(s.Text) + 3*letter
+		l := &labels[n-1]
+		l.Words, l.width = append(l.Words, s.word), l.width+width(s.Text)+3*letter
 	}
 	for i, l := range labels {
-		labels[i].X = percent(l.at)
-		if l.at+width(l.text()) > 100 { // the last label must stay inside the picture
+		if l.at+l.width-3*letter > 100 { // the last label must stay inside the picture
 			labels[i].X, labels[i].AtEnd, labels[i].Begin = "100%", true, percent(l.at)
 		}
 	}
@@ -63,33 +60,23 @@ func width(words string) float64 {
 	return float64(letters) * letter
 }
 
-func (l label) text() string {
-	words := make([]string, len(l.Words))
-	for i, w := range l.Words {
-		words[i] = w.Text
-	}
-	return strings.Join(words, " · ")
-}
-
 // sayings returns the steps that are not the end of a bar, new fencing tokens, and overlaps.
-func (t Timeline) sayings(task *task) []saying {
+func (t Timeline) sayings(of *task) []saying {
 	var all []saying
 	fence := int64(0)
-	for _, e := range task.events {
+	for _, e := range of.events {
 		if f := fenceOf(e); f > 0 && f != fence {
 			fence = f
-			all = append(all, saying{e.At, word{Text: t.say("fence %d", "令牌 %d", f)}})
+			all = append(all, saying{e.At, word{Text: t.say("fence %d", "栅栏号 %d", f)}})
 		}
 		if e.Step != "asked" && e.Step != "granted" && e.Step != "released" {
 			all = append(all, saying{e.At, word{Text: t.word(e.Step)}})
 		}
 	}
 	for _, o := range t.overlaps {
-		switch task {
-		case o.first:
-			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.second.name), true}})
-		case o.second:
-			all = append(all, saying{o.from, word{t.say("beside %s", "与 %s 同时", o.first.name), true}})
+		other := map[*task]*task{o.first: o.second, o.second: o.first}[of]
+		if other != nil {
+			all = append(all, saying{o.from, word{t.say("overlaps %s", "与 %s 重叠", other.name), true}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b saying) int { return cmp.Compare(a.at, b.at) })

@@ -23,9 +23,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const ms = time.Millisecond
 
-// told makes events of lines like "3 replica-1 o1 granted" or "3 replica-1 o1 granted 7":
+// recordingOf makes events of lines like "3 replica-1 o1 granted" or "3 replica-1 o1 granted 7":
 // milliseconds, replica, owner, step, and a fence.
-func told(t *testing.T, lines ...string) history.Recording {
+func recordingOf(t *testing.T, lines ...string) history.Recording {
 	t.Helper()
 	var rec history.Recording
 	for _, l := range lines {
@@ -57,7 +57,7 @@ func failed(replica string, from, to int, outcome history.Outcome, reason string
 
 // paused: the holder pauses past the end of its lease, and writes after the next holder.
 func paused(t *testing.T) history.Recording {
-	rec := told(t,
+	rec := recordingOf(t,
 		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
 		"1100 replica-2 o2 asked", "4010 replica-2 o2 granted 8", "4020 replica-2 o2 read 8", "4030 replica-2 o2 writing 8",
 		"5500 replica-1 o1 written 7", "5510 replica-1 o1 released 7",
@@ -71,7 +71,7 @@ func paused(t *testing.T) history.Recording {
 
 // killed: nobody ever gets what the dead holder had.
 func killed(t *testing.T) history.Recording {
-	rec := told(t,
+	rec := recordingOf(t,
 		"0 replica-1 o1 asked", "2 replica-1 o1 granted", "310 replica-2 o2 asked", "311 replica-2 o2 after-setnx",
 	)
 	rec.Ops = []history.Op{
@@ -191,8 +191,8 @@ func TestInChinese(t *testing.T) {
 func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 	svg := inline(t, paused(t))
 	for _, want := range []string{
-		`<tspan class="alarm">beside A</tspan>`, `<tspan class="alarm">beside B</tspan>`,
-		"A and B both held the lock, and A wrote after that", ">fence 7 · ", ">two hold it<",
+		`<tspan class="alarm">overlaps A</tspan>`, `<tspan class="alarm">overlaps B</tspan>`,
+		"A and B both held the lock, and A wrote after that", ">fence 7 · ", ">two holders<",
 	} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %s", want)
@@ -204,37 +204,37 @@ func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 }
 
 func TestNoOverlapNoAlarm(t *testing.T) {
-	rec := told(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
-	if svg := inline(t, rec); strings.Contains(svg, `fill="url(#x-both)"`) || strings.Contains(svg, "beside") {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, `fill="url(#x-both)"`) || strings.Contains(svg, "overlaps") {
 		t.Error("an overlap where there is none")
 	}
 }
 
-// A release is told a moment after it was done: the next one may have the lock by then.
+// A release is reported shortly after it happened, when the next holder may have the lock.
 func TestLateNewsIsNoOverlap(t *testing.T) {
-	rec := told(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
-	if svg := inline(t, rec); strings.Contains(svg, "beside") {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, "overlaps") {
 		t.Error("a millisecond of late news is drawn as an overlap")
 	}
 }
 
 // A short hold inside a long one is short because it is over, not because of late news.
 func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
-	rec := told(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
-	if svg := inline(t, rec); strings.Count(svg, "beside") != 2 {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
+	if svg := inline(t, rec); strings.Count(svg, "overlaps") != 2 {
 		t.Error("a short hold inside another is not marked on both")
 	}
 }
 
 func TestWithoutALockNobodyWaits(t *testing.T) {
-	rec := told(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
+	rec := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
 	if n := strings.Count(inline(t, rec), `class="wait"`); n != 1 { // the legend's
 		t.Errorf("%d waits", n)
 	}
 }
 
 func TestHarmlessOverlapIsMarkedDifferently(t *testing.T) {
-	rec := told(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
+	rec := recordingOf(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
 	svg := inline(t, rec)
 	if !strings.Contains(svg, "but A did not write after that") || strings.Count(svg, "both acted") != 1 { // the legend's
 		t.Error("an overlap without a write is marked as a harmful one")
@@ -264,7 +264,7 @@ func TestRequests(t *testing.T) {
 
 // Two requests on one replica: each answer goes to the one that got it.
 func TestAnswersGoToTheirRequests(t *testing.T) {
-	rec := told(t,
+	rec := recordingOf(t,
 		"2 replica-1 slow asked", "3 replica-1 slow granted", "52 replica-1 fast asked",
 		"800 replica-1 slow released",
 	)
@@ -294,7 +294,7 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d replica-2 w%d asked", i, i))
 	}
 	lines = append(lines, "70 replica-1 h granted")
-	line := timeline.Of(told(t, lines...))
+	line := timeline.Of(recordingOf(t, lines...))
 	rows := line.Requests().Rows
 	if len(rows) != 12 || line.Left() != "49 more requests are not shown." {
 		t.Errorf("%d rows, %q", len(rows), line.Left())

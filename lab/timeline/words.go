@@ -19,15 +19,15 @@ type Table struct {
 // languages.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
 	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
-	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏令牌", "Answered": "应答时间", "Answer": "应答",
+	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
 	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
 
-	"waits": "等待", "holds the lock": "持锁", "two hold it": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
-	"asked": "想要锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
+	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
+	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
 	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点",
 
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
-	"lost": "锁已丢失", "fenced": "被令牌挡住", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
+	"lost": "锁已丢失", "fenced": "被栅栏号拒绝", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
 }
 
