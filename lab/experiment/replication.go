@@ -17,7 +17,7 @@ import (
 // second of two conflicting ones is rolled back with error 1213. A commit reaches the other
 // node within milliseconds, and the contender waits for it.
 func galera() Experiment {
-	sched := pair(func(ctx context.Context, r *run) (fault.Heal, error) {
+	sched := pair(func(_ context.Context, r *run) (fault.Heal, error) {
 		r.span.What, r.span.Who = "two nodes", "mysql, mysql-2"
 		return r.bed.Rig.AwaitEven, nil
 	})
