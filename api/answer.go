@@ -62,8 +62,7 @@ const (
 // TooManyStreams is the outcome of GET /events while too many streams are open.
 const TooManyStreams Outcome = "too_many_streams"
 
-// TookNothing reports whether a sale with this outcome took no stock. It is false for Sold,
-// for Unknown, and for outcomes of other routes.
+// TookNothing is false for Sold, for Unknown, and for outcomes of other routes.
 func (o Outcome) TookNothing() bool {
 	switch o {
 	case SoldOut, UnknownProduct, NotAcquired, Unavailable, Conflict, Lost, Fenced, Cancelled, BadRequest, Forbidden:
@@ -96,15 +95,13 @@ type Stock struct {
 	Count   int   `json:"count"`
 	Version int64 `json:"version"`
 	Fence   int64 `json:"fence"`
-	// Flushes counts the FLUSHALL and FLUSHDB commands of the strategy's Redis servers. nil
-	// means that the number is not available.
+	// Flushes counts FLUSHALL and FLUSHDB of the strategy's servers. nil means unavailable.
 	Flushes *int64 `json:"flushes"`
 	// Warnings name the backends that a reset could not clear.
 	Warnings []string `json:"warnings"`
 }
 
-// Problem is an answer of application/problem+json (RFC 9457) with the outcome and the
-// times of the request.
+// Problem is an application/problem+json (RFC 9457), with the outcome and times of a request.
 type Problem struct {
 	Title    string  `json:"title"`
 	Status   int     `json:"status"`

@@ -2,8 +2,7 @@ package api
 
 import "fmt"
 
-// Card has the claims of a strategy. The conformance suite and the experiments test each
-// claim. A claim that a run contradicts fails the build.
+// Card has a strategy's claims. The conformance suite and the experiments test each of them.
 type Card struct {
 	ID      string `json:"id"`
 	Family  string `json:"family"`
@@ -40,8 +39,7 @@ type Card struct {
 	// Protects are the hazards that it survives; Breaks are those that it does not survive.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// CriticalStep is the step between read and write at which experiments pause or kill
-	// the holder. Empty means granted, then read.
+	// CriticalStep is where experiments pause or kill the holder. Empty: granted, then read.
 	CriticalStep Step `json:"critical_step,omitempty"`
 	// Tutorial has the results that the tutorial's author measured.
 	Tutorial []Figure `json:"tutorial"`
@@ -67,8 +65,7 @@ func (t Text) In(lang string) string {
 	return t.EN
 }
 
-// Textf formats the values in both languages. A format that leaves values out, or has them in
-// another order, numbers its verbs: %[2]d.
+// Textf formats values in both languages. Another order needs numbered verbs, such as %[2]d.
 func Textf(en, zh string, values ...any) Text {
 	return Text{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }

@@ -49,8 +49,7 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, err
 }
 
-// ResetStock sets the count of a product, and clears the locks, fences and versions that
-// earlier sales left. Its Warnings name the backends that could not be cleared.
+// ResetStock also clears locks, fences and versions. Warnings name backends that were not cleared.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
 	return s, err
@@ -100,8 +99,7 @@ func (c Client) Ready(ctx context.Context) error {
 	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// Follow receives the stream of steps until ctx ends or the replica closes it. The kind of a
-// message is StreamHello, StreamStep or StreamMissed. The HTTP client must have no time-out.
+// Follow receives StreamHello, StreamStep and StreamMissed. Its HTTP client must have no time-out.
 func (c Client) Follow(ctx context.Context, receive func(kind string, data []byte)) error {
 	response, err := c.send(ctx, http.MethodGet, "/events", nil)
 	if err != nil {
@@ -124,8 +122,7 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 	return lines.Err()
 }
 
-// Call sends a request with body as JSON, and decodes the answer. A nil body is not sent, and
-// a nil answer is not decoded. It returns an *Error for a status other than 200.
+// Call sends and decodes JSON; nil is left out. It returns an *Error for any status but 200.
 func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {
@@ -164,7 +161,6 @@ func (c Client) send(ctx context.Context, method, path string, body any) (*http.
 	return c.HTTP.Do(request)
 }
 
-// read returns the body of a 200, and an *Error for every other status.
 func read(response *http.Response) ([]byte, error) {
 	const most = 4 << 20
 	text, err := io.ReadAll(io.LimitReader(response.Body, most))

@@ -2,8 +2,7 @@ package api
 
 import "time"
 
-// Failpoint pauses or kills requests at a step. It matches a strategy and a product, or only
-// the Key of a lock, such as "order:7".
+// Failpoint matches a strategy and a product, or only the Key of a lock, such as "order:7".
 type Failpoint struct {
 	ID       int    `json:"id"`
 	Strategy string `json:"strategy,omitempty"`

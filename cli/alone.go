@@ -44,8 +44,7 @@ func aloneCommand() *cobra.Command {
 	}
 }
 
-// runChild runs a command to its end. It is not killed by Ctrl-C, which the terminal sends to the
-// command as well.
+// runChild is not killed by Ctrl-C: the terminal also sends the signal to the command.
 func runChild(cmd *cobra.Command, args []string) error {
 	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -69,7 +69,6 @@ func (c *clients) close() {
 	}
 }
 
-// pings returns a health check for each backend.
 func (c *clients) pings() []handlers.Backend {
 	backends := []handlers.Backend{
 		{Name: "mysql", Ping: func(ctx context.Context) error {

@@ -19,7 +19,6 @@ import (
 	"oversell/lab/rig"
 )
 
-// breakFlags are the flags of `oversell break`.
 type breakFlags struct {
 	plan  experiment.Plan
 	all   bool
@@ -159,7 +158,6 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 	return errors.Join(showMatrix(text, m, results), failed)
 }
 
-// showMatrix prints the matrix, and returns the exit status.
 func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
 	const maxLogs = 4 // more event logs are too long to read
 	if len(results) <= maxLogs {

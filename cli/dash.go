@@ -16,7 +16,6 @@ import (
 	"oversell/lab/report"
 )
 
-// dashCommand serves the page for a lab that is already running.
 func dashCommand() *cobra.Command {
 	var addr string
 	var c dash.Config

@@ -16,15 +16,13 @@ import (
 	"oversell/locks/catalog"
 )
 
-// generated is a part of a document that this program writes, between the comments
-// <!-- name --> and <!-- /name -->.
+// generated is a part of a document, between the comments <!-- name --> and <!-- /name -->.
 type generated struct {
 	file, name string
 	write      func(w io.Writer) error
 }
 
-// generatedParts lists them all. make record and make matrix measure the recordings in
-// docs/recorded and docs/matrix.json.
+// The recordings in docs/recorded and docs/matrix.json come from make record and make matrix.
 func generatedParts() []generated {
 	const comparison, scenarios = "docs/recorded/comparison.txt", "docs/recorded/scenarios.txt"
 	strategies := func(inChinese bool) func(io.Writer) error {
@@ -103,7 +101,6 @@ func writeMatrix(w io.Writer) error {
 	return m.WriteMarkdown(w, about)
 }
 
-// replace writes the part into its file.
 func (g generated) replace() error {
 	file := filepath.FromSlash(g.file)
 	before, err := os.ReadFile(file) //nolint:gosec // of the list above
@@ -124,7 +121,6 @@ func (g generated) replace() error {
 	return os.WriteFile(file, []byte(now), 0o644) //nolint:gosec // a document, which everybody may read
 }
 
-// block writes what choose returns for a recording as a block of text.
 func block(file string, choose func(recording string) string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		recording, err := os.ReadFile(file) //nolint:gosec // two constant paths
@@ -140,7 +136,6 @@ func block(file string, choose func(recording string) string) func(io.Writer) er
 	}
 }
 
-// wrapped returns the recording in lines of at most 100 columns.
 func wrapped(recording string) string {
 	trailing := regexp.MustCompile(`(?m) +$`)
 	lines := strings.Split(recording, "\n")
@@ -152,7 +147,6 @@ func wrapped(recording string) string {
 	return strings.Join(lines, "\n")
 }
 
-// tableOf returns the table that has a column.
 func tableOf(column string) func(recording string) string {
 	return func(recording string) string {
 		for _, table := range strings.SplitAfter(recording, "┘\n") {

@@ -12,16 +12,14 @@ import (
 	"oversell/lab/report"
 )
 
-// toStdout is the file name that means stdout.
 const toStdout = "-"
 
-// files are the files that a command writes at its end.
 type files struct {
 	command string
 	flags   []*pflag.Flag
 }
 
-// add adds a flag that names a file. An empty name means that it is not written.
+// add adds a flag that names a file. With an empty name, the file is not written.
 func (f *files) add(flags *pflag.FlagSet, name, usage string) {
 	flags.String(name, "", usage)
 	f.flags = append(f.flags, flags.Lookup(name))
@@ -35,7 +33,7 @@ func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	return out
 }
 
-// check reports before a run why a file could not be written after it.
+// check finds files that cannot be written, before the run starts.
 func (f *files) check() (failed error) {
 	flagOf := map[string]string{} // by path
 	for _, flag := range f.flags {
@@ -59,8 +57,7 @@ func (f *files) check() (failed error) {
 	return failed
 }
 
-// write writes the files with the writers of their flags. After an error, it continues with the
-// next file.
+// write writes the files with the writers of their flags, and continues after an error.
 func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
 	for _, flag := range f.flags {
 		var err error

@@ -24,7 +24,6 @@ import (
 	"oversell/lab/rig"
 )
 
-// labFlags are the flags of `oversell lab`.
 type labFlags struct {
 	json     string
 	replicas int
@@ -58,7 +57,6 @@ for the other servers, it takes any free port. So several labs can run at the sa
 	return cmd
 }
 
-// labConfig returns the configuration of the whole lab, with a random token.
 func labConfig(errOut io.Writer) (rig.Config, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -93,7 +91,6 @@ func checkReplicas(n int) error {
 	return nil
 }
 
-// run starts a lab, prints the addresses, and closes it when ctx ends.
 func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := checkReplicas(f.replicas); err != nil {
 		return usage("lab: %w", err)
@@ -168,8 +165,7 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 	return nil
 }
 
-// labText returns the addresses of a lab, and commands to try. It names the wanted ports that
-// are in use.
+// labText returns addresses and commands to try. It names the wanted ports that are in use.
 func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
@@ -213,8 +209,7 @@ Ctrl-C ends the lab.
 	return text.String()
 }
 
-// clientCommands returns the commands that open MySQL and Redis. The passwords are in the
-// environment, because every user of the machine can read a command line.
+// clientCommands puts passwords in the environment: every user can read a command line.
 func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {

@@ -30,8 +30,7 @@ func probeCommand() *cobra.Command {
 	return c
 }
 
-// probe sends one request, without the environment's proxy. The error has the beginning of the
-// answer, which `docker inspect` shows.
+// probe uses no proxy. Its error has the beginning of the answer, for `docker inspect`.
 func probe(ctx context.Context, url string) error {
 	replica := api.Client{Base: url, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if err := replica.Call(ctx, http.MethodGet, "", nil, nil); err != nil {

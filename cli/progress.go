@@ -16,7 +16,6 @@ import (
 	"oversell/lab/report"
 )
 
-// screenOf returns the width of the writer's lines, and whether it shows colours.
 func screenOf(w io.Writer) report.Screen {
 	var screen report.Screen
 	file, ok := terminal(w)
@@ -43,7 +42,6 @@ func showsBars(w io.Writer) bool {
 	return ok && os.Getenv("TERM") != "dumb"
 }
 
-// bars draws progress bars until it is closed.
 type bars struct {
 	progress.Writer
 	current *progress.Tracker
@@ -78,7 +76,6 @@ func (b *bars) close() {
 	<-b.ended
 }
 
-// runWatcher shows the progress of a comparison until it is closed.
 type runWatcher interface {
 	comparison.Watcher
 	close()
@@ -97,7 +94,6 @@ func newWatcher(w io.Writer, quiet bool) runWatcher {
 	return &runLines{out: w}
 }
 
-// runBars shows a bar for each strategy.
 type runBars struct{ *bars }
 
 func (b runBars) Begin(strategy string, nth, of int) {
@@ -143,8 +139,7 @@ func (l *runLines) Progress(p load.Progress) {
 func (*runLines) End(report.Result) {}
 func (*runLines) close()            {}
 
-// breakWatcher shows the progress of the experiments until it is closed: one bar with the
-// results above it, or lines for a file.
+// breakWatcher shows one bar with the results above it, or lines for a file.
 type breakWatcher struct {
 	out     io.Writer
 	bars    *bars // nil means lines
@@ -207,8 +202,7 @@ func (b *breakWatcher) end(line string) {
 	b.bars.current.SetValue(int64(b.nth)) // completes the bar after the last experiment
 }
 
-// remaining estimates the time for the remaining experiments. Before the end of the first and
-// after the last it returns an empty string.
+// remaining returns "" before the end of the first experiment and after the last.
 func (b *breakWatcher) remaining(done int) string {
 	here, left := done-b.first+1, b.of-done
 	if here == 0 || left == 0 {

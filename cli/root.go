@@ -34,7 +34,6 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-// usage is an error of the command line.
 func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
 
 // ended gives an error the exit status 130 if a signal has ended ctx.
@@ -48,9 +47,8 @@ func ended(ctx context.Context, err error) error {
 	return &exit{130, err}
 }
 
-// Main runs one command and returns the exit status: 0 done, 1 failed, 2 bad command line,
-// 130 stopped by Ctrl-C. The first Ctrl-C asks the command to end. The second one ends it at
-// once, and the reaper removes what it started.
+// Main returns the exit status: 0 done, 1 failed, 2 bad command line, 130 stopped by Ctrl-C. The
+// first Ctrl-C asks the command to end. The second ends it at once, and the reaper cleans up.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
@@ -60,7 +58,6 @@ func Main(args []string) int {
 	return printError(os.Stderr, root.ExecuteContext(ctx))
 }
 
-// printError prints the error of a command, and returns the exit status.
 func printError(w io.Writer, err error) (status int) {
 	if err == nil {
 		return 0
@@ -79,8 +76,7 @@ func printError(w io.Writer, err error) (status int) {
 	return status
 }
 
-// endSignals returns the signals that ask a command to end. Under nohup, the closing of the
-// terminal is not one of them.
+// endSignals leaves out SIGHUP under nohup, where a closed terminal must not end the command.
 func endSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -89,8 +85,7 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// noServers follows an error that names missing servers. "make servers" cannot install them in
-// the Docker image, which has no shell.
+// noServers is for the Docker image, which has no shell for "make servers".
 const noServers = `This command starts its own servers, and the Docker image has none. Under Docker, use the page:
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`

@@ -26,7 +26,6 @@ import (
 // defaultToken is the token of a lab under Docker.
 const defaultToken = "classroom"
 
-// runFlags are the flags of `oversell run`.
 type runFlags struct {
 	plan     comparison.Plan
 	replicas int
@@ -109,7 +108,6 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	f.files.add(set, "html", "write a page with charts to `FILE`, which needs no other files")
 }
 
-// check finds what cannot be run before anything is started.
 func (f *runFlags) check(set *pflag.FlagSet) error {
 	plan := f.plan
 	switch {
@@ -180,7 +178,6 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 	return lab.Close, nil
 }
 
-// show prints the results and writes the files.
 func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error {
 	if len(trials) == 0 {
 		return nil
@@ -216,7 +213,6 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 	)
 }
 
-// chinese reports whether the environment asks for Chinese.
 func chinese() bool {
 	return strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
 }

@@ -24,7 +24,6 @@ func parseSweep(text string) ([]int, error) {
 	return comparison.Steps(from, to), nil
 }
 
-// checkSweep rejects the flags that a sweep replaces.
 func (f *runFlags) checkSweep(set *pflag.FlagSet) error {
 	if len(f.plan.Sweep) == 0 {
 		return nil

@@ -14,7 +14,6 @@ import (
 	"oversell/lab/scenario"
 )
 
-// scenarioFlags are the flags of `oversell run coupon` and the other scenarios.
 type scenarioFlags struct {
 	guards []string
 	runs   int
@@ -98,7 +97,6 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 	return errors.Join(err, f.files.write(writers, out, errOut), lab.Close())
 }
 
-// runAll runs the scenario with each guard, and prints a sentence for each run.
 func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards []scenario.Guard, service scenario.Service, out io.Writer) ([]scenario.Result, error) {
 	results, wrong := []scenario.Result{}, []error(nil)
 	for _, guard := range guards {

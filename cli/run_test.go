@@ -155,7 +155,7 @@ func runTimesOut(t *testing.T, binary string) {
 	if r.status != 1 || len(all) != 1 || all[0].NotAcquired == 0 || all[0].Errors != all[0].NotAcquired || all[0].Verdict != "holds" {
 		t.Errorf("status %d, %+v", r.status, all)
 	}
-	if !strings.Contains(r.err, "did not get the lock in time") || !strings.Contains(r.err, "requests failed: redis (") {
+	if !strings.Contains(r.err, "did not acquire the lock in time") || !strings.Contains(r.err, "requests failed: redis (") {
 		t.Errorf("stderr: %s", r.err)
 	}
 }
@@ -222,7 +222,7 @@ func runWrongCommandLine(t *testing.T, binary string) {
 func runUnwritable(t *testing.T, binary string) {
 	missing := filepath.Join(t.TempDir(), "missing", "r.json")
 	r := runProgram(t, binary, "redis", "--json", missing)
-	if r.status != 1 || !strings.Contains(r.err, "there is no folder "+filepath.Dir(missing)) || strings.Contains(r.err, "starting a lab") {
+	if r.status != 1 || !strings.Contains(r.err, "folder "+filepath.Dir(missing)+" does not exist") || strings.Contains(r.err, "starting a lab") {
 		t.Errorf("status %d, stderr %s", r.status, r.err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {

@@ -145,8 +145,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 	})
 }
 
-// runBackground migrates the schema, and starts the background work of the strategies. The
-// returned function ends it. It is called after the last sale, while the backends are open.
+// runBackground returns a function that must run after the last sale, while the backends are open.
 func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
@@ -167,8 +166,7 @@ func runBackground(ctx context.Context, clients *clients, strategies []locks.Str
 	}
 }
 
-// shutdown waits 15 s for the running requests. Then it cancels them, and they release their
-// locks.
+// shutdown waits 15 s for the running requests. Then it cancels them: they release their locks.
 func shutdown(server *http.Server, abandon context.CancelFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
@@ -184,7 +182,6 @@ func shutdown(server *http.Server, abandon context.CancelFunc) error {
 	return nil
 }
 
-// migrateWhenReachable migrates the schema as soon as MySQL answers.
 func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logger) {
 	pool, err := clients.DB.DB()
 	if err != nil {

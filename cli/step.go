@@ -17,7 +17,6 @@ import (
 	"oversell/lab/stepper"
 )
 
-// stepFlags are the flags of `oversell step`.
 type stepFlags struct {
 	solution bool
 	pace     time.Duration
@@ -99,7 +98,6 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 	return ended(ctx, errors.Join(err, started.Close()))
 }
 
-// walk runs the step mode in a lab that was started for it.
 func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
 	lab, err := stepper.Open(started.Addresses(), strategy)
 	if err != nil {
@@ -124,8 +122,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 // ctrlC is the character of Ctrl-C. A raw terminal sends no signal for it.
 const ctrlC = 3
 
-// readKeys sends the keys, without spaces and new lines, until the input ends. Ctrl-C calls
-// interrupt at once, also while earlier keys wait.
+// readKeys skips spaces and new lines. Ctrl-C calls interrupt at once, also while keys wait.
 func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	keys := make(chan byte)
 	go func() {
@@ -161,7 +158,6 @@ func (r rawTerminal) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// session is one use of the step mode.
 type session struct {
 	lab   *stepper.Lab
 	out   io.Writer
@@ -170,8 +166,7 @@ type session struct {
 	round *stepper.Round
 }
 
-// run executes the keys, until q or the end of the input. A client that waits for the lock goes
-// on without a key, so run also polls the replicas.
+// run also polls the replicas: a client that waits for the lock goes on without a key.
 func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 	if err := l.begin(ctx); err != nil {
 		return err
@@ -262,7 +257,6 @@ func (l *session) say(line string) error {
 	return nil
 }
 
-// solve searches for the lost update, and prints it.
 func (l *session) solve(ctx context.Context) error {
 	_, _ = io.WriteString(l.out, "\nsearching for an interleaving that loses an update ")
 	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })

@@ -14,8 +14,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// breaks is the page of the experiments. It has the newest result of each hazard on each
-// strategy.
+// breaks is the page of the experiments, with the newest result of each hazard and strategy.
 type breaks struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
@@ -25,13 +24,11 @@ type breaks struct {
 	count   int
 }
 
-// resultKey identifies the result of a hazard on a strategy.
 type resultKey struct {
 	Hazard, Strategy string
 	Fenced           bool
 }
 
-// suffix returns a text for fenced results, and nothing for others.
 func (q resultKey) suffix(fenced string) string {
 	if q.Fenced {
 		return fenced
@@ -55,7 +52,6 @@ func (q resultKey) Name() string { return q.Strategy + q.suffix(" --fenced") }
 // ID returns the id of the element that shows the result.
 func (q resultKey) ID() string { return q.Hazard + "." + q.Strategy + q.suffix(".fenced") }
 
-// storedResult is the newest result of a key.
 type storedResult struct {
 	experiment.Result
 	ID        int  // higher than that of all older results
@@ -115,8 +111,7 @@ func (b *breaks) all() []message {
 	return messages
 }
 
-// sendWhenReady sends the matrix as soon as the service has sent its cards. The service may start
-// after the page's server: until then the open pages show the results of the previous lab.
+// sendWhenReady sends the matrix once the service, which may start later, has sent the cards.
 func (b *breaks) sendWhenReady() {
 	for {
 		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
@@ -176,7 +171,6 @@ func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err 
 	return p, badRequest("The hazard does not apply to the selected strategies. With fenced, a strategy needs a fencing token.", "这种故障影响不到所选的策略。选了 fenced 时，策略必须有栅栏号。")
 }
 
-// inPlan reports whether the plan runs the hazard on the strategy.
 func inPlan(p experiment.Plan, q resultKey) bool {
 	return (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
 		(len(p.Strategies) == 0 || slices.Contains(p.Strategies, q.Strategy)) &&
@@ -231,8 +225,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	return experiment.Run(ctx, bed, p, store, breakWatch{b})
 }
 
-// change makes a change and sends it to the pages. Of the matrix, which is large, it sends the
-// results of the previous and the present hazard only.
+// change sends the results of the previous and the present hazard only: the matrix is large.
 func (b *breaks) change(change func()) {
 	b.s.hub.send("break", func() []message {
 		before := b.now.Hazard

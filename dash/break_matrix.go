@@ -7,7 +7,6 @@ import (
 	"oversell/lab/matrix"
 )
 
-// matrixView holds what the page shows: a row for each strategy, a column for each hazard.
 type matrixView struct {
 	Hazards []hazard
 	Rows    []matrixRow
@@ -17,13 +16,11 @@ type matrixView struct {
 // tally counts the results by their agreement with the cards.
 type tally struct{ Agree, Contradict, Silent int }
 
-// matrixRow is the row of a strategy, with or without its fence.
 type matrixRow struct {
 	resultKey // of no hazard
 	Results   []resultView
 }
 
-// resultView is what the page shows for one hazard on one strategy.
 type resultView struct {
 	resultKey
 	Able      bool // this machine can run the experiment
@@ -49,7 +46,6 @@ func (b *breaks) matrix() matrixView {
 	return m
 }
 
-// fences returns false, and also true for a strategy that has a fence.
 func fences(c card) []bool {
 	if c.Fenced {
 		return []bool{false, true}

@@ -17,13 +17,12 @@ type card struct {
 	Code []api.File `json:"code"`
 }
 
-// group is a family of strategies.
 type group struct {
 	Title Text
 	Cards []card
 }
 
-// catalogue reads the cards from the service, and keeps them: they are compiled in.
+// catalogue reads the cards from the service and keeps them: the service has them compiled in.
 type catalogue struct {
 	nginx api.Client // a request through nginx succeeds if any replica answers
 
@@ -31,7 +30,6 @@ type catalogue struct {
 	cards []card
 }
 
-// get reads JSON from the service.
 func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -48,8 +46,7 @@ func (l *catalogue) known() []card {
 	return l.cards
 }
 
-// all returns all cards. It sends the request without the mutex: otherwise each page would wait
-// for the timeouts of all pages before it.
+// all asks the service without the mutex: pages would wait for each other's timeouts.
 func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	cards := l.known()
 	if cards != nil {
@@ -64,7 +61,6 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	return cards, nil
 }
 
-// findCard returns the position of a card, and an error if the strategy does not exist.
 func findCard(cards []card, id string, status int) (int, error) {
 	i := slices.IndexFunc(cards, func(c card) bool { return c.ID == id })
 	if i < 0 {
@@ -73,7 +69,6 @@ func findCard(cards []card, id string, status int) (int, error) {
 	return i, nil
 }
 
-// one returns a card with its code.
 func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
 	all, err := l.all(ctx)
 	if err != nil {
@@ -86,7 +81,6 @@ func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
 	return c, err
 }
 
-// groups returns the cards by family, in the order of the catalogue.
 func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 	all, err := l.all(ctx)
 	if err != nil {

@@ -103,7 +103,6 @@ func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// view has the data of a template.
 type view struct {
 	Lang  string
 	Page  string // the page's entry in the menu, and its topic unless Topic is set
@@ -140,7 +139,6 @@ func parse(name string) *template.Template {
 	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))
 }
 
-// show answers with a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title Text, data any) {
 	s.write(w, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
 }
@@ -158,13 +156,11 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
 	_, _ = text.WriteTo(w)
 }
 
-// showProblem answers with a page that explains the error.
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	s.write(w, p.status, "problem", view{Lang: language(r), Title: Text{"This did not work", "没有成功"}, Data: p.Text})
 }
 
-// showWithGroups serves a page that lists the strategies. data returns the data of the page.
 func (s *Server) showWithGroups(path, name string, title Text, data func(r *http.Request, groups []group) any) {
 	s.routes.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		groups, err := s.catalogue.groups(r.Context())
@@ -176,7 +172,6 @@ func (s *Server) showWithGroups(path, name string, title Text, data func(r *http
 	})
 }
 
-// part is an element of a page, in both languages.
 type part struct {
 	ID string `json:"id"`
 	Text
@@ -190,7 +185,6 @@ func (s *Server) part(page, name string, data any) message {
 	return m
 }
 
-// render renders a part with the named template of the page.
 func (s *Server) render(page, name, id string, data any) part {
 	in := func(lang string) string {
 		var text bytes.Buffer
@@ -208,7 +202,6 @@ type request struct {
 	Who string
 }
 
-// problem is an error for a page, in both languages.
 type problem struct {
 	status int
 	Text
@@ -224,14 +217,12 @@ func badRequest(en, zh string, values ...any) error {
 	return reject(http.StatusBadRequest, en, zh, values...)
 }
 
-// problemOf returns the problem in the error's chain, or one with the text of the error.
 func problemOf(err error) problem {
 	p := problem{http.StatusInternalServerError, verbatim(err.Error())}
 	errors.As(err, &p)
 	return p
 }
 
-// withToken returns a handler that requires the lab's token.
 func (s *Server) withToken(do func(context.Context, request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
@@ -272,7 +263,6 @@ func sender(r *http.Request) string {
 	return who
 }
 
-// switchLanguage stores the language in a cookie and redirects back.
 func switchLanguage(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
 	lang, back := r.FormValue("lang"), r.FormValue("back")

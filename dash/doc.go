@@ -1,10 +1,10 @@
 // Package dash serves the lab's pages, on which a browser compares, breaks and steps through
-// locks. It can do nothing that the other commands cannot.
+// locks. The pages can do nothing that the other commands cannot.
 //
-// Templates render the pages. What changes while a page is open is a part: an element with an
-// id. The server renders it and sends it to all pages that show it, on one stream of
+// Templates render the pages. A part is an element with an id that may change while its page is
+// open. The server renders each part and sends it to all pages that show it, on one stream of
 // server-sent events for each page. The scripts only replace parts, post forms and draw curves.
 //
 // Everybody may read. Starting or breaking something requires the lab's token. The printed link
-// has it behind its #, so it is in no request and in no log.
+// has the token behind its #, so the token is in no request and in no log.
 package dash

@@ -2,13 +2,11 @@ package dash
 
 import "oversell/lab/experiment"
 
-// hazard describes an experiment in both languages.
 type hazard struct {
 	ID           string
 	Title, Shows Text
 }
 
-// hazards returns all hazards, in the order of the experiments.
 func hazards() (all []hazard) {
 	chinese := inChinese()
 	for _, e := range experiment.All() {
@@ -18,7 +16,7 @@ func hazards() (all []hazard) {
 	return all
 }
 
-// hazardOf returns the hazard with the id. If it does not exist, all else is empty.
+// hazardOf returns the hazard with the id. Without one, all fields but the id are empty.
 func hazardOf(id string) (h hazard, ok bool) {
 	for _, h := range hazards() {
 		if h.ID == id {

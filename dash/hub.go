@@ -37,7 +37,6 @@ const backlog = 64
 
 func newHub() *hub { return &hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
 
-// open adds a topic.
 func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
@@ -61,7 +60,6 @@ func (h *hub) send(name string, change func() []message) {
 	}
 }
 
-// listeners returns the number of open pages of a topic.
 func (h *hub) listeners(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +84,7 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
-// parts returns the parts in the topic's first messages, by their ids. A page is rendered with
-// them, so that it is complete without its stream.
+// parts returns the parts of the topic's first messages: a page is complete without its stream.
 func (h *hub) parts(name string) map[string]Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +107,6 @@ const (
 	pieceSize = 16 << 10
 )
 
-// serve writes the stream of a page.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	t := h.topics[name]
 	if t == nil {
@@ -162,7 +158,6 @@ func (m message) write(text *bytes.Buffer) {
 	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", m.name, m.data)
 }
 
-// newMessage returns a message with the data as JSON.
 func newMessage(name string, data any) message {
 	text, err := json.Marshal(data)
 	if err != nil {

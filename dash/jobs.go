@@ -26,10 +26,9 @@ type job struct {
 // errStopped is the cause with which a visitor's stop cancels the context of a job.
 var errStopped = errors.New("stopped")
 
-// start runs work in the background. It returns an error if another job runs.
-//
-// Work calls free in the same call of hub.send that announces its end. A page that shows the
-// end can start the next job at once.
+// start runs work in the background. It returns an error if another job runs. Work calls free
+// in the same call of hub.send that announces its end: a page that shows the end can start the
+// next job at once.
 func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +62,6 @@ func (d *jobs) now() *job {
 	return d.current
 }
 
-// stop stops the job that runs.
 func (d *jobs) stop(ctx context.Context) { d.now().end(ctx) }
 
 // end stops the job, unless it is nil, and waits until it has cleaned up or ctx ends.

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// action is a request to a primitive.
 type action struct {
 	ID       string
 	Path     string // of the service, after /test/
@@ -29,7 +28,6 @@ type primitive struct {
 	Actions []action
 }
 
-// primitives returns all primitives, in the order of the tutorial.
 func primitives() []primitive {
 	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
 	return []primitive{

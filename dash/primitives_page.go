@@ -47,7 +47,6 @@ type visitor struct {
 	Said    Text // the outcome
 }
 
-// state is the state of a visitor.
 type state string
 
 const (
@@ -67,7 +66,6 @@ type span struct {
 	from, to time.Time
 }
 
-// target is one primitive with a name, on a backend.
 type target struct{ Primitive, Backend, Name string }
 
 // observed is the state of a target, as the last answers reported it.
@@ -107,7 +105,6 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 	return t
 }
 
-// send sends the requests of a form.
 func (t *primitivesPage) send(_ context.Context, req request) error {
 	o, err := orderOf(req)
 	if err != nil {
@@ -167,7 +164,6 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	return visitors, nil
 }
 
-// removeOld removes visitors that have been over for long, and the oldest of too many.
 func (t *primitivesPage) removeOld() {
 	extra := len(t.visitors) - maxOver
 	t.remove(func(v *visitor) bool {
@@ -179,7 +175,6 @@ func (t *primitivesPage) removeOld() {
 	})
 }
 
-// remove removes visitors, and what was observed of targets without visitors.
 func (t *primitivesPage) remove(which func(*visitor) bool) {
 	t.visitors = slices.DeleteFunc(t.visitors, which)
 	maps.DeleteFunc(t.observed, func(at target, _ observed) bool {
@@ -187,13 +182,11 @@ func (t *primitivesPage) remove(which func(*visitor) bool) {
 	})
 }
 
-// clear removes all visitors that are over.
 func (t *primitivesPage) clear(context.Context, request) error {
 	t.s.hub.send("try", func() []message { t.remove((*visitor).over); return t.all() })
 	return nil
 }
 
-// answer has the fields of the answers of all primitives.
 type answer struct {
 	Outcome  api.Outcome `json:"outcome"`
 	Replica  string      `json:"replica"`
@@ -205,7 +198,6 @@ type answer struct {
 	Version  int64       `json:"version"`
 }
 
-// request sends the request of a visitor.
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
 	<-streams.ready.Done()
 	begun := time.Now()
@@ -247,7 +239,6 @@ func (v *visitor) stepped(step api.Step, replica string, at time.Time) {
 	}
 }
 
-// enter ends the present span, and begins the next one unless the visitor is over.
 func (v *visitor) enter(next state, at time.Time) {
 	if n := len(v.Spans); n > 0 && v.Spans[n-1].to.IsZero() {
 		v.Spans[n-1].to = at
@@ -277,7 +268,6 @@ func (v *visitor) answered(a action, got answer, err error, begun, now time.Time
 	}
 }
 
-// describe returns the outcome of a request, and whether the request succeeded.
 func describe(a answer) (said Text, good bool) {
 	number := "?"
 	if n := cmp.Or(a.After, a.Value, a.Left); n != nil {

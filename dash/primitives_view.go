@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// lanes shows the visitors of a target on one axis of time.
 type lanes struct {
 	Lanes []lane
 	Ticks []tick
@@ -31,7 +30,7 @@ type tick struct {
 	At string
 }
 
-// until returns the end of a span, which is now if it has not ended.
+// until returns the end of a span, or now if the span has not ended.
 func (s span) until(now time.Time) time.Time {
 	if s.to.IsZero() {
 		return now
@@ -77,7 +76,6 @@ func draw(visitors []*visitor, now time.Time) (drawn lanes) {
 	return drawn
 }
 
-// targetView is a target with its visitors.
 type targetView struct {
 	target
 	observed
@@ -100,7 +98,6 @@ func (m targetView) Slots() []bool {
 // Drawn returns the lanes of the visitors, the oldest first.
 func (m targetView) Drawn() lanes { return draw(m.visitors, m.now) }
 
-// views returns the targets of all visitors, the newest first.
 func (t *primitivesPage) views() (all []targetView) {
 	for _, v := range slices.Backward(t.visitors) {
 		i := slices.IndexFunc(all, func(m targetView) bool { return m.target == v.At })

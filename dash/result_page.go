@@ -11,7 +11,6 @@ import (
 	"oversell/lab/timeline"
 )
 
-// resultPage is the page of one result.
 type resultPage struct {
 	resultView
 	Hazard hazard

@@ -30,7 +30,6 @@ func newRuns(s *Server) *runs {
 	return r
 }
 
-// plan reads the form.
 func (r *runs) plan(req request) (comparison.Plan, error) {
 	p := comparison.Plan{
 		Target: r.s.Lab.Target, Token: r.s.Lab.Token, Strategies: req.Form["strategy"],
@@ -77,7 +76,6 @@ func (r *runs) start(ctx context.Context, req request) error {
 	return r.s.jobs.start(ctx, req.Who, names, func(ctx context.Context, free func()) { r.work(ctx, p, req.Who, free) })
 }
 
-// work loads the strategies one after the other.
 func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free func()) {
 	var item struct {
 		Product string `json:"product_code"`

@@ -33,7 +33,6 @@ type live struct {
 	owner    atomic.Pointer[owner]
 }
 
-// series has the points of the run of one strategy.
 type series struct {
 	Strategy string  `json:"strategy"`
 	Total    int     `json:"total"`
@@ -41,7 +40,6 @@ type series struct {
 	start    time.Time
 }
 
-// point has the figures at one moment of a run.
 type point struct {
 	At       float64        `json:"t"` // in seconds
 	Done     int            `json:"done"`
@@ -56,7 +54,6 @@ type point struct {
 	Owner    *owner         `json:"owner"` // the lock's present owner; null if unknown
 }
 
-// owner is a request that holds the lock.
 type owner struct {
 	Task    string `json:"task"`
 	Replica string `json:"replica"`
@@ -82,7 +79,6 @@ const (
 	slowHold = 20 * time.Millisecond
 )
 
-// watch receives the progress of a run, and sends it to the pages.
 type watch struct {
 	runs     *runs
 	live     *live
@@ -125,8 +121,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 }
 
-// sample reads the stock at intervals. It runs in the background, so that a database that does
-// not answer cannot delay the progress.
+// sample reads the stock in the background: a database that hangs must not delay the progress.
 func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.readStock(ctx)
@@ -191,7 +186,6 @@ func (w *watch) Progress(p load.Progress) {
 	})
 }
 
-// add adds a point. At maxPoints it drops every second one, and doubles the interval.
 func (s *series) add(next point, interval *time.Duration) {
 	s.Points = append(s.Points, next)
 	if len(s.Points) <= maxPoints {
@@ -204,7 +198,6 @@ func (s *series) add(next point, interval *time.Duration) {
 	s.Points, *interval = half, 2**interval
 }
 
-// follow updates the owner of the lock by a step.
 func (l *live) follow(kind string, data []byte) {
 	var e api.StepEvent
 	if kind != api.StreamStep || json.Unmarshal(data, &e) != nil || e.Key != api.Key(1) {

@@ -11,17 +11,14 @@ import (
 	"oversell/lab/report"
 )
 
-// maxResults limits the results that are kept, with their samples.
 const maxResults = 60
 
-// kept is a result with its samples.
 type kept struct {
 	ID      int
 	Result  report.Result
 	history history.History
 }
 
-// row is a result as the table shows it.
 type row struct {
 	kept
 	Share float64 // of the highest throughput, in per cent
@@ -41,7 +38,6 @@ func (r *runs) rows() []row {
 	return rows
 }
 
-// forget clears the table.
 func (r *runs) forget(context.Context, request) error {
 	r.s.hub.send("run", func() []message { r.results = nil; return r.all() })
 	return nil

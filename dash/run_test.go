@@ -99,7 +99,7 @@ func TestBothLanguages(t *testing.T) {
 	pictures(t, tab, "run-zh")
 	do(t, tab,
 		press(`button[data-post="/dash/run/forget"]`),
-		reads(`#part-results`, "现在还没有"),
+		reads(`#part-results`, "还没有结果"),
 		press(`.language button[value=en]`),
 		reads(`h1`, "Which locks oversell?"),
 		chromedp.Reload(),

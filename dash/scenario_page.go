@@ -21,14 +21,12 @@ type scenarioPage struct {
 	results []scenarioResult // the newest first
 }
 
-// scenarioResult is the result of one scenario with one guard.
 type scenarioResult struct {
 	scenario.Result
 	Answers, Numbers string // the answers to customers and the figures, sorted by name
 	Said             Text
 }
 
-// maxScenarioResults limits the results on the page.
 const maxScenarioResults = 60
 
 func newScenarioPage(s *Server) {
@@ -115,12 +113,10 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 	return nil
 }
 
-// change makes a change and sends everything to the pages.
 func (p *scenarioPage) change(change func()) {
 	p.s.hub.send("scenarios", func() []message { change(); return p.all() })
 }
 
-// sorted lists numbers by name.
 func sorted[N int | float64](numbers map[string]N) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {

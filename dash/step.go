@@ -71,7 +71,6 @@ func (p *steps) end(ctx context.Context, _ request) error {
 	return nil
 }
 
-// press lets a client take its next step.
 func (p *steps) press(_ context.Context, req request) error {
 	who, known := map[string]stepper.Client{"a": stepper.A, "b": stepper.B}[req.Form.Get("who")]
 	if !known {
@@ -93,7 +92,6 @@ func (p *steps) press(_ context.Context, req request) error {
 	return err
 }
 
-// guess stores the stock that the audience predicts.
 func (p *steps) guess(_ context.Context, req request) error {
 	left, err := strconv.Atoi(req.Form.Get("left"))
 	if err != nil || left < stepper.Pieces-2 || left > stepper.Pieces {
@@ -107,13 +105,11 @@ func (p *steps) guess(_ context.Context, req request) error {
 	return nil
 }
 
-// reveal shows the row and the answers on all pages.
 func (p *steps) reveal(context.Context, request) error {
 	p.change(func(now *scene) { now.Shown = true })
 	return nil
 }
 
-// work runs a round or plays the solution.
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses := make(chan stepper.Client, 2)
 	p.s.hub.send("step", func() []message {
@@ -151,7 +147,6 @@ var errIdle = reject(http.StatusRequestTimeout,
 	"The round was ended after ten minutes without a press, because no other job can run while a round is open.",
 	"十分钟没有人按键，这一轮已结束：一轮进行时，实验室不能运行别的任务。")
 
-// round takes the steps that are pressed, until both clients have their answers.
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Client) error {
 	round, err := lab.Begin(ctx)
 	if err != nil {
@@ -180,7 +175,6 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 	return errors.Join(err, round.Close())
 }
 
-// solve searches for the shortest schedule that loses an update, and plays it.
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	found, err := lab.Solve(ctx, func() { p.change(func(now *scene) { now.Tried++ }) })
 	if err != nil {
@@ -209,7 +203,6 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	return nil
 }
 
-// change changes the scene, and sends what it shows.
 func (p *steps) change(change func(*scene)) {
 	p.s.hub.send("step", func() []message { change(&p.scene); return p.changed() })
 }

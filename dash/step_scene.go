@@ -29,14 +29,12 @@ type scene struct {
 	Alarm    bool // Said is an error
 }
 
-// update copies the state of a round.
 func (now *scene) update(r *stepper.Round) {
 	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), Text(r.Sentence())
 	now.Wrong = now.Over && r.Stock().Verdict == check.Broken
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
 }
 
-// column is a client as the page shows it.
 type column struct {
 	Who     string
 	Replica int
@@ -47,7 +45,6 @@ type column struct {
 	Unseen  bool // the code of its step is not shown, so the mark is at an earlier step
 }
 
-// stepLine is one step of a client.
 type stepLine struct {
 	N    int // its number in the round
 	Who  string

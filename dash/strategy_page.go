@@ -9,7 +9,6 @@ import (
 	"oversell/lab/report"
 )
 
-// strategyView has the data of a strategy's page.
 type strategyView struct {
 	card
 	Able          bool // this machine can run experiments
@@ -19,7 +18,6 @@ type strategyView struct {
 	Before, After string         // the neighbours in the catalogue; empty at its ends
 }
 
-// claim is what the card claims about one hazard.
 type claim struct {
 	resultKey
 	hazard
@@ -28,7 +26,6 @@ type claim struct {
 	Run    *storedResult // the newest result; nil before the first run
 }
 
-// codeFile is a file of the strategy, split into lines.
 type codeFile struct {
 	Name  string
 	Lines []string
@@ -41,7 +38,6 @@ func codeFiles(c card) (files []codeFile) {
 	return files
 }
 
-// routeStrategies adds the list of the strategies and the page of each.
 func routeStrategies(s *Server) {
 	// The stream sends nothing. It shows the page whether the lab is reachable.
 	s.hub.open("strategies", func() []message { return nil })

@@ -15,21 +15,19 @@ func (t Text) In(lang string) string { return api.Text(t).In(lang) }
 
 func textf(en, zh string, values ...any) Text { return Text(api.Textf(en, zh, values...)) }
 
-// verbatim returns a name or a message that is the same in both languages.
 func verbatim(s string) Text { return Text{s, s} }
 
 const langCookie = "lang"
 
-// language returns the language that the visitor selected, or that the browser prefers.
 func language(r *http.Request) string {
 	if c, err := r.Cookie(langCookie); err == nil && (c.Value == "en" || c.Value == "zh") {
 		return c.Value
 	}
-	for _, wish := range strings.Split(strings.ToLower(r.Header.Get("Accept-Language")), ",") {
-		switch wish = strings.TrimSpace(wish); {
-		case strings.HasPrefix(wish, "zh"):
+	for _, tag := range strings.Split(strings.ToLower(r.Header.Get("Accept-Language")), ",") {
+		switch tag = strings.TrimSpace(tag); {
+		case strings.HasPrefix(tag, "zh"):
 			return "zh"
-		case strings.HasPrefix(wish, "en"):
+		case strings.HasPrefix(tag, "en"):
 			return "en"
 		}
 	}

@@ -27,11 +27,10 @@ const (
 	jsonType = "application/json"
 )
 
-// readBody reads the body before the handler runs. It rejects a body that is too long, too
-// slow, or of an unknown type: a request whose body were ignored would sell with the defaults.
+// readBody rejects a body that is too long, too slow, or of an unknown type. A handler that ignored
+// the body would sell with the defaults.
 //
-// DANGER: do not use the server's ReadTimeout instead. It also cancels requests that have
-// arrived and wait for a lock.
+// DANGER: the server's ReadTimeout would also cancel requests that wait for a lock.
 func (s *Service) readBody(c *gin.Context) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return
@@ -62,7 +61,6 @@ func (s *Service) readBody(c *gin.Context) {
 	}
 }
 
-// bodyParams reads the parameters from a body that readBody has accepted.
 func bodyParams(r *http.Request) (url.Values, error) {
 	if r.Body == nil {
 		return url.Values{}, nil
@@ -77,8 +75,7 @@ func bodyParams(r *http.Request) (url.Values, error) {
 	return url.ParseQuery(string(text))
 }
 
-// jsonParams reads one JSON object of strings, numbers and booleans. A repeated name has
-// several values, as in a query.
+// jsonParams reads one flat JSON object. A repeated name has several values, as in a query.
 func jsonParams(text []byte) (url.Values, error) {
 	in, values := json.NewDecoder(bytes.NewReader(text)), url.Values{}
 	in.UseNumber()

@@ -11,8 +11,7 @@ import (
 	"oversell/stock"
 )
 
-// checkLock sells with a strategy. The tutorial's route has this name: check the stock under
-// a lock.
+// checkLock serves the tutorial's route: check the stock under a lock.
 func (s *Service) checkLock(c *gin.Context) (any, error) {
 	strategy, order, err := s.order(c.Request)
 	if err != nil {
@@ -36,13 +35,11 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	return s.sale(card.ID, order, receipt), nil
 }
 
-// maxKnown limits the products that a replica remembers. It looks up any other product at
-// each sale.
+// maxKnown limits the remembered products. A replica looks up any other at each sale.
 const maxKnown = 10_000
 
-// has returns an error if the product does not exist. It must be called before the lock is
-// acquired: each key leaves a fence, a node or a row in the backend for ever, so requests
-// for products that do not exist could fill it. Products are never deleted.
+// has returns an error if the product does not exist. Call it before the lock is acquired: each key
+// leaves a fence, a node or a row in the backend for ever. Products are never deleted.
 func (s *Service) has(ctx context.Context, product int64) error {
 	if _, known := s.known.Load(product); known || s.Exists == nil {
 		return nil
@@ -56,7 +53,6 @@ func (s *Service) has(ctx context.Context, product int64) error {
 	return nil
 }
 
-// sale returns the answer to a successful sale.
 func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale {
 	remaining := &r.Remaining
 	if r.Remaining == stock.Uncounted {
@@ -69,8 +65,7 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale
 	}
 }
 
-// traced adds a tracer to ctx that passes each step to the listeners of /events and to the
-// failpoints. It adds none when there are neither.
+// traced adds a tracer that passes steps to /events and the failpoints, if either is in use.
 func (s *Service) traced(ctx context.Context, strategy string) context.Context {
 	watched, armed := s.events.watched(), s.failpoints.any()
 	if !watched && !armed {

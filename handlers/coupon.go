@@ -14,10 +14,8 @@ import (
 	"oversell/stock"
 )
 
-// errRunning says that an earlier request of the same user is still running.
 var errRunning = errors.New("an earlier request of this user is still running; wait for its answer")
 
-// couponGuard says what keeps a user from a second order.
 type couponGuard struct {
 	lock  string // id in Config.Lockers of a lock for each user and coupon; empty means none
 	early bool   // the lock is released before the commit
@@ -34,7 +32,6 @@ var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table,
 	"redis-unique": {lock: "redis", once: true}, // correct even when the lock is lost
 }
 
-// couponOrder is the answer to a user who got a coupon.
 type couponOrder struct {
 	Outcome api.Outcome `json:"outcome"`
 	Guard   string      `json:"guard"`
@@ -78,7 +75,6 @@ func (s *Service) postCouponOrder(c *gin.Context) (any, error) {
 	}, nil
 }
 
-// takeCoupon checks that the user has no order yet, places one, and commits it.
 func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64, guard couponGuard) (order stock.CouponOrder, err error) {
 	if err := s.Coupons.Check(held.lock.Context(), id, user); err != nil {
 		return order, err
@@ -91,8 +87,7 @@ func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64
 	return order, err
 }
 
-// putCoupon resets a coupon. The parameter count is its stock; state is open, soon or over.
-// A lock of a dead replica is not cleared: it expires with its lease.
+// putCoupon does not clear the lock of a dead replica, which expires with its lease.
 func (s *Service) putCoupon(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "state")
 	count := int(p.needed("count", 0, maxCount))

@@ -33,7 +33,6 @@ func newHub() *hub {
 	}
 }
 
-// watched reports whether there is a listener. Without one, steps cost nothing.
 func (h *hub) watched() bool { return h.count.Load() > 0 }
 
 func (h *hub) send(e api.StepEvent) {
@@ -64,9 +63,8 @@ func (h *hub) leave(l *listener) {
 	h.count.Add(-1)
 }
 
-// streamEvents sends the steps of this replica. The first message is "hello" with the name
-// of the process: a listener that reconnects to the same process has lost the steps in
-// between. "missed" has the number of steps that the listener lost because it read too slowly.
+// streamEvents first sends "hello" with the name of the process: a listener that reconnects to the
+// same process has lost steps. "missed" is the number of steps that a slow listener lost.
 func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	leave, err := s.openStream(c)
 	if err != nil {

@@ -16,21 +16,18 @@ import (
 )
 
 const (
-	// maxPause limits a pause, because a lab that died resumes nothing. It leaves a teacher
-	// time to explain.
+	// maxPause ends a pause if the lab has died. It leaves a teacher time to explain.
 	maxPause = 30 * time.Minute
 	// maxKey limits the length of a failpoint's key, in bytes.
 	maxKey = 200
 )
 
-// paused is a request that waits at a step until the lab resumes it.
 type paused struct {
 	api.Paused
 	resumed chan struct{}
 }
 
-// failpoints pause or kill requests at the steps that strategies report. So no strategy has
-// code for them.
+// failpoints act at the steps that strategies report, so no strategy has code for them.
 type failpoints struct {
 	mu    sync.Mutex
 	last  int
@@ -47,14 +44,12 @@ func (f *failpoints) arm(p api.Failpoint) api.Failpoint {
 	return p
 }
 
-// any reports whether a failpoint is armed. Without one, steps cost nothing.
 func (f *failpoints) any() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.armed) > 0
 }
 
-// stop pauses the caller or kills the process, if a failpoint matches the step.
 func (f *failpoints) stop(strategy string, e api.Event) {
 	do, s := f.reach(strategy, e)
 	switch do {
@@ -113,7 +108,6 @@ func (f *failpoints) resume(owner string) bool {
 	return true
 }
 
-// clear disarms all failpoints and resumes all paused requests.
 func (f *failpoints) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +130,6 @@ func (f *failpoints) state() api.Failpoints {
 	return state
 }
 
-// routeFailpoints adds the routes of failpoints to a replica of the lab.
 func (s *Service) routeFailpoints() {
 	if !s.Lab {
 		return

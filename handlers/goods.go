@@ -10,8 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// granularities name the lock and its key for a sale (tutorial document 003: name the lock
-// after the product).
+// granularities choose lock and key of a sale (tutorial document 003: one lock per product).
 var granularities = map[string]func(o stock.Order) (lock, key string){ //nolint:gochecknoglobals // a table, never written
 	"none": func(stock.Order) (string, string) { return "", "" },
 	// Too fine: no two requests share a key, so this lock excludes nothing.
@@ -21,10 +20,8 @@ var granularities = map[string]func(o stock.Order) (lock, key string){ //nolint:
 	"all": func(stock.Order) (string, string) { return "redis", allGoods },
 }
 
-// allGoods is the key of one lock for all products.
 const allGoods = "stock:all"
 
-// fixedKey is a lock that always uses its own key.
 type fixedKey struct {
 	locks.Locker
 	key string
@@ -35,7 +32,6 @@ func (l fixedKey) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return l.Locker.Acquire(ctx, r)
 }
 
-// postGoodsOrder sells one item of a product under a lock of the chosen granularity.
 func (s *Service) postGoodsOrder(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "grain", "hold", "wait")
 	name, granularity := choice(p, "grain", "each", granularities)

@@ -13,7 +13,6 @@ import (
 // inserted is the step between the last statement of a transaction and its commit.
 const inserted api.Step = "inserted"
 
-// noLock grants every request at once, for scenarios that run without a lock.
 type noLock struct{}
 
 func (noLock) Card() api.Card { return api.Card{} }
@@ -22,7 +21,6 @@ func (noLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Release: func(context.Context) error { return nil }}), nil
 }
 
-// locker returns the lock with an id of Config.Lockers; the empty id means no lock.
 func (s *Service) locker(id string) (locks.Locker, error) {
 	if id == "" {
 		return noLock{}, nil
@@ -33,8 +31,7 @@ func (s *Service) locker(id string) (locks.Locker, error) {
 	return nil, fmt.Errorf("this replica has no lock %s: %w", id, stock.ErrUnavailable)
 }
 
-// heldLock is the lock of one request in a scenario. It reports each step under the lock's
-// key.
+// heldLock reports each step of a scenario's request under the lock's key.
 type heldLock struct {
 	lock     *locks.Lock
 	released bool
@@ -44,8 +41,7 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 	locks.Trace(ctx, step, h.lock.Key(), h.lock.Owner(), 0)
 }
 
-// guarded acquires the lock with this id, runs work, and releases the lock. The warning is
-// not empty if the release failed.
+// guarded runs work under the lock with this id. A failed release is only a warning.
 func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning string, err error) {
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
 	locker, err := s.locker(id)
@@ -62,8 +58,7 @@ func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work 
 	return "", work(held)
 }
 
-// verify returns ErrLost if the lock can no longer be trusted. It returns nil after an early
-// release.
+// verify returns ErrLost if the lock can no longer be trusted, and nil after an early release.
 func (h *heldLock) verify() error {
 	if h.released {
 		return nil
@@ -74,9 +69,8 @@ func (h *heldLock) verify() error {
 	return nil
 }
 
-// commit runs write, which must call committing just before its transaction commits. There
-// the lock is verified again: the transaction may have waited for a connection or a row.
-// With early, the lock is released there.
+// commit verifies the lock again just before the transaction commits, because the transaction may
+// have waited for a connection or a row. write must call committing there.
 func (h *heldLock) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
 	committing := func() error {
 		if err := h.verify(); err != nil {
@@ -106,7 +100,6 @@ func (h *heldLock) commit(ctx context.Context, early bool, write func(committing
 	}
 }
 
-// release frees the lock, unless it was released early. It returns a warning if that failed.
 func (h *heldLock) release(ctx context.Context) (warning string) {
 	if h.released {
 		return ""
@@ -119,7 +112,6 @@ func (h *heldLock) release(ctx context.Context) (warning string) {
 	return warning
 }
 
-// forget clears what the lockers have stored for the key.
 func (s *Service) forget(ctx context.Context, key string) error {
 	var failed []error
 	for id, l := range s.Lockers {

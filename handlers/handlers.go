@@ -32,8 +32,7 @@ type Config struct {
 	// Source returns the code of a card's strategy.
 	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
-	// Resets is a ledger for PUT /stock, with connections that sales cannot use up. nil means
-	// Ledger.
+	// Resets serves PUT /stock on connections that sales cannot use up. nil means Ledger.
 	Resets *stock.Ledger
 	// Exists returns an error for a product that cannot be sold. nil means that all can.
 	Exists    func(ctx context.Context, product int64) error
@@ -55,8 +54,7 @@ type Config struct {
 type Backend struct {
 	Name string
 	Ping func(context.Context) error
-	// Flushes returns how many FLUSHALL and FLUSHDB its servers executed since their start.
-	// nil means that they are not Redis.
+	// Flushes counts FLUSHALL and FLUSHDB since the servers' start. nil means no Redis.
 	Flushes func(context.Context) (int64, error)
 }
 
@@ -157,7 +155,6 @@ func (s *Service) recovered(c *gin.Context) {
 	c.Next()
 }
 
-// getStrategy returns the card of a strategy and its code.
 func (s *Service) getStrategy(c *gin.Context) (any, error) {
 	id := c.Param("id")
 	strategy, ok := s.byID[id]
@@ -171,7 +168,6 @@ func (s *Service) getStrategy(c *gin.Context) (any, error) {
 	}{strategy.Card(), code}, err
 }
 
-// ready reports which backends answer a ping within two seconds.
 func (s *Service) ready(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), 2*time.Second)
 	defer cancel()

@@ -9,8 +9,7 @@ import (
 	"oversell/stock"
 )
 
-// metrics has separate series for the wait for the lock, the wait for a connection, and the
-// time in the critical section.
+// metrics separates the wait for the lock, the wait for a connection, and the critical section.
 type metrics struct {
 	registry                      *prometheus.Registry
 	requests, retries, primitives *prometheus.CounterVec

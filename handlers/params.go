@@ -17,7 +17,6 @@ import (
 	"oversell/stock"
 )
 
-// The limits of a request's parameters.
 const (
 	maxQty      = 100
 	maxDuration = 60 * time.Second
@@ -47,8 +46,7 @@ type params struct {
 
 var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
-// newParams reads the query and the body. It rejects unknown and repeated names: if a
-// misspelt "strategy" were ignored, the client would measure the default without noticing.
+// newParams rejects unknown and repeated names: a misspelt "strategy" must not mean the default.
 func newParams(r *http.Request, known []string) *params {
 	p := &params{}
 	var err error
@@ -73,8 +71,7 @@ func newParams(r *http.Request, known []string) *params {
 	return p
 }
 
-// rowParams reads the parameters of a request whose path has the id of a table row, such as
-// a coupon.
+// rowParams is for a path that has the id of a table row, such as a coupon.
 func rowParams(c *gin.Context, known ...string) (p *params, id int64) {
 	p = newParams(c.Request, known)
 	id = p.whole("id", c.Param("id"), 1, maxID)
@@ -123,7 +120,6 @@ func (p *params) lease() time.Duration {
 	return p.duration("lease", 0, minLease)
 }
 
-// choice reads a key of the map, and returns it with its value.
 func choice[T any](p *params, name, otherwise string, of map[string]T) (id string, chosen T) {
 	id = p.text(name, otherwise)
 	chosen, ok := of[id]
@@ -141,8 +137,7 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
-// word reads a name that is safe in any backend's key. If otherwise is empty, the parameter
-// is mandatory.
+// word reads a name that is safe in any backend's key. An empty otherwise means mandatory.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
@@ -166,7 +161,6 @@ func (p *params) header(r *http.Request, name string) string {
 	return word
 }
 
-// needed reads a mandatory number.
 func (p *params) needed(name string, low, high int64) int64 {
 	if p.values.Has(name) {
 		return p.number(name, 0, low, high)
@@ -175,8 +169,7 @@ func (p *params) needed(name string, low, high int64) int64 {
 	return 0
 }
 
-// order reads the parameters of /check/lock. It rejects options that the strategy does not
-// support.
+// order rejects options that the strategy does not support.
 func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	p := newParams(r, checkLockParams)
 	if p.err != nil {
@@ -213,7 +206,6 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	return strategy, o, p.err
 }
 
-// strategy reads the parameter strategy; it returns nil for an unknown id.
 func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 	id := p.text("strategy", otherwise)
 	strategy, ok := s.byID[id]
@@ -224,7 +216,6 @@ func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 	return strategy
 }
 
-// having lists the ids of the strategies with this claim on their card.
 func (s *Service) having(claim func(api.Card) bool) string {
 	var ids []string
 	for _, card := range s.cards {

@@ -20,12 +20,10 @@ import (
 const (
 	defaultName   = "class"
 	primitiveWait = 30 * time.Second
-	// leasing is the only backend where a request may choose its lease. In ZooKeeper, the
-	// lease is the session's.
+	// leasing is the only backend with a lease per request. ZooKeeper has one per session.
 	leasing = "redis"
 )
 
-// primitiveRoute is a route for one operation of a primitive.
 type primitiveRoute struct {
 	path string
 	// has reports whether a backend has the primitive.
@@ -45,7 +43,6 @@ func (s *Service) routePrimitives() {
 	}
 }
 
-// primitiveAnswer is the first part of every answer. Times are in milliseconds.
 type primitiveAnswer struct {
 	Outcome  api.Outcome `json:"outcome"`
 	Backend  string      `json:"backend"`
@@ -54,13 +51,11 @@ type primitiveAnswer struct {
 	WaitedMS float64     `json:"waited_ms"`
 }
 
-// primitiveCall is one request for a primitive. Its steps are sent to the listeners of
-// /events.
+// primitiveCall is one request, whose steps go to the listeners of /events.
 type primitiveCall struct {
 	*params
 	service *Service
 	gin     *gin.Context
-	// Primitives are those of the backend that was chosen.
 	locks.Primitives
 	request locks.Request
 	visitor string // the owner's name in the steps; empty means request.Owner
@@ -95,8 +90,7 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	}
 }
 
-// backendWith returns the primitives of the backend that the request names. If it names none,
-// the first backend that has the primitive serves it.
+// backendWith returns the named backend, or else the first one that has the primitive.
 func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
 	having := slices.DeleteFunc(slices.Clone(s.Primitives), func(b locks.Primitives) bool { return !has(b) })
 	if len(having) > 0 && !p.values.Has("backend") {
@@ -114,10 +108,8 @@ func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.
 	return locks.Primitives{}
 }
 
-// readWait reads how long the request may wait.
 func (c *primitiveCall) readWait() { c.request.Wait = c.duration("wait", primitiveWait, 0) }
 
-// readLease reads the lease, which only some backends let a request choose.
 func (c *primitiveCall) readLease() {
 	if c.values.Has("lease") && c.Backend != leasing {
 		c.fail("lease", c.text("lease", ""), fmt.Sprintf("left out: %s has no lease per request; it is supported by %s", c.Backend, leasing))
@@ -125,8 +117,7 @@ func (c *primitiveCall) readLease() {
 	c.request.Lease = c.lease()
 }
 
-// trace reports a step. Its strategy is the route, such as /test/read, and its key the name
-// of the primitive.
+// trace reports a step with the route, such as /test/read, in place of a strategy.
 func (c *primitiveCall) trace(step api.Step) {
 	locks.Trace(c.service.traced(c.context(), c.gin.FullPath()), step, c.request.Key, cmp.Or(c.visitor, c.request.Owner), 0)
 }

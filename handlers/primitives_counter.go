@@ -11,18 +11,15 @@ import (
 	"oversell/locks"
 )
 
-// countAnswer is the answer to op=get.
 type countAnswer struct {
 	primitiveAnswer
 	locks.Count
 }
 
-// changeAnswer is the answer to every other operation.
 type changeAnswer struct {
 	primitiveAnswer
 	locks.Changed
-	// Version is read after the change, so another request may have raised it further. It is
-	// left out if it could not be read.
+	// Version is read after the change, so it may be higher. nil means that the read failed.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -41,9 +38,8 @@ func counterRoutes() []primitiveRoute {
 	}
 }
 
-// counter reads or changes a counter that all replicas share (4.6.7). As with Curator, the
-// client must check "succeeded": a change that another request prevented is an answer with
-// status 200, not an error.
+// counter reads or changes a counter (4.6.7). As with Curator, the client must check "succeeded":
+// the status is 200 even if another request prevented the change.
 func (c *primitiveCall) counter() operation {
 	change := c.readChange()
 	return func() (any, error) {
@@ -98,7 +94,6 @@ func (c *primitiveCall) readChange() counterChange {
 	}
 }
 
-// reject refuses a parameter that the operation does not use, and reports whether it uses it.
 func (c *primitiveCall) reject(name, op string, users []string) (used bool) {
 	used = slices.Contains(users, op)
 	if !used && c.values.Has(name) {
@@ -119,8 +114,7 @@ func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	return c.needed(name, low, math.MaxInt64)
 }
 
-// streamCounter sends the counter's value now and after changes as server-sent events. A
-// client that reads too slowly misses values in between, but never the last one.
+// streamCounter sends the value now and after changes. A slow client misses only old values.
 func (c *primitiveCall) streamCounter() operation {
 	return func() (any, error) {
 		leave, err := c.service.openStream(c.gin)

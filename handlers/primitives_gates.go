@@ -71,13 +71,11 @@ func (c *primitiveCall) setBarrier() operation {
 	}
 }
 
-// awaitBarrier waits until there is no barrier.
 func (c *primitiveCall) awaitBarrier() operation {
 	c.readWait()
 	return func() (any, error) { return c.end(c.Barrier.Await(c.context(), c.request), api.Passed) }
 }
 
-// removeBarrier removes the barrier, so that all its waiters continue.
 func (c *primitiveCall) removeBarrier() operation {
 	return func() (any, error) {
 		removed, err := c.Barrier.Remove(c.context(), c.request.Key)
@@ -85,8 +83,7 @@ func (c *primitiveCall) removeBarrier() operation {
 	}
 }
 
-// enter waits until all members have entered (4.6.6). The parameter owner names the member:
-// it must leave under the same name, through any replica.
+// enter waits for all members (4.6.6). A member must leave as the same owner, at any replica.
 func (c *primitiveCall) enter() operation {
 	members := int(c.number("members", 3, 1, 1000))
 	c.readMember()
@@ -99,13 +96,11 @@ func (c *primitiveCall) leave() operation {
 	return func() (any, error) { return c.end(c.DoubleBarrier.Leave(c.context(), c.request), api.Left) }
 }
 
-// readMember reads the member's name, and how long it waits for the others.
 func (c *primitiveCall) readMember() {
 	c.request.Owner = c.word("owner", "")
 	c.readWait()
 }
 
-// end returns the error, or else an answer with only the outcome.
 func (c *primitiveCall) end(err error, outcome api.Outcome) (any, error) {
 	if err != nil {
 		return nil, err

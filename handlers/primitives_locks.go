@@ -31,24 +31,21 @@ func lockRoutes() []primitiveRoute {
 	}
 }
 
-// readLock holds the read lock for a while (3.9.5, 4.6.3). Readers do not wait for each
-// other. With then=write the reader also asks for the write lock, which is rejected with 409,
-// "upgrade".
+// readLock holds the read lock (3.9.5, 4.6.3). With then=write, the reader also asks for the write
+// lock, which is rejected with 409, "upgrade".
 func (c *primitiveCall) readLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("write")
 	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
 }
 
-// writeLock holds the write lock for a while. With then=read the writer also acquires the
-// read lock, and does not wait for itself.
+// writeLock also acquires the read lock with then=read. The writer does not wait for itself.
 func (c *primitiveCall) writeLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("read")
 	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
 }
 
-// semaphore holds qty of the permits for a while (3.9.6, 4.6.5). Requests for one name that
-// run at the same time must give the same number of permits: another number is rejected
-// with 409, "mismatch".
+// semaphore holds qty of the permits (3.9.6, 4.6.5). A concurrent request for the name with another
+// number of permits is rejected with 409, "mismatch".
 func (c *primitiveCall) semaphore() operation {
 	permits := int(c.number("permits", 3, 1, 1000))
 	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))
@@ -62,7 +59,6 @@ func (c *primitiveCall) semaphore() operation {
 	}
 }
 
-// readHold reads wait, lease and hold, and returns hold.
 func (c *primitiveCall) readHold(otherwise time.Duration) time.Duration {
 	hold := c.duration("hold", otherwise, 0)
 	c.readWait()
@@ -70,7 +66,6 @@ func (c *primitiveCall) readHold(otherwise time.Duration) time.Duration {
 	return hold
 }
 
-// readThen reads whether the owner also acquires the other lock.
 func (c *primitiveCall) readThen(other string) string {
 	then := c.text("then", "")
 	if c.values.Has("then") && then != other {
@@ -81,7 +76,6 @@ func (c *primitiveCall) readThen(other string) string {
 
 type acquire func(context.Context, locks.Request) (*locks.Lock, error)
 
-// hold acquires a lock, and a second one if then is not empty. It holds both for a while.
 func (c *primitiveCall) hold(first acquire, hold time.Duration, then string, second acquire) (any, error) {
 	lock, err := first(c.context(), c.request)
 	if err != nil {
@@ -100,7 +94,6 @@ func (c *primitiveCall) hold(first acquire, hold time.Duration, then string, sec
 	})
 }
 
-// finish works under the lock, releases it, and completes the answer.
 func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
 	c.granted = time.Now()
 	c.trace(api.Granted)
@@ -113,9 +106,8 @@ func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(co
 	return answer, nil
 }
 
-// underLock works and then releases the lock, also if the client has gone. It returns ErrLost
-// if another owner may have held the lock meanwhile. The warning is not empty if the release
-// failed.
+// underLock releases the lock also if the client has gone. It returns ErrLost if another owner may
+// have held the lock meanwhile. A failed release is only a warning.
 func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context) error) (warning string, err error) {
 	defer func() {
 		released := lock.Release(ctx)

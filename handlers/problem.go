@@ -13,8 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// outcomes maps errors to statuses. The first match counts: a lost lock, for example, is
-// often also a cancellation.
+// outcomes is in order: the first match counts. A lost lock is often also a cancellation.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -42,7 +41,6 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	{stock.ErrCancelled, http.StatusServiceUnavailable, api.Cancelled},
 }
 
-// refusal is an error with a complete problem.
 type refusal struct{ api.Problem }
 
 func (r *refusal) Error() string { return r.Detail }
@@ -51,15 +49,13 @@ func refuse(status int, outcome api.Outcome, format string, args ...any) *refusa
 	return &refusal{api.Problem{Status: status, Outcome: outcome, Detail: fmt.Sprintf(format, args...)}}
 }
 
-// badParameter names a parameter, its value, and the values that are allowed.
 func badParameter(name, value, allowed string) *refusal {
 	r := refuse(http.StatusBadRequest, api.BadRequest, "%s=%s: must be %s", cut(name), short(value), allowed)
 	r.Parameter, r.Allowed = cut(name), allowed
 	return r
 }
 
-// describe returns the problem for an error. The outcome of an error that is in no table is
-// unknown: the request may have taken stock.
+// describe gives the outcome unknown to an error in no table: stock may have been taken.
 func describe(err error) api.Problem {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete.Problem
@@ -78,7 +74,6 @@ func describe(err error) api.Problem {
 	return p
 }
 
-// problem answers with the problem for an error.
 func (s *Service) problem(c *gin.Context, err error) {
 	p := describe(err)
 	p.Replica = s.Replica
@@ -93,7 +88,6 @@ func (s *Service) problem(c *gin.Context, err error) {
 // written is the answer of a function that has written the response itself.
 type written struct{}
 
-// answer makes a handler of a function that returns an answer or an error.
 func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		answer, err := work(c)
@@ -107,7 +101,6 @@ func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
 	}
 }
 
-// row makes a handler that returns what read finds under the id in the path.
 func row[T any](s *Service, read func(context.Context, int64) (T, error)) gin.HandlerFunc {
 	return s.answer(func(c *gin.Context) (any, error) {
 		p, id := rowParams(c)

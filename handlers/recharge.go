@@ -17,7 +17,6 @@ import (
 // idempotencyKey is the header by which a client marks repetitions of one request.
 const idempotencyKey = "Idempotency-Key"
 
-// rechargeGuard says what keeps an order from being credited twice.
 type rechargeGuard struct {
 	lock    string // id in Config.Lockers of a lock for each order; empty means none
 	early   bool   // the lock is released before the commit
@@ -34,7 +33,6 @@ var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a ta
 	"key":         {key: true},
 }
 
-// recharged is the answer to a recharge that was credited by this or an earlier request.
 type recharged struct {
 	Outcome api.Outcome `json:"outcome"`
 	Guard   string      `json:"guard"`
@@ -45,7 +43,6 @@ type recharged struct {
 	Warning string      `json:"warning,omitempty"`
 }
 
-// rechargeRequest is one request to credit an order.
 type rechargeRequest struct {
 	id, amount int64
 	key        string
@@ -81,7 +78,6 @@ func (s *Service) postRecharge(c *gin.Context) (any, error) {
 	return recharged{outcome, name, s.Replica, id, w.amount, ms(w.work), warning}, nil
 }
 
-// recharge checks that the order is due, works, and credits it.
 func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeRequest) error {
 	inside := held.lock.Context()
 	if w.key != "" {
@@ -102,8 +98,7 @@ func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeReques
 	})
 }
 
-// putRecharge resets an order to an amount in cents, and the account with the same id to 0.
-// It deletes the order's idempotency keys and locks.
+// putRecharge also sets the account with the order's id to 0, and deletes keys and locks.
 func (s *Service) putRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)

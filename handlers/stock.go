@@ -16,8 +16,7 @@ import (
 	"oversell/stock"
 )
 
-// getStock returns the row of a product. If the strategy keeps the stock in another backend,
-// the count comes from there.
+// getStock takes the count from another backend if the strategy keeps the stock there.
 func (s *Service) getStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "strategy")
 	strategy := s.strategy(p, "none")
@@ -38,9 +37,8 @@ func (s *Service) getStock(c *gin.Context) (any, error) {
 	}{item, s.flushes(ctx, strategy.Card())}, nil
 }
 
-// flushes returns how many FLUSHALL and FLUSHDB commands a strategy's servers executed. They
-// delete held locks, so a lab that sees the number rise must not blame the strategy. It
-// returns nil if the strategy uses no Redis, or a server does not answer.
+// flushes counts FLUSHALL and FLUSHDB, which delete held locks: a lab must not blame the strategy.
+// nil means no Redis, or no answer.
 func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	for _, backend := range s.Backends {
 		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {
@@ -53,9 +51,8 @@ func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	return nil
 }
 
-// putStock resets a product: its count, version, fence and locks. With new=true it adds a
-// product that does not exist. A backend that is down cannot be cleared and causes a
-// warning, because strategies of other backends work.
+// putStock resets a product, and with new=true adds a missing one. A backend that is down only
+// causes a warning: strategies of other backends work.
 func (s *Service) putStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "new")
 	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")
@@ -79,8 +76,7 @@ func (s *Service) putStock(c *gin.Context) (any, error) {
 	}{item, warnings}, err
 }
 
-// clear deletes what strategies and primitives have stored for the key. It returns a warning
-// for each that failed.
+// clear returns a warning for each strategy or primitive whose state it could not delete.
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -107,7 +103,6 @@ func (s *Service) clear(ctx context.Context, key string) []string {
 	return warnings
 }
 
-// runAll runs all jobs at the same time and returns the error of each.
 func runAll(ctx context.Context, jobs map[string]func(context.Context) error) map[string]error {
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -124,8 +119,7 @@ func runAll(ctx context.Context, jobs map[string]func(context.Context) error) ma
 	return errs
 }
 
-// labOnly rejects requests without the lab's token. The token is in a header of its own,
-// which a form or an image of another site cannot send.
+// labOnly wants the token in a header, which no form or image of another site can send.
 func (s *Service) labOnly(c *gin.Context) {
 	switch {
 	case !s.Lab:

@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// maxStreams limits the open event streams without the lab's token: every sale spends
-	// time on each stream.
+	// maxStreams limits streams without the lab's token: each one costs time at every sale.
 	maxStreams = 16
 	// writeTime limits one write to a client that does not read.
 	writeTime = 10 * time.Second
 )
 
-// timedWriter limits each write to writeTime. One deadline for the whole response would end
-// streams, and requests that wait for a lock.
+// timedWriter limits each write. One deadline per response would end streams and lock waits.
 type timedWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController
@@ -45,8 +43,7 @@ func boundWrites(c *gin.Context) {
 	c.Writer = w
 }
 
-// openStream counts a stream until leave is called. It returns an error while too many
-// streams are open.
+// openStream counts a stream until leave is called. It fails while too many are open.
 func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no") // nginx must pass each event on at once
@@ -62,8 +59,7 @@ func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	}
 }
 
-// stream sends server-sent events until the channel is closed, ctx ends, or the service
-// closes. A comment every ten seconds keeps the connection alive.
+// stream sends a comment every ten seconds, which keeps the connection alive.
 func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-chan T, send func(T)) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()

@@ -13,7 +13,6 @@ import (
 	"oversell/stock"
 )
 
-// ticketGuard says what keeps two windows from selling one number.
 type ticketGuard struct {
 	lock  string // id in Config.Lockers of a lock for each show; empty means none
 	count bool   // an UPDATE counts down, and a later SELECT reads the number
@@ -28,7 +27,6 @@ var ticketGuards = map[string]ticketGuard{ //nolint:gochecknoglobals // a table,
 	"unique":    {once: true},
 }
 
-// ticketSale is one request of a window for a ticket, and its result.
 type ticketSale struct {
 	show    int64
 	window  string
@@ -37,7 +35,6 @@ type ticketSale struct {
 	retries int
 }
 
-// soldTicket is the answer to a window.
 type soldTicket struct {
 	Outcome  api.Outcome `json:"outcome"`
 	Guard    string      `json:"guard"`
@@ -89,8 +86,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 	}, nil
 }
 
-// sellNext reads the number and sells it. Without a lock, another window may read the same
-// number in between.
+// sellNext needs a lock: another window may read the same number before the sale.
 func (s *Service) sellNext(ctx context.Context, held *heldLock, w *ticketSale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
 	show, err := s.Tickets.Read(held.lock.Context(), w.show)
 	if err != nil {
@@ -132,8 +128,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	return sold.Number, nil
 }
 
-// sellOnce uses no lock. The table accepts each number once, and the windows that come
-// second try the next number.
+// sellOnce uses no lock: the table accepts each number once. Slower windows try the next one.
 func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
 		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)
@@ -146,7 +141,6 @@ func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (
 	}
 }
 
-// showAnswer has the next number of a show, and all sold tickets.
 type showAnswer struct {
 	stock.Show
 	Sold     []stock.Ticket `json:"sold"`
@@ -160,8 +154,7 @@ func (s *Service) show(ctx context.Context, id int64) (a showAnswer, err error) 
 	return a, err
 }
 
-// putShow resets a show to a number of tickets, and clears its locks. A lock whose backend
-// is down causes a warning.
+// putShow also clears the show's locks. A lock whose backend is down causes a warning.
 func (s *Service) putShow(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "tickets")
 	tickets := int(p.needed("tickets", 0, maxCount))

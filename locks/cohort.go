@@ -10,12 +10,10 @@ import (
 	"oversell/stock"
 )
 
-// Cohort is a decorator: a replica that holds the shared lock passes it on to its own waiters
-// before it releases it (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing on
-// needs no round trip. The bounds keep the other replicas from starving.
-//
-// Each of these holders has a Lock of its own. It is trusted no longer than the shared Lock,
-// is lost with it, and has its fence.
+// Cohort is a decorator: a replica passes the shared lock on to its own waiters before it releases
+// the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing on needs no round
+// trip. The bounds keep the other replicas from starving. Each holder has a Lock of its own, with
+// the fence of the shared Lock, and loses it with the shared Lock.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.releaseUnclaimed
@@ -44,7 +42,6 @@ type cohort struct {
 	yielded map[string]time.Time   // when we reached the bounds with waiters of our own
 }
 
-// sharedLock is the shared lock while this replica holds it.
 type sharedLock struct {
 	*Lock
 	since   time.Time
@@ -85,8 +82,7 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// acquireShared acquires the shared lock. The lock must outlive the request that acquires it, but
-// the acquisition must end when that request does.
+// acquireShared ends its acquisition with the request; the lock itself must outlive the request.
 func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, error) {
 	began := time.Now()
 	if pause := c.bounds.Yield - time.Since(takeEntry(c, c.yielded, r.Key)); pause > 0 && r.Wait > 0 {
@@ -111,7 +107,6 @@ func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, err
 	return &sharedLock{Lock: h, since: time.Now(), lease: r.Lease}, nil
 }
 
-// passOnOrRelease leaves the shared lock to the next waiter of this replica, or releases it.
 func (c *cohort) passOnOrRelease(ctx context.Context, key string, shared *sharedLock) error {
 	waiting := c.turns.Waiting(key)
 	if waiting && c.withinBounds(shared) {
@@ -129,7 +124,6 @@ func (c *cohort) passOnOrRelease(ctx context.Context, key string, shared *shared
 	return err
 }
 
-// withinBounds reports whether one more request of this replica may hold the lock.
 func (c *cohort) withinBounds(shared *sharedLock) bool {
 	longest := c.bounds.Time
 	if lease := shared.grant.Lease; lease > 0 {
@@ -138,12 +132,10 @@ func (c *cohort) withinBounds(shared *sharedLock) bool {
 	return shared.Verify() == nil && shared.holders < c.bounds.Holders && time.Since(shared.since) < longest
 }
 
-// fits reports whether the request can use the shared lock with its lease and fence.
 func (s *sharedLock) fits(r Request) bool {
 	return s.Verify() == nil && s.lease == r.Lease && (!r.Fenced || s.Fence() > 0)
 }
 
-// takeEntry removes the key's entry from a map of the cohort, and returns it.
 func takeEntry[V any](c *cohort, of map[string]V, key string) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package locks is the contract that every strategy keeps, and the parts that
-// all of them share.
+// Package locks is the contract that every strategy keeps, and the parts that all of them share.
 //
 // A Strategy takes stock while requests on other replicas do the same. Most are a Locker
 // under Guard: acquire, read, check, write, release. A Locker grants a Lock, and the Lock

@@ -11,8 +11,7 @@ var (
 	ErrNotAcquired = errors.New("lock not acquired")
 	// ErrNotHeld says that the lock to release or renew has expired, or was released.
 	ErrNotHeld = errors.New("lock not held")
-	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be
-	// trusted.
+	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be trusted.
 	ErrLost = errors.New("lock lost")
 )
 

@@ -84,7 +84,6 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	return item.Count - o.Qty, nil
 }
 
-// connect returns the connection for the write: the one that holds the lock, if one does.
 func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) {
 	if session := hold.grant.Session; session != nil {
 		return stock.WriterOn(session), nil
@@ -112,8 +111,7 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// lossOr returns ErrLost if the lock was lost, because the loss has caused err. Otherwise it
-// returns err.
+// lossOr returns ErrLost instead of err if the lock was lost: then the loss has caused err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost
@@ -121,7 +119,6 @@ func lossOr(hold *Lock, err error) error {
 	return err
 }
 
-// lateNews returns the warning for a sale whose release failed.
 func lateNews(err error) string {
 	switch {
 	case err == nil:

@@ -18,12 +18,10 @@ type Grant struct {
 	// Asked is the time when the request was SENT. The lease counts from here: when the
 	// answer arrives, the backend's lease has been running for a while.
 	Asked time.Time
-	// Lease is the time for which the backend keeps the grant. 0 means as long as the process
-	// lives.
+	// Lease is how long the backend keeps the grant. 0 means as long as the process lives.
 	Lease time.Duration
 	Fence int64
-	// Within is the Lock that contains this one. This Lock ends with it. Nil means that there is
-	// none.
+	// Within is a Lock that contains this one: this Lock ends with it. Nil means that there is none.
 	Within *Lock
 	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone, and
 	// is called again after any other error. Nil means that the grant cannot be renewed.
@@ -79,7 +77,6 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 	return h
 }
 
-// loseWith marks this Lock lost when the other one is lost. forget ends that.
 func (h *Lock) loseWith(other *Lock) (forget func()) {
 	stop := context.AfterFunc(other.Context(), func() {
 		if cause := context.Cause(other.Context()); errors.Is(cause, ErrLost) {
@@ -89,8 +86,6 @@ func (h *Lock) loseWith(other *Lock) (forget func()) {
 	return func() { stop() }
 }
 
-// trustedUntil returns the time until which a lock can be trusted: the end of its lease, less a
-// margin.
 func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
@@ -98,8 +93,7 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 // margin covers clocks that run at different speeds, as in the description of Redlock.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease every third of it, and marks the lock lost when there was no
-// renewal in time.
+// watchdog renews the lease every third of it, and marks the lock lost without a timely renewal.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -154,7 +148,6 @@ func (h *Lock) trusted() time.Time {
 	return h.until
 }
 
-// expired compares the clock with the end of the trust.
 func (h *Lock) expired() bool {
 	until := h.trusted()
 	return !until.IsZero() && !time.Now().Before(until)
@@ -166,8 +159,7 @@ func (h *Lock) Key() string { return h.grant.Key }
 // Owner returns the owner of the request that holds the lock.
 func (h *Lock) Owner() string { return h.grant.Owner }
 
-// Context returns the context for the work under the lock. It ends with cause ErrLost as soon
-// as the lock can no longer be trusted.
+// Context is for the work under the lock. It ends with ErrLost when the lock can't be trusted.
 func (h *Lock) Context() context.Context { return h.ctx }
 
 // Fence returns the fencing token, which rises with every grant of the key. It is 0 if the
@@ -237,8 +229,7 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	}
 }
 
-// MarkLost ends the Lock's context with cause ErrLost. Strategies call it when their backend
-// reports the loss. It does not release.
+// MarkLost ends the context with ErrLost, for a loss that the backend reports. It does not release.
 func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
@@ -250,7 +241,6 @@ func (h *Lock) OnRelease(f func()) {
 	h.after = append(h.after, f)
 }
 
-// enter counts one more acquisition. It returns false if the lock was released already.
 func (h *Lock) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,8 +251,7 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave counts one acquisition less and returns the number that is left. It returns -1 if the
-// lock was released already.
+// leave returns the number of acquisitions that are left, or -1 if the lock was released already.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -273,8 +262,7 @@ func (h *Lock) leave() int {
 	return h.uses
 }
 
-// giveBack releases the lock, and repeats that if no answer comes: in the background until
-// the backend's lease is over, or until releaseTimeout if there is no lease.
+// giveBack repeats a release without an answer in the background until the backend's lease ends.
 func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)

@@ -9,8 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Locker grants a key to one owner at a time, within the limits of its card. Guard makes a
-// Strategy of it.
+// Locker grants a key to one owner at a time, within the limits of its card. See Guard.
 type Locker interface {
 	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
@@ -33,7 +32,6 @@ type Request struct {
 	Fenced bool
 }
 
-// decorated is the Locker inside a decorator.
 type decorated struct{ Locker }
 
 // Clear clears the inner Locker.

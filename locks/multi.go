@@ -53,7 +53,6 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return join(ctx, r, own, subLocks), nil
 }
 
-// inOrder returns the key whose fence is used, and all keys, sorted, each once.
 func (m *multi) inOrder(key string) (own string, sorted []string) {
 	keys := m.keys(key)
 	return keys[0], slices.Compact(slices.Sorted(slices.Values(keys)))
@@ -94,8 +93,7 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	return h
 }
 
-// shortestLease returns a lease that ends when the lease of the first sub-lock does. 0 means that
-// no sub-lock has a lease.
+// shortestLease returns a lease that ends with the first sub-lock's. 0 means that none has a lease.
 func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
 	var until time.Time
 	for _, sub := range subLocks {
@@ -113,7 +111,6 @@ func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
 	return until.Add(margin(lease) - lease), lease
 }
 
-// releaseAll releases every sub-lock, the last acquired first, also after an error.
 func releaseAll(ctx context.Context, subLocks []*Lock) error {
 	var errs []error
 	for _, sub := range slices.Backward(subLocks) {

@@ -241,8 +241,8 @@ func TestMultiReenters(t *testing.T) {
 	l := several(locks.Reentrant(s), "a", "b")
 	outer, inner := must(t, l, ask("owner", 0)), must(t, l, ask("owner", 0))
 	for i, h := range []*locks.Lock{inner, outer} {
-		if _, err := l.Acquire(t.Context(), ask("rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
-			t.Errorf("a rival after %d releases: %v", i, err)
+		if _, err := l.Acquire(t.Context(), ask("contender", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("a contender after %d releases: %v", i, err)
 		}
 		if err := h.Release(t.Context()); err != nil {
 			t.Error(err)

@@ -42,8 +42,7 @@ type ReadWriteLocker interface {
 	Write(ctx context.Context, r Request) (*Lock, error)
 }
 
-// Semaphore has a number of permits for each key. Permits have a lease: those of a dead
-// holder expire.
+// Semaphore has a number of permits for each key. Permits of a dead holder expire with their lease.
 type Semaphore interface {
 	// Acquire takes qty permits of the key's total, all or none. The first user sets the
 	// total. It returns ErrMismatch for another total while any permit is taken.
@@ -69,8 +68,7 @@ type Barrier interface {
 
 // DoubleBarrier has members begin together and end together. r.Owner is the member.
 type DoubleBarrier interface {
-	// Enter waits until the given number of members have entered. A member that stops
-	// waiting has not entered.
+	// Enter waits until enough members have entered. A member that stops waiting has not entered.
 	Enter(ctx context.Context, r Request, members int) error
 	// Leave waits until all members have left, or died.
 	Leave(ctx context.Context, r Request) error
@@ -118,7 +116,6 @@ type Runner interface {
 
 // StockHolder is a Strategy that keeps the stock outside the row in MySQL.
 type StockHolder interface {
-	// Count returns the product's stock there. After a Clear, the next sale loads it from the
-	// row again.
+	// Count returns the product's stock there. After a Clear, the next sale loads it from the row.
 	Count(ctx context.Context, product int64) (int, error)
 }

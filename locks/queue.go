@@ -40,8 +40,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// FIFOMutex is a mutex for each key, within this process, that is granted in order of
-// arrival. The zero value is ready.
+// FIFOMutex is a mutex per key in this process, first come, first served. Its zero value is ready.
 type FIFOMutex struct {
 	// Idle, if set, runs when a turn ends and no request waits for the next.
 	Idle func(key string)
@@ -99,7 +98,6 @@ func (t *FIFOMutex) enter(key string) (turn chan error) {
 	return turn
 }
 
-// next passes the turn to the request that has waited longest.
 func (t *FIFOMutex) next(key string) {
 	t.mu.Lock()
 	if queue := t.waiting[key]; len(queue) > 0 {

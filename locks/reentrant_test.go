@@ -19,7 +19,7 @@ func TestReentrant(t *testing.T) {
 	if inner != outer || len(s.requests) != 1 {
 		t.Errorf("the second hold is another one; the backend was asked %d times", len(s.requests))
 	}
-	if _, err := l.Acquire(t.Context(), request("rival", 0)); !errors.Is(err, locks.ErrNotAcquired) {
+	if _, err := l.Acquire(t.Context(), request("contender", 0)); !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("another owner: %v", err)
 	}
 	other := request("owner", 0)
@@ -38,7 +38,7 @@ func TestReentrant(t *testing.T) {
 	if err := outer.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("a third release: %v", err)
 	}
-	released(t, acquired(t, l, "rival"))
+	released(t, acquired(t, l, "contender"))
 	// A hold that was released is not entered again: this one is a new one.
 	again := acquired(t, l, "owner")
 	if again == outer {
@@ -101,14 +101,14 @@ func TestReentrantQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := locks.Reentrant(locks.Queue(&single{}))
 		outer, inner := acquired(t, l, "owner"), acquired(t, l, "owner")
-		rival := make(chan time.Time, 1)
+		contender := make(chan time.Time, 1)
 		go func() {
-			h, err := l.Acquire(t.Context(), request("rival", time.Hour))
+			h, err := l.Acquire(t.Context(), request("contender", time.Hour))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			rival <- time.Now()
+			contender <- time.Now()
 			released(t, h)
 		}()
 		time.Sleep(second)
@@ -116,8 +116,8 @@ func TestReentrantQueue(t *testing.T) {
 		time.Sleep(second)
 		freed := time.Now()
 		released(t, outer)
-		if got := <-rival; got.Before(freed) {
-			t.Error("the rival came in before the last release")
+		if got := <-contender; got.Before(freed) {
+			t.Error("the contender came in before the last release")
 		}
 	})
 }

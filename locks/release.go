@@ -20,7 +20,6 @@ const (
 	longestPause  = 500 * time.Millisecond
 )
 
-// inBackground is the number of releases that are repeated in the background.
 var inBackground atomic.Int64 //nolint:gochecknoglobals // a process ends only once
 
 // AwaitReleases waits for the releases that are repeated in the background, until ctx ends.
@@ -66,7 +65,6 @@ func GiveBack(ctx context.Context, until time.Time, send func(context.Context) e
 	return err
 }
 
-// repeat tries the release until an answer comes, or until the given time.
 func repeat(ctx context.Context, until time.Time, try func(context.Context) error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

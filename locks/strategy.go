@@ -17,8 +17,7 @@ type Strategy interface {
 	Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error)
 }
 
-// Cleaner is a Strategy or Locker that can delete what its backend has for a key. It is for
-// a reset: a holder, if there is one, loses its lock.
+// Cleaner can delete what its backend has for a key. It is for a reset: a holder loses its lock.
 type Cleaner interface {
 	Clear(ctx context.Context, key string) error
 }

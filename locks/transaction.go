@@ -13,8 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// Sell is the critical section of a sale in a transaction. It checks the count, does the work, and
-// writes the new count.
+// Sell is the critical section of a sale in a transaction.
 func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
 	key := api.Key(o.Product)
 	Trace(ctx, api.Read, key, o.Owner, 0)
@@ -33,8 +32,7 @@ func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write
 	return nil
 }
 
-// InTransaction runs deduct between BEGIN and COMMIT, on one connection. It adds the wait for a
-// connection to the receipt, apart from the wait for the row.
+// InTransaction runs deduct between BEGIN and COMMIT. The receipt gets the wait for a connection.
 func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
 	r.Held = 0 // of an attempt that failed

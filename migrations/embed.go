@@ -15,9 +15,8 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Up applies the migrations that the database lacks. Replicas that start at the same time
-// migrate one after the other: MySQL commits each DDL statement at once, so a second replica
-// could see half of the schema. If the migrating replica is killed, its lease expires.
+// Up applies missing migrations in one replica at a time. MySQL commits each DDL statement at once:
+// another replica could see half of the schema. The lease of a killed replica expires.
 func Up(ctx context.Context, db *sql.DB) error {
 	locker, err := lock.NewMySQLTableLocker(
 		lock.WithTableLeaseDuration(10*time.Second),

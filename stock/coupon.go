@@ -37,8 +37,7 @@ type CouponOrder struct {
 // Made returns the time of the order, in microseconds.
 func (o CouponOrder) Made() time.Time { return time.UnixMicro(o.ID).UTC() }
 
-// Coupons sells coupons, one to each user. Check and Place are separate calls: a guard must
-// keep two requests of one user apart between them.
+// Coupons relies on a guard to keep two requests of one user apart between Check and Place.
 type Coupons struct{ db *gorm.DB }
 
 // NewCoupons returns the coupons in a database of Open.
@@ -50,8 +49,7 @@ func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
 		begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended FROM db_coupons WHERE id = ?`)
 }
 
-// Open returns nil while the coupon is sold. Otherwise it returns ErrUnknownCoupon,
-// ErrNotOpen, ErrOver or ErrSoldOut.
+// Open returns ErrUnknownCoupon, ErrNotOpen, ErrOver or ErrSoldOut unless the coupon is sold now.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -77,9 +75,8 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 	return NothingWritten(ctx, err)
 }
 
-// Place takes one coupon and writes the user's order, or does neither. With once, the unique
-// key of coupon and user rejects a second order with ErrAlreadyTaken. See transaction for
-// committing.
+// Place takes one coupon and writes the user's order, or does neither. With once, a unique key
+// rejects a second order with ErrAlreadyTaken. See transaction for committing.
 func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
 	order := CouponOrder{User: user}
 	err := transaction(ctx, c.db, committing, func(tx *gorm.DB) (err error) {
@@ -109,10 +106,9 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 	return order, err
 }
 
-// nextOrderID returns the time in microseconds since 1970. It returns the last id plus one if
-// that is higher: for two orders in one microsecond, or after the clock was set back. Its row
-// is locked until the commit, so a higher id also means a later commit. Ids stay below 2^53,
-// the highest exact integer of JavaScript.
+// nextOrderID returns the microseconds since 1970, or the last id plus one if that is higher. Its
+// row is locked until the commit, so a higher id means a later commit. Ids stay below 2^53, the
+// highest exact integer of JavaScript.
 func nextOrderID(tx *gorm.DB) (id int64, err error) {
 	err = tx.Exec(`UPDATE db_order_ids SET last = LAST_INSERT_ID(
 		GREATEST(last + 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))) WHERE id = 1`).Error

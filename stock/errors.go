@@ -47,9 +47,8 @@ const (
 	killed          = 1927 // MariaDB
 )
 
-// IsContention reports whether err is a lock wait time-out (1205, 3572), a deadlock (1213), or
-// a row that changed since this transaction's snapshot (1020). 1205 undoes one statement, the
-// others the whole transaction. After any of them, roll back and repeat the transaction.
+// IsContention reports a lock wait time-out, a deadlock, or a row that changed since the snapshot.
+// Roll back and repeat the transaction after any of them: 1205 undoes only one statement.
 func IsContention(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {
@@ -77,9 +76,8 @@ func NothingWritten(ctx context.Context, err error) error {
 	}
 }
 
-// Indeterminate returns the meaning of a write's error. It returns ErrConflict or
-// ErrUnavailable if the server answered with an error or was not reached: nothing was written.
-// Without an answer the outcome is unknown, and so is the returned error.
+// Indeterminate returns ErrConflict or ErrUnavailable if the server answered with an error or was
+// not reached: nothing was written. Any other error means that the outcome is unknown.
 func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError

@@ -10,8 +10,7 @@ import (
 	"gorm.io/plugin/dbresolver"
 )
 
-// Ledger reads and writes db_stock. Read and Write are two statements: without a lock, another
-// request may write between them, and its update is lost.
+// Ledger has separate Read and Write: without a lock, an update between them is lost.
 type Ledger struct{ db *gorm.DB }
 
 // NewLedger returns the stock in a database of Open.
@@ -32,13 +31,11 @@ func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
 }
 
-// Claim registers a fence in the row, then reads the item on the primary. It returns
-// ErrFenced, and registers nothing, if the row has this fence or a higher one, which is in
-// the item.
+// Claim registers a fence in the row, then reads the item on the primary. It returns ErrFenced and
+// the item if the row has this fence or a higher one.
 //
-// The fence must be registered before the read. Otherwise a paused holder with fence 1 could
-// write after the holder with fence 2 has read, and fence 2 would overwrite that sale. After
-// Claim, the row rejects a write with any other fence.
+// The fence must be registered before the read. Otherwise a paused holder with fence 1 could write
+// after the holder with fence 2 has read, and fence 2 would overwrite that sale.
 func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) {
 	claimed := l.db.WithContext(ctx).Exec("UPDATE db_stock SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence)
 	if claimed.Error != nil {
@@ -110,16 +107,14 @@ func (w *Writer) Write(ctx context.Context, product int64, count int) error {
 	return err
 }
 
-// WriteFenced sets the count if the row still has the fence that Claim registered, even if ctx
-// has ended. It returns ErrFenced if a later holder has claimed the row (Kleppmann, "How to do
-// distributed locking").
+// WriteFenced sets the count, even if ctx has ended. It returns ErrFenced if a later holder has
+// claimed the row (Kleppmann, "How to do distributed locking").
 func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
 	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND fence = ?", count, product, fence)
 	if err != nil || rows == 1 {
 		return err
 	}
-	// No row matched: find out whether the fence is higher or the product does not exist. The
-	// context of a late holder has ended, so this query must not use it.
+	// A late holder's context has ended, so this query must not use it.
 	asking, cancel := uncancelled(ctx)
 	defer cancel()
 	var item Item
@@ -133,7 +128,6 @@ func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fenc
 	return fenced(fence, item)
 }
 
-// send executes a statement that writes, and returns the number of rows that it matched.
 func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
 	writing, cancel := uncancelled(ctx)
 	defer cancel()

@@ -35,8 +35,7 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	return db, nil
 }
 
-// OpenForResets returns a pool for resets. A reset must succeed while many sales wait for the
-// same row, so it has its own connections and waits longer for the row than a sale does.
+// OpenForResets returns a pool for resets, which must succeed while many sales wait for a row.
 func OpenForResets(dsn string) (*gorm.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {

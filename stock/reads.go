@@ -8,12 +8,11 @@ import (
 	"gorm.io/plugin/dbresolver"
 )
 
-// ReadAt sends the plain SELECTs of db_stock to a follower of the server (read-write split,
-// tutorial 1.6.3). Transactions, FOR UPDATE and all other tables stay on the primary. Call it
-// before db is used; the caller closes the returned pool. dsn and conns are as for Open.
+// ReadAt sends plain SELECTs of db_stock to a follower (read-write split, tutorial 1.6.3). Call it
+// before db is used, and close the returned pool.
 //
-// DANGER: a follower applies a write after its commit. The holder of a lock may read there
-// the stock from before the previous holder's sale.
+// DANGER: a follower applies a write after its commit. The holder of a lock may read there the
+// stock from before the previous holder's sale.
 func ReadAt(db *gorm.DB, dsn string, conns int) (*sql.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {

@@ -30,8 +30,7 @@ type Recharge struct {
 	Balance int64 `json:"balance"`
 }
 
-// Recharges credits each order once. Due and Credit are separate calls: a guard must keep two
-// requests for one order apart between them.
+// Recharges relies on a guard to keep two requests for one order apart between Due and Credit.
 type Recharges struct{ db *gorm.DB }
 
 // NewRecharges returns the recharges in a database of Open.
@@ -43,8 +42,7 @@ func (r *Recharges) Read(ctx context.Context, id int64) (Recharge, error) {
 		FROM db_recharges r JOIN db_accounts a ON a.id = r.account WHERE r.id = ?`)
 }
 
-// Due returns the order if it has this amount and is not credited yet. Otherwise it returns
-// ErrUnknownOrder, ErrWrongAmount or ErrCredited.
+// Due returns an order that can be credited, or ErrUnknownOrder, ErrWrongAmount or ErrCredited.
 func (r *Recharges) Due(ctx context.Context, id, amount int64) (Recharge, error) {
 	order, err := r.Read(ctx, id)
 	switch {
@@ -60,20 +58,16 @@ func (r *Recharges) Due(ctx context.Context, id, amount int64) (Recharge, error)
 
 // Proof is what Credit requires of the database.
 type Proof struct {
-	// Version requires that the order is unchanged since Due. Otherwise Credit returns
-	// ErrCredited.
+	// Version requires an order unchanged since Due. Otherwise Credit returns ErrCredited.
 	Version bool
-	// Key is an idempotency key that is stored with the credit. If it is stored already,
-	// Credit returns ErrCredited, or ErrKeyReused for another order or amount. Empty means
-	// no key.
+	// Key is stored with the credit. For a stored key, Credit returns ErrCredited, or ErrKeyReused
+	// for another order or amount. Empty means no key.
 	Key string
 }
 
-// errKeyTaken means that another transaction has committed the idempotency key.
 var errKeyTaken = errors.New("key taken")
 
-// Credit marks the order as paid and raises its account's balance, or does neither. See
-// transaction for committing.
+// Credit marks an order as paid and raises the balance, or does neither. See transaction.
 func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, committing func() error) error {
 	err := transaction(ctx, r.db, committing, func(tx *gorm.DB) error { return credit(tx, order, proof) })
 	switch {
@@ -129,8 +123,7 @@ func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) 
 	return fmt.Errorf("order %d: %w", id, ErrCredited)
 }
 
-// Reset sets the amount of an order, the balance of its account to 0, and deletes its
-// idempotency keys. It creates an order that does not exist.
+// Reset sets the amount, sets the balance to 0, deletes the keys, and creates a missing order.
 func (r *Recharges) Reset(ctx context.Context, id, account, amount int64) error {
 	values := map[string]any{"id": id, "account": account, "amount": amount}
 	err := r.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {

@@ -12,8 +12,7 @@ type Item struct {
 	Count       int    `json:"count"`
 	// Version counts the writes of the version strategy (tutorial 1.6.2).
 	Version int64 `json:"version"`
-	// Fence is the highest fence that a holder has claimed the row with. Only a reset lowers
-	// it, so the row can reject the write of an older holder.
+	// Fence is the highest claimed fence. Only a reset lowers it, so older holders are rejected.
 	Fence int64 `json:"fence"`
 }
 
@@ -26,21 +25,17 @@ type Order struct {
 	Qty     int
 	// Owner identifies the request at a lock, because a goroutine has no identity.
 	Owner string
-	// Work is extra time between the read and the write, so that students can watch the
-	// critical section.
+	// Work is extra time between read and write, for students who watch the critical section.
 	Work time.Duration
-	// Wait limits the wait for the lock. Lease is the lease of the lock; 0 means the strategy's
-	// default.
+	// Wait limits the wait for the lock. A Lease of 0 means the strategy's default.
 	Wait, Lease time.Duration
 	// Fenced means that the row must reject the write once a later holder has claimed it.
 	Fenced bool
-	// Nested acquires the lock a second time inside the critical section, like a method that
-	// calls another method with the same lock.
+	// Nested acquires the lock twice, like a method that calls another one with the same lock.
 	Nested bool
 }
 
-// Uncounted is the remaining stock of a strategy that does not know it. A second query could
-// return the stock after another sale.
+// Uncounted is an unknown remaining stock: a second query could return it after another sale.
 const Uncounted = -1
 
 // Receipt describes a sale and how long its parts took.
@@ -53,7 +48,6 @@ type Receipt struct {
 	Waited, Held, Pooled time.Duration
 	// Retries counts the attempts that failed because another request wrote first.
 	Retries int
-	// Warning says what went wrong after the sale: the lock was lost during the write, or its
-	// release failed.
+	// Warning is a failure after the sale: the lock was lost during the write, or not released.
 	Warning string
 }

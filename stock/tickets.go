@@ -15,8 +15,7 @@ var (
 	ErrTicketSold = errors.New("another window has sold this ticket")
 )
 
-// Show is one row of db_shows. As in tutorial document 002, its tickets are sold from the
-// highest number down to 1.
+// Show has tickets that are sold from the highest number down to 1 (tutorial document 002).
 type Show struct {
 	ID      int64 `json:"id"`
 	Tickets int   `json:"tickets"`
@@ -30,8 +29,7 @@ type Ticket struct {
 	Window string `gorm:"column:sold_by" json:"window"`
 }
 
-// Tickets sells the tickets of shows. Read and Sell are separate calls: a guard must keep two
-// windows apart between them.
+// Tickets relies on a guard to keep two windows apart between Read and Sell.
 type Tickets struct{ db *gorm.DB }
 
 // NewTickets returns the shows in a database of Open.
@@ -42,8 +40,7 @@ func (t *Tickets) Read(ctx context.Context, show int64) (Show, error) {
 	return first[Show](ctx, t.db, show, fmt.Errorf("show %d: %w", show, ErrUnknownShow), "SELECT id, tickets, next_number FROM db_shows WHERE id = ?")
 }
 
-// Sell records the sale of a ticket and sets the show's next number to the one below, or does
-// neither. See transaction for committing.
+// Sell records a sale and lowers the show's next number, or does neither. See transaction.
 func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	return transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		if err := tx.Exec("UPDATE db_shows SET next_number = ? WHERE id = ?", sold.Number-1, show).Error; err != nil {
@@ -57,8 +54,7 @@ func insertTicket(db *gorm.DB, show int64, sold Ticket) error {
 	return db.Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error
 }
 
-// SellOnce is Sell with a unique key: the table accepts each number once, even without a lock.
-// It returns ErrTicketSold for a number that was sold before.
+// SellOnce is Sell with a unique key, which rejects a sold number with ErrTicketSold.
 func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	err := transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_tickets (show_id, number, sold_by, once) VALUES (?, ?, ?, ?)", show, sold.Number, sold.Window, sold.Number).Error
@@ -74,9 +70,8 @@ func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committ
 	return err
 }
 
-// Take lowers the show's next number by one. It returns ErrSoldOut if none was left. On
-// purpose, it does not return the number it took: a caller that reads the show afterwards also
-// sees what other windows took meanwhile.
+// Take lowers the next number, or returns ErrSoldOut. On purpose, it does not return the number: a
+// caller that reads the show also sees what other windows took.
 func (t *Tickets) Take(ctx context.Context, show int64) error {
 	free, cancel := uncancelled(ctx)
 	defer cancel()
@@ -104,8 +99,7 @@ func (t *Tickets) Sold(ctx context.Context, show int64) ([]Ticket, error) {
 	return sold, NothingWritten(ctx, err)
 }
 
-// Reset sets the number of tickets of a show and deletes all its sales. It creates a show that
-// does not exist.
+// Reset sets the number of tickets, deletes all sales, and creates a missing show.
 func (t *Tickets) Reset(ctx context.Context, show int64, tickets int) error {
 	err := t.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		if err := tx.Exec("DELETE FROM db_tickets WHERE show_id = ?", show).Error; err != nil {

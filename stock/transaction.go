@@ -12,17 +12,15 @@ import (
 // writeTimeout limits a write that continues after its caller has gone.
 const writeTimeout = 5 * time.Second
 
-// uncancelled returns a context that outlives the caller's. MySQL continues a statement whose
-// client has gone: if its lock were released meanwhile, the write would fall into the next
-// holder's critical section.
+// uncancelled outlives ctx: MySQL continues a statement whose client has gone. If the lock were
+// released meanwhile, the write would fall into the next holder's critical section.
 func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }
 
-// transaction commits what write does, even if ctx ends meanwhile. It calls committing
-// between the last statement and the commit; an error of committing rolls back and is
-// returned as it is. After an error before the COMMIT, nothing was written. After a COMMIT
-// without an answer, the outcome is unknown.
+// transaction commits what write does, even if ctx ends meanwhile. It calls committing just before
+// the commit; an error of committing rolls back. Only a COMMIT without an answer has an unknown
+// outcome. After any other error, nothing was written.
 func transaction(ctx context.Context, db *gorm.DB, committing func() error, write func(*gorm.DB) error) error {
 	if ctx.Err() != nil {
 		return NothingWritten(ctx, ctx.Err())
@@ -47,14 +45,12 @@ func transaction(ctx context.Context, db *gorm.DB, committing func() error, writ
 	return NothingWritten(free, err)
 }
 
-// isDuplicate reports whether a unique key rejected a row.
 func isDuplicate(err error) bool {
 	const duplicate = 1062
 	var answer *mysql.MySQLError
 	return errors.As(err, &answer) && answer.Number == duplicate
 }
 
-// first returns the row that the query finds for the id, or the error missing.
 func first[T any](ctx context.Context, db *gorm.DB, id int64, missing error, query string) (row T, err error) {
 	var rows []T
 	switch err := db.WithContext(ctx).Raw(query, id).Scan(&rows).Error; {

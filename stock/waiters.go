@@ -13,11 +13,10 @@ import (
 // ErrNoRoom means that waiters use all connections that they may use.
 var ErrNoRoom = errors.New("too many requests wait for a lock with a connection of their own")
 
-// waiters limits the requests that keep a connection while they wait for a lock to half of
-// the pool. Their wait may take a minute.
+// waiters limits the requests that wait for a lock with their own connection to half of the pool.
 //
-// DANGER: if waiters used all connections, the holder of the lock could not get one to finish,
-// and neither could other strategies, reads and resets.
+// DANGER: if waiters used all connections, the holder of the lock could not get one to finish, and
+// neither could other strategies, reads and resets.
 type waiters struct {
 	once   sync.Once
 	places *semaphore.Weighted
@@ -58,8 +57,7 @@ func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
 	return func() { r.places.Release(1) }, nil
 }
 
-// Connection runs use with its own connection, in which it may wait for a lock. It is gorm's
-// method with the limit of Enter.
+// Connection is gorm's method with the limit of Enter: use may wait for a lock in it.
 func Connection(ctx context.Context, db *gorm.DB, use func(*gorm.DB) error) error {
 	leave, err := Enter(ctx, db)
 	if err != nil {

@@ -21,14 +21,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The lines that hold a counter: its name and its number.
+// These patterns match a line of a server's statistics: the name of a counter and its value.
 var (
 	commandStat     = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 	packetsReceived = regexp.MustCompile(`(zk_packets_received)\s+(\d+)`)
 	messageReceived = regexp.MustCompile(`(?m)^(grpc_server_msg_received_total){.*} (\S+)$`)
 )
 
-// sum adds up the numbers of the counters in text, except the named ones.
 func sum(text string, counter *regexp.Regexp, except ...string) (total int64, err error) {
 	for _, m := range counter.FindAllStringSubmatch(text, -1) {
 		if slices.Contains(except, m[1]) {
@@ -74,8 +73,7 @@ func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	return n, nil
 }
 
-// ZooKeeperPackets returns the number of packets that the ZooKeeper at addr has received from
-// its clients, heartbeats included.
+// ZooKeeperPackets returns the number of packets received from clients, heartbeats included.
 func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
 	text, err := mntr(ctx, addr)
 	if err == nil && !packetsReceived.MatchString(text) {
@@ -93,7 +91,6 @@ func ZooKeeperLeads(ctx context.Context, addr string) (bool, error) {
 	return strings.Contains(text, "zk_server_state\tleader"), err
 }
 
-// mntr returns the answer of a ZooKeeper to the command of that name, its monitoring data.
 func mntr(ctx context.Context, addr string) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -112,8 +109,7 @@ func mntr(ctx context.Context, addr string) (string, error) {
 	return text.String(), nil
 }
 
-// EtcdMessages returns the number of messages that the member at addr has received from its
-// clients, those in streams included.
+// EtcdMessages returns the number of messages from clients, those in streams included.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {
 	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics")
 	if err != nil {
@@ -140,7 +136,6 @@ func EtcdLeads(ctx context.Context, addr string) (bool, error) {
 	return status.Leader == status.Header.Member, nil
 }
 
-// requestEtcd sends a request to a member over HTTP and returns the answer.
 func requestEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader("{}"))
 	if err != nil {

@@ -74,7 +74,6 @@ func etcdVersion(ctx context.Context, addr string) (string, error) {
 	return answer.Server, err
 }
 
-// group returns the first group of a pattern in the text, or an empty string.
 func group(pattern, text string) string {
 	if found := regexp.MustCompile(pattern).FindStringSubmatch(text); found != nil {
 		return found[1]

@@ -17,5 +17,4 @@ const (
 // none is the index of an event or an operation that does not exist.
 const none = -1
 
-// brief rounds a duration for a sentence.
 func brief(d time.Duration) time.Duration { return d.Round(time.Microsecond) }

@@ -2,8 +2,7 @@ package check
 
 import "oversell/lab/history"
 
-// Conservation is the first invariant (I1): sold = initial - remaining, and sold <= initial.
-// Counts are pieces, not requests.
+// Conservation is the first invariant (I1), in pieces: sold = initial - remaining <= initial.
 type Conservation struct {
 	Initial   int
 	Remaining int
@@ -42,8 +41,7 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	}
 }
 
-// Lost returns the number of updates that are certainly lost: of LostMin to LostMax the number
-// nearest to 0. It is negative when pieces are gone that no request bought.
+// Lost returns the certainly lost updates. It is negative when pieces are gone without a sale.
 func (c Conservation) Lost() int { return max(c.LostMin, min(0, c.LostMax)) }
 
 // Oversold returns the number of pieces that were certainly sold and never existed.

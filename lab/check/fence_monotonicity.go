@@ -7,22 +7,19 @@ import (
 	"oversell/lab/history"
 )
 
-// FenceMonotonicity is the third invariant (I3): the fencing tokens of the writes to a key never
-// fall.
+// FenceMonotonicity is the third invariant (I3): the fencing tokens of a key's writes never fall.
 type FenceMonotonicity struct {
 	Writes int // number of writes with a fence; without any, the verdict proves nothing
-	// Late is the index in Events of the first write below a token before it, or -1. Higher is
-	// the index of the write with that token.
+	// Late indexes the first of Events below an earlier token, or is -1. Higher indexes that token.
 	Late, Higher int
 	Verdict      Verdict
 	Why          string
 }
 
-// Fences checks fence monotonicity, for each key separately. It ignores writes without a fence.
-// An owner may write twice with the same token.
+// Fences checks each key separately, and ignores writes without a fence.
 //
-// A write is reported after it was done. Of two writes at almost the same time, the later one
-// may be reported first: only the fence column of the row has the true order.
+// A write is reported after it was done. Of two writes at almost the same time, the later may be
+// reported first. Only the fence column of the row has the true order.
 func Fences(rec history.Recording) FenceMonotonicity {
 	c := FenceMonotonicity{Late: none, Higher: none, Verdict: Holds}
 	top := map[string]int{} // by key: the index of the write with the highest token so far

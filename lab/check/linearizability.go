@@ -13,9 +13,8 @@ import (
 	"oversell/lab/history"
 )
 
-// Linearizability says whether there is an order of the requests, one at a time, in which a
-// single counter would give every answer. The order must agree with the clock: a request that
-// ended before another began comes first (Herlihy and Wing, 1990).
+// Linearizability says whether a single counter could give every answer, one request at a time. A
+// request that ended before another began must come first (Herlihy and Wing, 1990).
 type Linearizability struct {
 	Ops     int // number of answers that were judged; without any, the verdict proves nothing
 	Op      int // index of the first answer that fits no order, or -1
@@ -23,13 +22,12 @@ type Linearizability struct {
 	Why     string
 }
 
-// Linear checks the requests for one product that began with initial pieces. It judges
-// sales, reads (a sale of Qty 0) and "sold out". Any other rejected request took nothing and
-// saw nothing. A request with an unknown outcome may have taken effect at any time after its
-// call, or never.
+// Linear checks the requests for one product that began with initial pieces. It judges sales, reads
+// (Qty 0) and "sold out". Any other rejected request took nothing. A request with an unknown
+// outcome may take effect at any time after its call, or never.
 //
-// The problem is NP-complete. The search ends with Undecided after a fixed effort, not after a
-// fixed time: the verdict must not depend on the speed of the machine.
+// The problem is NP-complete. The search ends with Undecided after a fixed effort, because the
+// verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
 	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: "there was no answer to judge"}
@@ -122,9 +120,8 @@ func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 // anyRank is for an unknown request that may take effect before and after any other.
 const anyRank = -1
 
-// rank lets unknown requests of the same size take effect in the order of their calls. They
-// are interchangeable, and otherwise the search would try all their subsets. A run has
-// requests of one size only, so other sizes get no rank.
+// rank lets unknown requests of the same size take effect in the order of their calls. Otherwise
+// the search would try all subsets. Other sizes, which no run has, get no rank.
 func rank(open []porcupine.Operation) {
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	next, size := 0, 0
@@ -141,13 +138,11 @@ func rank(open []porcupine.Operation) {
 	}
 }
 
-// state is the stock, the number of answers that saw this count, and the rank of the next
-// unknown request.
+// state is the stock, the answers that saw this count, and the rank of the next unknown request.
 type state struct{ count, seen, next int }
 
-// model is a single counter. It holds the number of requests whose answer saw each count.
-// The stock never grows, so all of them must be served before the count changes: later they
-// would never fit. This saves most of the search.
+// model has the number of requests whose answer saw each count. The stock never grows, so all of
+// them must be served before the count changes. This saves most of the search.
 type model map[int]int
 
 func modelOf(requests []porcupine.Operation) model {
@@ -195,11 +190,9 @@ func (m model) take(s state, qty int) (state, bool) {
 	return state{count: s.count - qty, next: s.next}, s.count >= qty && s.seen == m[s.count]
 }
 
-// effort limits a search, in words of memory: the search remembers for each of its steps which
-// requests were done by then. The limit is 128 MB, and some seconds at most.
+// effort limits the memory of a search, in words: 128 MB, and some seconds at most.
 const effort = 1 << 24
 
-// search looks for an order of the requests.
 func search(requests []porcupine.Operation, initial int) Verdict {
 	left, price, m := effort, len(requests)/64+8, modelOf(requests)
 	found := porcupine.CheckOperations(porcupine.Model{

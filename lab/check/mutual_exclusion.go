@@ -11,8 +11,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Hold is the time from the grant of a key to its release. A hold without a release ends
-// when its replica is killed, or at the end of the recording.
+// Hold lasts until the release, the kill of its replica, or the end of the recording.
 type Hold struct {
 	Key, Owner, Replica string
 	From, To            time.Duration
@@ -27,9 +26,8 @@ type Hold struct {
 type Overlap struct {
 	First, Second *Hold // First was granted first
 	From, To      time.Duration
-	// Acted is true if First wrote, or was about to, after the grant to Second. Without it the
-	// overlap did no harm: First may have noticed its loss in time, or its release was reported
-	// late.
+	// Acted means that First wrote, or was about to, after the grant to Second. Otherwise First may
+	// have noticed its loss, or its release was reported late.
 	Acted bool
 }
 
@@ -46,12 +44,11 @@ type MutualExclusion struct {
 // mostIdle limits the idle pairs that are kept: n holds that never end make n*n/2 pairs.
 const mostIdle = 100
 
-// Exclusion checks mutual exclusion, for a mutex in each replica as for a lock across them:
-// all replicas share one stock. Overlaps are in the order of their second grant: every
-// harmful pair, and the first hundred idle ones.
+// Exclusion checks all replicas together, because they share one stock. Overlaps are in the order
+// of their second grant: every harmful pair, and the first hundred idle ones.
 //
-// A strategy must report released on every path, also after a rollback. Otherwise its holds
-// never seem to end.
+// A strategy must report released on every path, also after a rollback. Otherwise its holds never
+// seem to end.
 func Exclusion(rec history.Recording) MutualExclusion {
 	all := holdsOf(rec)
 	c := MutualExclusion{Holds: len(all), Verdict: Holds}
@@ -94,11 +91,9 @@ func (c *MutualExclusion) add(o Overlap) {
 	}
 }
 
-// holdsOf returns all holds in the order of their grants. Nested entries of one owner
-// are one hold, from the first grant to the last release.
+// holdsOf returns all holds in the order of grants. Nested entries of an owner are one hold.
 func holdsOf(rec history.Recording) []*Hold {
-	// The service gives every request a unique owner, but an owner's name on two replicas is two
-	// holders.
+	// An owner's name on two replicas means two holders.
 	type holder struct{ key, owner, replica string }
 	var all []*Hold
 	held := map[holder]*Hold{}
@@ -134,7 +129,6 @@ func holdsOf(rec history.Recording) []*Hold {
 	return all
 }
 
-// endUnreleased ends a hold that was never released.
 func (h *Hold) endUnreleased(rec history.Recording) {
 	h.To, h.end = rec.Events[len(rec.Events)-1].At, len(rec.Events)
 	for _, s := range rec.Spans {

@@ -46,8 +46,7 @@ type Plan struct {
 	Hold       time.Duration
 	Wait       time.Duration
 	Seed       int64
-	// Sweep runs each strategy once for each of these numbers of clients. It replaces Clients,
-	// Loops and Stock.
+	// Sweep runs each strategy with each number of clients. It replaces Clients, Loops and Stock.
 	Sweep    []int
 	Machine  report.Machine
 	Versions map[string]string
@@ -218,9 +217,8 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	return &Trial{Result: report.Summarise(h, setup), History: h}, stopped
 }
 
-// readStock reads the stock after a run, also when ctx has ended. It retries, because the
-// database may be starting. After an unknown outcome, a replica may still sell: then it reads
-// until the count no longer changes.
+// readStock also reads after ctx has ended, and retries while the database starts. After an unknown
+// outcome, a replica may still sell, so readStock waits until the count no longer changes.
 func readStock(ctx context.Context, service api.Client, strategy string, h history.History) (*api.Stock, error) {
 	timeout := 15 * time.Second
 	if ctx.Err() != nil {

@@ -260,7 +260,7 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
 	r := trials[1].Result
-	if r.Errors != 20 || r.Sold != 0 || r.Verdict != check.Holds || !strings.Contains(r.Sentence.EN, "found redis unavailable (dial tcp: connection refused)") {
+	if r.Errors != 20 || r.Sold != 0 || r.Verdict != check.Holds || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
 		t.Errorf("redis: %+v", r)
 	}
 	if trials[2].Result.Errors != 0 {

@@ -19,8 +19,7 @@ const product = 1
 // ErrToken means that the service rejected the token.
 var ErrToken = errors.New("the token was rejected")
 
-// connect returns a client for the service at target, and its cards. Like the load, the client
-// uses no proxy.
+// connect returns the service's cards and a client, which uses no proxy, like the load.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
@@ -40,8 +39,7 @@ func connect(ctx context.Context, target, token string) (service api.Client, car
 	return service, cards, err
 }
 
-// reset sets the stock, and reads it again. If another client sold meanwhile, the run would
-// show a lost update that is not the strategy's fault.
+// reset reads the stock again: a sale of another client would look like a lost update.
 func reset(ctx context.Context, service api.Client, strategy string, count int) (got api.Stock, err error) {
 	set, err := service.ResetStock(ctx, product, count)
 	var rejected *api.Error

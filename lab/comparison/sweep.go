@@ -7,15 +7,13 @@ import (
 	"oversell/lab/load"
 )
 
-// sweepLength limits the time of each point of a sweep, because some strategies are slow.
-// sweepRequests limits the memory and the stock.
+// sweepLength limits each point, because some strategies are slow. sweepRequests limits memory.
 const (
 	sweepLength   = 5 * time.Second
 	sweepRequests = 20_000
 )
 
-// Steps returns the numbers of clients of a sweep: the bounds, and 1, 2, 5, 10 and so on
-// between them.
+// Steps returns the bounds, and 1, 2, 5, 10 and so on between them.
 func Steps(from, to int) []int {
 	all := []int{from, to}
 	for decade := 1; decade <= load.MaxClients; decade *= 10 {
@@ -29,7 +27,6 @@ func Steps(from, to int) []int {
 	return slices.Compact(all)
 }
 
-// at returns the plan of one point of the sweep.
 func (p Plan) at(clients int) Plan {
 	p.Clients, p.length = clients, sweepLength
 	p.Loops = (sweepRequests + max(clients, 1) - 1) / max(clients, 1)

@@ -7,8 +7,7 @@ import (
 	"oversell/lab/backend"
 )
 
-// backendRequests returns the number of requests that the backends have counted so far,
-// without those for reading the counters.
+// backendRequests returns the backends' counts, without the requests that read the counters.
 func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
 	sum, err := bed.countRequests(ctx)
 	bed.samples++
@@ -54,7 +53,6 @@ func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// leader returns the name of the leader of that kind of server.
 func leader(ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error)) (string, error) {
 	for i, addr := range servers {
 		if yes, err := leads(ctx, addr); yes || err != nil {

@@ -30,12 +30,10 @@ func (c Card) Claim(hazard string) Claim {
 	return Silent
 }
 
-// breaks returns the index of the hazard in Breaks, or -1.
 func (c Card) breaks(hazard string) int {
 	return slices.IndexFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == api.Hazard(hazard) })
 }
 
-// stepFor returns the step at which the hazard is injected: that of the card, or otherwise.
 func (c Card) stepFor(hazard, otherwise string) string {
 	if i := c.breaks(hazard); i >= 0 && c.Breaks[i].At != "" {
 		return string(c.Breaks[i].At)

@@ -21,8 +21,7 @@ type Experiment struct {
 	Title, Shows string
 	// Applies reports whether the hazard can affect a strategy at all.
 	Applies func(Card) bool
-	// Fenced runs the strategies that have a fence twice: without it and with it. The fence
-	// must protect them.
+	// Fenced runs strategies with a fence twice: without and with the fence, which must protect.
 	Fenced bool
 	// ClaimedAs is the hazard whose claim applies, if that is another one.
 	ClaimedAs string
@@ -31,8 +30,7 @@ type Experiment struct {
 	run func(ctx context.Context, r *run) ([]Result, error)
 }
 
-// AppliesTo reports whether a strategy goes through the experiment. Every claim of a card
-// is tested, even where the hazard cannot do harm.
+// AppliesTo is true for every claim of a card, even where the hazard cannot do harm.
 func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
 
 // Claim returns the card's claim, or for a fenced run the claim of the fence.
@@ -63,11 +61,9 @@ func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
 
-// wait returns the parameters of a request that waits that long for the lock.
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
-// grantBound limits the time from a fault until another request holds the lock. It covers
-// a lease or a session, the time to notice its end, and the delays of a busy machine.
+// grantBound limits the time from a fault to the next grant: a lease, its detection, and delays.
 const grantBound = 3*Lease + 2*time.Second
 
 func race() Experiment {
@@ -84,8 +80,7 @@ func replicaRace() Experiment {
 	}
 }
 
-// earlyRelease stops the holder between its release and its commit, until the contender has
-// read.
+// earlyRelease stops the holder between release and commit, until the contender has read.
 func earlyRelease() Experiment {
 	return Experiment{
 		Hazard: "early-release", Title: "unlock before commit", Shows: "a lost update in spite of the lock", Applies: always,
@@ -152,9 +147,8 @@ func pause() Experiment {
 	}
 }
 
-// pauseAtRead is the same pause, but the late write comes when the contender has read and not
-// yet written. A fencing token that only the writes carry accepts both. The card's claim about
-// a pause covers this order as well.
+// pauseAtRead lets the late write come between the contender's read and write. A fencing token that
+// only the writes carry accepts both.
 func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
@@ -163,8 +157,7 @@ func pauseAtRead() Experiment {
 	}
 }
 
-// leasesEnd waits until the leases have expired that no contender waits for. For a lock, the
-// grant to the contender shows it.
+// leasesEnd waits for leases without a contender. For a lock, the next grant shows the end.
 func leasesEnd(ctx context.Context, r *run) error {
 	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil

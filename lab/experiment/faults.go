@@ -15,9 +15,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// failover promotes a Redis replica that has not received the lock. The counter of the
-// fencing tokens is lost with it, so the new master issues the same tokens again. Only the
-// fence in the row of MySQL tells the two holders apart.
+// failover promotes a Redis replica without the lock and without the counter of fencing tokens. The
+// new master issues the same tokens again: only the fence in MySQL's row tells the holders apart.
 func failover() Experiment {
 	sched := schedule{
 		step: "writing", contenderParams: wait(grantBound),
@@ -29,8 +28,7 @@ func failover() Experiment {
 			return link.Cut()
 		},
 		inject: func(ctx context.Context, r *run) (fault.Heal, error) {
-			// Where the stock itself is in Redis, one sale reaches neither the replica nor
-			// MySQL in time.
+			// With the stock in Redis, one sale reaches neither the replica nor MySQL in time.
 			var late []fault.Fault
 			if r.participants[0].Card.Stock == "redis" {
 				late = cuts(r.bed.links("", "mysql"))
@@ -103,8 +101,7 @@ func clockJump() Experiment {
 	}
 }
 
-// sessionExpiry cuts the holder off from ZooKeeper until its session expires, or from etcd
-// until its lease does.
+// sessionExpiry cuts the holder off until its ZooKeeper session or its etcd lease expires.
 func sessionExpiry() Experiment {
 	return Experiment{
 		Hazard: "session-expiry", Title: "the holder's session expires", Shows: "its nodes are deleted; does the holder notice?",
@@ -121,8 +118,7 @@ func cutoff() Experiment {
 	}
 }
 
-// lostReply loses the answer to an acquisition: the server holds the lock for a client that
-// does not know.
+// lostReply loses the answer to an acquisition: the client does not know that it has the lock.
 func lostReply() Experiment {
 	sched := schedule{
 		step: "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound), inject: loseReply,
@@ -142,8 +138,7 @@ func lostReply() Experiment {
 }
 
 func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
-	// One sale first. Otherwise the lost answer is that to loading a script or to creating a
-	// directory.
+	// The first sale loads scripts and creates directories. Those answers must not be the lost one.
 	r.send(ctx, observer, nil)
 	r.await(observer)
 	lockService := r.participants[0].Card.lockService()
@@ -176,8 +171,7 @@ func service(server string) string {
 	return kind
 }
 
-// links returns the links to servers of these kinds, from one replica, or from all replicas if
-// from is empty.
+// links returns the links of one replica, or of all if from is empty, to servers of these kinds.
 func (bed *Testbed) links(from string, kinds ...string) []*rig.Link {
 	return slices.DeleteFunc(bed.Rig.Links(), func(l *rig.Link) bool {
 		return !slices.Contains(kinds, service(l.To())) || l.From() != from && (from != "" || service(l.From()) != "replica")
@@ -203,8 +197,7 @@ func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) 
 
 func noHeal(context.Context) error { return nil }
 
-// injectAll injects the faults; heal ends them in reverse order. After an error, injectAll has
-// ended those that it had injected.
+// injectAll injects all faults or, after an error, none. heal ends them in reverse order.
 func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {
@@ -250,8 +243,7 @@ func resumeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return noHeal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
-// freezeHolders pauses the holders' replica, as a long garbage collection or a suspended
-// machine does, until every lease of the holders has expired.
+// freezeHolders pauses a replica, as a long garbage collection or a suspended machine does.
 func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }

@@ -29,16 +29,14 @@ const (
 	frozenAfter = requests / 3
 	// minRatio is how many times higher the p99 of the open loop must be.
 	minRatio = 3
-	// Other load on the machine hides the freeze. Then both loops are measured again with a
-	// freeze of twice the length, until it is standsOut times what 99% of the other answers
-	// take; longest is the limit.
+	// Other load hides the freeze. Both loops are then repeated with twice the freeze, up to
+	// longest, until it is standsOut times what 99% of the other answers take.
 	standsOut = 5
 	longest   = 8 * frozen
 )
 
-// percentiles freezes MySQL for a moment during a closed loop, and again during an open one,
-// and compares their response times. This is about measuring, and the lock does not matter:
-// three strategies are enough.
+// percentiles freezes MySQL during a closed and an open loop, and compares their response times.
+// The lock does not matter, so three strategies are enough.
 func percentiles() Experiment {
 	return Experiment{
 		Hazard: "percentiles", Title: "MySQL freezes for 200 ms (longer on a busy machine), measured twice",
@@ -168,7 +166,6 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	return m, nil
 }
 
-// freezeServer pauses the server for a moment, and returns when that was.
 func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
 	span := history.Span{What: "stopped", Who: server.Name()}
 	heal, err := fault.Stop(server).Inject(ctx)
@@ -182,14 +179,12 @@ func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts 
 	return span, err
 }
 
-// duringFreeze returns the requests that the freeze delayed. The others are all alike, and the
-// figures stand for them.
+// duringFreeze returns only the requests that the freeze delayed: the others are all alike.
 func (m measured) duringFreeze() []history.Op {
 	return slices.DeleteFunc(slices.Clone(m.ops), func(op history.Op) bool { return !m.frozenWhile(op.Return-op.Elapsed(), op.Return) })
 }
 
-// undisturbed reports whether the requests outside the freeze were answered soon, and whether
-// the service could keep up.
+// undisturbed reports whether answers outside the freeze came soon, and the service kept up.
 func (m measured) undisturbed() bool {
 	soon := (m.frozen.To - m.frozen.From) / standsOut
 	slow, rest := 0, 0

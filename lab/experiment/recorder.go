@@ -14,8 +14,7 @@ import (
 	"oversell/lab/history"
 )
 
-// recorder records the steps of all replicas. When a stream ends, it opens a new one.
-// Replicas and lab run on one machine, so they have one clock.
+// recorder records the steps of all replicas, which have one clock: all run on this machine.
 type recorder struct {
 	start time.Time
 	stop  context.CancelFunc
@@ -89,14 +88,12 @@ func (r *recorder) take(base, kind string, data []byte) {
 	}
 }
 
-// lostEvents returns the least number of steps that are missing so far.
 func (r *recorder) lostEvents() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// eventsOf returns the steps of a key so far, in the order of time.
 func (r *recorder) eventsOf(key string) []history.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

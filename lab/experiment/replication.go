@@ -12,10 +12,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// galera lets the holder and the contender write to two nodes of one cluster (tutorial 1.6.3:
-// locks fail in a cluster). Row locks are local to a node. The nodes certify each commit: the
-// second of two conflicting ones is rolled back with error 1213. A commit reaches the other
-// node within milliseconds, and the contender waits for it.
+// galera lets holder and contender write to two nodes of a cluster (tutorial 1.6.3: locks fail in a
+// cluster). Row locks are local to a node. Of two conflicting commits, the nodes roll back the
+// second with error 1213.
 func galera() Experiment {
 	sched := pair(func(_ context.Context, r *run) (fault.Heal, error) {
 		r.span.What, r.span.Who = "two nodes", "mysql, mysql-2"
@@ -33,8 +32,7 @@ func galera() Experiment {
 	}
 }
 
-// twoMasters runs the same on two servers that replicate to each other after the commit. The
-// lag between them, usually milliseconds, lasts here until the last sale is over.
+// twoMasters keeps the replication lag of two masters until the last sale is over.
 func twoMasters() Experiment {
 	return Experiment{
 		Hazard: "two-masters", Title: "two masters, and a lag between them", Shows: "each node sells what the other node has sold",
@@ -45,9 +43,8 @@ func twoMasters() Experiment {
 // contenderWait limits the wait for a lock that is held; a sale takes milliseconds.
 const contenderWait = 2 * time.Second
 
-// pair returns a schedule on two databases: the holder's replica writes to node A, the
-// contender's to node B. The contender tries while the holder is about to write. If the lock
-// rejected it, it tries again after the holder's sale, and node B may not have the new stock yet.
+// pair lets the holder write to node A and the contender to node B. A contender that the lock
+// rejected tries again after the holder's sale, when node B may lack the new stock.
 func pair(inject func(context.Context, *run) (fault.Heal, error)) schedule {
 	return schedule{
 		step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
@@ -55,9 +52,8 @@ func pair(inject func(context.Context, *run) (fault.Heal, error)) schedule {
 	}
 }
 
-// staleRead lets all replicas write to the primary and read the stock at a follower, as a
-// read-write split does (tutorial 1.6.3). The follower receives the holder's sale only after
-// the contender's: a lock does not help a request that reads there.
+// staleRead reads the stock at a follower (read-write split, tutorial 1.6.3). The follower receives
+// the holder's sale only after the contender's, so a lock does not help.
 func staleRead() Experiment {
 	return Experiment{
 		Hazard: "stale-read", Title: "reads go to a follower that lags behind", Shows: "one sale after the other, and the second sells what the first has sold",
@@ -73,8 +69,7 @@ func staleRead() Experiment {
 	}
 }
 
-// holdReplication stops these nodes from applying writes. The heal waits until both nodes have
-// the same stock.
+// holdReplication stops these nodes from applying writes. The heal waits for equal stocks.
 func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		release, err := r.bed.Rig.HoldReplication(ctx)
@@ -103,8 +98,7 @@ func sellUnreplicated(ctx context.Context, r *run) (fault.Heal, error) {
 	return heal, nil
 }
 
-// trustsMySQL selects the strategies that rely on the database only, and two locks to compare
-// them with.
+// trustsMySQL selects strategies that use only the database, and two locks to compare with.
 func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
@@ -118,7 +112,6 @@ func labOf(database rig.Database) func(rig.Config) rig.Config {
 	}
 }
 
-// sellAgain sends a second request of each contender that was rejected.
 func sellAgain(ctx context.Context, r *run) error {
 	var again sync.WaitGroup
 	for _, p := range r.participants {
@@ -130,8 +123,7 @@ func sellAgain(ctx context.Context, r *run) error {
 	return nil
 }
 
-// acrossNodes adds what only a pair can show: the contender's second answer, and a row lock
-// that did not last until the commit.
+// acrossNodes explains the contender's second answer, and a row lock lost before the commit.
 func acrossNodes(result *Result, p *participant) {
 	if isClosed(p.ended[observer]) {
 		result.Why += "; second attempt: " + Answer(p.ops[observer])
@@ -145,8 +137,7 @@ func acrossNodes(result *Result, p *participant) {
 	}
 }
 
-// grantedAnew counts the grants after the first of each owner: its lock was lost before its
-// sale was over.
+// grantedAnew counts repeated grants to an owner: the lock was lost before the sale was over.
 func grantedAnew(events []history.Event) (n int) {
 	had := map[string]bool{}
 	for _, e := range events {

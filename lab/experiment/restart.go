@@ -11,9 +11,8 @@ import (
 	"oversell/lab/history"
 )
 
-// restart restarts every backend while clients buy: first MySQL, then the Redis servers, the
-// ZooKeepers and etcd. The answers of all clients must fit into one order of all sales,
-// whatever became of the requests without an answer.
+// restart restarts every backend while clients buy. The answers of all clients must fit into one
+// order of all sales, whatever became of the requests without an answer.
 func restart() Experiment {
 	return Experiment{
 		Hazard: "restart", Applies: always, run: restartUnderLoad,
@@ -81,8 +80,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// buyUntilClosed buys until open ends. It lets the last request finish: its outcome must be
-// known.
+// buyUntilClosed lets its last request finish after open has ended: the outcome must be known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
 		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))

@@ -62,8 +62,7 @@ type Result struct {
 	Taken int `json:"taken"`
 	// NextGrantMS is the time from the fault until another request acquired the lock.
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
-	// MySQL is the version of the database of the run. Some hazards always need MariaDB, even if
-	// the other runs are on MySQL.
+	// MySQL is the database's version. Some hazards need MariaDB even if the others use MySQL.
 	MySQL string `json:"mysql,omitempty"`
 	// Figures are the response times of a hazard that is about measuring them.
 	Figures   []Figure          `json:"figures,omitempty"`
@@ -90,9 +89,8 @@ func (r Result) Agrees() bool {
 	}
 }
 
-// withLostEvents returns the result that is certain although events are missing in the recording.
-// Harm that was counted stays proven. A safe run is no longer proven. Neither are two holders: a
-// hold whose release is missing seems to last for ever.
+// withLostEvents keeps harm that was counted. A safe run is no longer proven. Nor are two holders:
+// a hold without its release seems to last for ever.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r

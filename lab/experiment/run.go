@@ -45,9 +45,8 @@ func (p Plan) Validate() error {
 	return err
 }
 
-// Run runs the experiments of the plan that have no result in the store. After each, failed or
-// not, the testbed is healed. Of several experiments, Run leaves out those whose servers are
-// not installed; then the error wraps ErrLeftOut.
+// Run skips experiments with results in the store, and heals the testbed after each experiment. The
+// error wraps ErrLeftOut if the servers of some experiments are not installed.
 func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
@@ -118,7 +117,6 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 	return e.runOn(ctx, ownBed, subjects, seed)
 }
 
-// runOn runs the experiment on a testbed, and heals that.
 func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
 	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
@@ -132,7 +130,6 @@ func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject,
 	return results, err
 }
 
-// run is an experiment in progress.
 type run struct {
 	Experiment
 	bed      *Testbed
@@ -162,7 +159,6 @@ func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, err
 	return results, ctx.Err()
 }
 
-// safe returns the result of a run that did no harm.
 func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	result := Result{
 		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: Safe,
@@ -174,8 +170,7 @@ func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	return result
 }
 
-// count reads the remaining stock through a replica, sets what was sold and taken, and checks
-// conservation. It uses the operations and the stock of the recording.
+// count sets what was sold and taken, from the recording and the stock that a replica reads.
 func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
 	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
 	if err != nil {

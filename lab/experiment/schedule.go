@@ -30,10 +30,9 @@ const (
 	observer
 )
 
-// schedule describes most experiments. The holder stops at a step. A fault is injected. The
-// contender requests the same product. The holder resumes and does what it was about to do.
-// All strategies do this at the same time, each with its own product, so that one fault
-// serves them all.
+// schedule describes most experiments. The holder stops at a step, and a fault is injected. The
+// contender requests the same product, and the holder resumes. All strategies do this at the same
+// time, so that one fault serves them all.
 type schedule struct {
 	// step is where the holder stops, unless its card names another.
 	step string
@@ -51,13 +50,12 @@ type schedule struct {
 	inject func(ctx context.Context, r *run) (fault.Heal, error)
 	// healLate resumes the holders before the fault ends.
 	healLate bool
-	// contenderAt is the step at which a contender lets its holder resume. Without it, the
-	// holders resume when every contender has its answer.
+	// contenderAt is the step at which a contender lets its holder resume. Without it, the holders
+	// resume when every contender has its answer.
 	contenderAt string
 	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
-	// probe sends an observer's request before the contender resumes. The observer must not
-	// get the lock that the contender holds.
+	// probe sends an observer's request, which must not get the contender's lock.
 	probe bool
 	// meanwhile runs at the same time as the contenders.
 	meanwhile func(ctx context.Context, r *run) error
@@ -77,7 +75,6 @@ type participant struct {
 	ended   [3]chan struct{}
 }
 
-// finding is the verdict of a run and its reason.
 type finding struct {
 	verdict   Verdict
 	invariant string
@@ -103,7 +100,6 @@ func (s schedule) run(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// inGroups runs the schedule for one group of subjects after the other.
 func (s schedule) inGroups(group func(Subject) string) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) (results []Result, err error) {
 		groups := map[string][]Subject{}
@@ -121,9 +117,8 @@ func (s schedule) inGroups(group func(Subject) string) func(context.Context, *ru
 	}
 }
 
-// drawReplicas draws the replica of each part, and the order of the subjects. The random
-// numbers depend on the seed and on the hazard's name only, so a new experiment does not change
-// the runs of the others.
+// drawReplicas depends on the seed and the hazard's name only, so that a new experiment does not
+// change the runs of the others.
 func (r *run) drawReplicas() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
@@ -159,8 +154,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 	return r.awaitStopped(ctx, holder)
 }
 
-// addProducts adds a product for each subject, in each database, and arms the failpoints of
-// the holders.
+// addProducts also arms the failpoints of the holders.
 func (r *run) addProducts(ctx context.Context) error {
 	for _, s := range r.subjects {
 		var err error
@@ -190,7 +184,6 @@ func (r *run) buy(ctx context.Context, p *participant, part int, params url.Valu
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
 }
 
-// awaitStopped waits until every request of the part is stopped or answered.
 func (r *run) awaitStopped(ctx context.Context, part int) error {
 	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
@@ -254,10 +247,8 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// resumeContenders resumes each stopped contender as soon as its holder has ended. It does
-// not wait for the other participants: the leases of the contenders are running. The observer
-// comes in between: the holder has released its lock, and must not have released the
-// contender's.
+// resumeContenders resumes each contender as soon as its own holder has ended: leases are running.
+// The observer comes in between: the holder's release must not free the contender's lock.
 func (r *run) resumeContenders(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range r.participants {
@@ -301,7 +292,6 @@ func (r *run) contend(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// awaitStep waits until every request of the part has taken its step, or is answered.
 func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) error {
 	for _, p := range r.participants {
 		if err := eventually(ctx, p.Name()+" at "+step(p.Card), func() bool {
@@ -391,8 +381,7 @@ func mustSell(f finding, parts ...int) func(*participant) *finding {
 	}
 }
 
-// nextGrant returns the milliseconds from the fault until another request acquired the
-// lock, or 0 if none did.
+// nextGrant returns the milliseconds from the fault until another grant, or 0 without one.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
 	for _, e := range events {
 		if e.Step == "granted" && e.Owner != holder && e.At >= since {

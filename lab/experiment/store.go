@@ -13,15 +13,13 @@ import (
 	"oversell/lab/history"
 )
 
-// ResultStore keeps every result and its recording in a folder, as soon as it is known:
-// results.jsonl, and a file for each run. An interrupted plan continues where it stopped.
+// ResultStore keeps results and recordings in a folder. An interrupted plan continues there.
 type ResultStore struct {
 	dir     string
 	results []Result
 }
 
-// OpenStore opens the folder, and creates it if it is missing. Without a folder the results
-// are kept in memory.
+// OpenStore creates a missing folder. Without a folder, the results are kept in memory.
 func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil

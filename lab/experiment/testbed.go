@@ -18,15 +18,13 @@ import (
 	"oversell/lab/rig"
 )
 
-// The leases of a testbed are long enough for a slow machine to renew in time, and short enough
-// to wait for their end.
+// The leases are long enough for a slow machine to renew in time, and short enough to wait for.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
 )
 
-// Config returns the lab that experiments need: short leases, and the servers and links that
-// the faults need.
+// Config returns a lab with short leases, and the servers and links that the faults need.
 func Config(binary, token string) rig.Config {
 	cfg := rig.FullLab(binary, token)
 	cfg.Ports = rig.Ports{}
@@ -170,7 +168,6 @@ func eventually(ctx context.Context, what string, so func() bool) error {
 	return nil
 }
 
-// sleep returns after d, or with an error when ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

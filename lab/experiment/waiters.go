@@ -81,8 +81,7 @@ type queue struct {
 	bed *Testbed
 }
 
-// measureEach measures one strategy after the other, because a backend counts the requests
-// of all together.
+// measureEach measures one strategy after the other: a backend counts all requests together.
 func measureEach(when string, samples int, do func(context.Context, *queue) error) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
@@ -111,8 +110,7 @@ func (q *queue) measure(ctx context.Context, samples int, do func(context.Contex
 	defer all.Wait()
 	defer func() { _ = bed.heal(context.WithoutCancel(ctx)) }()
 	defer hangUp()
-	// The holder stops, and so does the next one. A request stops only at failpoints that
-	// were armed before it came.
+	// A request stops only at failpoints that were armed before the request came.
 	for n := range 3 {
 		if err := bed.stop(ctx, n, q.Subject, "read"); err != nil {
 			return 0, err
@@ -142,8 +140,7 @@ func (q *queue) measure(ctx context.Context, samples int, do func(context.Contex
 	return after - before, err
 }
 
-// waiting reports whether every waiter has requested the lock, and is queued where the
-// strategy has a queue.
+// waiting reports whether every waiter has asked for the lock, and is in the queue if one exists.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
 	for _, e := range q.bed.rec.eventsOf(q.key()) {
@@ -159,8 +156,7 @@ func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 	return err == nil && owners[q.key()] != ""
 }
 
-// awaitQuiet waits until the waiters send no more requests, for a number of samples at most:
-// polling waiters never stop.
+// awaitQuiet gives up after a number of samples, because polling waiters never stop.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) error {
 	before, err := q.bed.backendRequests(ctx)
 	for range samples {

@@ -13,8 +13,7 @@ import (
 	"oversell/lab/history"
 )
 
-// writeBehind kills the holder's replica after it has sold from the stock in Redis and before
-// the sale reaches the row in MySQL.
+// writeBehind kills the holder's replica after the sale in Redis, before MySQL's row has it.
 func writeBehind() Experiment {
 	return Experiment{
 		Hazard: "write-behind", Title: "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
@@ -59,8 +58,7 @@ func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
 func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
 	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
 	r.await(observer)
-	// Every replica is cut off from MySQL, so that none can write the row. The sales go on
-	// without it.
+	// Without MySQL, no replica can write the row, but the sales go on.
 	restore, err = r.injectAll(ctx, cuts(r.bed.links("", "mysql"))...)
 	if err != nil {
 		return nil, nil, err
@@ -95,8 +93,7 @@ func (r *run) rows(ctx context.Context) ([]int, error) {
 	return counts, nil
 }
 
-// awaitReconciled waits until each participant's row agrees with its stock elsewhere, and
-// returns how long that took. It is 0 for a row that never agreed.
+// awaitReconciled returns how long each row took to agree with the stock elsewhere; 0 means never.
 func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
@@ -113,8 +110,7 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	return took
 }
 
-// reconciliation judges a participant by its row, before and after: everything that was sold
-// must be missing from it in the end.
+// reconciliation judges the row: everything that was sold must be missing from it in the end.
 func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
 	result := r.safe(p.Subject, 0, p.ops[:])
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)

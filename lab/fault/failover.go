@@ -13,8 +13,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// syncTimeout limits the time in which a Redis copies the data of another. A few keys need
-// far less.
+// syncTimeout limits the copy of one Redis's data to another. A few keys need far less.
 const syncTimeout = 30 * time.Second
 
 const masterName, replicaName = "redis-1", "redis-1-replica"
@@ -52,7 +51,6 @@ func Failover(r *rig.Rig) Fault {
 	}
 }
 
-// pair is a master, its replica, and the links that lead to the master.
 type pair struct {
 	master, replica *rig.Server
 	replication     *rig.Link
@@ -110,7 +108,6 @@ func (p *pair) failBack(ctx context.Context) error {
 	return follow(ctx, p.replica, p.replication.Addr())
 }
 
-// lead promotes a server to the master, and makes the clients' links lead to it.
 func (p *pair) lead(ctx context.Context, master *rig.Server) error {
 	if err := withRedis(master, func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() }); err != nil {
 		return fmt.Errorf("promote: %w", err)
@@ -148,7 +145,6 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	})
 }
 
-// hasLine reports whether the server's replication state has that line.
 func hasLine(ctx context.Context, c *redis.Client, line string) (bool, error) {
 	info, err := c.Info(ctx, "replication").Result()
 	return strings.Contains(info, line), err

@@ -13,8 +13,7 @@ import (
 // Outcome says what a client knows for certain when its request has ended.
 type Outcome uint8
 
-// The three outcomes. A request without an answer is neither sold nor refused: the service may
-// have taken the stock just before the connection broke.
+// A request without an answer is Unknown: the service may have taken the stock.
 const (
 	OK      Outcome = iota + 1 // the stock was taken, once
 	Refused                    // nothing was taken
@@ -29,8 +28,7 @@ func (o Outcome) String() string {
 	return [...]string{"no outcome", "ok", "refused", "unknown"}[o]
 }
 
-// The reasons that reports distinguish. The first four are outcomes of the service. Its other
-// outcomes are recorded as they are.
+// The reasons that reports distinguish. Other outcomes of the service are recorded as they are.
 const (
 	Sold        = string(api.Sold)
 	SoldOut     = string(api.SoldOut)
@@ -44,16 +42,14 @@ const (
 	NotUnderstood = "not_understood"    // the answer was not one of this service
 )
 
-// Op is one request, from the moment before its connection was opened or its first byte
-// was sent until its answer was read. Call and Return are durations since the run's
-// start on one monotonic clock, so the Ops of all clients can be compared.
+// Op is one request, until its answer was read. Call and Return are durations since the run's start
+// on one monotonic clock, so the Ops of all clients can be compared.
 type Op struct {
 	Client   int // 1 for the first client
 	Strategy string
 	Qty      int
 
-	// Due is the time at which an open loop should have sent the request. Call is later if all
-	// connections were busy. In a closed loop Due is 0.
+	// Due is when an open loop should have sent the request. In a closed loop, Due is 0.
 	Due    time.Duration
 	Call   time.Duration
 	Return time.Duration
@@ -65,8 +61,7 @@ type Op struct {
 	Detail  string // the error text of the service or of the network
 	Replica string // the replica that answered, if it is known
 
-	// Remaining is the stock after the sale, as the service reported it. A sale of Qty 0 is a
-	// read.
+	// Remaining is the stock after the sale. A sale of Qty 0 is a read.
 	Remaining    int
 	HasRemaining bool // whether the service reported Remaining
 
@@ -82,8 +77,7 @@ type Op struct {
 	Active    int           // running clients when the request ended
 }
 
-// Elapsed returns the response time since the request was due, or in a closed loop since it was
-// sent. It includes the time for connecting.
+// Elapsed includes connecting, and in an open loop the time since the request was due.
 func (o Op) Elapsed() time.Duration { return o.Late() + o.Served() }
 
 // Late returns the time from when the request was due until it was sent; 0 in a closed loop.

@@ -28,8 +28,7 @@ type Span struct {
 	To   time.Duration `json:"to"`
 }
 
-// Recording is what an experiment recorded of one strategy. All durations are since Start, on
-// one clock.
+// Recording is what an experiment recorded of one strategy. All durations are since Start.
 type Recording struct {
 	Start  time.Time
 	Stock  int     // pieces in stock at the start; 0 means that it is not known

@@ -13,8 +13,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Buy sends one sale to a replica, and records it as a run does. The times of the result count
-// from start.
+// Buy sends one sale and records it as a run does. The times of the result count from start.
 func Buy(ctx context.Context, replica api.Client, strategy string, product int64, more url.Values, start time.Time) history.Op {
 	query := url.Values{"strategy": {strategy}, "product": {strconv.FormatInt(product, 10)}}
 	for name, values := range more {

@@ -64,8 +64,7 @@ func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, se
 	return op, true
 }
 
-// exchange writes the request and reads the answer. After a failure, the outcome is unknown,
-// and the connection is closed.
+// exchange closes the connection after a failure. The outcome is then unknown.
 func (c *client) exchange(ctx context.Context, op *history.Op) {
 	in, out := c.conn.socket.in, c.conn.socket.out
 	_, err := c.conn.stream.Write(c.request.bytes)
@@ -113,7 +112,6 @@ func (c *client) intern(s string) string {
 	return s
 }
 
-// reason returns the reason of a request without an answer.
 func reason(ctx context.Context, err error) string {
 	switch {
 	case ctx.Err() != nil:

@@ -17,8 +17,7 @@ const maxBody = 1 << 20
 
 var errTooLong = errors.New("the answer is longer than 1 MiB")
 
-// countingConn counts the bytes on the socket, with headers and TLS. Only the client's goroutine
-// uses it.
+// countingConn counts bytes with headers and TLS. Only the client's goroutine uses the counts.
 type countingConn struct {
 	net.Conn
 	in, out int
@@ -83,8 +82,7 @@ type answer struct {
 	close  bool // the server closes the connection
 }
 
-// receive reads one whole response. It never closes the body, because Close would read the
-// rest of an endless one. After an error, the client closes the connection.
+// receive never closes the body: Close would read the rest of an endless one.
 func (c *conn) receive() (answer, error) {
 	res, err := http.ReadResponse(c.reader, nil) //nolint:bodyclose // see above
 	if err != nil {

@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets. Each bucket's bound is at most an eighth above the
-// durations in it, in whole microseconds. That is enough for a live chart.
+// Histogram counts durations in buckets, whose bounds are at most an eighth above the durations.
 type Histogram [buckets]int64
 
-// Each power of two, in microseconds, has eight buckets. The last one is for durations above one
-// hour.
+// Each power of two, in microseconds, has eight buckets. The last one is for more than an hour.
 const (
 	perPower = 8
 	buckets  = 32 * perPower
@@ -22,7 +20,6 @@ func bucketOf(d time.Duration) int {
 	return min(buckets-1, int(perPower*math.Log2(1+us)))
 }
 
-// bound returns the upper bound of a bucket.
 func bound(bucket int) time.Duration {
 	return time.Duration((math.Exp2(float64(bucket+1)/perPower) - 1) * float64(time.Microsecond))
 }

@@ -34,8 +34,7 @@ func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	}
 }
 
-// pace sends the due times of an open loop to the clients, each when it is reached. If all
-// clients are busy, the due times wait, but do not change.
+// pace sends due times when they are reached. While all clients are busy, a due time waits.
 func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Duration) {
 	defer close(dues)
 	for sent := range p.Clients * p.Loops {
@@ -51,5 +50,4 @@ func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Durati
 	}
 }
 
-// over reports whether the run's length has passed.
 func (p Plan) over(at time.Duration) bool { return p.Length > 0 && at >= p.Length }

@@ -20,8 +20,7 @@ const (
 // MaxDuration is the longest hold and the longest wait that the service accepts.
 const MaxDuration = 60 * time.Second
 
-// answerTime is the time that a request may take beyond its own wait and hold. Even a loaded
-// service answers "not acquired" within it.
+// answerTime is a request's time beyond its wait and hold, enough for a loaded service.
 const answerTime = 10 * time.Second
 
 // Plan says which requests to send.
@@ -36,8 +35,7 @@ type Plan struct {
 	Loops   int           // number of requests per client
 	RampUp  time.Duration // time in which the clients start, evenly spread
 
-	// Rate makes an open loop: Clients x Loops requests are due at even times. At most Clients
-	// of them are in flight. 0 means a closed loop.
+	// Rate makes an open loop, with at most Clients requests in flight. 0 means a closed loop.
 	Rate Rate
 	// Every is the minimum time between two requests of a client in a closed loop. As with
 	// JMeter's constant throughput timer, a late client does not catch up. 0 means no minimum.
@@ -129,7 +127,6 @@ type request struct {
 	bytes []byte
 }
 
-// request returns the plan's URL and request.
 func (p Plan) request() (string, request, error) {
 	full, err := p.URL()
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	maxRate = Rate(100_000)
 )
 
-// lead is the due time of the first request. It lets the clients start first, and keeps due
-// times above 0, which means that there is none.
+// lead is the due time of the first request. It lets the clients start first. A due time of 0 would
+// mean a closed loop.
 const lead = 10 * time.Millisecond
 
 // ParseRate reads a rate such as 2000/s or 90/m.

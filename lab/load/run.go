@@ -12,7 +12,6 @@ import (
 	"oversell/lab/history"
 )
 
-// progressInterval is the time between two calls of a run's progress function.
 const progressInterval = 100 * time.Millisecond
 
 // Progress counts the requests of a run since its beginning.
@@ -30,12 +29,10 @@ type Sale struct {
 	Client  int    `json:"client"`
 }
 
-// Run sends the requests of the plan, and returns their history. It calls progress, which may
-// be nil, every 100 ms and at the end, from one goroutine at a time.
+// Run calls progress, which may be nil, every 100 ms and at the end, from one goroutine at a time.
 //
-// When ctx ends, the clients send nothing more. A request without an answer a second later is
-// recorded as unknown, and Run returns the history so far with the error of ctx. With any
-// other error, nothing was sent.
+// After ctx ends, clients send nothing more. A request without an answer a second later is unknown,
+// and Run returns the history with the error of ctx. With any other error, nothing was sent.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History, error) {
 	if err := p.Validate(); err != nil {
 		return history.History{}, fmt.Errorf("load: %w", err)
@@ -76,7 +73,6 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	return h, context.Cause(ctx)
 }
 
-// order returns the clients in the order in which they start.
 func order(seed int64, clients int) []int {
 	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients) //nolint:gosec // an order, no secret
 }
@@ -99,7 +95,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// tally counts the requests of all clients.
 type tally struct {
 	done, sold, failed atomic.Int64
 	took               atomicHistogram

@@ -49,7 +49,6 @@ func tableRow(cells []string) (row table.Row) {
 	return row
 }
 
-// event is one line of the log.
 type event struct {
 	at   time.Duration
 	text string
@@ -67,7 +66,6 @@ func writeEvents(w io.Writer, r experiment.Result) {
 	}
 }
 
-// eventsOf returns the steps, faults and answers of the recording, in the order of time.
 func eventsOf(r experiment.Result) (all []event) {
 	names := map[string]string{}
 	add := func(at time.Duration, server, format string, values ...any) {

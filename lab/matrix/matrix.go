@@ -13,8 +13,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// Matrix holds the summaries of all results: a row for each strategy, a column for each
-// hazard.
+// Matrix holds the summaries of all results: a row for each strategy, a column for each hazard.
 type Matrix struct {
 	Hazards []string `json:"hazards"`
 	Rows    []Row    `json:"rows"`
@@ -62,13 +61,11 @@ func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
 	return m.Rows[i].Summaries
 }
 
-// Record replaces the summaries of m by those of newer for the same strategy, fence and
-// hazard, and adds those that m does not have.
+// Record replaces or adds the summaries of newer, by strategy, fence and hazard.
 func (m *Matrix) Record(newer Matrix) {
 	newer.each(func(r Row, hazard string, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
 }
 
-// with adds one run.
 func (s Summary) with(result experiment.Result) Summary {
 	first := s.Runs == 0
 	s.Claim, s.Command = result.Claim, result.Command()
@@ -158,8 +155,7 @@ func (r Row) name() string {
 	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
 }
 
-// Print writes the matrix as a table. After a verdict, = marks that the card claims the
-// same, ! that it claims otherwise.
+// Print writes a table. After a verdict, = means that the card claims the same, ! otherwise.
 func (m Matrix) Print(w io.Writer) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)

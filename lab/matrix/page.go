@@ -21,7 +21,6 @@ type About struct {
 	Date, Machine, Versions, Command string
 }
 
-// page holds the data of the template.
 type page struct {
 	Style          template.CSS
 	Summary        string
@@ -32,31 +31,26 @@ type page struct {
 	About          []meaning
 }
 
-// chapter is one hazard with its runs.
 type chapter struct {
 	ID, Hazard, Title, Shows string
 	Sections                 []section
 }
 
-// pageRow is a row of the matrix, with a link for each hazard.
 type pageRow struct {
 	Name  string
 	Links []link
 }
 
-// link leads from the matrix to a run that shows the verdict. Without a run it has no
-// text.
+// link leads from the matrix to a run that shows the verdict. Without a run it has no text.
 type link struct {
 	ID, Text, Sign, Class, Says string
 }
 
-// section is one recorded run.
 type section struct {
 	Run
 	Title, Claim, Command, Next string
 }
 
-// meaning is a term and what it means.
 type meaning struct{ Term, Means string }
 
 // WritePage writes a self-contained page, without scripts or other files. Each verdict of the
@@ -91,7 +85,6 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 	return nil
 }
 
-// summary counts the summaries by their agreement with the cards.
 func (m Matrix) summary() string {
 	counts := map[string]int{}
 	m.each(func(_ Row, _ string, s Summary) { counts[s.agreement()]++ })
@@ -99,7 +92,6 @@ func (m Matrix) summary() string {
 		counts["agrees"], counts["contradicts"], counts[""])
 }
 
-// chapter collects the runs of one hazard that the page shows.
 func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, error) {
 	c := chapter{ID: anchor(hazard), Hazard: hazard}
 	if i := slices.IndexFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Hazard == hazard }); i >= 0 {
@@ -130,7 +122,6 @@ func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment
 	return runs, max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
 }
 
-// shown returns the runs that the page shows with a timeline.
 func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
 	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
@@ -164,7 +155,6 @@ func (r Row) link(hazard string, results []experiment.Result) link {
 	return l
 }
 
-// anchorOf returns the id of the run's section.
 func anchorOf(r experiment.Result) string {
 	name := r.Strategy
 	if r.Fenced {
@@ -173,7 +163,6 @@ func anchorOf(r experiment.Result) string {
 	return anchor(r.Hazard + "." + name + "." + strconv.FormatInt(r.Seed, 10))
 }
 
-// anchor makes an id of the page from a name.
 func anchor(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {

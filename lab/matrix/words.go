@@ -57,8 +57,7 @@ func Sign(v experiment.Verdict) string {
 	return map[string]string{"harm": "✗", "cost": "▲", "safe": "✓", "doubt": "?"}[Class(v)]
 }
 
-// Agreement compares a run with the strategy's card: agrees or contradicts. It is empty if
-// the card claims nothing or the verdict is unknown.
+// Agreement returns agrees or contradicts, or nothing without a claim or a known verdict.
 func Agreement(r experiment.Result) string {
 	switch {
 	case r.Claim == experiment.Silent || r.Verdict == experiment.Unknown:
@@ -83,7 +82,6 @@ func Sentence(r experiment.Result) api.Text {
 	return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
 }
 
-// invariant describes how the invariant was broken.
 func invariant(name string) api.Text {
 	if words, ok := map[string]api.Text{
 		experiment.Conservation:      {EN: "the pieces sold differ from the pieces taken from the stock (conservation, I1)", ZH: "卖出的数量与库存减少的数量不符（守恒，I1）"},
@@ -98,7 +96,6 @@ func invariant(name string) api.Text {
 	return api.Text{EN: "an invariant does not hold", ZH: "有不变量不成立"}
 }
 
-// difference compares the pieces sold with the pieces taken from the stock.
 func difference(r experiment.Result) api.Text {
 	switch lost := r.Sold - r.Taken; {
 	case r.Sold == 0 && r.Taken == 0:

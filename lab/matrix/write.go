@@ -25,8 +25,7 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	return nil
 }
 
-// parts divide the hazards among tables that fit a page. A hazard of none of them is in a
-// last table of its own.
+// parts divide the hazards among tables that fit a page. Other hazards share a last table.
 func parts() []part {
 	return []part{
 		{"Two requests, and no fault", []string{"race", "replica-race", "early-release", "deadlock", "nesting"}},
@@ -43,8 +42,7 @@ type part struct {
 	hazards []string
 }
 
-// WriteMarkdown writes the matrix as one table for each of the parts. It leaves out the
-// strategies and the hazards that a part has no result of.
+// WriteMarkdown writes a table for each part, without strategies and hazards that lack results.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
 	runs := 0
@@ -100,8 +98,7 @@ func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
 }
 
-// markdown returns the verdict, in bold where the card makes a claim. Where only some
-// runs failed, it adds their number.
+// markdown uses bold if the card makes a claim, and counts the failures if only some runs failed.
 func (s Summary) markdown(ok bool) string {
 	if !ok {
 		return ""

@@ -20,7 +20,6 @@ const (
 	groupStep   = 22 + 4*percentStep + 10 // label, four bars, gap
 )
 
-// bar is one horizontal bar with its label and its figure.
 type bar struct {
 	Label string
 	Value string
@@ -29,7 +28,6 @@ type bar struct {
 	Alarm bool
 }
 
-// group is the latency of one strategy, with a bar for each percentile.
 type group struct {
 	Label string
 	Bars  []bar
@@ -151,8 +149,7 @@ func (s Series) rates(counts []int) []float64 {
 	return rates
 }
 
-// steps draws each bucket as a horizontal line, in a box of 100 x 100 whose upper edge is the
-// rate top.
+// steps draws buckets as horizontal lines, in a box of 100 x 100 whose upper edge is rate top.
 func (s Series) steps(rates []float64, top float64) string {
 	points := make([]string, 0, 2*len(rates))
 	for i, rate := range rates {

@@ -79,7 +79,6 @@ func (c Curve) Sentence() Sentence {
 		c.Strategy, c.Knee.Clients, c.Knee.ThroughputPerS, count(c.Knee.Clients, "client", "clients"), c.Knee.Rule)
 }
 
-// grid returns the curve as a table, in which words mark the knee and lost updates.
 func (c Curve) grid(caption string) grid {
 	g := grid{Caption: caption, Head: heads("Clients", "Throughput", "Median", "99% Line", "Retries per sale", "Lost updates", "Error %", "")}
 	for _, p := range c.Points {
@@ -105,8 +104,7 @@ func (c Curve) grid(caption string) grid {
 	return g
 }
 
-// CurveTables writes a table and a sentence for each curve, the latter in Chinese, too, if
-// chinese is set.
+// CurveTables writes a table and a sentence for each curve, and a Chinese one if chinese is set.
 func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
 	for _, c := range curves {
 		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)
@@ -126,7 +124,6 @@ type bend struct {
 	Table    grid
 }
 
-// picture shows one figure over the number of clients.
 type picture struct {
 	Title, Top  string
 	First, Last string // number of clients

@@ -11,8 +11,7 @@ import (
 	"path/filepath"
 )
 
-// CheckWritable reports before a run whether a report can be written to path. It changes no
-// file and leaves none behind.
+// CheckWritable reports whether a report can be written to path. It changes and leaves no file.
 func CheckWritable(path string) error {
 	direct, err := special(path)
 	if err != nil {

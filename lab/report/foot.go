@@ -30,7 +30,6 @@ func facts(results []Result) []fact {
 	return conditions(r, load)
 }
 
-// sweepFacts returns the conditions of all runs of a sweep.
 func sweepFacts(results []Result) []fact {
 	if len(results) == 0 {
 		return nil

@@ -75,7 +75,6 @@ func latency(op *history.Op) string {
 	return wholeMillis(op.Late() + op.FirstByte)
 }
 
-// jtlWords returns the code and the message of the response, and why it failed.
 func jtlWords(op *history.Op) (code, message, failure string) {
 	detail := shorten(op.Detail) // some readers of JTL accept one line only
 	if op.Status == 0 {

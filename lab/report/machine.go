@@ -49,8 +49,7 @@ func (m Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Versions returns the versions of Go and of the program, and the commit that it was built
-// from.
+// Versions returns the versions of Go and of the program, and the program's commit.
 func Versions(version string) map[string]string {
 	v := map[string]string{"go": runtime.Version()}
 	if version != "" {

@@ -48,7 +48,6 @@ func anyOpen(results []Result) bool {
 	return slices.ContainsFunc(results, func(r Result) bool { return r.Open != nil })
 }
 
-// openColumns returns the columns of an open loop, which JMeter cannot measure.
 func openColumns() []column {
 	cell := func(format string, of func(*Open) float64) func(Result) string {
 		return func(r Result) string {

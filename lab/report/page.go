@@ -14,7 +14,6 @@ import (
 //go:embed page.html.tmpl
 var pageFiles embed.FS
 
-// page has the data of the template.
 type page struct {
 	Started    string
 	Curves     []bend // of a sweep; then the other parts are empty
@@ -30,7 +29,6 @@ type page struct {
 	Facts      []fact
 }
 
-// chart is a picture with a table of its figures.
 type chart struct {
 	Height int // in pixels, of all bars or of one group
 	Bars   []bar
@@ -86,7 +84,6 @@ func write(w io.Writer, p page) error {
 	return nil
 }
 
-// tabulate makes a grid of some columns of the result table.
 func tabulate(caption string, from []column, results []Result) grid {
 	g := grid{Caption: caption}
 	for _, c := range from {
@@ -102,7 +99,6 @@ func tabulate(caption string, from []column, results []Result) grid {
 	return g
 }
 
-// halves returns the result table in two parts: JMeter's columns, and the others.
 func halves(results []Result) []grid {
 	all := columns(results)
 	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
@@ -112,7 +108,6 @@ func halves(results []Result) []grid {
 	}
 }
 
-// pick returns the label and the columns with these headings.
 func pick(results []Result, heads ...string) []column {
 	all := columns(results)
 	picked := all[:1:1]
@@ -132,7 +127,6 @@ func heads(words ...string) []cell {
 	return row
 }
 
-// timesGrid shows how long requests waited for the lock, held it, and waited for a connection.
 func timesGrid(results []Result) grid {
 	g := grid{
 		Caption: "Where the time went, in ms: mean and 99%",
@@ -148,7 +142,6 @@ func timesGrid(results []Result) grid {
 	return g
 }
 
-// failuresGrid has a row for each reason of failure.
 func failuresGrid(results []Result) grid {
 	g := grid{Caption: "The first error message of each kind", Head: heads("Label", "Requests", "Reason", "Message")}
 	g.Head[2].Words, g.Head[3].Words = true, true

@@ -11,7 +11,6 @@ import (
 	"oversell/lab/history"
 )
 
-// sentence describes the result for a student, in both languages.
 func sentence(r Result) Sentence {
 	all := []Sentence{stockSentence(r)}
 	say := func(en, zh string, values ...any) { all = append(all, api.Textf(en, zh, values...)) }
@@ -54,7 +53,6 @@ func sentence(r Result) Sentence {
 	return s
 }
 
-// stockSentence compares the pieces sold with those taken from the stock.
 func stockSentence(r Result) Sentence {
 	if r.Remaining == nil {
 		return api.Textf("%d sold for certain, but the stock could not be read afterwards: it is unknown whether an update was lost.",
@@ -116,7 +114,6 @@ func brokenSentence(r Result) Sentence {
 	}
 }
 
-// failuresSentence names the three most frequent reasons.
 func failuresSentence(r Result) Sentence {
 	var en, zh []string
 	for i, f := range r.Failures {

@@ -32,7 +32,6 @@ func mean(samples []time.Duration) time.Duration {
 	return time.Duration(sum / float64(len(samples)))
 }
 
-// times returns one duration of every operation, sorted.
 func times(ops []history.Op, of func(*history.Op) time.Duration) []time.Duration {
 	all := make([]time.Duration, len(ops))
 	for i := range ops {
@@ -64,7 +63,6 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// span returns the time of the first call and of the last return.
 func span(ops []history.Op) (first, last time.Duration) {
 	if len(ops) == 0 {
 		return 0, 0
@@ -76,14 +74,12 @@ func span(ops []history.Op) (first, last time.Duration) {
 	return first, last
 }
 
-// fairness returns Jain's index of the clients' progress, sum(x)^2 / (n sum(x^2)), when the
-// first client finishes its loops: later, the slow clients catch up. If no client finishes, it
-// counts until the last answer. It is 1 if all clients progressed equally, and 1/n if only one
-// made progress.
-//
-// Clients that a ramp-up has not started yet count as without progress. With fewer than ten
-// loops the index is not meaningful. In an open loop it shows how evenly the connections were
-// used.
+// fairness returns Jain's index of the clients' progress: sum(x)^2 / (n sum(x^2)). It counts until
+// the first client finishes its loops, because the slow clients catch up later. If no client
+// finishes, it counts until the last answer. The index is 1 if all clients progressed equally,
+// and 1/n if only one made progress. Clients that a ramp-up has not started yet count as without
+// progress. With fewer than ten loops the index is not meaningful. In an open loop, the index
+// shows how evenly the connections were used.
 func fairness(h history.History) float64 {
 	done, finished := map[int]int{}, map[int]time.Duration{}
 	_, until := span(h.Ops)
@@ -115,7 +111,6 @@ func jain(x []float64) float64 {
 	return ratio(sum*sum, float64(len(x))*squares)
 }
 
-// series counts the answers in buckets of 100 ms, or longer ones for a long run.
 func series(ops []history.Op) Series {
 	first, last := span(ops)
 	width := bucketWidth(last - first)

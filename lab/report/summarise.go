@@ -46,7 +46,6 @@ func Summarise(h history.History, s Setup) Result {
 	return r
 }
 
-// partial reports whether the run was stopped before its end.
 func partial(h history.History) bool {
 	interrupted := func(op history.Op) bool { return op.Reason == history.Interrupted }
 	return h.Stopped || h.Length == 0 && len(h.Ops) < h.Clients*h.Loops || slices.ContainsFunc(h.Ops, interrupted)
@@ -97,7 +96,6 @@ func (r *Result) measure(ops []history.Op) {
 	r.Pooled = spread(times(ops, func(op *history.Op) time.Duration { return op.Pooled }))
 }
 
-// failures groups the failed requests by reason, the most frequent one first.
 func failures(ops []history.Op) []Reason {
 	type key struct {
 		reason, backend string
@@ -124,7 +122,6 @@ func failures(ops []history.Op) []Reason {
 	return all
 }
 
-// replicas counts the answers of each replica, sorted by name.
 func replicas(ops []history.Op) []ReplicaCount {
 	counts := map[string]ReplicaCount{}
 	for i := range ops {

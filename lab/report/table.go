@@ -17,7 +17,6 @@ type Screen struct {
 	Color bool // lost updates in red; a word marks them in any case
 }
 
-// column is one column of the result table.
 type column struct {
 	head  string
 	cell  func(Result) string
@@ -25,8 +24,7 @@ type column struct {
 	alarm func(Result) bool
 }
 
-// columns returns the columns of JMeter's aggregate report in its order, then those that
-// JMeter cannot measure.
+// columns begins with the columns of JMeter's aggregate report, in the same order.
 func columns(results []Result) []column {
 	all := closedColumns()
 	if anyOpen(results) {
@@ -153,7 +151,6 @@ func split(all []column, results []Result, width int) [][]column {
 	return append(parts, part)
 }
 
-// render draws the grid for a terminal.
 func (g grid) render(color bool) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

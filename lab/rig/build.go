@@ -6,16 +6,14 @@ import (
 	"os/exec"
 )
 
-// buildCommand builds the program oversell at path. It has the Makefile's flags, so that both
-// share the compiler's cache.
+// buildCommand has the Makefile's flags, so that both builds share the compiler's cache.
 func buildCommand(path string) *exec.Cmd {
 	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-buildvcs=false", "-o", path, "oversell") //nolint:gosec,noctx // constant but for the path; it ends
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return cmd
 }
 
-// Build builds the program oversell at path, for tests that run it by themselves. It must
-// be called from within the module, as tests are.
+// Build builds the program oversell at path. It must be called from within the module.
 func Build(path string) error {
 	if out, err := buildCommand(path).CombinedOutput(); err != nil {
 		return fmt.Errorf("rig: build: %w\n%s", err, out)

@@ -31,10 +31,8 @@ const (
 	DelayedReads Database = "delayed-reads"
 )
 
-// isPair reports whether there is a node B.
 func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == DelayedReads }
 
-// addPair adds both nodes of a pair.
 func (r *Rig) addPair(found programs) {
 	a, b := r.addDatabase(found, "mysql"), r.addDatabase(found, "mysql-2")
 	if r.cfg.Database == Galera {
@@ -58,14 +56,12 @@ func (d *database) replicate(n int) {
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
 		// The generated ids of both never collide.
 		"--auto-increment-increment=2", fmt.Sprintf("--auto-increment-offset=%d", n),
-		// Replication must not end at a row that exists already, or no longer. Otherwise the
-		// first two requests that lock the same key would end it.
+		// Otherwise the first two requests that lock the same key would end replication.
 		"--slave-exec-mode=IDEMPOTENT",
 	}
 	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // not replicated
 }
 
-// follow makes a database replicate another one.
 func (d *database) follow(from *database) {
 	d.setUp += fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_PASSWORD='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1;\n",
 		loopback, from.port(), adminUser, d.rig.secrets.admin) + "START SLAVE;\n"
@@ -79,9 +75,8 @@ func (r *Rig) joinGalera(a, b *database) {
 	scripts := a.mkdir("galera")
 	script := a.write("galera/wsrep_sst_copy", galeraCopy)
 	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, and so not an argument. With it any user's node could
-	// join, and its statements are executed on all nodes: it could create a user that may
-	// write files.
+	// The cluster's name is a secret, and so not an argument: with it, any user's node could
+	// join, and create a database user that may write files.
 	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
 	env := environment(
 		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
@@ -103,8 +98,7 @@ func (r *Rig) joinGalera(a, b *database) {
 	b.origin = a
 }
 
-// startReplicas starts them concurrently. Those of a pair start one after the other: concurrent
-// schema migrations on two nodes would conflict.
+// startReplicas starts the replicas of a pair in sequence: their schema migrations would conflict.
 func (r *Rig) startReplicas(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return startServers(ctx, r.replicas)
@@ -123,7 +117,6 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 	return r.AwaitEven(ctx)
 }
 
-// mysqlOf returns the data source name of the database that replica-i writes to.
 func (r *Rig) mysqlOf(i int) string {
 	if d := r.cfg.Database; (d == Galera || d == TwoMasters) && i%2 == 0 {
 		return r.secrets.mysql(labUser, r.databases[1].addr)
@@ -199,8 +192,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	return release, nil
 }
 
-// galeraLibraries returns where Galera's library may be: with a MariaDB that was unpacked, or
-// where distributions put it.
+// galeraLibraries returns the paths in an unpacked MariaDB, and those of distributions.
 func galeraLibraries(mariadbd string) []string {
 	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
 		mariadbd = path

@@ -35,8 +35,7 @@ type Config struct {
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
 }
 
-// Ports are the ports of nginx and the replicas, if they are free. For a zero or a port in use,
-// the rig takes any free one.
+// Ports are preferred ports. For a zero or a port in use, the rig takes any free one.
 type Ports struct {
 	Nginx    int
 	Replicas []int
@@ -97,8 +96,7 @@ type Addresses struct {
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
-// serveEnv returns the variables of `oversell serve` for this lab. The first of the five Redis
-// servers is also the single one, to save memory.
+// serveEnv also uses the first of the five Redis servers as the single one, to save memory.
 func (a Addresses) serveEnv() (env []string) {
 	set := func(name string, values ...string) {
 		if len(values) > 0 && values[0] != "" {

@@ -1,6 +1,6 @@
-// Package rig starts and stops real servers on this machine: MySQL or MariaDB,
-// Redis, ZooKeeper, etcd, nginx and replicas of `oversell serve`, each a child process
-// on a loopback port, with all its files in one scratch folder.
+// Package rig starts and stops real servers on this machine: MySQL or MariaDB, Redis, ZooKeeper,
+// etcd, nginx and replicas of `oversell serve`. Each is a child process on a loopback port. All
+// their files are in one scratch folder.
 //
 // Nothing is mocked and nothing is shared with the machine: two rigs never use
 // the same port or folder, and servers that run here already are left alone.
@@ -10,16 +10,16 @@
 // Close stops everything. A rig whose program ends in any other way (a panic, a
 // signal, kill -9) is cleaned up by a second process, the reaper: this program,
 // started again as `reap DIR` in a session of its own. The reaper creates the folder,
-// so no folder exists without a reaper. It receives every process group over a pipe. When
-// the program ends, the kernel closes the pipe, and the reaper kills the groups and removes
-// the folder.
+// so no folder exists without a reaper. The reaper receives every process group over a pipe.
+// When the program ends, the kernel closes the pipe, and the reaper kills the groups and
+// removes the folder.
 //
 // A process dies as a group: nginx's workers, or the server that a start script
 // began, end with their parent. No program runs before the reaper has its group: see gate.
 //
 // # Ports
 //
-// They come from 20000 to 31999, below the range from which Linux takes the ports
+// Ports are from 20000 to 31999, below the range from which Linux takes the ports
 // of outgoing connections. So a server that is stopped finds its port free when it
 // starts again. See ports.go for how two rigs avoid each other.
 //

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// addEtcds adds the one etcd, or the members of a cluster.
 func (r *Rig) addEtcds(program string) {
 	names := r.memberNames("etcd")
 	peers, cluster := make([]string, len(names)), make([]string, len(names))

@@ -16,13 +16,11 @@ import (
 // ErrMissing is wrapped by the error of Start when a program is not installed.
 var ErrMissing = errors.New("not installed")
 
-// missing returns the error for a program that `make servers` installs.
 func missing(name string) error {
 	return fmt.Errorf("rig: %s: %w: run \"make servers\"", name, ErrMissing)
 }
 
-// programs are the paths of the programs that a rig starts. A path that the rig does not need is
-// empty.
+// programs has paths of programs. A path that the rig does not need is empty.
 type programs struct {
 	mysqld    string // of MySQL 8 or newer, or of MariaDB
 	installer string // mariadb-install-db; empty for MySQL
@@ -34,14 +32,12 @@ type programs struct {
 	clock     fakeClock
 }
 
-// Installed returns nil if all programs that cfg needs are installed. Its error wraps
-// ErrMissing, and names all that are missing.
+// Installed returns nil, or an error that wraps ErrMissing and names all missing programs of cfg.
 func Installed(cfg Config) error {
 	_, err := find(cfg)
 	return err
 }
 
-// find finds all the programs that cfg needs. The error names all that are missing.
 func find(cfg Config) (programs, error) {
 	var found programs
 	var errs [7]error
@@ -69,7 +65,6 @@ func find(cfg Config) (programs, error) {
 	return found, errors.Join(errs[:]...)
 }
 
-// findFile returns the first file that matches one of the patterns.
 func findFile(name string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -79,9 +74,8 @@ func findFile(name string, patterns ...string) (string, error) {
 	return "", missing(name)
 }
 
-// findProgram returns the absolute path of the first of names that is on the PATH, or where
-// distributions keep daemons that a user's PATH leaves out. It must be absolute because servers
-// run in folders of their own.
+// findProgram also looks where distributions keep daemons that a user's PATH leaves out. It
+// returns an absolute path because servers run in folders of their own.
 func findProgram(names ...string) (string, error) {
 	for _, name := range names {
 		for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
@@ -128,7 +122,6 @@ func findMySQL() (mysqld string, ok bool) {
 	return path, err == nil && isMySQL(out)
 }
 
-// mysqlVersion takes the major version from the output of `mysqld --version`.
 var mysqlVersion = regexp.MustCompile(`Ver (\d+)\.\d+\.\d+`)
 
 func isMySQL(version []byte) bool {
@@ -144,7 +137,6 @@ func isMySQL(version []byte) bool {
 var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; "+
 	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 
-// zookeeperProgram is either a start script, or java with a class path.
 type zookeeperProgram struct {
 	script    string // zkServer; if it is empty, java and classPath are set
 	java      string

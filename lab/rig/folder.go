@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// newFolder returns the path of a scratch folder that does not exist yet. It returns an error if
-// servers cannot run in the folder for temporary files.
+// newFolder returns an unused path, or an error if servers cannot run in the temporary folder.
 func newFolder() (string, error) {
 	// Servers run in folders of their own, where a relative path leads somewhere else.
 	tmp, err := filepath.Abs(os.TempDir())
@@ -35,8 +34,7 @@ func newFolder() (string, error) {
 	return filepath.Join(tmp, name), nil
 }
 
-// unfit reports whether a path must not have the character, because it has a meaning in the
-// start scripts, command lines or configuration files of the servers.
+// unfit reports whether c has a meaning in start scripts, command lines or configuration files.
 func unfit(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("/._-+@", c)
 }

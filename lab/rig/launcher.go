@@ -2,9 +2,8 @@ package rig
 
 import "runtime"
 
-// launcher runs functions on one operating system thread that lives until close.
-// Children forked on it outlive every other thread of the program, and die with
-// the program: see childAttr.
+// launcher runs functions on one operating system thread that lives until close. Children forked
+// on it outlive every other thread of the program, and die with the program: see childAttr.
 type launcher struct{ jobs chan func() }
 
 func newLauncher() *launcher {
@@ -21,7 +20,6 @@ func newLauncher() *launcher {
 	return l
 }
 
-// do runs job on the launcher's thread and returns when it has ended.
 func (l *launcher) do(job func()) {
 	done := make(chan struct{})
 	l.jobs <- func() { defer close(done); job() }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// folderPrefix begins the name of every scratch folder.
 const folderPrefix = "oversell-lab-"
 
 // groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and

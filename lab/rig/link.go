@@ -79,7 +79,6 @@ func (l *Link) SetUpstream(addr string) error {
 // String returns, for example, "replica-1 to redis-1".
 func (l *Link) String() string { return l.from + " to " + l.to }
 
-// set changes where the link leads. It does nothing if the link leads there already.
 func (l *Link) set(upstream string) error {
 	if err := l.proxy.Update(&toxiproxy.Proxy{Listen: l.addr, Upstream: upstream, Enabled: true}); err != nil {
 		return fmt.Errorf("rig: %s: %w", l, err)
@@ -87,7 +86,6 @@ func (l *Link) set(upstream string) error {
 	return nil
 }
 
-// add adds a toxic, unless it is there.
 func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
 	if l.proxy.Toxics.GetToxic(name) != nil {
 		return nil
@@ -102,7 +100,6 @@ func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
 	return nil
 }
 
-// addLink makes the link from a server to another, and opens it.
 func (r *Rig) addLink(from string, to *Server) *Link {
 	toxics.Register(holeType, new(hole)) // it may be repeated
 	toxics.Register(lossType, new(loss))

@@ -13,10 +13,8 @@ import (
 )
 
 // mysqlSetUp returns the statements that run at each start, before the first connection.
-//
-// root@localhost, which the installers create, does not match 127.0.0.1 when names are
-// not resolved, and has no password. An installer may also create root@127.0.0.1 without a
-// password. So the statements set the password of both.
+// Installers create root@localhost, and some root@127.0.0.1, without a password. Without name
+// resolution these are two users, so the statements set both passwords.
 func (s secrets) mysqlSetUp() string {
 	return strings.NewReplacer("ADMIN", s.admin, "USERPW", s.user).Replace(
 		`CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
@@ -56,7 +54,6 @@ func mysqlOptions() []string {
 	}
 }
 
-// onlyMySQL returns the settings that MariaDB does not have.
 func onlyMySQL() []string {
 	return []string{
 		"--mysqlx=OFF", "--skip-log-bin", "--loose-auto-generate-certs=OFF",
@@ -64,7 +61,6 @@ func onlyMySQL() []string {
 	}
 }
 
-// onlyMariaDB returns the settings that MySQL does not have.
 func onlyMariaDB() []string {
 	return []string{
 		"--innodb-log-file-size=32M",
@@ -78,14 +74,13 @@ func onlyMariaDB() []string {
 	}
 }
 
-// database is a server of MySQL or MariaDB.
 type database struct {
 	*Server
 	programs
 	setUp  string    // statements, a line each, that run at each start
 	more   []string  // more settings of the server, not of the installer
 	conf   string    // the path of its configuration file; empty means none, not the default
-	origin *database // it begins with a copy of that one's data; nil means that it is installed
+	origin *database // the data begin as a copy of origin's; nil means a new installation
 }
 
 func (r *Rig) addMySQL(found programs) {
@@ -161,13 +156,11 @@ func (d *database) options() []string {
 	return slices.Concat(all, mysqlOptions(), onlyMariaDB())
 }
 
-// mysqlValue runs a query at dsn and returns the value of its only column and row.
 func mysqlValue(ctx context.Context, dsn, query string) (value string, err error) {
 	err = withMySQL(dsn, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(&value) })
 	return value, err
 }
 
-// withMySQL opens the database of dsn for one use.
 func withMySQL(dsn string, use func(*sql.DB) error) error {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {

@@ -7,19 +7,15 @@ import (
 	"strconv"
 )
 
-// The ports are below the ephemeral range of Linux (32768) and macOS (49152), and above the
-// usual ports of services.
+// The ports are above those of services, below Linux's (32768) and macOS's (49152) ephemeral ones.
 const firstPort, lastPort = 20000, 31999
 
-// loopback is the address on which everything listens.
 const loopback = "127.0.0.1"
 
-// ports reserves TCP ports of the loopback address.
-//
-// A free port may not stay free: another rig may take it between the test and the server's
-// bind, and the port of a stopped server looks free. So a rig holds the UDP port of the same
-// number for as long as it lives. No server uses that, binding it is atomic, and the kernel
-// releases it when the program dies: a lock among rigs that leaves no file.
+// ports reserves TCP ports of the loopback address. A free port may not stay free: another rig may
+// take it between the test and the server's bind, and the port of a stopped server looks free. So
+// a rig holds the UDP port of the same number for as long as it lives. No server uses the UDP port,
+// binding it is atomic, and the kernel releases it when the program dies.
 type ports struct{ held []net.PacketConn }
 
 // take reserves the preferred port if it is free, else any. 0 means no preference.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// childAttr puts a child into a process group of its own, which Ctrl-C in the
-// terminal does not reach and which one signal kills as a whole.
+// childAttr puts a child into a process group of its own. Ctrl-C in the terminal does not reach
+// that group, and one signal kills all of it.
 //
 // Pdeathsig ends the children if the reaper was killed as well. The kernel sends it when the
 // *thread* that forked the child ends, not the process. Go ends threads now and then, and a
@@ -21,7 +21,6 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// renameProcess changes the name that ps and killall see.
 func renameProcess(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
 // groupRuns reports whether a process of the group runs. A zombie does not: it holds neither
@@ -40,8 +39,7 @@ func groupRuns(pgid int) bool {
 	return !ok
 }
 
-// groupFrozen reports whether each thread of the group has stopped: a signal reaches them one
-// after another.
+// groupFrozen reports whether all threads of the group have stopped: signals arrive one by one.
 func groupFrozen(pgid int) bool {
 	states, _ := groupStates(pgid, "/proc/[0-9]*/task/[0-9]*/stat")
 	for _, state := range states {
@@ -87,8 +85,7 @@ func groupStates(pgid int, pattern string) (states map[string]byte, ok bool) {
 	return states, len(stats) > 0
 }
 
-// groupAndState reads them from /proc/PID/stat: `pid (name) state parent group …`, where
-// the name may hold spaces and parentheses.
+// groupAndState parses `pid (name) state parent group …`; the name may hold spaces and parentheses.
 func groupAndState(stat []byte) (group int, state byte) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 3 {

@@ -4,8 +4,7 @@ package rig
 
 import "syscall"
 
-// childAttr puts a child into a process group of its own, which Ctrl-C in the
-// terminal does not reach and which one signal kills as a whole.
+// childAttr puts a child into a process group of its own: see proc_linux.go.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

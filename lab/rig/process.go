@@ -16,10 +16,8 @@ import (
 	"time"
 )
 
-// tailLines and tailBytes limit what an error shows of a server's log.
 const tailLines, tailBytes = 15, 4096
 
-// command is a program to run.
 type command struct {
 	path string
 	args []string
@@ -27,7 +25,6 @@ type command struct {
 	dir  string   // where it works
 }
 
-// process is one run of a program, with its process group.
 type process struct {
 	cmd  *exec.Cmd
 	log  string        // path of its output
@@ -99,8 +96,7 @@ func environment(more ...string) []string {
 	return append(env, more...)
 }
 
-// run runs a program to its end, with its output in a file of the scratch folder. It kills the
-// program when ctx ends.
+// run runs a program to its end, and kills it when ctx ends.
 func (r *Rig) run(ctx context.Context, name, log string, c command) error {
 	p, err := r.spawn(c, filepath.Join(r.dir, log))
 	if err != nil {
@@ -139,14 +135,12 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill ends the group at once and waits for it.
 func (p *process) kill() {
 	p.asked.Store(true)
 	killGroup(p.pid())
 	<-p.done
 }
 
-// tail returns the last lines of the log, indented, or a remark that there are none.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -158,14 +152,11 @@ func (p *process) tail() string {
 	return "  " + strings.Join(lines, "\n  ")
 }
 
-// groupTimeout limits the wait for a signal to take effect in a group. SIGKILL can't be
-// refused, but it takes effect a moment later.
+// groupTimeout limits the wait for a signal's effect: even SIGKILL takes effect a moment later.
 const groupTimeout = 2 * time.Second
 
-// killGroup kills the process group led by pid. It does nothing if the group has ended.
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// awaitGroup waits for the end of a killed group, and removes its shared memory.
 func awaitGroup(pid int) {
 	for end := time.Now().Add(groupTimeout); groupRuns(pid) && time.Now().Before(end); {
 		time.Sleep(2 * time.Millisecond)

@@ -19,8 +19,7 @@ import (
 // would run its tests, start a rig, and so itself, for ever.
 const reapingEnv = "OVERSELL_REAPING"
 
-// reaperReady is the reaper's answer when the folder exists. reaperFailed begins the answer with
-// the reason why it does not.
+// The reaper answers reaperReady when the folder exists, or reaperFailed and the reason.
 const reaperReady, reaperFailed = "ready", "failed:"
 
 // Reap is the body of `oversell reap DIR`. It creates the folder dir, which must not
@@ -60,8 +59,7 @@ func reap(dir string, in io.Reader, out io.Writer) error {
 	return removeAll(dir)
 }
 
-// readGroups reads to the end of in and returns the groups that were not taken back.
-// It ignores an incomplete last line.
+// readGroups returns the groups that were not taken back. It ignores an incomplete last line.
 func readGroups(in io.Reader) map[int]bool {
 	groups := map[int]bool{}
 	for lines := bufio.NewReader(in); ; {
@@ -81,8 +79,7 @@ func readGroups(in io.Reader) map[int]bool {
 	}
 }
 
-// removeAll removes dir. It retries for a few seconds, as a dying server may still write into
-// dir.
+// removeAll retries for a few seconds: a dying server may still write into dir.
 func removeAll(dir string) error {
 	var err error
 	for range 100 {
@@ -94,7 +91,6 @@ func removeAll(dir string) error {
 	return fmt.Errorf("reap: %w", err)
 }
 
-// reaper is the rig's end of the reaper process.
 type reaper struct {
 	cmd    *exec.Cmd
 	pipe   io.WriteCloser // its end is the order to clean up
@@ -136,10 +132,8 @@ func startReaper(dir string) (*reaper, error) {
 	return r, nil
 }
 
-// errNoReaper means that the program that was started as a reaper is none.
-var errNoReaper = errors.New("not a reaper (a test binary's TestMain must call rigtest.Main)")
+var errNoReaper = errors.New("this program cannot run as the process that ends leftover servers: in a test binary, TestMain must call rigtest.Main")
 
-// awaitAnswer reads the reaper's answer.
 func awaitAnswer(answers io.ReadCloser) error {
 	defer time.AfterFunc(readyTimeout, func() { _ = answers.Close() }).Stop()
 	line, err := bufio.NewReader(answers).ReadString('\n')
@@ -170,7 +164,6 @@ func (r *reaper) forget(pid int) {
 	_, _ = fmt.Fprintf(r.pipe, "-%d\n", pid)
 }
 
-// close makes the reaper clean up and waits for its end.
 func (r *reaper) close() error {
 	_ = r.pipe.Close()
 	defer func() { _ = r.groups.Close() }()

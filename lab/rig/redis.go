@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after
-// a stop, graceful or not, it starts empty.
+// addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after a stop,
+// graceful or not, it starts empty.
 func (r *Rig) addRedis(found programs, i int) {
 	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
@@ -22,7 +22,6 @@ func (r *Rig) addRedis(found programs, i int) {
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 }
 
-// redisReplica is the name of the server that follows redis-1.
 const redisReplica = "redis-1-replica"
 
 // addRedisReplica adds a replica of redis-1, which was added before. It only serves a fail-over,

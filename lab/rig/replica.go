@@ -35,7 +35,6 @@ func (r *Rig) addReplica(i int) {
 	r.addrs.Replicas = append(r.addrs.Replicas, url)
 }
 
-// backendsEnv returns the variables by which replica-i finds its backends.
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
 	addrs.MySQL = r.mysqlOf(i)
@@ -55,7 +54,6 @@ func (r *Rig) backendsEnv(name string, i int) []string {
 	return env
 }
 
-// get returns nil if the answer of url is 200.
 func get(ctx context.Context, url string) error {
 	// A connection that is kept open would make a later stop wait for its end.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

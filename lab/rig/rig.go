@@ -43,9 +43,8 @@ type Rig struct {
 }
 
 // Start starts the servers of cfg and returns when all of them serve. If one fails, or ctx ends
-// first, it stops them all. After Start, ctx has no effect: the servers run until Close.
-//
-// A missing program gives an error that wraps ErrMissing.
+// first, it stops them all. After Start, ctx has no effect: the servers run until Close. A missing
+// program gives an error that wraps ErrMissing.
 func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -74,8 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp prepares and starts the servers. It fails as soon as a server dies, even one that was
-// ready: the others need it.
+// setUp fails as soon as a server dies, even one that was ready: the others need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
@@ -93,7 +91,6 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 	return cmp.Or(r.death, err)
 }
 
-// died handles a server that was ready and died unexpectedly.
 func (r *Rig) died(e Exit) {
 	if err := fullDisk(r.dir); err != nil {
 		e.Tail += "\n" + err.Error()
@@ -109,8 +106,7 @@ func (r *Rig) died(e Exit) {
 	}
 }
 
-// build builds the program of the replicas if they need one. The reaper has its process: a test
-// that is killed leaves no compiler.
+// build lets the reaper watch the compiler: a test that is killed leaves no compiler.
 func (r *Rig) build(ctx context.Context) error {
 	if r.cfg.Replicas == 0 || r.cfg.Binary != "" {
 		return nil
@@ -120,7 +116,7 @@ func (r *Rig) build(ctx context.Context) error {
 	return r.run(ctx, "build oversell", "build.log", command{path: build.Path, args: build.Args[1:], env: build.Env})
 }
 
-// addServers takes the ports and prepares the servers.
+// addServers reserves a port for each server and writes its configuration. It starts none.
 func (r *Rig) addServers(found programs) {
 	r.addrs.Token = r.cfg.Token
 	if r.cfg.MySQL {
@@ -153,7 +149,6 @@ func (r *Rig) addServers(found programs) {
 // effect, and setUp returns it before any server starts.
 func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
 
-// memberNames returns the name of the one server of a kind, or those of its ensemble.
 func (r *Rig) memberNames(kind string) []string {
 	if r.cfg.Ensemble <= 1 {
 		return []string{kind}
@@ -165,7 +160,6 @@ func (r *Rig) memberNames(kind string) []string {
 	return names
 }
 
-// takeAddr reserves a port, and returns its host:port.
 func (r *Rig) takeAddr() string {
 	port, err := r.ports.take(0)
 	r.check(err)
@@ -202,8 +196,7 @@ func awaitNil(ctx context.Context, condition string, probe func(context.Context)
 	return nil
 }
 
-// poll calls probe until it returns nil, ended is closed, or ctx ends. It returns the last error
-// of probe.
+// poll calls probe until it returns nil, ended is closed or ctx ends. It returns the last error.
 func poll(ctx context.Context, ended <-chan struct{}, probe func(context.Context) error) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -222,7 +215,6 @@ func poll(ctx context.Context, ended <-chan struct{}, probe func(context.Context
 	}
 }
 
-// startServers starts them concurrently and returns the first error.
 func startServers(ctx context.Context, servers []*Server) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("rig: start: %w", context.Cause(ctx))
@@ -288,7 +280,6 @@ func (r *Rig) shutDown() error {
 	return err
 }
 
-// concurrently calls end for all servers at once and joins the errors.
 func concurrently(servers []*Server, end func(*Server) error) error {
 	errs := make([]error, len(servers))
 	var ending sync.WaitGroup
@@ -299,7 +290,6 @@ func concurrently(servers []*Server, end func(*Server) error) error {
 	return errors.Join(errs...)
 }
 
-// logf writes a line to Config.Log.
 func (r *Rig) logf(format string, args ...any) {
 	if r.cfg.Log == nil {
 		return

@@ -26,7 +26,6 @@ func newSecrets() secrets {
 // above all it has no FILE, SUPER or other global privilege.
 const adminUser, labUser = "root", "oversell"
 
-// mysql returns the data source name of a user.
 func (s secrets) mysql(user, addr string) string {
 	password := s.user
 	if user == adminUser {

@@ -42,7 +42,6 @@ type Server struct {
 	proc     atomic.Pointer[process]
 }
 
-// newServer takes a port, the preferred one if it is free, and makes the server's folder.
 func (r *Rig) newServer(name, program string, preferred int) *Server {
 	port, err := r.ports.take(preferred)
 	r.check(err)
@@ -52,7 +51,6 @@ func (r *Rig) newServer(name, program string, preferred int) *Server {
 	return s
 }
 
-// mkdir makes a folder in the server's folder and returns its path.
 func (s *Server) mkdir(name string) string {
 	path := filepath.Join(s.dir, name)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -61,7 +59,6 @@ func (s *Server) mkdir(name string) string {
 	return path
 }
 
-// write writes a file in the server's folder and returns its path.
 func (s *Server) write(name, text string) string {
 	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -78,14 +75,13 @@ func (s *Server) port() string {
 // Name returns the server's name, such as redis-1.
 func (s *Server) Name() string { return s.name }
 
-// Addr returns the host:port where it listens.
+// Addr returns the host:port where the server listens.
 func (s *Server) Addr() string { return s.addr }
 
-// Log returns the path of the file with its output.
+// Log returns the path of the file with the server's output.
 func (s *Server) Log() string { return filepath.Join(s.rig.dir, s.name+".log") }
 
-// PID returns its process id, which is also that of its process group, or 0 if it is not
-// running.
+// PID returns the id of the server's process and process group, or 0 if it is not running.
 func (s *Server) PID() int {
 	if p := s.running(); p != nil {
 		return p.pid()
@@ -128,7 +124,6 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// await returns when the process answers its probe, or has died, or ctx ends.
 func (s *Server) await(ctx context.Context, p *process) error {
 	err := poll(ctx, p.done, s.probe)
 	if err == nil && !p.ended() {
@@ -215,9 +210,9 @@ func (s *Server) Resume() error {
 	return nil
 }
 
-// AwaitReady returns when a replica reaches all its backends, or nginx a replica, or with an
-// error when it does not within a minute. It returns at once for other servers, which are ready
-// when they have started, and for replicas without some of the backends, which never become ready.
+// AwaitReady returns when a replica reaches all its backends, or nginx a replica. After a minute
+// it returns an error. It returns at once for other servers, which are ready when they have
+// started, and for replicas without some of the backends: those never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.readyURL == "" {
 		return nil
@@ -232,8 +227,7 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig if the process dies unexpectedly. A death before it was ready is the
-// error of Start.
+// report notifies the rig of an unexpected death. A death before readiness is the error of Start.
 func (s *Server) report(p *process) {
 	<-p.done
 	if p.ready.Load() && !p.asked.Load() {

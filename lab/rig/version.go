@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// MySQLVersion returns the version of the rig's MySQL or MariaDB, such as 9.7.0 or
-// 11.8.3-MariaDB. Without such a server it is empty.
+// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB, or an empty text without one.
 func (r *Rig) MySQLVersion(ctx context.Context) (string, error) {
 	if r.addrs.MySQL == "" {
 		return "", nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// zooCfg is ZooKeeper's configuration. A tick of 500 ms allows sessions from 1 s, so that
-// a class does not wait long for the end of a dead holder's session.
+// zooCfg is ZooKeeper's configuration. A tick of 500 ms allows sessions from 1 s, so that the
+// session of a dead holder ends soon.
 const zooCfg = `tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000
@@ -38,7 +38,6 @@ var log4jProperties string
 //go:embed logback.xml
 var logbackXML string
 
-// javaOptions returns the options of a small server that starts fast.
 func javaOptions(dir string) []string {
 	return []string{
 		"-Xmx256m", "-XX:+UseSerialGC",
@@ -56,7 +55,6 @@ func javaOptions(dir string) []string {
 	}
 }
 
-// addZookeepers adds the one ZooKeeper, or the ensemble.
 func (r *Rig) addZookeepers(program zookeeperProgram) {
 	names, members := r.memberNames("zookeeper"), ""
 	if len(names) > 1 {
@@ -72,8 +70,7 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 	}
 }
 
-// addZookeeper adds a server. Its id is its number in the ensemble, members are the lines of
-// the ensemble.
+// addZookeeper adds a server with its number and the lines of its ensemble in the configuration.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
 	data := s.mkdir("data")

@@ -29,7 +29,6 @@ type Answer struct {
 
 const unknown = string(api.Unknown)
 
-// post sends one request, once.
 func post(ctx context.Context, to api.Client, path string) Answer {
 	return postWith(ctx, to, path, nil)
 }
@@ -46,7 +45,6 @@ func postWith(ctx context.Context, to api.Client, path string, header http.Heade
 	return a
 }
 
-// op converts the answer to a request for one piece to an operation of a history.
 func (a Answer) op() history.Op {
 	op := history.Op{Qty: 1, Reason: a.Outcome, Status: a.Status, Replica: a.Replica, Retries: a.Retries, Outcome: history.Refused}
 	switch a.Outcome {
@@ -63,8 +61,7 @@ func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
 }
 
-// untilSoldOut sends requests until one is answered that everything is sold out. A wrong guard may
-// never answer that, so it sends at most most.
+// untilSoldOut sends at most most requests: a wrong guard may never answer "sold out".
 func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
 	for range most {
 		a := send()

@@ -36,7 +36,6 @@ func Coupon() Scenario {
 	}
 }
 
-// click is one request of a user.
 type click struct {
 	Answer
 	user             int64
@@ -78,7 +77,6 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 	return r, nil
 }
 
-// couponTables is the content of the tables.
 type couponTables struct {
 	Initial int `json:"initial"`
 	Left    int `json:"count"`
@@ -97,7 +95,6 @@ func readCoupon(ctx context.Context, from api.Client, path string) (tables coupo
 	return tables, err
 }
 
-// judgeCoupon compares the answers with the tables.
 func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	ordersOf, userOf := map[int64]int{}, map[int64]int64{}
 	for _, o := range tables.orders {
@@ -144,8 +141,7 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	}
 }
 
-// falling counts the orders whose id is lower than that of an order which was answered before
-// their request was sent.
+// falling counts orders with a lower id than an order that was answered before their request.
 func falling(clicks []click) (late int) {
 	byCall := slices.DeleteFunc(slices.Clone(clicks), func(c click) bool { return c.Outcome != couponOrdered })
 	byAnswer := slices.Clone(byCall)

@@ -22,8 +22,7 @@ type Scenario struct {
 	Title    report.Sentence
 	Guards   []Guard
 	Replicas int // the number of replicas that the scenario needs
-	// Run resets the scenario's data, sends the load, and checks the invariant. A broken
-	// invariant is part of the Result. An error means that the scenario could not be run.
+	// Run returns a broken invariant in the Result. An error means that the scenario did not run.
 	Run func(ctx context.Context, service Service, guard Guard) (Result, error)
 }
 
@@ -64,7 +63,6 @@ func newResult(scenario string, guard Guard) Result {
 	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Outcomes: map[string]int{}, Broken: []string{}}
 }
 
-// addBroken records one way in which the invariant was broken.
 func (r *Result) addBroken(format string, args ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 }

@@ -33,7 +33,6 @@ func Flash() Scenario {
 	}
 }
 
-// flashSale is the requests of the customers.
 type flashSale struct {
 	ops     []history.Op
 	retried int // requests that were sent because an earlier one sold nothing
@@ -66,9 +65,7 @@ func runFlash(ctx context.Context, service Service, guard Guard) (Result, error)
 	return judgeFlash(guard, sale, left, inRow), nil
 }
 
-// run sends the requests to all replicas at once, each on its own connection, and sends those
-// again that may be retried. It does not use nginx, whose workers have fewer than the 10,000
-// sockets that this needs.
+// run does not use nginx, whose workers have fewer than the 10,000 sockets that a sale needs.
 func (s *flashSale) run(ctx context.Context, service Service, strategy string, requests int) error {
 	const wait, rounds = 30 * time.Second, 20
 	began := time.Now()
@@ -105,8 +102,7 @@ func mayRetry(op *history.Op) bool {
 	return op.Outcome == history.Refused && op.Reason != history.SoldOut
 }
 
-// stockLeft returns the strategy's stock and the count in the MySQL row. redis-stock copies its
-// stock to the row later, so for this strategy it waits until both are equal.
+// stockLeft waits for redis-stock, which copies its stock to the MySQL row later.
 func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
 	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -130,7 +126,6 @@ func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, 
 	}
 }
 
-// judgeFlash compares the number of winners with the stock.
 func judgeFlash(guard Guard, sale flashSale, left, inRow int) Result {
 	r := newResult("flash", guard)
 	conflicts := 0

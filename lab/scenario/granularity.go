@@ -19,8 +19,7 @@ const (
 	extraWork    = 10 * time.Millisecond // inside the lock, so that one lock for all is slow
 )
 
-// Granularity sells ten products under one lock, and under a lock for each product (document
-// 003). A lock for each order is finer still, and protects nothing.
+// Granularity sells under one lock, one per product, or a useless one per order (document 003).
 func Granularity() Scenario {
 	const at = api.Writing
 	return Scenario{
@@ -65,7 +64,6 @@ func runGranularity(ctx context.Context, service Service, guard Guard) (Result, 
 	return r, nil
 }
 
-// sell resets the stock of all products, and sells them.
 func sell(ctx context.Context, service Service, guard Guard) (*sale, error) {
 	replica := service.Replicas[0]
 	for i := range products {
@@ -105,7 +103,6 @@ func sell(ctx context.Context, service Service, guard Guard) (*sale, error) {
 	return s, ctx.Err()
 }
 
-// judgeGranularity compares the sales of each product with its stock.
 func judgeGranularity(guard Guard, s *sale) Result {
 	r := newResult("grain", guard)
 	lost := 0

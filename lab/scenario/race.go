@@ -10,9 +10,8 @@ import (
 	"oversell/api"
 )
 
-// race makes two requests overlap for certain. It sends one to each of two replicas, where
-// failpoints pause them at guard.first and guard.second. Both resume when each of them is
-// paused or answered. key is the key in the steps of both requests, such as "order:7".
+// race makes two requests overlap. Failpoints on two replicas pause them at guard.first and
+// guard.second, until each is paused or answered. key is the key in their steps, such as "order:7".
 func race[A any](ctx context.Context, service Service, key string, guard Guard, send func(context.Context, api.Client) A) ([]A, error) {
 	if len(service.Replicas) < 2 {
 		return nil, errors.New("a scenario needs two replicas to make two requests overlap")

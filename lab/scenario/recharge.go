@@ -70,7 +70,6 @@ func runRecharge(ctx context.Context, service Service, guard Guard) (Result, err
 	return r, err
 }
 
-// judgeRecharge compares the answers for each order with its account.
 func judgeRecharge(ctx context.Context, r *Result, from api.Client, answers [][]Answer) error {
 	var credits, most int64
 	for order := 1; order < len(answers); order++ {

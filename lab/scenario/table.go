@@ -11,8 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Table writes a line for each guard of one scenario's results: the number of runs, the number
-// of those that broke the invariant, and the median of each figure.
+// Table writes a line per guard: runs, runs that broke the invariant, and each figure's median.
 func Table(w io.Writer, results []Result) error {
 	var guards, figures []string
 	for _, r := range results {
@@ -69,8 +68,7 @@ func tableRow(guard string, results []Result, figures []string) table.Row {
 	return row
 }
 
-// median returns the lower median, with a decimal only if it is below 100 and not an integer.
-// Without values, it returns an empty string.
+// median returns the lower median, or "" without values.
 func median(values []float64) string {
 	if len(values) == 0 {
 		return ""

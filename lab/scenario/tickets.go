@@ -41,7 +41,6 @@ func tickets(count int) Scenario {
 	}
 }
 
-// show is the content of the tables.
 type show struct {
 	Tickets int      `json:"tickets"`
 	Next    int      `json:"next"`
@@ -87,7 +86,6 @@ type wrongNumbers struct {
 	unprinted    int // not on any printed ticket
 }
 
-// judgeTickets compares the answers and the tables with the printed numbers.
 func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	r := newResult("tickets", guard)
 	answered, stored := map[int]int{}, map[int]int{}
@@ -129,8 +127,7 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	return r
 }
 
-// compareTickets takes the number of sales of each ticket number, by the answers and by the
-// table.
+// compareTickets takes the sales of each number according to the answers and to the table.
 func compareTickets(answered, stored map[int]int, count int) (wrong wrongNumbers) {
 	sold := maps.Clone(answered)
 	for number, n := range stored {

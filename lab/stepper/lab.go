@@ -1,8 +1,7 @@
-// Package stepper leads two clients through one strategy, step by step. Both buy one piece of
-// the same product, each on a replica of its own, and both stop at every step of the strategy.
-// The user chooses which client continues, and so finds the lost update by hand. [Lab.Solve]
-// finds it by search. The replicas and servers are real: a client that does not continue waits
-// for a real lock.
+// Package stepper leads two clients through one strategy, step by step. Both buy one piece of the
+// same product, each on a replica of its own, and both stop at every step of the strategy. The user
+// chooses which client continues, and so finds the lost update by hand. [Lab.Solve] finds it by
+// search. The replicas and servers are real: a client that does not continue waits for a real lock.
 package stepper
 
 import (
@@ -54,7 +53,6 @@ func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 	return l.replicas[A].Count(ctx, l.Strategy, product)
 }
 
-// buy sends the request of a client.
 func (l *Lab) buy(ctx context.Context, client Client, product int64) history.Op {
 	more := url.Values{"wait": {maxWait}}
 	if l.Lease > 0 {

@@ -130,7 +130,6 @@ func (r *Round) Close() error {
 // State returns the state of the client at the last observation.
 func (r *Round) State(client Client) State { return r.clients[client].state }
 
-// free reports whether the client can continue.
 func (r *Round) free(client Client) bool {
 	return r.State(client) == Idle || r.State(client) == Stopped
 }
@@ -169,7 +168,6 @@ func (r *Round) Go(ctx context.Context, client Client) error {
 	return nil
 }
 
-// await observes until the client no longer waits, or the limit is over.
 func (r *Round) await(ctx context.Context, client Client, limit time.Duration) error {
 	c, timeout := r.clients[client], time.After(limit)
 	for {
@@ -230,7 +228,6 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 	}
 }
 
-// arrived logs that the client is at its next step.
 func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
 	c := r.clients[client]
 	c.state, c.paused, c.waits = Stopped, at, false

@@ -9,8 +9,7 @@ import (
 // width is the width of a client's column, in letters.
 const width = 38
 
-// Draw prints the state of the round: a column for each client, with its steps, its wait or
-// its answer, and the stock in the database.
+// Draw prints a column for each client, with its steps, its wait or its answer, and the stock.
 func (r *Round) Draw(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: A and B buy one piece each of %d\n\n", r.lab.Strategy, Pieces)
@@ -28,7 +27,6 @@ func (r *Round) Draw(w io.Writer) error {
 	return printf(w, "%s", text.String())
 }
 
-// column returns the column of a client; > marks the step at which it is stopped.
 func (r *Round) column(client Client) []string {
 	column := []string{fmt.Sprintf("%s, on replica-%d", client, client+1), strings.Repeat("-", width-4)}
 	last := 0
@@ -56,7 +54,6 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%-12s%s", e.Step, e.Words.EN)
 }
 
-// wrapped breaks a line that does not fit into a column.
 func wrapped(line string) []string {
 	letters := []rune(line)
 	if len(letters) <= width {
@@ -73,8 +70,7 @@ func wrapped(line string) []string {
 	return append([]string{string(letters[:at])}, wrapped("    "+rest)...)
 }
 
-// Print writes the run that loses an update, one line for each step. It calls shown after
-// each line.
+// Print writes the run that loses an update, one line for each step. It calls shown after each.
 func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
 	interruptions := fmt.Sprintf("%d interruptions", s.Interruptions)
 	if s.Interruptions == 1 {

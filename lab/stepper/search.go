@@ -16,13 +16,11 @@ const (
 // interruptions: a client continues up to its answer, or until it has to wait.
 type schedule []Client
 
-// move is one step of a run.
 type move struct {
 	client Client
 	free   bool // the other client could have continued instead
 }
 
-// played is the run of a schedule.
 type played struct {
 	moves []move
 	log   []Entry
@@ -50,8 +48,7 @@ func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
 
-// search tries the schedule without interruption, then all with one, and so on. A always
-// begins: both clients do the same.
+// search tries schedules with 0 interruptions, 1, and so on. A begins: both clients do the same.
 func search(play func(schedule) (played, error), tried func()) (Solution, error) {
 	var s Solution
 	level := []schedule{nil}
@@ -80,8 +77,8 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 	}
 }
 
-// interrupted returns a schedule for each point of the run, at or after from, at which a client
-// continued by itself and the other one could have continued. The schedule interrupts it there.
+// interrupted returns a schedule for each point at or after from where a client took another step
+// although the other client could have continued. The schedule interrupts the run there.
 func interrupted(moves []move, from int) []schedule {
 	var all []schedule
 	for i := max(1, from); i < len(moves); i++ {
@@ -96,7 +93,6 @@ func interrupted(moves []move, from int) []schedule {
 	return all
 }
 
-// play runs a round by the schedule, and then to its end.
 func (l *Lab) play(ctx context.Context, first schedule) (p played, err error) {
 	r, err := l.Begin(ctx)
 	if err != nil {

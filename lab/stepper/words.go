@@ -12,13 +12,11 @@ import (
 // Words is a sentence in both languages.
 type Words struct{ EN, ZH string }
 
-// words formats a sentence in both languages with the same values.
 func words(en, zh string, values ...any) Words {
 	return Words{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }
 
-// explain says what a client has done when it is at the step. read is the count that it has
-// read.
+// explain says what a client has done at a step. read is the count that the client has read.
 func explain(at api.Paused, read int) Words {
 	switch {
 	case at.Step == api.Granted && at.Fence > 0:
@@ -46,14 +44,11 @@ func explain(at api.Paused, read int) Words {
 	return Words{"is at this step", "到了这一步"}
 }
 
-// frees reports whether a waiting client may acquire the lock when the other one is at the
-// step.
+// frees reports whether a waiting client may acquire the lock after the other one's step.
 func frees(step api.Step) bool { return step == api.Released || step == "unlocked" }
 
-// waits describes a client that is neither stopped nor answered.
 func waits() Words { return words("waits for the lock", "在等锁") }
 
-// answer describes the answer of the service.
 func answer(op history.Op) Words {
 	if op.Outcome != history.OK {
 		why := strings.TrimSuffix(op.Reason+": "+op.Detail, ": ")
@@ -65,7 +60,6 @@ func answer(op history.Op) Words {
 	return words("answer: sold, %d left", "得到答复：已售出，剩 %d", op.Remaining)
 }
 
-// sentence says how a round ended.
 func sentence(stock check.Conservation) Words {
 	end := words("it is unknown whether an update was lost.", "无法确定是否丢失了更新。")
 	switch lost := stock.Lost(); {

@@ -63,7 +63,6 @@ type fault struct {
 	TextY int
 }
 
-// row is a request.
 type row struct {
 	Name, Answer string
 	Y            int
@@ -84,7 +83,6 @@ type box struct {
 	Thin      bool // too thin to be seen
 }
 
-// mark is a step on the bar.
 type mark struct{ X, Kind string }
 
 type tick struct{ X, Text string }
@@ -138,7 +136,6 @@ func percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + "%"
 
 func (t Timeline) at(at time.Duration) string { return percent(t.x(at)) }
 
-// laneNames returns the servers: those with requests first.
 func (t Timeline) laneNames() []string {
 	var busy, others []string
 	for _, task := range t.tasks {
@@ -215,7 +212,6 @@ func (t Timeline) box(s stretch) box {
 	return box{X: t.at(s.from), W: percent(t.x(s.to) - t.x(s.from)), End: t.at(s.to), Ragged: s.ragged}
 }
 
-// ticks returns at most eight ticks, at round times.
 func (t Timeline) ticks() []tick {
 	total := t.to - t.from
 	step := time.Microsecond

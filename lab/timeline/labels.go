@@ -22,14 +22,11 @@ type word struct {
 	Alarm bool
 }
 
-// saying is a word and its time.
 type saying struct {
 	at time.Duration
 	word
 }
 
-// labels returns the labels above the bar. Steps that are too close share a label, which begins
-// at the first of them.
 func (t Timeline) labels(task *task) []label {
 	var labels []label
 	for _, s := range t.sayings(task) {

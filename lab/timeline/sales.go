@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// sales has the pieces sold so far, the pieces taken from the stock, and the difference.
 type sales struct {
 	Y           int
 	Base        int
@@ -86,7 +85,6 @@ func (t Timeline) missing() (all []missing) {
 	return all
 }
 
-// piecesAt returns the last number until then.
 func piecesAt(steps []sale, at time.Duration) (pieces int) {
 	for _, s := range steps {
 		if s.at <= at {

@@ -20,13 +20,11 @@ type task struct {
 	holds   []stretch
 }
 
-// stretch is a wait or a hold.
 type stretch struct {
 	from, to time.Duration
 	ragged   bool // its end was not recorded
 }
 
-// began returns the time of the first step, or of the call if there is none.
 func (t *task) began() time.Duration {
 	if len(t.events) > 0 {
 		return t.events[0].At
@@ -34,7 +32,6 @@ func (t *task) began() time.Duration {
 	return t.op.Call
 }
 
-// ended returns the last time in its records.
 func (t *task) ended() time.Duration {
 	var last time.Duration
 	if n := len(t.events); n > 0 {
@@ -49,7 +46,6 @@ func (t *task) ended() time.Duration {
 	return last
 }
 
-// tasksOf returns all requests of a recording, in the order of their first steps.
 func tasksOf(rec history.Recording, end time.Duration) []*task {
 	var tasks []*task
 	byOwner := map[[2]string]*task{}
@@ -200,8 +196,7 @@ func salesOf(ops []history.Op) []sale {
 	return sales
 }
 
-// takenBy returns the pieces taken from the stock after each write, as the writer reported
-// them, whatever other requests had written before.
+// takenBy returns the pieces taken after each write, in the writer's own view of the stock.
 func takenBy(tasks []*task, stock int) (taken []sale) {
 	for _, t := range tasks {
 		if t.op == nil || !t.op.HasRemaining {

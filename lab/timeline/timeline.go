@@ -16,7 +16,6 @@ import (
 	"oversell/lab/history"
 )
 
-// mostTasks limits the rows of a picture.
 const mostTasks = 12
 
 // Timeline is a recording that is ready to be drawn.
@@ -39,15 +38,13 @@ type overlap struct {
 	acted         bool // first wrote although second held the key, which does harm
 }
 
-// sale is the number of pieces that were sold at the time of an answer, or taken from the
-// stock at the time of a write.
+// sale is the number of pieces sold at an answer, or taken from the stock at a write.
 type sale struct {
 	at     time.Duration
 	pieces int
 }
 
-// Of returns the timeline of a recording of one key. It names the requests A, B, C in the order
-// of their first steps.
+// Of returns the timeline of a recording of one key. Requests are named A, B, C by first step.
 func Of(rec history.Recording) Timeline {
 	t := Timeline{spans: rec.Spans, strategy: strategyOf(rec)}
 	t.from, t.to = extent(rec)
@@ -78,8 +75,7 @@ func SVG(rec history.Recording, w io.Writer) error {
 	return d.write(w)
 }
 
-// Inline returns the picture for a page that has Style in its head. The id must be unique on the
-// page.
+// Inline returns the picture for a page with Style in its head. The id must be unique there.
 func (t Timeline) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
 	if err := t.draw(id).write(&svg); err != nil {
@@ -101,7 +97,6 @@ func strategyOf(rec history.Recording) string {
 	return "nothing"
 }
 
-// extent returns the first and the last time in the recording.
 func extent(rec history.Recording) (from, to time.Duration) {
 	first := true
 	see := func(begin, end time.Duration) {

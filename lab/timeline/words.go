@@ -15,8 +15,7 @@ type Table struct {
 	Rows    [][]string
 }
 
-// chinese translates single words. A name, such as a strategy's own step, is the same in both
-// languages.
+// chinese translates words. Names, such as that of a strategy's own step, have no translation.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
 	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
 	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
@@ -31,7 +30,6 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
 }
 
-// word returns a word in the timeline's language.
 func (t Timeline) word(english string) string {
 	if word, ok := chinese[english]; ok && t.lang == "zh" {
 		return word
@@ -47,7 +45,6 @@ func (t Timeline) say(en, zh string, values ...any) string {
 	return fmt.Sprintf(en, values...)
 }
 
-// table returns an empty table, in the timeline's language.
 func (t Timeline) table(caption string, heads ...string) Table {
 	for i, head := range heads {
 		heads[i] = t.word(head)
@@ -104,7 +101,6 @@ func (t Timeline) Left() string {
 	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
 }
 
-// both describes an overlap.
 func (t Timeline) both(o overlap) string {
 	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s did not write after that", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
 	if o.acted {
@@ -121,7 +117,6 @@ func (t Timeline) steps(task *task) string {
 	return strings.Join(words, ", ")
 }
 
-// fences returns the fencing tokens of the task, usually one.
 func (t *task) fences() string {
 	var seen []string
 	last := int64(0)
@@ -143,7 +138,6 @@ func fenceOf(e history.Event) int64 {
 	return 0
 }
 
-// answer returns the answer in a few words.
 func (t Timeline) answer(task *task) string {
 	if task.op == nil {
 		return t.word("no answer seen")

@@ -11,13 +11,11 @@ import (
 	"strings"
 )
 
-// declaration is a function, method, type, constant or variable of a package.
 type declaration struct {
 	file string
 	node ast.Node
 }
 
-// sourcePackage has the declarations of a package by name, and its methods by their type.
 type sourcePackage struct {
 	declared map[string][]declaration            // functions, types, constants, variables
 	methods  map[string]map[string][]declaration // by type, then by name
@@ -26,11 +24,8 @@ type sourcePackage struct {
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
 // follow returns the names of a strategy's files in the order of use, its own file first. It
-// includes each file with a declaration that the strategy uses, directly or not. Each file is
-// followed by the scripts that it embeds.
-//
-// It reads the syntax without types. A method counts as used if its type is used, and its name is
-// selected anywhere.
+// includes each file with a declaration that the strategy uses, and then the scripts of that file.
+// Types are not read: a method counts as used if its type is used, and its name is selected.
 func follow(files fs.FS, own string) (names []string, err error) {
 	p, first, err := parse(files, own)
 	if err != nil {
@@ -76,7 +71,6 @@ func follow(files fs.FS, own string) (names []string, err error) {
 	return names, nil
 }
 
-// parse reads the package without its tests, and returns it with the declarations of one file.
 func parse(files fs.FS, own string) (p sourcePackage, first []declaration, err error) {
 	p = sourcePackage{map[string][]declaration{}, map[string]map[string][]declaration{}}
 	all, err := fs.Glob(files, "*.go")
@@ -138,7 +132,6 @@ func (p sourcePackage) declare(name string, d declaration) {
 	p.declared[name] = append(p.declared[name], d)
 }
 
-// receiverOf returns the name of a method's type.
 func receiverOf(d *ast.FuncDecl) (name string) {
 	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && name == "" {
@@ -173,7 +166,6 @@ func used(node ast.Node, name, selected func(string)) {
 	ast.Inspect(node, report)
 }
 
-// variables returns the names of all variables, parameters and fields inside a declaration.
 func variables(node ast.Node) map[string]bool {
 	own := map[string]bool{}
 	note := func(names ...ast.Expr) {

@@ -16,10 +16,9 @@ import (
 	"oversell/locks/zklock"
 )
 
-// Source returns the code of a card's strategy in reading order. The first file is named after its
-// id. Then come the other files of the family that it uses, and the scripts that they embed. The
-// last file is guard.go, the sale around a lock, or transaction.go, for a sale in a transaction.
-// The shared contract in package locks is left out.
+// Source returns the code of a card's strategy in reading order: the file with its id, the files of
+// the family that it uses, and the scripts that they embed. The last file is guard.go, the sale
+// around a lock, or transaction.go. The shared contract in package locks is left out.
 func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string

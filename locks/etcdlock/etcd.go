@@ -48,8 +48,7 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// memberDied reports whether another member of the cluster may answer, at once or after an
-// election. A request tries again for one lease at most.
+// memberDied reports whether another member may answer: at once, or after an election.
 func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
 }
@@ -97,8 +96,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	}), nil
 }
 
-// Clear revokes every lease in the queue, so that the holder notices its loss. It also deletes all
-// other keys.
+// Clear revokes each lease in the queue, so that the holder notices its loss, and deletes all keys.
 func (l *etcdLock) Clear(ctx context.Context, key string) error {
 	queue, err := l.client.Get(ctx, root+key+"/", clientv3.WithPrefix())
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"oversell/locks"
 )
 
-// leasedKey is a key in the queue, on a lease of its own.
 type leasedKey struct {
 	client    *clientv3.Client
 	dir, name string
@@ -58,9 +57,8 @@ func (k *leasedKey) list(n int64) clientv3.Op {
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// pick returns the key just before this one in an answer to list, or "" if there is none. further
-// means that the answer has only foreign keys, and there are more. pick returns ErrNotHeld if this
-// key does not exist.
+// pick returns the key just before this one, or "" if there is none. further means that the answer
+// has only foreign keys, and there are more. pick returns ErrNotHeld if this key does not exist.
 func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further bool, err error) {
 	if len(keys.Kvs) == 0 || string(keys.Kvs[0].Key) != k.name {
 		return "", false, k.gone()
@@ -79,8 +77,7 @@ func isLock(dir string, kv *mvccpb.KeyValue) bool {
 	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
-// before lists the queue and returns the key just before this one. It returns ErrNotHeld if this
-// key does not exist.
+// before returns the key just before this one. It returns ErrNotHeld if this key does not exist.
 func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	further := true
 	for n := int64(2); further && err == nil; n = 0 {
@@ -94,8 +91,7 @@ func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	return before, err
 }
 
-// watch returns when another key was deleted after the last list, or can't be watched any more.
-// Meanwhile it renews the lease.
+// watch renews the lease until the other key is deleted, or can't be watched any more.
 func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time, other string) error {
 	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
@@ -147,8 +143,7 @@ func (k *leasedKey) advanceFence(ctx context.Context, owner string) (int64, erro
 	return k.ifExists(ctx, clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease)))
 }
 
-// release deletes the key. The lease is revoked in the background, for the next waiter waits only
-// for the key.
+// release deletes the key, for which the next waiter waits. The lease ends in the background.
 func (k *leasedKey) release(ctx context.Context) error {
 	_, err := k.ifExists(ctx, clientv3.OpDelete(k.name))
 	if err == nil || errors.Is(err, locks.ErrNotHeld) {
@@ -157,8 +152,7 @@ func (k *leasedKey) release(ctx context.Context) error {
 	return err
 }
 
-// ifExists carries out op and returns its revision. It returns ErrNotHeld if the key was deleted
-// before: another owner may have held the lock since.
+// ifExists returns ErrNotHeld if the key was deleted: another owner may have held the lock since.
 func (k *leasedKey) ifExists(ctx context.Context, op clientv3.Op) (revision int64, err error) {
 	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
 	answer, err := k.client.Txn(ctx).If(exists).Then(op).Commit()
@@ -181,14 +175,12 @@ func (k *leasedKey) revoke(ctx context.Context) error {
 	return ended(err)
 }
 
-// abandon ends the lease of a request that failed, also after its context has ended.
 func (k *leasedKey) abandon(ctx context.Context) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	_ = locks.GiveBack(clean, time.Time{}, k.revoke)
 }
 
-// ended returns ErrNotHeld if the server no longer has the lease.
 func ended(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)

@@ -19,8 +19,7 @@ import (
 //go:embed *.go
 var Source embed.FS
 
-// Open prepares a client for the members of a cluster, given as host:port. It does not
-// wait for a connection.
+// Open prepares a client for a cluster's members (host:port). It does not wait for a connection.
 func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
@@ -40,14 +39,12 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast makes a request fail if no member can be reached. By default, the client waits until
-// one can, without an error.
+// failFast fails a request if no member can be reached. By default, the client waits for one.
 func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// disconnected returns a channel that is closed when the client's connection breaks, or ctx ends.
-// After a break, events of a watch may be lost.
+// disconnected closes its channel when ctx ends, or the connection breaks: then events may be lost.
 func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
 	go func() {

@@ -46,8 +46,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !stock.IsContention(err) {
 			return r, err
 		}
-		// After 1205, 1213 or 1020 the transaction is rolled back, and tried again until the wait
-		// is over.
+		// After 1205, 1213 or 1020 the transaction is rolled back. Try again until the wait is over.
 		r.Retries++
 		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
 		if over := locks.SleepRetry(ctx, queue, began, pause); over != nil {

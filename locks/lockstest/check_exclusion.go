@@ -9,13 +9,11 @@ import (
 	"oversell/locks"
 )
 
-// exclusionAcross lets nine tasks in three processes contend for one key.
 func exclusionAcross(t *trial) { t.contend(t.participants(3, t.Workers.Lease), 3, 10) }
 
 func exclusionInside(t *trial) { t.contend(t.participants(1, t.Workers.Lease), 8, 5) }
 
-// contend runs tasks in each process. Each task increments a counter in a file under the lock,
-// once in each round.
+// contend runs tasks in each process. In each round, a task increments a counter under the lock.
 func (t *trial) contend(all []participant, tasks, rounds int) {
 	key := t.newKey()
 	dir, err := os.MkdirTemp("", "oversell-lockstest-*")
@@ -40,7 +38,6 @@ func (t *trial) contend(all []participant, tasks, rounds int) {
 	}
 }
 
-// noExclusionAcross acquires the same key in two processes.
 func noExclusionAcross(t *trial) {
 	key := t.newKey()
 	for n := range 2 {
@@ -50,7 +47,6 @@ func noExclusionAcross(t *trial) {
 	}
 }
 
-// reEntry acquires the key twice for one owner, while other owners try to acquire it.
 func reEntry(t *trial) {
 	mine, other, key := t.pair()
 	outer := mine.acquire("acquire", t.long(key, "owner", 0))

@@ -8,7 +8,6 @@ import (
 	"oversell/stock"
 )
 
-// fence acquires in three processes in turn, and compares the fences.
 func fence(t *trial) {
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
 	last := int64(0)
@@ -35,12 +34,9 @@ func noFence(t *trial) {
 	h.mustRelease()
 }
 
-// lateReceipt pauses a holder past its lease, right before its write. The experiment pause judges
-// whether an update is lost.
+// lateReceipt ignores lost updates: the experiment pause judges them.
 func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 
-// fencedWrite pauses a holder in the same way, with fenced writes: the late one is rejected, and
-// no update is lost.
 func fencedWrite(t *trial) {
 	lost, late := t.writeLate(true)
 	if lost != 0 {
@@ -49,9 +45,8 @@ func fencedWrite(t *trial) {
 	mustBe("the late write", late, stock.ErrFenced)
 }
 
-// writeLate pauses a holder between its last check of the lock and its write, for longer than
-// its lease. Another sale is made meanwhile. It returns the number of lost updates and the error
-// of the late sale.
+// writeLate pauses a holder past its lease, between its last check of the lock and its write, while
+// another sale is made. It returns the number of lost updates and the error of the late sale.
 func (t *trial) writeLate(fenced bool) (lost int, late error) {
 	const stocked = 10
 	product := t.newProduct(stocked)

@@ -9,8 +9,6 @@ import (
 	"oversell/locks"
 )
 
-// expiry pauses a holder for longer than its lease, and resumes it when another one holds the
-// lock.
 func expiry(t *trial) {
 	others, key := t.participants(2, t.Workers.Lease), t.newKey()
 	paused := t.alone()
@@ -30,7 +28,6 @@ func expiry(t *trial) {
 	successor.mustRelease()
 }
 
-// noExpiry holds the lock for two leases.
 func noExpiry(t *trial) {
 	mine, other, key := t.shortPair()
 	r := t.short(key, "holder")
@@ -40,7 +37,6 @@ func noExpiry(t *trial) {
 	h.mustRelease()
 }
 
-// renewal holds the lock for more than three leases.
 func renewal(t *trial) {
 	mine, other, key := t.shortPair()
 	h := mine.acquire("acquire", t.short(key, "holder"))
@@ -49,8 +45,6 @@ func renewal(t *trial) {
 	other.mustFindFreeNow(key, "contender")
 }
 
-// mustStayHeld ends the trial if the lock is lost within the given time, or another request
-// acquires it.
 func (t *trial) mustStayHeld(h heldLock, other participant, key string, period time.Duration) {
 	interval := time.NewTicker(t.Lease / 4)
 	defer interval.Stop()
@@ -67,7 +61,6 @@ func (t *trial) mustStayHeld(h heldLock, other participant, key string, period t
 	must("verify the lock at the end", h.verify())
 }
 
-// noRenewal waits until the lock is lost, and another request acquires it.
 func noRenewal(t *trial) {
 	mine, other, key := t.shortPair()
 	h := mine.acquire("acquire", t.short(key, "holder"))
@@ -75,7 +68,6 @@ func noRenewal(t *trial) {
 	other.mustFindFree(key, "contender")
 }
 
-// lossNotice deletes the lock in the backend.
 func lossNotice(t *trial) {
 	mine, other, key := t.shortPair()
 	h := mine.acquire("acquire", t.short(key, "holder"))

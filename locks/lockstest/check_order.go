@@ -6,8 +6,7 @@ import (
 	"oversell/api"
 )
 
-// inOrder queues thirty waiters in three processes, one after the other, and compares the order
-// in which they acquire the lock.
+// inOrder queues waiters one after the other, and compares the order of their grants.
 func inOrder(t *trial) {
 	const waiters = 30
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()

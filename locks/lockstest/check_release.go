@@ -2,7 +2,6 @@ package lockstest
 
 import "oversell/locks"
 
-// release releases a lock after its request was cancelled, and then once more.
 func release(t *trial) {
 	mine, other, key := t.pair()
 	h := mine.acquire("acquire", t.long(key, "owner", 0))

@@ -11,7 +11,6 @@ import (
 	"oversell/stock"
 )
 
-// storm orders more than there is, with several tasks in each process.
 func storm(t *trial) {
 	const stocked, tasks, rounds = 40, 4, 5
 	all, product := t.participants(3, t.Workers.Lease), t.newProduct(stocked)
@@ -32,7 +31,6 @@ func storm(t *trial) {
 	}
 }
 
-// refusals orders too much and an unknown product, and cancels a sale in its critical section.
 func refusals(t *trial) {
 	const stocked = 3
 	all, product := t.participants(2, t.Workers.Lease), t.newProduct(stocked)
@@ -85,7 +83,6 @@ func outage(t *trial) {
 	}
 }
 
-// sellDuringOutage sells while the backend is stopped, without and with a wait.
 func (t *trial) sellDuringOutage(p participant, backend string, product int64) {
 	o, ok := t.Outages[backend]
 	if !ok {

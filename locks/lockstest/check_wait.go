@@ -7,8 +7,7 @@ import (
 	"oversell/locks"
 )
 
-// timeOut waits for a held key without a wait, for a moment, and for longer than a lease. The
-// wait and the lease must not depend on each other.
+// timeOut also waits for longer than a lease: the wait and the lease must not depend on each other.
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
 	other.mustFindFreeNow(key, "first")
@@ -28,8 +27,7 @@ func timeOut(t *trial) {
 	other.mustFindFreeNow(key, "next")
 }
 
-// cancellation cancels waiters in the holder's process and in another one. Another request must
-// then get the key as if they had never waited.
+// cancellation checks that a request gets the key as if the cancelled waiters had never waited.
 func cancellation(t *trial) {
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
 	h := all[0].acquire("acquire", t.long(key, "holder", 0))
@@ -52,8 +50,7 @@ func cancellation(t *trial) {
 	all[0].mustFindFree(key, "next")
 }
 
-// cleanUp cancels acquisitions in two processes at once, of a free key and of a held one. A lock
-// that is left behind has a long lease and blocks all that follow.
+// cleanUp uses long leases, so that a lock that is left behind blocks all requests that follow.
 func cleanUp(t *trial) {
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
 	t.churn("on a free key", all[:2], key, 60, 10)

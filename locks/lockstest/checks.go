@@ -28,8 +28,7 @@ type Check struct {
 	Alone bool
 
 	applies func(api.Card) bool
-	// claims returns what the card says. Nil means that all cards to which the check applies
-	// make the claim.
+	// claims returns what the card says. Nil means that all cards to which the check applies claim it.
 	claims  func(api.Card) bool
 	yes, no func(*trial)
 }
@@ -64,7 +63,6 @@ func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
 	}
 }
 
-// claimed returns the card's claim in words.
 func (c Check) claimed(card api.Card) string {
 	if c.Claim(card) == No {
 		return c.Denies
@@ -151,7 +149,6 @@ func leased(c api.Card) bool { return c.Locker && c.Lease }
 
 func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 
-// excludes reports whether the card claims mutual exclusion, at least in one process.
 func excludes(c api.Card) bool { return c.Scope != api.ScopeNone }
 
 func excludingLocker(c api.Card) bool { return c.Locker && excludes(c) }

@@ -13,17 +13,14 @@ type Config struct {
 	Card    api.Card
 	Workers *Workers
 
-	// NewProduct adds a product with the given count to the stock. Each check has a product of
-	// its own, and so a key of its own.
+	// NewProduct adds a product to the stock. Each check has its own product, and so its own key.
 	NewProduct func(ctx context.Context, count int) (int64, error)
 	// Count returns the remaining count of a product.
 	Count func(ctx context.Context, product int64) (int, error)
 
-	// Lease is the lease for checks that let one expire. A busy machine must still renew it in
-	// time.
+	// Lease is for checks that let one expire: short, but a busy machine can still renew it in time.
 	Lease time.Duration
-	// Timeout is the longest time to wait for an event that must happen. It is generous: an
-	// event that takes longer counts as one that never happens.
+	// Timeout bounds the wait for an event. It is generous: a later event counts as missing.
 	Timeout time.Duration
 
 	// Outages has an entry for each backend of the card, for the checks that run alone.
@@ -56,7 +53,6 @@ func RunAlone(t *testing.T, cfg *Config) {
 	}
 }
 
-// checkTimeout ends a check that hangs.
 const checkTimeout = 3 * time.Minute
 
 func run(t *testing.T, cfg *Config, c Check) {

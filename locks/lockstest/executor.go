@@ -45,7 +45,6 @@ func Work(in io.Reader, out io.Writer, open Open) error {
 	return nil
 }
 
-// executor executes the commands in a worker.
 type executor struct {
 	open Open
 
@@ -57,7 +56,6 @@ type executor struct {
 	held    map[int]*locks.Lock // by the ID of the acquisition
 }
 
-// running is a command that was begun.
 type running struct {
 	cancel context.CancelCauseFunc
 	resume chan struct{}
@@ -149,13 +147,12 @@ func (e *executor) acquire(ctx context.Context, c command, l locks.Locker) (repl
 	return reply{Fence: h.Fence()}, nil
 }
 
-// useLock executes a command about a lock, which may have been released already.
 func (e *executor) useLock(ctx context.Context, c command) (reply, error) {
 	e.mu.Lock()
 	h := e.held[c.Of]
 	e.mu.Unlock()
 	if h == nil {
-		return reply{}, fmt.Errorf("%s: command %d has acquired no lock", c.Do, c.Of)
+		return reply{}, fmt.Errorf("%s: command %d did not acquire a lock", c.Do, c.Of)
 	}
 	switch c.Do {
 	case doRelease:

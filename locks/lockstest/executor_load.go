@@ -15,7 +15,6 @@ import (
 	"oversell/stock"
 )
 
-// runStorm sells c.Rounds times in each of c.Tasks tasks, and counts the outcomes.
 func runStorm(ctx context.Context, c command, s locks.Strategy) reply {
 	var mu sync.Mutex
 	outcomes := map[string]int{}
@@ -32,8 +31,7 @@ func runStorm(ctx context.Context, c command, s locks.Strategy) reply {
 	return reply{Outcomes: outcomes}
 }
 
-// inTasks calls do c.Rounds times in each of c.Tasks concurrent tasks, each time with an owner of
-// its own. A task ends early when do returns false.
+// inTasks gives each call of do an owner of its own. A task ends early when do returns false.
 func inTasks(c command, do func(owner string) bool) {
 	var tasks sync.WaitGroup
 	for task := range c.Tasks {
@@ -48,7 +46,6 @@ func inTasks(c command, do func(owner string) bool) {
 	tasks.Wait()
 }
 
-// contend acquires the lock in each round of each task, and enters the critical section.
 func contend(ctx context.Context, c command, l locks.Locker) error {
 	failed := make(chan error, c.Tasks)
 	inTasks(c, func(owner string) bool {
@@ -73,8 +70,7 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 
 const markerFile, counterFile = "inside", "counter"
 
-// criticalSection increments the counter in a file. It fails if another task is inside: only one
-// can create the marker.
+// criticalSection fails if another task is inside, because only one task can create the marker.
 func criticalSection(dir, owner string) error {
 	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
 	if err := createMarker(marker, owner); err != nil {
@@ -105,8 +101,7 @@ func createMarker(marker, owner string) error {
 	return errors.Join(err, f.Close())
 }
 
-// churn acquires c.Rounds times, cancels each acquisition at a random time within c.Wait, and
-// releases what was granted before.
+// churn cancels each acquisition at a random time within c.Wait, unless it is granted earlier.
 func churn(ctx context.Context, c command, l locks.Locker) error {
 	random := rand.New(rand.NewPCG(c.Seed, 0)) //nolint:gosec // must be repeatable
 	for i := range c.Rounds {

@@ -118,8 +118,7 @@ func (l *Link) connect(client net.Conn) {
 	delete(l.conns, server)
 }
 
-// forward sends the messages of the client to the server, also after the client has closed its
-// connection.
+// forward sends the client's messages to the server, also after the client closed its connection.
 func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {
@@ -139,7 +138,6 @@ func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 	}
 }
 
-// unlessMute writes until mute is true.
 type unlessMute struct {
 	io.Writer
 	mute *atomic.Bool

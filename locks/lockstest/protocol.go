@@ -10,7 +10,6 @@ import (
 	"oversell/stock"
 )
 
-// The commands of a worker.
 const (
 	doPing    = "ping"
 	doAcquire = "acquire"
@@ -27,19 +26,16 @@ const (
 	doStorm   = "storm"
 )
 
-// command is one line of JSON to a worker.
 type command struct {
 	ID       int    `json:"id"`
 	Do       string `json:"do"`
 	Strategy string `json:"strategy,omitempty"`
-	// Of is the ID of another command: the acquisition of the lock to release, the sale to
-	// resume.
+	// Of is the ID of another command: the acquisition of the lock to release, the sale to resume.
 	Of int `json:"of,omitempty"`
 
 	Request locks.Request `json:"request,omitzero"`
 	Order   stock.Order   `json:"order,omitzero"`
-	// Step is the step at which a sale stops once. An acquisition only reports that it has
-	// reached the step.
+	// Step is where a sale stops once. An acquisition only reports that it has reached the step.
 	Step api.Step `json:"step,omitempty"`
 	// Cancelled means that the context of the command has ended before it begins.
 	Cancelled bool          `json:"cancelled,omitempty"`
@@ -51,7 +47,6 @@ type command struct {
 	Seed   uint64 `json:"seed,omitempty"`
 }
 
-// reply is one line of JSON from a worker.
 type reply struct {
 	ID int `json:"id"`
 	// Reached means that the command has reached its step. The answer follows later.
@@ -73,11 +68,9 @@ func (r reply) err() error {
 	return r.Error
 }
 
-// errCancelled is the cause with which a worker ends the context of a cancelled command.
 var errCancelled = errors.New("the command was cancelled")
 
-// remoteError is the error of a worker's strategy, for which errors.Is returns the same as in the
-// worker.
+// remoteError is an error of a worker's strategy. errors.Is returns the same as in the worker.
 type remoteError struct {
 	Text    string   `json:"text"`
 	Matches []string `json:"is,omitempty"`
@@ -92,7 +85,6 @@ func (e *remoteError) Error() string { return e.Text }
 // Is reports whether the error was target in the worker.
 func (e *remoteError) Is(target error) bool { return slices.Contains(e.Matches, target.Error()) }
 
-// remote prepares err for the reply. It returns nil for nil.
 func remote(err error) *remoteError {
 	if err == nil {
 		return nil
@@ -113,10 +105,8 @@ func remote(err error) *remoteError {
 	return e
 }
 
-// sold is the outcome of a sale without an error.
 const sold = "sold"
 
-// outcomeOf returns a word for the outcome of a sale.
 func outcomeOf(err error) string {
 	switch e := remote(err); {
 	case e == nil:

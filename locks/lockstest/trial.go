@@ -18,10 +18,8 @@ type trial struct {
 	ctx context.Context
 }
 
-// failure is the panic that ends a trial.
 type failure struct{ err error }
 
-// try runs a check and returns the error with which it ended.
 func (c *Config) try(ctx context.Context, check func(*trial)) (err error) {
 	defer func() {
 		switch ended := recover().(type) {
@@ -36,17 +34,14 @@ func (c *Config) try(ctx context.Context, check func(*trial)) (err error) {
 	return nil
 }
 
-// fail ends the trial.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// must ends the trial if err is not nil.
 func must(step string, err error) {
 	if err != nil {
 		fail("%s: %w", step, err)
 	}
 }
 
-// mustBe ends the trial unless err is each of the wanted errors.
 func mustBe(step string, err error, wanted ...error) {
 	for _, want := range wanted {
 		if !errors.Is(err, want) {
@@ -55,7 +50,6 @@ func mustBe(step string, err error, wanted ...error) {
 	}
 }
 
-// orNone replaces nil by an error that says so.
 func orNone(err error) error {
 	if err == nil {
 		return errors.New("no error")
@@ -148,7 +142,6 @@ func (t *trial) request(key, owner string, wait, lease time.Duration) locks.Requ
 	return locks.Request{Key: key, Owner: owner, Wait: wait, Lease: lease}
 }
 
-// send sends a command and does not wait for the answer.
 func (p participant) send(c command) *call {
 	c.Strategy = p.Card.ID
 	sent, err := p.worker.send(c)
@@ -156,14 +149,12 @@ func (p participant) send(c command) *call {
 	return sent
 }
 
-// await waits for the answer to a command.
 func (p participant) await(c *call) reply {
 	r, err := c.wait(p.ctx)
 	must("wait for an answer", err)
 	return r
 }
 
-// awaitSoon waits no longer than the Timeout.
 func (p participant) awaitSoon(what string, c *call) reply {
 	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
 	defer cancel()
@@ -172,10 +163,8 @@ func (p participant) awaitSoon(what string, c *call) reply {
 	return r
 }
 
-// do sends a command and waits for the answer.
 func (p participant) do(c command) reply { return p.await(p.send(c)) }
 
-// heldLock is a lock that a worker holds.
 type heldLock struct {
 	participant
 	call  *call
@@ -183,20 +172,17 @@ type heldLock struct {
 	took  time.Duration // from the request to its answer
 }
 
-// begin requests the lock and does not wait for it.
 func (p participant) begin(r locks.Request) *call {
 	return p.send(command{Do: doAcquire, Request: r})
 }
 
-// acquire ends the trial if the lock is not granted.
 func (p participant) acquire(what string, r locks.Request) heldLock {
 	h, err := p.tryAcquire(r)
 	must(what, err)
 	return h
 }
 
-// tryAcquire returns the strategy's error. It repeats a request for which the backend was
-// unavailable, as may happen on a busy machine. Outages have a check of their own.
+// tryAcquire repeats a request if the backend was unavailable, as may happen on a busy machine.
 func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	for began := time.Now(); ; settle(p.ctx) {
 		c := p.begin(r)
@@ -208,18 +194,15 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
-// mustFindFree ends the trial unless the participant acquires the key within the Timeout. The
-// lease of a lock that was left behind is longer.
+// mustFindFree waits for the Timeout, which is shorter than the lease of a lock left behind.
 func (p participant) mustFindFree(key, owner string) {
 	p.acquire("the key must be free", p.long(key, owner, p.Timeout)).mustRelease()
 }
 
-// mustFindFreeNow is mustFindFree with a single try.
 func (p participant) mustFindFreeNow(key, owner string) {
 	p.acquire("the key must be free at once", p.long(key, owner, 0)).mustRelease()
 }
 
-// mustNotAcquire ends the trial if a single try for the key succeeds.
 func (p participant) mustNotAcquire(what, key, owner string) {
 	_, err := p.tryAcquire(p.long(key, owner, 0))
 	mustBe(what+": a try of "+owner+" for the held key", err, locks.ErrNotAcquired)
@@ -229,39 +212,32 @@ func (h heldLock) release() error { return h.do(command{Do: doRelease, Of: h.cal
 
 func (h heldLock) mustRelease() { must("release", h.release()) }
 
-// verify calls Lock.Verify.
 func (h heldLock) verify() error { return h.do(command{Do: doVerify, Of: h.call.id}).err() }
 
-// lost waits until the lock's context ends, and returns the cause. It returns nil if the context
-// does not end within the given time.
+// lost returns the cause with which the lock's context ends, or nil if it does not end in time.
 func (h heldLock) lost(within time.Duration) error {
 	return h.do(command{Do: doLost, Of: h.call.id, Wait: within}).err()
 }
 
-// clear deletes what the backend has for the key.
 func (p participant) clear(key string) {
 	must("clear the key in the backend", p.do(command{Do: doClear, Request: locks.Request{Key: key}}).err())
 }
 
-// order returns an order of one piece.
 func order(product int64, owner string, wait time.Duration) stock.Order {
 	return stock.Order{Product: product, Qty: 1, Owner: owner, Wait: wait}
 }
 
-// deduct sells and returns the receipt or the strategy's error.
 func (p participant) deduct(o stock.Order) (stock.Receipt, error) {
 	r := p.do(command{Do: doDeduct, Order: o})
 	return r.Receipt, r.err()
 }
 
-// deductUntil begins a sale and returns when it has stopped at the step.
 func (p participant) deductUntil(o stock.Order, step api.Step) *call {
 	c := p.send(command{Do: doDeduct, Order: o, Step: step})
 	must("stop the sale at "+string(step), c.reached(p.ctx))
 	return c
 }
 
-// remaining returns the count of a product, from the strategy if that keeps the stock.
 func (t *trial) remaining(product int64) int {
 	r := t.participant(0, t.Workers.Lease).do(command{Do: doCount, Order: stock.Order{Product: product}})
 	must("count the product", r.err())

@@ -25,9 +25,7 @@ type Worker struct {
 	err   error         // how the process ended; set before ended is closed
 }
 
-// start starts cmd as a worker and waits for its first answer.
-//
-// A worker ends at the end of its input. A paused worker cannot read its input, so each worker
+// A worker ends at the end of its input, but a paused worker cannot read its input. So each worker
 // leads a process group: the kernel resumes and ends the paused members of an orphaned group.
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	w := &Worker{cmd: cmd, ended: make(chan struct{})}
@@ -49,7 +47,6 @@ func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	return w, nil
 }
 
-// read delivers the answers until the process ends.
 func (w *Worker) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -75,7 +72,6 @@ func (w *Worker) read(out io.Reader) {
 	close(w.ended)
 }
 
-// call is a command that was sent.
 type call struct {
 	worker *Worker
 	id     int
@@ -83,7 +79,6 @@ type call struct {
 	step   chan struct{}
 }
 
-// send sends a command and does not wait for the answer.
 func (w *Worker) send(c command) (*call, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,8 +91,7 @@ func (w *Worker) send(c command) (*call, error) {
 	return sent, nil
 }
 
-// wait returns the answer, which may contain an error of the strategy. It returns an error if no
-// answer came.
+// wait returns an error only if no answer came. The answer may contain the strategy's error.
 func (c *call) wait(ctx context.Context) (reply, error) {
 	select {
 	case r := <-c.answer:
@@ -109,7 +103,6 @@ func (c *call) wait(ctx context.Context) (reply, error) {
 	}
 }
 
-// reached waits until the command has reached its step.
 func (c *call) reached(ctx context.Context) error {
 	select {
 	case <-c.step:
@@ -119,7 +112,7 @@ func (c *call) reached(ctx context.Context) error {
 	case <-c.worker.ended:
 		return c.worker.err
 	case <-ctx.Done():
-		return fmt.Errorf("the command did not reach the step: %w", context.Cause(ctx))
+		return fmt.Errorf("the command did not reach the step at which it pauses: %w", context.Cause(ctx))
 	}
 }
 
@@ -128,12 +121,10 @@ func (c *call) cancel(ctx context.Context) error {
 	return c.worker.do(ctx, command{Do: doCancel, Of: c.id})
 }
 
-// resume continues a sale that has stopped at its step.
 func (c *call) resume(ctx context.Context) error {
 	return c.worker.do(ctx, command{Do: doResume, Of: c.id})
 }
 
-// do sends a command and waits for its end.
 func (w *Worker) do(ctx context.Context, c command) error {
 	sent, err := w.send(c)
 	if err != nil {
@@ -161,8 +152,7 @@ func (w *Worker) Kill() {
 // closeTimeout is the time that a worker has to end after the end of its input.
 const closeTimeout = 10 * time.Second
 
-// close ends the process. It returns an error if the process failed: under the race detector it
-// exits with 66 after a race.
+// close returns an error if the process failed: the race detector exits with 66 after a race.
 func (w *Worker) close() error {
 	_ = w.Resume()
 	w.mu.Lock()
@@ -180,7 +170,6 @@ func (w *Worker) close() error {
 	return nil
 }
 
-// tail keeps the end of the text that was written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

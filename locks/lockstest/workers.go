@@ -8,11 +8,9 @@ import (
 	"time"
 )
 
-// Workers are the worker processes of a test run. Most checks share them; a check that pauses or
-// kills a worker starts one of its own.
+// Workers are the processes of a test run. A check that pauses or kills a worker starts its own.
 type Workers struct {
-	// Command prepares a worker process with a default lease for its locks. The process must
-	// call Work.
+	// Command prepares a worker process, which must call Work, with a default lease for its locks.
 	Command func(lease time.Duration) *exec.Cmd
 	// Lease is the default lease of the shared workers. It is longer than any check.
 	Lease time.Duration
@@ -26,7 +24,6 @@ type workerKey struct {
 	lease time.Duration
 }
 
-// shared returns the nth worker with that default lease, and starts it if there is none.
 func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Worker, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// longestPause is the mean pause after a conflict at the beginning of a wait, and
-	// shortestPause the mean pause near its end.
+	// The mean pause is longestPause at the beginning of a wait, and shortestPause near its end.
 	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
 	// lastAttempt is the time that a pause leaves for one more attempt.
 	lastAttempt = 5 * time.Millisecond
 )
 
-// backoff is the retry state of one call.
 type backoff struct {
 	began   time.Time
 	wait    time.Duration
@@ -34,7 +32,6 @@ func newBackoff(wait time.Duration) *backoff {
 	return &backoff{began: time.Now(), wait: wait, attempt: time.Now()}
 }
 
-// left returns the rest of the wait.
 func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began)) }
 
 // retry repeats an attempt after contention, until the wait is over. MySQL has then rolled the

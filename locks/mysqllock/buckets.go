@@ -27,10 +27,8 @@ func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
 
-// bucketCount is the number of buckets of each product.
 const bucketCount = 16
 
-// bucket is a row of db_buckets.
 type bucket struct {
 	Product int64
 	Bucket  int
@@ -88,10 +86,9 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	}
 }
 
-// gather collects all pieces in one transaction, takes the ordered ones, and distributes the rest
-// evenly. Otherwise an order of three would be rejected while three buckets have a piece each. It
-// returns errScattered if another sale has done so since the buckets were read. All sales lock in
-// the same order, the row first, so none deadlock.
+// gather collects all pieces: an order of three must succeed while three buckets have one each. It
+// returns errScattered if another sale did so after the buckets were read. All sales lock in the
+// same order, the row first, so none deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		// A sale that finds the row locked tries the buckets again, because another sale
@@ -119,7 +116,6 @@ func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, w
 	})
 }
 
-// distribute returns the statement that distributes the pieces over the buckets.
 func distribute(product int64, pieces int) string {
 	rows := make([]string, bucketCount)
 	for i := range rows {

@@ -9,7 +9,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// clearTable deletes the rows of the key's product.
 func clearTable(ctx context.Context, db *gorm.DB, table, key string) error {
 	var product int64
 	_, _ = fmt.Sscanf(key, "stock:%d", &product)

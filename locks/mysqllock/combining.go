@@ -37,8 +37,7 @@ const (
 	batchTimeout = 5 * time.Second
 )
 
-// saleRequest is a request in the queue. Only the leader writes receipt and err before done is
-// closed.
+// saleRequest is a queued request. Only the leader writes receipt and err before done is closed.
 type saleRequest struct {
 	stock.Order
 	ctx        context.Context //nolint:containedctx // the leader traces a step of this request
@@ -67,7 +66,6 @@ func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, e
 	return w.receipt, w.err
 }
 
-// enter joins the queue. It returns true if w leads, because there was no queue.
 func (s *combining) enter(w *saleRequest) (leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +108,6 @@ func (s *combining) quit(w *saleRequest, why error) {
 	}
 }
 
-// pass makes the first waiting request lead. It deletes an empty queue.
 func (s *combining) pass(product int64) {
 	if queue := s.queues[product]; len(queue) > 0 {
 		close(queue[0].lead)
@@ -174,7 +171,6 @@ func (s *combining) sell(product int64, batch []*saleRequest) {
 	}
 }
 
-// singly sells to one request after the other, until the stock is sold out.
 func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequest) {
 	item, err := s.ledger.Read(ctx, product)
 	for _, w := range batch {
@@ -188,8 +184,7 @@ func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequ
 	}
 }
 
-// deduct sends one statement and returns the remaining count. LAST_INSERT_ID(x) makes the server
-// send x with its answer.
+// deduct uses LAST_INSERT_ID(x), with which the server sends x, the remaining count, in its answer.
 func (s *combining) deduct(ctx context.Context, product int64, qty int) (left int, err error) {
 	for pauses := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
 		id, found, err := lastInsertID(s.db.Statement.ConnPool.ExecContext(ctx,

@@ -91,8 +91,7 @@ func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration
 	return l.takeOver(ctx, key, owner, lease)
 }
 
-// takeOver takes a row that is free or expired by the database's clock, in one statement.
-// LAST_INSERT_ID(x) makes the server send x with its answer.
+// takeOver takes a free or expired row in one statement: with LAST_INSERT_ID(x) the server sends x.
 func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	epoch, _, err := lastInsertID(l.exec(ctx, `UPDATE db_lock
 		SET owner = ?, epoch = LAST_INSERT_ID(epoch + 1), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -112,8 +111,7 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// advanceFence moves the epoch above floor. The epoch begins again at 1 when an operator deletes
-// the row.
+// advanceFence raises the epoch above floor: the epoch begins again at 1 after the row is deleted.
 func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
 	epoch, found, err := lastInsertID(l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner))

@@ -37,7 +37,6 @@ const (
 	longestQueue = 20
 )
 
-// queueRow is the row of a waiter, and then of the holder.
 type queueRow struct {
 	key, token string // the token names this row only
 	owner      string
@@ -129,8 +128,6 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	return nil
 }
 
-// join returns the id of a new row at the end of the queue.
-//
 // MySQL assigns an id before its row is visible. Of two concurrent rows 7 and 8, row 8 could be
 // visible first, and hold the lock when row 7 appears ahead of it. So join locks the queue's row of
 // db_turnstile until its own row is committed, and the ids of one queue appear in order.
@@ -150,7 +147,6 @@ func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	}
 }
 
-// rowState is a row of the queue, and whether it has expired.
 type rowState struct {
 	ID   int64
 	Dead bool

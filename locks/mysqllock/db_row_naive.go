@@ -24,10 +24,9 @@ const (
 	duplicateKey = 1062
 )
 
-// Acquire tries until the row is inserted.
-//
-// DANGER: only the holder's DELETE frees this lock. If the holder dies, or the answer to the INSERT
-// is lost, the row stays for ever. It has no expiry, and does not name its owner.
+// Acquire tries until the row is inserted. DANGER: only the holder's DELETE frees this lock. If the
+// holder dies, or the answer to the INSERT is lost, the row stays for ever. It has no expiry, and
+// does not name its owner.
 func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		asked := time.Now()

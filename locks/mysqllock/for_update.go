@@ -32,7 +32,6 @@ func (s *forUpdate) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	return r, err
 }
 
-// deductLocked sells between BEGIN and COMMIT.
 func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	key, asked := api.Key(o.Product), time.Now()
 	item, err := lockRow(ctx, tx, o.Product, wait)
@@ -48,8 +47,7 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	})
 }
 
-// lockRow sends SELECT … FOR UPDATE by primary key: without an index it would lock every row that
-// it scans.
+// lockRow locks by primary key: without an index, FOR UPDATE would lock every row that it scans.
 func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration) (item stock.Item, err error) {
 	locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
 	if wait <= 0 {

@@ -100,7 +100,6 @@ func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 	return &pinned{pool: pool, conn: conn, key: key, unpin: leave}, nil
 }
 
-// pinned is a connection that holds the lock of a key, or waits for it.
 type pinned struct {
 	pool  *sql.DB
 	conn  *sql.Conn
@@ -109,7 +108,6 @@ type pinned struct {
 	unpin func()
 }
 
-// wait tries once, and then waits in the queue for at most the given time.
 func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	try := p.conn.QueryRowContext(ctx, "SELECT COALESCE(GET_LOCK("+lockName+", 0), 0), CONNECTION_ID()", p.key)
 	if err := try.Scan(&granted, &p.id); err != nil || granted {

@@ -28,7 +28,6 @@ func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	}
 }
 
-// reapAll deletes expired rows by their id, as the next waiter does.
 func reapAll(ctx context.Context, l *dbRowFair) error {
 	var dead []int64
 	err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE expires_at <= UTC_TIMESTAMP(6)").Scan(&dead).Error

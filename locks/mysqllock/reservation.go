@@ -31,7 +31,6 @@ type reservation struct {
 // reserved is the step after the reservation.
 const reserved api.Step = "reserved"
 
-// booking is a row of db_reservations.
 type booking struct{ ID, Product, Qty int64 }
 
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -61,8 +60,7 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 	return r, err
 }
 
-// giveUp returns the own pieces, and tries again if no answer comes. Otherwise they would not be
-// for sale until the reservation expires.
+// giveUp returns the pieces now: otherwise they are not for sale until the reservation expires.
 func (s *reservation) giveUp(ctx context.Context, pieces booking, lease time.Duration) {
 	free, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -94,8 +92,7 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 	return pieces, err
 }
 
-// setAside inserts the reservation and takes its pieces from db_stock, both or neither. It locks
-// the stock row last, because all requests wait for that row until the COMMIT.
+// setAside locks the stock row last, because all requests wait for that row until the COMMIT.
 func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
 	err = locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
@@ -120,8 +117,6 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 	return pieces, err
 }
 
-// confirm sells the reserved pieces in one statement, by the database's clock.
-//
 // DANGER: a check of this process's clock before the statement is not enough. A process that is
 // paused past its lease after the check would sell pieces that another request has bought.
 func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Duration) error {
@@ -141,8 +136,7 @@ func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Dur
 var errReturned = fmt.Errorf("%w: reservations have expired", stock.ErrConflict)
 
 // returnExpired returns the pieces of expired reservations to db_stock, and then errReturned. A
-// request that would be rejected does that, so no other process is needed. Pieces of live
-// reservations are not for sale.
+// request that would be rejected calls it, so no other process is needed.
 func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {

@@ -34,7 +34,6 @@ func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	return r, err
 }
 
-// deductShared sells between BEGIN and COMMIT.
 func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, pauses *backoff) error {
 	key, asked := api.Key(o.Product), time.Now()
 	var item stock.Item

@@ -32,7 +32,6 @@ const (
 	lowUnits    = 200
 )
 
-// unit is a row of db_units: one piece.
 type unit struct{ Product, ID int64 }
 
 // TableName returns the name in the migration.
@@ -61,7 +60,6 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 	return r, err
 }
 
-// sell locks pieces and deletes them, in one transaction.
 func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, from int64, option string) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		key, asked := api.Key(o.Product), time.Now()
@@ -101,8 +99,6 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 	return ids, err
 }
 
-// recount handles a sale that found too few unlocked rows.
-//
 // DANGER: SKIP LOCKED skips pieces that another sale has locked, and that sale may roll back. So
 // only a plain read shows that all is sold: it returns a row until its sale has committed. For
 // locked pieces, recount waits.
@@ -126,8 +122,8 @@ func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receip
 	return s.sell(ctx, o, r, wait, 0, "")
 }
 
-// restock converts up to restockSize pieces of db_stock into rows. It does nothing if another sale
-// has just done so, and the count has changed. It returns errShort, so that the sale searches again.
+// restock converts up to restockSize pieces of db_stock into rows, unless another sale has just
+// done so and the count has changed. It returns errShort, so that the sale searches again.
 func (s *skipLocked) restock(ctx context.Context, product int64, seen int) error {
 	n := min(restockSize, seen)
 	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {

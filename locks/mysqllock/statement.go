@@ -35,9 +35,8 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	return result, stock.Indeterminate(err)
 }
 
-// lastInsertID returns the value x of LAST_INSERT_ID(x), or the new row's id, which the server
-// sends with its answer. Found is false, and the value undefined, if the statement has found no
-// row. Its parameters are the results of the statement.
+// lastInsertID returns the x of LAST_INSERT_ID(x), or a new row's id. Its parameters are the
+// statement's results. If the statement found no row, found is false and the value undefined.
 func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) {
 	if err != nil {
 		return 0, false, err
@@ -49,9 +48,7 @@ func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) 
 	return id, err == nil, err
 }
 
-// workThenWrite sells without a lock: it does the extra work, and then calls write until it
-// succeeds or the wait is over. Nothing is locked or reserved during the work, so the stock may
-// be sold out after it.
+// workThenWrite locks nothing during the extra work, so the stock may be sold out after the work.
 func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write func(wait time.Duration) error) error {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)

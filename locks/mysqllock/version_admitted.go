@@ -59,8 +59,7 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 }
 
-// pace limits the rate of attempts of this process for one product. Only the request that has the
-// turn uses share and took.
+// pace is the rate of attempts for a product. Only the request with the turn uses share and took.
 type pace struct {
 	requests int           // of this process for the product; guarded by the map's mutex
 	share    float64       // the part of the time during which this process tries
@@ -85,8 +84,7 @@ func (p *pace) pause(ctx context.Context, left time.Duration) error {
 	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
 }
 
-// adjust changes the pace after an attempt. Only a sale or a conflict gives information about
-// contention.
+// adjust uses sales and conflicts: only these give information about contention.
 func (p *pace) adjust(took time.Duration, err error) {
 	switch {
 	case err == nil:

@@ -9,8 +9,7 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedis passes the redis lock on within a replica. It uses the keys of redis, so that
-// the holders of both exclude each other.
+// CohortRedis passes the redis lock on within a replica. The holders of both exclude each other.
 func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redisLock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redis", false, nil

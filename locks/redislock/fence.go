@@ -65,7 +65,6 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 	return slices.Max(append(seen, 0)), err
 }
 
-// onMajority sends a request to all masters at once. It fails without a majority of answers.
 func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) (got []int64, err error) {
 	var answered sync.WaitGroup
 	var mu sync.Mutex

@@ -21,11 +21,11 @@ var (
 	latchCountLua string
 )
 
-// latchMost is the largest count of a latch.
 const latchMost = 1_000_000
 
-// latch is a count-down latch (tutorial 3.9.7): a hash with the count and the name of this
-// setting. Without the key it is open. It has no holder, so it needs no lease.
+// latch is a count-down latch (tutorial 3.9.7): a Redis hash with the count and a unique
+// id for each time the count is set. A latch without a hash is open. No request holds it, so it
+// needs no lease.
 type latch struct {
 	*primitive
 	set, count *redis.Script
@@ -39,7 +39,6 @@ func newLatch(p *primitive) *latch {
 // first braces keep all of them on one node of a cluster.
 const latches = primitivePrefix + "latch{all}"
 
-// latchNames returns the key of one latch, and the channel for its opening.
 func latchNames(key string) (latch, channel string) {
 	latch = latches + ":{" + key + "}"
 	return latch, primitiveChannel(latch)

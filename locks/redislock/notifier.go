@@ -49,8 +49,7 @@ func newNotifier(c redis.UniversalClient, linger time.Duration) *notifier {
 	return &notifier{client: c, linger: linger, subs: map[string]*subscription{}}
 }
 
-// sequence returns the number of the channel's last message. 0 means that there was none, or
-// that there is no subscription.
+// sequence returns the number of the channel's last message. 0 means no message or subscription.
 func (n *notifier) sequence(channel string) uint64 { return n.snapshot(channel).sequence }
 
 func (n *notifier) snapshot(channel string) (sub subscription) {
@@ -62,8 +61,7 @@ func (n *notifier) snapshot(channel string) (sub subscription) {
 	return sub
 }
 
-// wait returns at the first message after sequence, or when limit has passed. It returns
-// ErrNotAcquired when r.Wait has passed since began, or ctx ends.
+// wait returns at the first message after sequence, when limit has passed, or with ErrNotAcquired.
 func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, channel string, sequence uint64, limit time.Duration) error {
 	if time.Since(began) >= r.Wait { // a single try needs no subscription
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -73,10 +71,9 @@ func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, c
 	return locks.Await(ctx, r, began, limit, wake)
 }
 
-// listen returns a channel that is closed at the first message after sequence.
-//
-// Redis confirms each subscription, also after a reconnect. The confirmation counts as a message:
-// messages from before it were missed, so the waiter must try again.
+// listen returns a channel that is closed at the first message after sequence. Redis confirms each
+// subscription, also after a reconnect. The confirmation counts as a message: messages from before
+// it were missed, so the waiter must try again.
 func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}, leave func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,11 +100,9 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 	return wake, func() { n.leave(channel, sub) }
 }
 
-// order subscribes if the channel has a subscription now, else it unsubscribes. So two orders
-// that overtake each other send the same command.
-//
-// Its errors can be ignored: the client subscribes again after a reconnect, and until then every
-// waiter has its time-out.
+// order subscribes if the channel has a subscription now, else it unsubscribes. So two orders that
+// overtake each other send the same command. Errors can be ignored: the client subscribes again
+// after a reconnect, and until then every waiter has its time-out.
 func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	n.ordering.Lock()
 	defer n.ordering.Unlock()
@@ -159,8 +154,7 @@ func (n *notifier) notifyAll() {
 	}
 }
 
-// notify wakes the waiters of a channel. confirmed means that the message confirms the
-// subscription.
+// notify wakes a channel's waiters. confirmed means that the message confirms the subscription.
 func (n *notifier) notify(channel string, confirmed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

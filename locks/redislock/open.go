@@ -45,7 +45,7 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 
-// Flushes returns the number of FLUSHALL and FLUSHDB that the servers have executed since their start.
+// Flushes returns how many FLUSHALL and FLUSHDB the servers have executed since their start.
 func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
 	for _, server := range servers {
 		stats, err := server.Info(ctx, "commandstats").Result()

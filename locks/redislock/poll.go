@@ -14,27 +14,22 @@ import (
 // sections sleep 50 and 60 ms).
 const pollPause = 100 * time.Millisecond
 
-// polledLock is the base of the polling strategies: one key in Redis for each lock.
 type polledLock struct {
 	client redis.UniversalClient
 	prefix string        // of the keys in Redis
 	lease  time.Duration // for requests that name none
 }
 
-// of returns the key in Redis and the lease for a request.
 func (l *polledLock) of(r locks.Request) (lock string, lease time.Duration) {
 	return l.prefix + r.Key, cmp.Or(r.Lease, l.lease)
 }
 
-// Clear deletes the key, also that of a holder. After a crash of the holder, a key without
-// expiry needs it.
+// Clear deletes the key, also a holder's. A key without expiry stays after a crash of its holder.
 func (l *polledLock) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, l.prefix+key).Err()
 }
 
-// attempt has the commands with which a polling strategy acquires its lock.
 type attempt struct {
-	// take tries once, and reports whether it got the lock.
 	take func(context.Context) (bool, error)
 	// unsure releases what a take without an answer may have got. nil means that no release is
 	// possible: the key in Redis could be another holder's.
@@ -43,7 +38,6 @@ type attempt struct {
 	grant locks.Grant
 }
 
-// acquire polls, and makes the Lock.
 func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	asked, err := a.poll(ctx, r)
 	if err != nil {
@@ -53,11 +47,9 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return locks.NewLock(ctx, a.grant), nil
 }
 
-// poll tries, sleeps and tries again until it gets the lock, ctx ends or r.Wait has passed;
-// with a wait of 0 it tries once. asked is when the successful try was sent.
-//
-// Without a message at a release, each waiter costs a command every 100 ms, and the lock can
-// be free for 100 ms before a waiter notices. The strategy redis has the remedy.
+// poll repeats the try; with a wait of 0 it tries once. asked is when the successful try was sent.
+// Without a message at a release, each waiter costs a command every 100 ms. The lock can be
+// free for 100 ms before a waiter notices. The strategy redis sends messages.
 func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {

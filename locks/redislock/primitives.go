@@ -26,7 +26,6 @@ func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
 	}
 }
 
-// primitive has what the kinds share.
 type primitive struct {
 	client   redis.UniversalClient
 	lease    time.Duration
@@ -36,14 +35,12 @@ type primitive struct {
 // want is one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request. Without a grant, busy is when the leases in the way expire at the
-	// earliest.
+	// try sends one request. Without a grant, busy is the time until the first lease may expire.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
 	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
 }
 
-// take tries until w is granted, r.Wait has passed since began, or ctx ends.
 func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, w want) (*locks.Lock, error) {
 	for {
 		sequence := p.notifier.sequence(w.channel)
@@ -57,8 +54,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst is a take for the first waiter of this process. If Redis is unavailable, all
-// waiters behind it fail, too.
+// takeAsFirst also fails the waiters behind the first one of this process if Redis is unavailable.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
 	h, err := p.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
@@ -88,8 +84,7 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
-// clear deletes the keys of every primitive. Waiters try again; a holder notices its loss at
-// the next renewal.
+// clear makes waiters try again. A holder notices its loss at the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	var err error
@@ -105,7 +100,6 @@ func (p *primitive) clear(ctx context.Context) error {
 	return nil
 }
 
-// primitiveChannel returns the channel for the messages about a key.
 func primitiveChannel(key string) string {
 	return key[:strings.LastIndex(key, "}")+1] + ":channel"
 }

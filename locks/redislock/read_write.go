@@ -151,8 +151,7 @@ func (l *readWrite) join(key string) *writerGroup {
 	return l.waiting[key]
 }
 
-// part removes a writer from its group, granted or not. The last one removes the group's entry
-// from Redis.
+// part removes a writer, granted or not. The last writer removes the group's entry from Redis.
 func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	l.mu.Lock()
 	mine.writers--
@@ -171,7 +170,6 @@ func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	_ = l.release.Run(clean, l.client, []string{waiting, writers, primitiveChannel(waiting)}, mine.id).Err()
 }
 
-// readWriteAnswer decodes the answer of the scripts for reading and writing.
 func readWriteAnswer(cmd *redis.Cmd) (granted bool, busy time.Duration, err error) {
 	answer, err := cmd.Int64Slice()
 	if err == nil && answer[0] < 0 {

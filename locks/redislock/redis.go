@@ -23,10 +23,9 @@ var (
 	raiseLua string
 )
 
-// Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count
-// that expires, renewed every third of the lease, and a message to the waiters at each
-// release. Unlike Redisson's, it notifies its holder when the lock is lost, and each grant has
-// a fencing token.
+// Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count that
+// expires, renewed every third of the lease, and a message to the waiters at each release. Unlike
+// Redisson's, it notifies its holder when the lock is lost, and each grant has a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
 }
@@ -55,8 +54,7 @@ type redisLock struct {
 	counterLife                    time.Duration // of the fence counter after a grant; 0 means for ever
 }
 
-// redisNames returns the keys of one lock. The braces keep them on one node of a cluster;
-// the channel is Redisson's.
+// The braces keep the keys of one lock on one node of a cluster. The channel's name is Redisson's.
 func redisNames(key string) (lock, fence, channel string) {
 	lock = "redis:" + key
 	return lock, "{" + lock + "}:fence", "redisson_lock__channel:{" + lock + "}"
@@ -112,7 +110,6 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 	return 0, time.Duration(reply[1]) * time.Millisecond, nil
 }
 
-// renewed completes a grant: package locks can renew and repeat it, and advance its fence.
 func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Grant {
 	g.Again = g.Release
 	g.Renew = func(ctx context.Context) error {
@@ -125,7 +122,6 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 	return g
 }
 
-// unlock frees the lock and sends a message to its waiters.
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
 	return run(ctx, l.client, l.release, []string{lock, channel}, token)

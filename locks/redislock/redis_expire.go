@@ -24,9 +24,8 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", lease).Result() },
 		grant: locks.Grant{
 			Lease: lease,
-			// DANGER: the DEL does not compare. After our lease, it deletes the lock of the next
-			// holder. That holder then deletes the lock of its successor, and soon no lock
-			// protects anything.
+			// DANGER: the DEL does not compare. After our lease, it deletes the next holder's lock.
+			// That holder then deletes its successor's lock, and soon no lock protects anything.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)

@@ -113,9 +113,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// awaitTurn waits for the message that it is the waiter's turn. The first in the queue also
-// returns when the holder's lease may have expired. After a lost message, the next beat wakes
-// the waiter.
+// awaitTurn waits for the message that it is the waiter's turn. The first in the queue also returns
+// when the holder's lease may have expired. After a lost message, the next beat wakes the waiter.
 func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
@@ -133,8 +132,7 @@ func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel strin
 	return err
 }
 
-// try sends one request. Without a grant, fence is 0, busy the rest of the holder's lease, and
-// ahead the number of waiters before this one.
+// try returns the grant's fence, or the rest of the holder's lease and the number of waiters ahead.
 func (l *fairLock) try(ctx context.Context, r locks.Request, token string, lease time.Duration) (fence int64, busy time.Duration, ahead int64, err error) {
 	n, life := fairNames(r.Key), int64(0)
 	if r.Wait > 0 {
@@ -150,8 +148,7 @@ func (l *fairLock) try(ctx context.Context, r locks.Request, token string, lease
 	return 0, time.Duration(reply[1]) * time.Millisecond, reply[2], nil
 }
 
-// alive keeps the waiter in the queue until end is called. One command in each beat refreshes
-// all waiters of this process.
+// alive keeps a waiter in the queue until end: one command in each beat refreshes all waiters.
 func (l *fairLock) alive(key, token string) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,8 +194,7 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear removes lock, counter and queue. The waiters notice it at the next beat, and enter the
-// queue again.
+// Clear removes lock, counter and queue. The waiters notice it at the next beat, and queue again.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()

@@ -12,9 +12,9 @@ import (
 	"oversell/locks"
 )
 
-// GetSet stores the end of the lease in the value, from the time when Redis could not set a key
-// with an expiry in one command (002, 003). Clients compare the deadline, and replace one that
-// has passed with GETSET. lease is for requests that name none.
+// GetSet stores the end of the lease in the value (002, 003). At that time, Redis could not set a
+// key with an expiry in one command. Clients compare the deadline, and replace one that has passed
+// with GETSET. lease is for requests that name none.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisGetSet{polledLock{c, "redis-getset:", lease}}
 }

@@ -38,8 +38,7 @@ func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	}), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
-// the strategy redis.
+// productAndWarehouse has its own names: its locks must not exclude sales of the strategy redis.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -41,10 +41,8 @@ func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.L
 	return l.attempt(r).acquire(ctx, r)
 }
 
-// attempt has no remedy for a lost answer, as in the tutorial.
-//
-// DANGER: the count may then be one too high, and the lock stays until its lease ends. The
-// strategy redis has the remedy.
+// DANGER: after a lost answer, the count may be one too high: the lock stays until its lease ends.
+// The tutorial has no remedy. The strategy redis has one.
 func (l *redisReentrant) attempt(r locks.Request) attempt {
 	lock, lease := l.of(r)
 	grant := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once

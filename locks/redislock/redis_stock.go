@@ -167,8 +167,8 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 type saleID struct{ load, sale int64 }
 
 // carry takes the sales in the outbox from the row. In the same transaction it stores the id of
-// the last one, so that each sale is taken once, even if a replica dies on the way. The lock on
-// that record excludes other replicas. then, if set, also runs in the transaction.
+// the last one, so that each sale is taken once, even if a replica dies. The lock on the row with
+// that id excludes other replicas. then, if set, also runs in the transaction.
 func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *saleID) error) (last saleID, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
@@ -197,8 +197,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 	return last, stock.NothingWritten(ctx, err)
 }
 
-// pending returns the pieces in the outbox after the last carried sale, and moves last to the end
-// of the outbox.
+// pending returns the pieces in the outbox after last, and moves last to the end of the outbox.
 func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (pieces int, err error) {
 	const batch = 1000
 	for {
@@ -280,7 +279,7 @@ func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 }
 
 // Clear deletes the count and all sales that are not carried. It waits for a carry that is under
-// way. It also begins a new load, so a later carry skips all sales so far, even if Redis could not
+// way. It also begins a new load: a later carry skips all sales so far, even if Redis could not
 // be reached and still has them.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)

@@ -160,32 +160,32 @@ func stockTwoAtOnce(t *testing.T, s *backends) {
 // stockBeforeTrim leaves sales in the outbox that are in the row already.
 func stockBeforeTrim(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
-	dead, heir := s.newReplica(t), s.newReplica(t)
+	dead, successor := s.newReplica(t), s.newReplica(t)
 	sellOne(t, dead, product, 9)
 	sellOne(t, dead, product, 8)
 	if _, err := dead.carry(t.Context(), product, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantCounts(t, s, heir, product, 8, 8)
-	sellOne(t, heir, product, 7)
-	carried(t, heir, product)
-	wantCounts(t, s, heir, product, 7, 7)
-	carried(t, heir, product)
-	wantCounts(t, s, heir, product, 7, 7)
+	wantCounts(t, s, successor, product, 8, 8)
+	sellOne(t, successor, product, 7)
+	carried(t, successor, product)
+	wantCounts(t, s, successor, product, 7, 7)
+	carried(t, successor, product)
+	wantCounts(t, s, successor, product, 7, 7)
 }
 
 // stockBeforeCommit ends a carry before its commit: the row stays as it was.
 func stockBeforeCommit(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
-	dead, heir := s.newReplica(t), s.newReplica(t)
+	dead, successor := s.newReplica(t), s.newReplica(t)
 	sellOne(t, dead, product, 9)
 	died := errors.New("died")
 	if _, err := dead.carry(t.Context(), product, func(*gorm.DB, *saleID) error { return died }); !errors.Is(err, died) {
 		t.Errorf("the carrier says %v", err)
 	}
-	wantCounts(t, s, heir, product, 10, 9)
-	carried(t, heir, product)
-	wantCounts(t, s, heir, product, 9, 9)
+	wantCounts(t, s, successor, product, 10, 9)
+	carried(t, successor, product)
+	wantCounts(t, s, successor, product, 9, 9)
 }
 
 // stockDiedLoading loads the count into Redis, but not the number of the load into MySQL.
@@ -391,15 +391,15 @@ func stockLife(t *testing.T, s *backends) {
 	defer func() { _ = link.Close() }()
 	link.Cut(true)
 	dsn.Addr = link.Addr()
-	heir := s.replicaAt(t, dsn.FormatDSN(), s.client(t))
+	successor := s.replicaAt(t, dsn.FormatDSN(), s.client(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { heir.Run(ctx); close(ended) }()
-	sellOne(t, heir, product, 8)
+	go func() { successor.Run(ctx); close(ended) }()
+	sellOne(t, successor, product, 8)
 	link.Cut(false)
 	soon(t, "the row has both sales", func() bool { return s.row(t, product) == 8 })
-	sellOne(t, heir, product, 7)
+	sellOne(t, successor, product, 7)
 	stop()
 	<-ended
-	wantCounts(t, s, heir, product, 7, 7)
+	wantCounts(t, s, successor, product, 7, 7)
 }

@@ -67,7 +67,6 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	}
 }
 
-// errNotLoaded says that Redis has no count of the product.
 var errNotLoaded = errors.New("redis has no such stock")
 
 // try is one round of WATCH and EXEC. It returns ErrConflict if the count was written in between.
@@ -108,7 +107,6 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	return remaining, err
 }
 
-// read reads the watched count and returns the count after the sale.
 func (s *watch) read(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
 	count, err := tx.Get(ctx, watchName(o.Product)).Int()
 	if errors.Is(err, redis.Nil) {
@@ -154,7 +152,6 @@ func afterExec(err error) error {
 	}
 }
 
-// load copies the count from the row, unless another request was faster.
 func (s *watch) load(ctx context.Context, product int64) error {
 	item, err := s.ledger.Read(ctx, product)
 	if err != nil {
@@ -171,7 +168,6 @@ func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }
 
-// countOrRow reads the count from the answer of Redis, or from the row if Redis has none.
 func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledger, product int64) (int, error) {
 	count, err := answer.Int()
 	if errors.Is(err, redis.Nil) {

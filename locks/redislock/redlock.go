@@ -34,7 +34,6 @@ func newRedlock(nodes []redis.UniversalClient, lease time.Duration) *redlock {
 	return &redlock{redsync: redsync.New(pools...), each: each, nodes: nodes, lease: lease, fences: newFences(nodes)}
 }
 
-// The sleep of a waiter between two tries.
 const (
 	shortestRetry = 2 * time.Millisecond
 	longestRetry  = 12 * time.Millisecond
@@ -84,7 +83,6 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	}
 }
 
-// lock makes the Lock, with a fence if the request is Fenced.
 func (l *redlock) lock(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease,

@@ -41,8 +41,7 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 	return m
 }
 
-// nodeTimeout limits the time for the answer of one master. It is far less than the lease, which
-// a single master that hangs would otherwise use up.
+// nodeTimeout is far less than the lease, which a single master that hangs would otherwise use up.
 func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
@@ -90,8 +89,7 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// unlockOne releases the key on one master. It returns ErrNotHeld if the master has no such key,
-// or another holder's. It goes on after unlock has returned.
+// unlockOne goes on after unlock returns. ErrNotHeld means no such key, or another holder's key.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -101,8 +99,7 @@ func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error 
 	})
 }
 
-// sweep deletes in the background what a failed try may have left on the masters that did not
-// answer.
+// sweep deletes what a failed try may have left on masters without an answer, in the background.
 func (m *mutex) sweep(ctx context.Context, failed failures) {
 	for _, node := range failed.sent {
 		go func() { _ = m.unlockOne(ctx, node, time.Now().Add(m.lease)) }()
@@ -141,7 +138,6 @@ func majority(ok bool, err error, nodes int) error {
 	}
 }
 
-// failures counts the masters that did not carry out a request, by reason.
 type failures struct {
 	rejected    int   // they have no such lock, or another holder's
 	unreachable int   // they did not answer
@@ -149,7 +145,6 @@ type failures struct {
 	sent        []int // of the unreachable, those that may have received the request
 }
 
-// failuresOf reads the errors that redsync has joined.
 func failuresOf(err error) (f failures) {
 	f.add(err)
 	return f

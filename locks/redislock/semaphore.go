@@ -69,8 +69,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	return s.takeAsFirst(ctx, r, began, &s.turns, w)
 }
 
-// turn waits until the task is the first of this process. A request with a wrong total fails
-// at once.
+// turn waits until the task is first in this process. A request with a wrong total fails at once.
 func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, total int) (leave func(), err error) {
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil

@@ -155,7 +155,7 @@ func TestSemaphoreOrder(t *testing.T) {
 	c.Publish(t.Context(), primitiveChannel(permits), "0")
 	soon(t, "the message has arrived", func() bool { return s.notifier.sequence(primitiveChannel(permits)) > known })
 	if len(small) > 0 {
-		t.Error("a small wish overtook the large one")
+		t.Error("a small request overtook the large one")
 	}
 	giveBack(t, holds[1])
 	h, err := result(t, "the large one", large)

@@ -27,7 +27,6 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 	return c
 }
 
-// usual returns the reason for a flaw that several strategies share.
 func usual(hazard api.Hazard, fenced bool) api.Text {
 	if hazard == api.Pause && fenced {
 		return api.Text{
@@ -67,14 +66,11 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 	}[hazard]
 }
 
-// undo releases what a try may have acquired although it failed: its answer was lost, or its
-// request was cancelled.
+// undo releases what a failed try may have acquired: its answer was lost, or its request cancelled.
 func undo(ctx context.Context, release func(context.Context) error) {
 	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
 }
 
-// notAcquired returns the error of a try that failed with err: the request was cancelled, or the
-// backend is unavailable.
 func notAcquired(ctx context.Context, r locks.Request, backend string, err error) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -82,7 +78,6 @@ func notAcquired(ctx context.Context, r locks.Request, backend string, err error
 	return &stock.Unavailable{Backend: backend, Err: err}
 }
 
-// run runs a script that answers 0 if the lock is not ours.
 func run(ctx context.Context, c redis.UniversalClient, script *redis.Script, keys []string, args ...any) error {
 	return held(script.Run(ctx, c, keys, args...).Int64())
 }

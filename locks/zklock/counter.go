@@ -69,8 +69,7 @@ func (c *counter) set(ctx context.Context, r locks.Request, value int64, version
 	}
 }
 
-// swap tries one compare-and-set from the present value to next(value). again means that another
-// client changed the value first.
+// swap tries one compare-and-set to next(value). again means that another client was first.
 func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (int64, bool)) (done locks.Changed, again bool, err error) {
 	now, err := c.Get(ctx, r.Key)
 	if err != nil {
@@ -90,8 +89,7 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	return done, false, err
 }
 
-// swaps repeats swap until the value did not change in between. retries is the number of swaps
-// that have failed before.
+// swaps repeats swap while other clients change the value. retries is the number of earlier swaps.
 func (c *counter) swaps(ctx context.Context, r locks.Request, retries int, next func(int64) (int64, bool)) (locks.Changed, error) {
 	for {
 		done, again, err := c.swap(ctx, r, next)
@@ -155,7 +153,7 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
-// Watch sends the changes, like a SharedCountListener. It creates the node if it is missing, for the
+// Watch sends the changes, like a SharedCountListener. It creates the node if it is missing: the
 // watch of a missing node could not be removed.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
@@ -184,7 +182,6 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 	return news, nil
 }
 
-// getAndWatch reads the counter and watches it. It creates the node if it is missing.
 func (c *counter) getAndWatch(ctx context.Context, r locks.Request) (now locks.Count, changed <-chan zk.Event, err error) {
 	calls, cancel := c.session.bound(ctx, r, time.Now())
 	defer cancel()

@@ -48,7 +48,6 @@ func (b *doubleBarrier) enter(ctx context.Context, r locks.Request, began time.T
 	})
 }
 
-// meet lists the members once. If they are too few, it waits for a change.
 func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Time, n *node, members int) (entered bool, err error) {
 	now, err := b.children(ctx, n.dir)
 	if err != nil {
@@ -159,8 +158,7 @@ func (b *doubleBarrier) sweep(ctx context.Context, dir string, now round) {
 	}
 }
 
-// round is the present round: its members, and whether it is open. It stays open while a member is
-// left whose sequence number is lower than that of "ready".
+// A round stays open while a member is left whose sequence number is lower than that of "ready".
 type round struct {
 	members []member
 	on      bool

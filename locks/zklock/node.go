@@ -44,7 +44,6 @@ func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
 
 func (n *node) path() string { return n.dir + "/" + n.name }
 
-// cut returns errNodeGone if the connection has broken since the node was created.
 func (n *node) cut() error {
 	if err := context.Cause(n.alive); err != nil {
 		return fmt.Errorf("%w: %w", errNodeGone, err)
@@ -69,7 +68,6 @@ func (n *node) stat(ctx context.Context) (*zk.Stat, error) {
 	return stat, lost(err)
 }
 
-// lost turns a missing node into ErrNotHeld.
 func lost(err error) error {
 	if isNoNode(err) {
 		return fmt.Errorf("%w: %w", locks.ErrNotHeld, errNodeGone)
@@ -131,7 +129,7 @@ func (n *node) abandon(ctx context.Context) {
 
 // watch waits until the node at path is deleted, the connection breaks, or the wait is over. Unless
 // pass has released the node, the caller must list the queue again. watch returns errForeign if the
-// server would never delete the node. It uses GetW: a watch of ExistsW on a missing node would stay.
+// server would never delete the node. It uses GetW: ExistsW on a missing node leaves a watch.
 func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
 	passes := false // a change of a node that is not ours is no release: Curator's Revoker makes one
 	changed, err := do(ctx, func() (<-chan zk.Event, error) {
@@ -152,9 +150,8 @@ func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.
 	return passes && event.Type == zk.EventNodeDataChanged, err
 }
 
-// nearestBefore returns the name with the highest sequence number below the own one, or "" if there
-// is none. found means that the own name is in the list. It does not sort: the list may have a
-// thousand names.
+// nearestBefore returns the name with the highest sequence number below the own one, or "". found
+// means that the own name is in the list. Nothing is sorted: there may be a thousand names.
 func nearestBefore(own string, names []string, skip func(name string) bool) (before string, found bool) {
 	ours, _ := sequence(own)
 	nearest := int32(0)

@@ -44,8 +44,7 @@ type recipe struct {
 // path returns the path of the key's node. It escapes slashes, which a name must not have.
 func (p *recipe) path(key string) string { return p.folder + url.PathEscape(key) }
 
-// inQueue creates a node for the key, and calls try until it returns a value or an error. After an
-// error, no node stays.
+// inQueue calls try with a new node until try returns a value or an error. On error, no node stays.
 func inQueue[T comparable](ctx context.Context, p *recipe, r locks.Request, began time.Time, kind string, try func(context.Context, *node) (T, error)) (value T, err error) {
 	calls, cancel := p.session.bound(ctx, r, began)
 	defer cancel()
@@ -65,7 +64,6 @@ func inQueue[T comparable](ctx context.Context, p *recipe, r locks.Request, bega
 	return value, err
 }
 
-// newNode creates a node, and its folder if it is missing.
 func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
 	for {
 		n, err := newNode(ctx, p.session, dir, kind)
@@ -117,8 +115,7 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	return p.mkdirs(ctx, dir)
 }
 
-// write makes a call that changes something. The call goes on when ctx ends, so that its outcome
-// is known. write returns errUnknown if no answer came.
+// write goes on when ctx ends: its outcome must be known. Without an answer it returns errUnknown.
 func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) (value T, err error) {
 	if ctx.Err() != nil {
 		return value, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -145,7 +142,6 @@ func (w *watches) of(node string) <-chan zk.Event {
 	return nil
 }
 
-// keep adds a watch, and removes those that have fired.
 func (w *watches) keep(node string, changed <-chan zk.Event) {
 	for name, old := range w.pending.Range {
 		if changed, _ := old.(<-chan zk.Event); fired(changed) {
@@ -155,8 +151,7 @@ func (w *watches) keep(node string, changed <-chan zk.Event) {
 	w.pending.Store(node, changed)
 }
 
-// fired reports whether the watch has fired. The driver sends one event and closes the
-// channel, so that all waiters are woken.
+// The driver sends one event and closes the channel, so all waiters that share a watch are woken.
 func fired(changed <-chan zk.Event) bool {
 	select {
 	case <-changed:
@@ -166,7 +161,6 @@ func fired(changed <-chan zk.Event) bool {
 	}
 }
 
-// snapshot is the state of a node, with the watch for its next change.
 type snapshot struct {
 	names   []string // of its children
 	data    []byte
@@ -174,7 +168,6 @@ type snapshot struct {
 	changed <-chan zk.Event
 }
 
-// children lists the node's children and watches them.
 func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
 		// A watch that was set before, and has not fired, also reports the changes from now on.

@@ -65,7 +65,6 @@ func (q *nodeQueue) holds(r locks.Request, kind string) *held {
 	return h
 }
 
-// keep remembers a lock's node until its release.
 func (q *nodeQueue) keep(r locks.Request, kind, node string, lock *locks.Lock) {
 	key, own := heldKey{r.Key, r.Owner, kind}, &held{lock, node}
 	q.held.Store(key, own)
@@ -84,7 +83,6 @@ func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 	return retry(ctx, s.session, r, func(began time.Time) (*locks.Lock, error) { return s.acquire(ctx, r, began) })
 }
 
-// acquire queues, and waits for the nodes before its own.
 func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
 	kind, own := s.kind, ""
 	// A writer that reads queues at the position of its write, unless it has lost the write lock.
@@ -129,7 +127,6 @@ func waitsFor(names []string, ours, own string) (string, error) {
 	return "", errNodeGone
 }
 
-// entry is a node in the queue.
 type entry struct {
 	name   string
 	at     int32 // the position in the queue: for a writer that reads, the sequence of its write

@@ -28,8 +28,7 @@ func retry[T any](ctx context.Context, s *Session, r locks.Request, try func(beg
 	}
 }
 
-// serverDied reports whether another member of the ensemble may answer, at once or after an
-// election. A request tries again for one session time-out at most.
+// serverDied reports whether another server may answer: at once, or after an election.
 func (s *Session) serverDied(err error, r locks.Request, began time.Time) bool {
 	var broken *net.OpError // from a write to a server that has just died
 	died := errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &broken) ||
@@ -52,7 +51,6 @@ func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// errUnknown says that a write was sent, and no answer came.
 var errUnknown = errors.New("no answer from ZooKeeper: the write may have been carried out; read the value before you repeat it")
 
 // bound ends the calls of a request one session time-out after its wait: a late answer must not
@@ -80,8 +78,7 @@ func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed
 	return event, nil
 }
 
-// makeEphemeral creates a node and returns its path. If no answer comes, takeBack deletes the node
-// that the server may have created.
+// makeEphemeral returns the path of the new node. If no answer comes, takeBack deletes the node.
 func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, flags int32, takeBack func(context.Context) error) (string, error) {
 	answered := make(chan struct{})
 	made, err := do(ctx, func() (string, error) {
@@ -103,9 +100,8 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 	return "", err
 }
 
-// giveBack deletes a node of this session, also after ctx has ended. If no answer comes, it tries
-// again in the background while the session lives. It returns ErrNotHeld if there is no such node,
-// or its session has ended.
+// giveBack deletes a node. Without an answer, it repeats in the background while the session lives.
+// It returns ErrNotHeld if there is no such node, or its session has ended.
 func (s *Session) giveBack(ctx context.Context, remove func(context.Context) error) error {
 	const forever = 1 << 62
 	id := s.SessionID()

@@ -85,7 +85,6 @@ func (s *Session) Alive() context.Context {
 	return s.alive
 }
 
-// watchOver makes a lock that is lost when alive ends.
 func (s *Session) watchOver(ctx, alive context.Context, g locks.Grant) *locks.Lock {
 	lock := locks.NewLock(ctx, g)
 	stop := context.AfterFunc(alive, func() { lock.MarkLost(context.Cause(alive)) })
@@ -134,7 +133,6 @@ func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 	})
 }
 
-// list returns the names of the nodes in dir.
 func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	return do(ctx, func() ([]string, error) {
 		names, _, err := s.Children(dir)
@@ -151,7 +149,6 @@ func (s *Session) remove(ctx context.Context, node string) error {
 	return err
 }
 
-// mkdir creates a persistent node, with its parents.
 func (s *Session) mkdir(ctx context.Context, dir string) error {
 	if dir == "/" || dir == "." {
 		return nil
@@ -166,7 +163,6 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	return err
 }
 
-// withFolder calls create, and again after it has created the folder if that was missing.
 func withFolder[T any](ctx context.Context, s *Session, dir string, create func() (T, error)) (T, error) {
 	value, err := create()
 	if isNoNode(err) {
@@ -213,8 +209,7 @@ func (s *Session) clear(ctx context.Context, node string) error {
 	}
 }
 
-// card completes the card of a lock in ZooKeeper. The session is its lease, and the driver renews
-// it. card adds the usual flaws, with the usual reasons.
+// card adds the usual flaws with their reasons. The session is the lease; the driver renews it.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
@@ -253,7 +248,6 @@ func dialFor(session time.Duration) func(network, address string, timeout time.D
 	}
 }
 
-// deadlineConn is a connection whose deadlines are no further away than longest.
 type deadlineConn struct {
 	net.Conn
 	longest time.Duration
@@ -263,7 +257,7 @@ func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetRead
 
 func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
-// bound does not change the zero time, which means no deadline.
+// bound returns the earlier of t and the latest deadline. The zero time, no deadline, stays.
 func (c deadlineConn) bound(t time.Time) time.Time {
 	if latest := time.Now().Add(c.longest); t.After(latest) {
 		return latest

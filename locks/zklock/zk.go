@@ -14,8 +14,8 @@ import (
 // sequential node and watches the one before it; the first node holds the lock. All replicas
 // queue in one folder, so grants go in the order of arrival.
 //
-// The recipe as it is often written has three flaws. Here they are mended:
-//   - A woken waiter lists the nodes again, for the node before it may have been a waiter that
+// The usual form of this recipe has three flaws, which are corrected here:
+//   - A woken waiter lists the nodes again. The node before it may have been a waiter that
 //     gave up while the lock is still held. Only the event of a holder's release, which
 //     node.pass makes different, needs no list (waitTurn).
 //   - If the creation of a node gets no answer, the node is found by the GUID in its name, and
@@ -40,7 +40,6 @@ func (l *zkLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return l.acquire(ctx, r, l.waitTurn)
 }
 
-// waiter is a request with its node in the queue.
 type waiter struct {
 	*node
 	request locks.Request
@@ -75,7 +74,6 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 	})
 }
 
-// waitTurn waits until no other node is before this one.
 func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err error) {
 	for {
 		asked, before, err := l.before(ctx, w)

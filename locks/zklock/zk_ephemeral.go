@@ -40,7 +40,6 @@ type singleNode struct {
 	root    string
 }
 
-// acquire tries, and calls wait after each try that found the lock held.
 func (l *singleNode) acquire(ctx context.Context, r locks.Request, wait func(began time.Time) error) (*locks.Lock, error) {
 	return retry(ctx, l.session, r, func(began time.Time) (lock *locks.Lock, err error) {
 		for lock == nil && err == nil {

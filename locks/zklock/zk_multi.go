@@ -24,8 +24,7 @@ func Multi(s *Session) locks.Locker {
 	}, api.Pause), ZK(s), productAndWarehouse)
 }
 
-// productAndWarehouse returns names of its own, so that the locks do not exclude the sales of
-// the strategy zk.
+// productAndWarehouse has its own names: its locks must not exclude sales of the strategy zk.
 func productAndWarehouse(key string) []string {
 	product := "zk-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -28,7 +28,6 @@ func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	return l.acquire(ctx, r, l.poll)
 }
 
-// poll lists the queue until the waiter's node is the first in it.
 func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err error) {
 	for {
 		asked, before, err := l.before(ctx, w)

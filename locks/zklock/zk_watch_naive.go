@@ -23,7 +23,6 @@ func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	return l.acquire(ctx, r, l.waitOnce)
 }
 
-// waitOnce waits until the node before the waiter's is deleted.
 func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, err error) {
 	asked, before, err := l.before(ctx, w)
 	if err != nil || before == "" {

@@ -26,8 +26,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// Main runs the tests. In the copy of the test binary that a rig starts as its reaper, it cleans
-// up after them. It does not return.
+// Main runs the tests and exits. If a rig started the binary as its reaper, Main cleans up.
 func Main(m *testing.M) {
 	prepare()
 	os.Exit(m.Run())
@@ -53,8 +52,8 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	os.Exit(code)
 }
 
-// checkMySQL returns an error unless the rig's server is a MySQL, and not MariaDB, of at least
-// the major version in OVERSELL_MYSQL, which `make test-mysql` sets. Pairs are of MariaDB.
+// checkMySQL returns an error if the rig's server is MariaDB, or a MySQL older than the major
+// version in OVERSELL_MYSQL, which `make test-mysql` sets. Pairs are of MariaDB.
 func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	want := os.Getenv("OVERSELL_MYSQL")
 	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
@@ -77,9 +76,8 @@ func checkMySQL(ctx context.Context, r *rig.Rig) error {
 
 // NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine
 // with MySQL that is no failure, as MariaDB's packages conflict with MySQL's. With CI in the
-// environment no test is skipped: it goes on, and its rig fails.
-//
-// It adds the name of a skipped test to the file in OVERSELL_LEFT_OUT: tools/test.sh prints it.
+// environment every test goes on, and its rig fails. NeedsPair adds the name of a skipped test to
+// the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
 func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Helper()
 	err := rig.Installed(rig.Config{MySQL: true, Database: database})
@@ -100,7 +98,6 @@ func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Skip(err)
 }
 
-// prepare makes `oversell reap DIR` of a test binary with these arguments.
 func prepare() {
 	// Children with the race detector would sleep a second at their exit, and each Close would
 	// wait for the reaper.
@@ -115,8 +112,7 @@ func prepare() {
 	os.Exit(0)
 }
 
-// Start starts servers for one test and closes them at its end. A test of a pair of databases
-// is skipped if NeedsPair skips it.
+// Start starts servers for one test and closes them at its end. NeedsPair may skip the test.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
 	if cfg.Database != rig.OneServer {

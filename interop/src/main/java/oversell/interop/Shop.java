@@ -15,7 +15,7 @@ import java.util.concurrent.Future;
 
 /** The critical section: read the count of the row, then write a count that is lower by one. */
 final class Shop {
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration WAIT = Duration.ofSeconds(60);
 
     private final SharedLock lock;
     private final String database;
@@ -54,8 +54,8 @@ final class Shop {
         long product = Long.parseLong(key.substring(key.indexOf(':') + 1));
         try (Connection connection = DriverManager.getConnection(database)) {
             for (int i = 0; i < pieces; i++) {
-                if (!lock.acquire(key, PATIENCE)) {
-                    throw new IllegalStateException("waited " + PATIENCE + " for " + key);
+                if (!lock.acquire(key, WAIT)) {
+                    throw new IllegalStateException("waited " + WAIT + " for " + key);
                 }
                 try {
                     sellOne(connection, product);
