@@ -126,8 +126,8 @@ func TestEveryLock(t *testing.T) {
 				case r.Claim == Breaks:
 					want = test.failure
 					broken++
-				case r.Claim == Silent && bed.Cards()[position(bed.Cards(), r)/2].Scope != api.ScopeShared:
-					continue
+				case r.Claim == Silent && (hazard == "polling" || bed.Cards()[position(bed.Cards(), r)/2].Scope != api.ScopeShared):
+					continue // redis-fair polls, to keep its place in the queue, and its card does not deny that
 				}
 				if r.Verdict != want {
 					disagree = append(disagree, r.Strategy)
