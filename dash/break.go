@@ -210,7 +210,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 		return err
 	}
 	defer func() {
-		b.change(func() { b.now.What = Text{"stopping the separate lab", "正在关闭单独的实验室"} })
+		b.change(func() { b.now.What = Text{"stopping the lab of this experiment", "正在关闭本次实验的实验室"} })
 		err = errors.Join(err, lab.Close())
 	}()
 	bed, err := experiment.Open(ctx, lab)

@@ -38,7 +38,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	if o.Nested {
 		inner, err := g.Acquire(hold.Context(), Request{Key: key, Owner: o.Owner, Wait: max(0, o.Wait-receipt.Waited), Lease: o.Lease, Fenced: o.Fenced})
 		if err != nil {
-			return receipt, lossOr(hold, fmt.Errorf("acquire the lock again, inside: %w", err))
+			return receipt, lossOr(hold, fmt.Errorf("acquire the lock a second time while holding it: %w", err))
 		}
 		defer func() { _ = inner.Release(ctx) }() // the outer Release reports a loss
 	}

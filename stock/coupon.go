@@ -12,8 +12,8 @@ import (
 // The reasons why an order of a coupon is rejected, besides ErrSoldOut. Nothing was written.
 var (
 	ErrUnknownCoupon = errors.New("this coupon does not exist")
-	ErrNotOpen       = errors.New("the sale has not begun")
-	ErrOver          = errors.New("the sale is over")
+	ErrNotOpen       = errors.New("the sale of this coupon has not begun")
+	ErrOver          = errors.New("the sale of this coupon has ended")
 	ErrAlreadyTaken  = errors.New("this user has one already")
 )
 

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoRoom means that waiters use all connections that they may use.
-var ErrNoRoom = errors.New("too many requests wait for a lock with a connection of their own")
+var ErrNoRoom = errors.New("too many requests are waiting for a lock, and each of them needs a database connection")
 
 // waiters limits the requests that wait for a lock with their own connection to half of the pool.
 //

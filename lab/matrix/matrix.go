@@ -96,8 +96,8 @@ func worse(a, b experiment.Verdict) bool {
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
-// MySQLVersions returns the versions of MySQL and MariaDB that the results ran on, in one line:
-// that of most hazards, and in brackets the others with their hazards. Without any it is empty.
+// MySQLVersions returns one line: the version of MySQL or MariaDB on which most hazards ran, then
+// in brackets each other version with its hazards. It is empty if no result names a version.
 func MySQLVersions(results []experiment.Result) string {
 	hazards := map[string][]string{} // by version
 	var versions []string

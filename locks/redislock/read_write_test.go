@@ -423,7 +423,7 @@ func TestReadWriteStorm(t *testing.T) {
 	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// warm opens the connections that stay, so that later goroutines can be counted.
+// warm opens the long-lived connections, so that a later count of goroutines finds only leaks.
 func warm(t *testing.T, all [3]locks.Primitives, key string) {
 	t.Helper()
 	for _, p := range all {
@@ -449,8 +449,8 @@ func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 
 func (acquires) Card() api.Card { return api.Card{} }
 
-// TestLatePrimitives delays the script of a cancelled request: it must leave nothing. A Redis that
-// cannot be reached is unavailable, not busy.
+// TestLatePrimitives delays a Redis script until its request is cancelled: no key may be left. It
+// also checks that an unreachable Redis is reported as unavailable, not as busy.
 func TestLatePrimitives(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
