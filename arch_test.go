@@ -18,27 +18,27 @@ import (
 
 const module = "oversell"
 
-// forbidden package names say nothing about what is inside.
+// forbidden lists package names that do not say what the package contains.
 var forbidden = []string{"util", "utils", "common", "helper", "helpers", "manager", "model", "models"}
 
-// rule lists the packages that the packages of from may import. All are patterns of path.Match,
-// without the module's name. The tests of these packages may also import test.
+// rule lists the packages that the packages of from may import. All names are patterns of
+// path.Match, without the module's name. Tests of these packages may also import those of test.
 type rule struct {
 	from      string
 	may, test []string
 }
 
-// rules is the direction of imports. The first rule that matches a package applies; . is main.
-// .golangci.yml has the same rules for the linter in an editor.
+// rules says which package may import which. The first rule that matches a package applies. The
+// package . is main. .golangci.yml has the same rules for the linter in an editor.
 var rules = []rule{
 	{from: ".", may: []string{"cli"}, test: []string{"api", "locks/catalog", "lab/experiment"}},
 	{from: "cli", may: []string{"api", "stock", "migrations", "locks", "locks/*", "handlers", "lab/*", "lab/*/*", "dash"}},
 
-	// The contract that service and lab share.
+	// The service and the lab share this contract.
 	{from: "api"},
 
-	// The service: handlers over locks over stock. Its tests run on real servers, which the lab
-	// starts, and use the suite of lockstest.
+	// The service: handlers uses locks, and locks uses stock. Their tests run on real servers,
+	// which the lab starts, and use the tests of lockstest.
 	{from: "stock", test: onServers},
 	{from: "migrations", test: onServers},
 	{from: "locks", may: []string{"api", "stock"}, test: append([]string{"locks/*"}, onServers...)},
@@ -47,7 +47,7 @@ var rules = []rule{
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 
-	// The lab sees the service from outside, over HTTP and by the contract.
+	// The lab knows the service only from outside, over HTTP and by the types of api.
 	{from: "nginx"},
 	{from: "lab/history", may: []string{"api"}},
 	// Experiments do not import the packages that present their results.
@@ -59,7 +59,7 @@ var rules = []rule{
 
 var onServers = []string{"migrations", "lab/rig", "lab/rig/*", "lab/backend"}
 
-// pkg is a package as `go list` describes it.
+// pkg is a package, with the fields that `go list` prints.
 type pkg struct {
 	ImportPath, Name, Dir              string
 	Imports, TestImports, XTestImports []string
@@ -67,7 +67,7 @@ type pkg struct {
 	CgoFiles, IgnoredGoFiles           []string
 }
 
-// local removes the module's name. ok is false for a package of another module.
+// local removes the module's name from a path. ok is false for a package of another module.
 func local(importPath string) (name string, ok bool) {
 	if importPath == module {
 		return ".", true
@@ -82,8 +82,8 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// wrong returns a sentence for each defect of p: an import that no rule allows, a package without
-// a rule, or a name that says nothing.
+// wrong returns a sentence for each defect of p: an import that no rule allows, a package without a
+// rule, or a forbidden name.
 func wrong(p pkg) []string {
 	name, ok := local(p.ImportPath)
 	if !ok {
@@ -118,7 +118,7 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// inits returns the positions of all func init in the source text of a file.
+// inits returns the positions of all functions named init in a file's source text.
 func inits(file string, src any) ([]string, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
@@ -177,7 +177,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// TestForbiddenImports: the rules must reject these packages and accept the others.
+// TestForbiddenImports checks that the rules reject bad packages and accept the others.
 func TestForbiddenImports(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -232,7 +232,7 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// from returns a made-up package that imports to.
+// from returns an invented package that imports the packages in to.
 func from(name string, to ...string) pkg {
 	p := pkg{ImportPath: path.Join(module, name), Name: path.Base(name)}
 	for _, i := range to {

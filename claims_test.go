@@ -18,10 +18,10 @@ import (
 	"oversell/locks/catalog"
 )
 
-// These tests need no server. Within seconds, they report a new strategy that is not in the
-// catalogue, or whose card has a claim that no experiment has shown.
+// These tests need no server. Within seconds, they find a new strategy that is not in the
+// catalogue. They also find a claim of a card that no experiment has shown.
 
-// TestCatalogued checks that the catalogue lists the strategy of each card in the families' files.
+// TestCatalogued checks that the catalogue has the strategy of each card in the source files.
 func TestCatalogued(t *testing.T) {
 	listed := map[string]bool{}
 	for _, c := range catalog.Cards() {
@@ -107,7 +107,7 @@ func idSet(set *ast.AssignStmt) (id string, ok bool) {
 	return "", false
 }
 
-// TestHazards checks that there is an experiment for each claim of each card, and that the
+// TestHazards checks that for each claim of each card there is an experiment, and that this
 // experiment runs the strategy.
 func TestHazards(t *testing.T) {
 	all := experiment.All()
@@ -125,8 +125,8 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// TestSafe: a card says Safe if and only if it protects against replica-race, which an experiment
-// judges.
+// TestSafe checks that a card says Safe if and only if it protects against replica-race. An
+// experiment tests replica-race.
 func TestSafe(t *testing.T) {
 	for _, c := range catalog.Cards() {
 		if protects := slices.Contains(c.Protects, api.ReplicaRace); c.Safe != protects {
@@ -135,7 +135,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// summary is the entry of docs/matrix.json for a strategy and a hazard.
+// summary is an entry of docs/matrix.json: the results of a strategy under a hazard.
 type summary struct {
 	Claim  string `json:"claim"`
 	Runs   int    `json:"runs"`
@@ -186,7 +186,7 @@ func (s summary) String() string {
 	}
 }
 
-// claims returns the card's claim about each hazard, as docs/matrix.json names it.
+// claims returns the card's claim about each hazard, in the words of docs/matrix.json.
 func claims(c api.Card) map[api.Hazard]string {
 	all := map[api.Hazard]string{}
 	for _, h := range c.Protects {

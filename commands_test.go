@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// runner is the test or script that runs a command of the documents. make commands runs those
-// without a file: oversell in a temporary folder, everything else in the repository.
+// runner is the test or script that runs a command of the documents. make commands runs the
+// commands without a file: oversell in a temporary folder, all others in the repository.
 type runner struct {
 	lab  bool // needs the address and the token of a running lab
 	slow bool // takes minutes, so only make commands ALL=1 runs it
-	// file runs the command instead, in the form of as.
+	// file is a script that runs the command instead. as is the command's text in that script.
 	file, as string
 }
 
-// runners returns the runner of every command in the documents' sh blocks. The comments of the
-// commands are removed.
+// runners returns the runner of every command in the sh blocks of the documents. The commands are
+// without their comments.
 func runners() map[string]runner {
 	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
 	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
@@ -42,7 +42,7 @@ func runners() map[string]runner {
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),
 
-		// make jmeter runs the same plans.
+		// make jmeter also runs these plans.
 		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                 plans,
 		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN": plans,
 	}
@@ -95,7 +95,7 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// commands returns the commands of a document, in its order.
+// commands returns the commands of a document, in the document's order.
 func commands(text string) (all []string) {
 	for _, block := range shBlock.FindAllStringSubmatch(text, -1) {
 		for _, line := range strings.Split(block[1], "\n") {
@@ -134,8 +134,8 @@ func TestCommandsHaveRunners(t *testing.T) {
 	}
 }
 
-// TestCommands runs the commands of the documents, one after the other. OVERSELL_COMMANDS
-// is quick or all. COMMANDS_MATCHING is a regular expression that selects commands.
+// TestCommands runs the commands of the documents one by one. OVERSELL_COMMANDS is quick or all.
+// COMMANDS_MATCHING is a regular expression that selects commands.
 func TestCommands(t *testing.T) {
 	which := os.Getenv("OVERSELL_COMMANDS")
 	if which == "" {
@@ -161,14 +161,14 @@ func TestCommands(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			line := strings.NewReplacer("http://127.0.0.1:8080", target, "TOKEN", token, "curl ", "curl --fail --silent --show-error ").Replace(command)
 			if r.lab {
-				refill(t, target, token) // the command before may have sold all
+				refill(t, target, token) // an earlier command may have sold all
 			} else {
 				line = command
 			}
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 			cmd.Dir = root
 			if strings.HasPrefix(command, "bin/") {
-				cmd.Dir = t.TempDir() // for the files that it writes
+				cmd.Dir = t.TempDir() // for the files that the command writes
 				if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(cmd.Dir, "bin")); err != nil {
 					t.Fatal(err)
 				}
@@ -197,7 +197,7 @@ func refill(t *testing.T, target, token string) {
 	}
 }
 
-// startLab starts a lab as make lab does, and ends it with the test.
+// startLab starts a lab in the same way as make lab, and ends the lab when the test ends.
 func startLab(t *testing.T, root string) (target, token string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lab.json")

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxWidth  = 100 // of a table's or a block's line, in columns
+	maxWidth  = 100 // of a line in a table or a block, in columns
 	maxReadme = 200 // lines
 )
 
-// documents returns the documents that are not generated as a whole.
+// documents returns the documents that were written by hand, at least in part.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("docs/*.md")
@@ -39,8 +39,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestDocsNameNothingInternal checks that the documents name no folder of the machine on which they
-// were written.
+// TestDocsNameNothingInternal checks that the documents do not name a folder of the machine on
+// which they were written.
 func TestDocsNameNothingInternal(t *testing.T) {
 	t.Parallel()
 	checkout, err := filepath.Abs(".")
@@ -55,7 +55,7 @@ func TestDocsNameNothingInternal(t *testing.T) {
 	}
 }
 
-// TestDocsAreCurrent generates the parts of the documents again, in a copy, and compares them.
+// TestDocsAreCurrent generates the documents' parts again, in a copy, and finds no difference.
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -81,7 +81,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// build builds the program.
+// build builds the program oversell and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "oversell")
@@ -91,7 +91,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// TestAloneKeepsTheStatus: `oversell alone` must pass on the status of a failed measurement.
+// TestAloneKeepsTheStatus checks that `oversell alone` returns the exit status of its command.
 func TestAloneKeepsTheStatus(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), build(t), "alone", "--", "sh", "-c", "echo measured; exit 7").Output()
@@ -101,7 +101,7 @@ func TestAloneKeepsTheStatus(t *testing.T) {
 	}
 }
 
-// documented checks that the documents have every flag of a replica, every route and every
+// documented checks that the documents mention every flag of a replica, every route and every
 // hazard.
 func documented(t *testing.T, program string) {
 	t.Helper()
@@ -173,7 +173,7 @@ func withoutBlocks(text string) string {
 
 func deadLink(from, text, target string) error {
 	u, err := url.Parse(target)
-	if err != nil || u.IsAbs() { // a test must not depend on the web
+	if err != nil || u.IsAbs() { // tests must not depend on the Internet
 		return err
 	}
 	file := from
@@ -221,7 +221,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// width counts the columns of a line. A Chinese character takes two.
+// width returns the number of columns of a line. A Chinese character takes two columns.
 func width(line string) (columns int) {
 	for _, r := range line {
 		columns++
@@ -232,7 +232,7 @@ func width(line string) (columns int) {
 	return columns
 }
 
-// wide returns the lines of a document's tables and blocks that are too wide.
+// wide returns the lines in a document's tables and blocks that are wider than maxWidth.
 func wide(text string) (lines []string) {
 	block := false
 	for _, line := range strings.Split(text, "\n") {
@@ -263,7 +263,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestTree checks that the tree in the README names every folder, and nothing that does not exist.
+// TestTree checks that the README's tree names every folder, and only files that exist.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z]+(\.go|/)$`)
@@ -297,7 +297,7 @@ func TestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, folder := range folders {
-			// bin and results are ignored by Git, and tools is used only by make.
+			// Git ignores bin and results, and only make uses tools.
 			if f := strings.TrimSuffix(folder, "/"); !slices.Contains(append(named, "bin", "results", "tools"), f) {
 				if info, err := os.Stat(f); err == nil && info.IsDir() {
 					t.Errorf("%s: the tree does not name %s", file, f)

@@ -1,15 +1,15 @@
 package api
 
-// Outcome is the service's word for how a request ended.
+// Outcome is the word in the service's answer that says how a request ended.
 type Outcome string
 
-// Sold is the outcome of a sale, and the only one that takes stock.
+// Sold is the outcome of a successful sale. It is the only outcome that always takes stock.
 const Sold Outcome = "sold"
 
 // Unknown is the outcome of a request that may or may not have taken stock.
 const Unknown Outcome = "unknown"
 
-// The outcomes of a sale that took nothing.
+// These are the outcomes of a sale that took nothing.
 const (
 	SoldOut        Outcome = "sold_out"
 	UnknownProduct Outcome = "unknown_product"
@@ -23,7 +23,7 @@ const (
 	Forbidden      Outcome = "forbidden"
 )
 
-// The outcomes of the other routes that change nothing.
+// These are the outcomes of a failed request to any other route. Such a request changed nothing.
 const (
 	UnknownCoupon Outcome = "unknown_coupon"
 	NotOpen       Outcome = "not_open"
@@ -39,21 +39,21 @@ const (
 	Full          Outcome = "full"     // the backend accepts no more names
 )
 
-// The outcomes of the other routes that did what was asked.
+// These are the outcomes of a successful request to any other route.
 const (
 	Ordered        Outcome = "ordered"
 	Credited       Outcome = "credited"
 	CreditedBefore Outcome = "credited_before" // by an earlier request with the same key
-	Held           Outcome = "held"            // a lock or a permit was held, and released
+	Held           Outcome = "held"            // a lock or permits were held, and released
 	Opened         Outcome = "opened"          // the latch is open
-	Counted        Outcome = "counted"         // the latch counted down, and is still closed
+	Counted        Outcome = "counted"         // the count of the latch is lower, but not 0
 	Set            Outcome = "set"
 	WasSet         Outcome = "was_set"
 	Removed        Outcome = "removed"
 	WasNotSet      Outcome = "was_not_set"
 	Passed         Outcome = "passed"  // there was no barrier, or it was removed
 	Entered        Outcome = "entered" // all members have entered the double barrier
-	Left           Outcome = "left"    // all members have left it
+	Left           Outcome = "left"    // all members have left the double barrier
 	WasRead        Outcome = "read"
 	Changed        Outcome = "changed"
 	Unchanged      Outcome = "unchanged" // the counter had another value than expected
@@ -62,7 +62,7 @@ const (
 // TooManyStreams is the outcome of GET /events while too many streams are open.
 const TooManyStreams Outcome = "too_many_streams"
 
-// TookNothing is false for Sold, for Unknown, and for outcomes of other routes.
+// TookNothing is true for the outcomes of a sale that took no stock, and false for all others.
 func (o Outcome) TookNothing() bool {
 	switch o {
 	case SoldOut, UnknownProduct, NotAcquired, Unavailable, Conflict, Lost, Fenced, Cancelled, BadRequest, Forbidden:
@@ -90,12 +90,12 @@ type Sale struct {
 	Warning  string  `json:"warning,omitempty"`
 }
 
-// Stock has the parts of the answers of /stock/:id that a lab needs.
+// Stock has the fields of the answers of /stock/:id that a lab needs.
 type Stock struct {
 	Count   int   `json:"count"`
 	Version int64 `json:"version"`
 	Fence   int64 `json:"fence"`
-	// Flushes counts FLUSHALL and FLUSHDB of the strategy's servers. nil means unavailable.
+	// Flushes counts FLUSHALL and FLUSHDB on the strategy's Redis servers. nil means unavailable.
 	Flushes *int64 `json:"flushes"`
 	// Warnings name the backends that a reset could not clear.
 	Warnings []string `json:"warnings"`
@@ -114,9 +114,9 @@ type Problem struct {
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms,omitempty"`
 	Retries  int     `json:"retries"`
-	// Parameter and Allowed explain a 400.
+	// Parameter and Allowed say which parameter caused a 400, and its allowed values.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`
-	// Backend is the cause of a 503, and otherwise the backend of the primitive.
+	// Backend is the backend that caused a 503. In other answers, it is the primitive's backend.
 	Backend string `json:"backend,omitempty"`
 }

@@ -2,7 +2,7 @@ package api
 
 import "fmt"
 
-// Card has a strategy's claims. The conformance suite and the experiments test each of them.
+// Card describes a strategy and its claims. Tests and experiments check each claim.
 type Card struct {
 	ID      string `json:"id"`
 	Family  string `json:"family"`
@@ -12,17 +12,17 @@ type Card struct {
 	Source string `json:"source"`
 	// Core means that a comparison runs the strategy by default.
 	Core bool `json:"core"`
-	// Scope is how far its mutual exclusion reaches.
+	// Scope says between which requests the strategy ensures mutual exclusion.
 	Scope Scope `json:"scope"`
 	// Safe means that no update is lost while nothing fails, with any number of replicas.
 	Safe bool `json:"safe"`
 	// Backends are the servers that must be reachable, including mysql for the stock.
 	Backends []string `json:"backends"`
-	// Stock is the backend that has the stock during the sale; empty means the row in MySQL.
+	// Stock is the backend that keeps the stock during a sale. Empty means the row in MySQL.
 	Stock string `json:"stock,omitempty"`
-	// Locker means a lock around a critical section. Other strategies decide in the database.
+	// Locker means that a lock protects the critical section. Without it, the database decides.
 	Locker bool `json:"locker"`
-	// Lease means that a lock expires, so a dead holder does not block waiters for ever.
+	// Lease means that the lock expires, so a dead holder does not block the waiters for ever.
 	Lease bool `json:"lease"`
 	// LeasePerRequest means that each request may choose its lease.
 	LeasePerRequest bool `json:"lease_per_request"`
@@ -34,14 +34,14 @@ type Card struct {
 	Slow bool `json:"slow"`
 	// Reentrant means that the owner may acquire the lock again without waiting for itself.
 	Reentrant bool `json:"reentrant"`
-	// Fenced means that each lock has a fencing token, which rises with every grant of a key.
+	// Fenced means that each grant has a fencing token, higher than all earlier ones of its key.
 	Fenced bool `json:"fenced"`
-	// Protects are the hazards that it survives; Breaks are those that it does not survive.
+	// Protects lists the hazards that the strategy survives, and Breaks the hazards that break it.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// CriticalStep is where experiments pause or kill the holder. Empty: granted, then read.
+	// CriticalStep is where experiments pause or kill the holder. Empty means granted or read.
 	CriticalStep Step `json:"critical_step,omitempty"`
-	// Tutorial has the results that the tutorial's author measured.
+	// Tutorial lists the results that the tutorial's author measured.
 	Tutorial []Figure `json:"tutorial"`
 }
 
@@ -51,13 +51,13 @@ type File struct {
 	Text string `json:"text"`
 }
 
-// Text is one text in the languages of the page.
+// Text is a text in English and in Chinese.
 type Text struct {
 	EN string `json:"en"`
 	ZH string `json:"zh"`
 }
 
-// In returns the text in a language, en or zh. A text without Chinese is in English.
+// In returns the text in the language lang, en or zh. It returns English if there is no Chinese.
 func (t Text) In(lang string) string {
 	if lang == "zh" && t.ZH != "" {
 		return t.ZH
@@ -65,15 +65,15 @@ func (t Text) In(lang string) string {
 	return t.EN
 }
 
-// Textf formats values in both languages. Another order needs numbered verbs, such as %[2]d.
+// Textf formats values in both languages. For another order, use numbered verbs, such as %[2]d.
 func Textf(en, zh string, values ...any) Text {
 	return Text{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }
 
-// Scope is how far a strategy's mutual exclusion reaches.
+// Scope says between which requests a strategy ensures mutual exclusion.
 type Scope string
 
-// The scopes, from the narrowest.
+// These are the scopes, from the narrowest to the widest.
 const (
 	ScopeNone    Scope = "none"
 	ScopeProcess Scope = "process"
@@ -83,7 +83,7 @@ const (
 // Hazard is a kind of failure that an experiment causes.
 type Hazard string
 
-// The hazards that cards name.
+// These are the hazards that cards name.
 const (
 	Race          Hazard = "race"           // requests inside one process
 	ReplicaRace   Hazard = "replica-race"   // requests on several replicas
@@ -107,15 +107,15 @@ const (
 	WriteBehind   Hazard = "write-behind"   // the seller dies before the row is updated
 )
 
-// Break is a hazard that the strategy does not survive, and why.
+// Break is a hazard that the strategy does not survive, with the reason.
 type Break struct {
 	Hazard Hazard `json:"hazard"`
 	Why    Text   `json:"why"`
-	// At is the step at which a pause or a crash has this effect; empty means any step.
+	// At is the step at which a pause or a crash breaks the strategy. Empty means any step.
 	At Step `json:"at,omitempty"`
 }
 
-// Figure is a result of the tutorial's author on his machine. It is for comparison only.
+// Figure is a result that the tutorial's author measured on his machine, only for comparison.
 type Figure struct {
 	Note       string  `json:"note,omitempty"`
 	Throughput float64 `json:"throughput_per_s"`

@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// TokenHeader carries the lab's token. No form or image of another site can send it.
+// TokenHeader is the header for the lab's token. No form or image of another site can send it.
 const TokenHeader = "X-Lab-Token" //nolint:gosec // a name, not a secret
 
-// Client sends requests to one replica, or through nginx to any replica.
+// Client sends requests to one replica, or to any replica through nginx.
 type Client struct {
-	// Base is the address, such as http://127.0.0.1:8000.
+	// Base is the address of the replica or of nginx, such as http://127.0.0.1:8000.
 	Base string
-	// Token is the lab's token; empty for routes that need none.
+	// Token is the lab's token. It may be empty for routes that require no token.
 	Token string
 	HTTP  *http.Client
 }
 
-// Error is an answer other than 200.
+// Error is an answer with another status than 200.
 type Error struct {
 	Method, URL string
 	Status      int
-	// Problem is the zero value if the answer has another format.
+	// Problem is the zero value if the answer is not an application/problem+json.
 	Problem Problem
-	// Text is the beginning of the answer.
+	// Text is the beginning of the answer's body.
 	Text string
 }
 
@@ -49,30 +49,30 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, err
 }
 
-// ResetStock also clears locks, fences and versions. Warnings name backends that were not cleared.
+// ResetStock sets the stock and clears locks, fences and versions. Warnings name failed backends.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
 	return s, err
 }
 
-// SetStock is ResetStock, but it also creates a product that does not exist.
+// SetStock does what ResetStock does, and also creates a product that does not exist.
 func (c Client) SetStock(ctx context.Context, product int64, count int) error {
 	return c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=%d", product, count), nil, nil)
 }
 
-// Stock returns the stock of a product from the backend where the strategy keeps it.
+// Stock returns the stock of a product from the backend in which the strategy keeps the stock.
 func (c Client) Stock(ctx context.Context, strategy string, product int64) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("/stock/%d?strategy=%s", product, url.QueryEscape(strategy)), nil, &s)
 	return s, err
 }
 
-// Count returns the Count of Stock.
+// Count returns only the field Count of the answer of Stock.
 func (c Client) Count(ctx context.Context, strategy string, product int64) (int, error) {
 	s, err := c.Stock(ctx, strategy, product)
 	return s.Count, err
 }
 
-// Arm sets a failpoint for later requests.
+// Arm sets a failpoint for the requests that arrive later.
 func (c Client) Arm(ctx context.Context, f Failpoint) error {
 	return c.Call(ctx, http.MethodPost, "/lab/failpoints", f, nil)
 }
@@ -84,7 +84,7 @@ func (c Client) Paused(ctx context.Context) ([]Paused, error) {
 	return f.Paused, err
 }
 
-// Resume resumes the paused request of an owner.
+// Resume resumes the paused request that has this owner.
 func (c Client) Resume(ctx context.Context, owner string) error {
 	return c.Call(ctx, http.MethodPost, "/lab/stopped/"+url.PathEscape(owner)+"/go", nil, nil)
 }
@@ -99,7 +99,7 @@ func (c Client) Ready(ctx context.Context) error {
 	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// Follow receives StreamHello, StreamStep and StreamMissed. Its HTTP client must have no time-out.
+// Follow passes each event of /events to receive. The HTTP client must have no time-out.
 func (c Client) Follow(ctx context.Context, receive func(kind string, data []byte)) error {
 	response, err := c.send(ctx, http.MethodGet, "/events", nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 	return lines.Err()
 }
 
-// Call sends and decodes JSON; nil is left out. It returns an *Error for any status but 200.
+// Call sends body and decodes answer, as JSON unless nil. A status but 200 returns an *Error.
 func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"oversell/api"
 )
 
-// replica serves one answer, and returns a client for it and the last request.
+// replica starts a server with one fixed answer. It returns a client and the last request.
 func replica(t *testing.T, status int, contentType, body string) (api.Client, *http.Request, *[]byte) {
 	t.Helper()
 	var got http.Request
@@ -93,7 +93,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// An unknown outcome must not count as "nothing was taken".
+// TestTookNothing checks that an unknown outcome does not count as "nothing was taken".
 func TestTookNothing(t *testing.T) {
 	for outcome, want := range map[api.Outcome]bool{
 		api.SoldOut: true, api.NotAcquired: true, api.Lost: true, api.Fenced: true, api.Cancelled: true, api.Forbidden: true,

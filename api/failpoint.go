@@ -8,17 +8,17 @@ type Failpoint struct {
 	Strategy string `json:"strategy,omitempty"`
 	Product  int64  `json:"product,omitempty"`
 	Key      string `json:"key,omitempty"`
-	// Step is the step where it acts; empty means each step.
+	// Step is the step at which the failpoint acts. Empty means each step.
 	Step Step   `json:"step"`
 	Do   Action `json:"do,omitempty"`
-	// Times is the number of times that it acts; the default is 1.
+	// Times is the number of times that the failpoint acts. The default is 1.
 	Times int `json:"times,omitempty"`
 }
 
 // Action is what a failpoint does to a request.
 type Action string
 
-// The actions. DoPause is the default.
+// These are the actions. DoPause is the default.
 const (
 	DoPause Action = "pause"
 	DoDie   Action = "die" // kills the replica with SIGKILL

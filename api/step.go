@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Step is a step of a sale.
+// Step is a step of a request, such as the grant of the lock.
 type Step string
 
-// The steps of every sale under a lock. A strategy may report further steps.
+// These are the steps of every sale under a lock. A strategy may report further steps.
 const (
 	Asked    Step = "asked"    // the request asks for the lock
 	Queued   Step = "queued"   // the request is in the backend's queue, if it has one
@@ -19,7 +19,7 @@ const (
 	Released Step = "released" // the request has released the lock
 )
 
-// Event is one step of one owner.
+// Event says that one owner has reached one step.
 type Event struct {
 	Step  Step      `json:"step"`
 	Key   string    `json:"key"`
@@ -35,7 +35,7 @@ type StepEvent struct {
 	Event
 }
 
-// The kinds of messages in the stream of GET /events.
+// These are the kinds of messages in the stream of GET /events.
 const (
 	StreamHello  = "hello"  // the stream is open, and contains every later step
 	StreamStep   = "step"   // a StepEvent

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// group has locks that use the same backend. Each guards the SELECT and the UPDATE of
-// one row in several processes, without HTTP.
+// group has locks that use the same backend. Each lock guards the SELECT and the UPDATE of one row
+// in several processes, without HTTP.
 type group struct {
 	title string
-	// backend returns how many requests the backend has received. asked names them in the table.
+	// backend returns how many requests the backend has received. asked is their name in the table.
 	backend  func(lab, context.Context) (int64, error)
 	asked    string
 	ours     []string
@@ -19,15 +19,15 @@ type group struct {
 	compared []comparison
 }
 
-// comparison is a target: the least ratio of our rate to that of the best other.
+// comparison is a target for our lock: its least ratio to the best of the other locks.
 type comparison struct {
 	ours   string
 	others []string
 	least  float64
-	p99    float64 // the highest ratio of our p99 to that of the best other; 0 means any
+	p99    float64 // the highest ratio of our p99 to the best other p99; 0 means any
 }
 
-// The limits are no locks: one process with a mutex, and several without any lock.
+// These limits use no distributed lock: one process with a mutex, and several with no lock.
 const (
 	serial    = "serial limit"
 	unguarded = "unguarded limit"
@@ -60,7 +60,7 @@ func groups() []group {
 	}
 }
 
-// locks measures all locks and writes the tables.
+// locks measures all locks of all groups and writes their tables.
 func (b bench) locks(ctx context.Context) error {
 	all, limits := groups(), []string{serial, unguarded}
 	names, backends := limits, map[string]group{}
@@ -118,10 +118,10 @@ func (b bench) compare(c comparison, measured map[string][]figures) {
 	b.printf("| %s | %s | %.2f | %.2f | %.2f | %s |\n", c.ours, strings.Join(c.others, "; "), ratio(rate), c.least, ratio(p99), orDash("%.1f or less", c.p99))
 }
 
-// clientsOfProcess returns the clients of each process while a lock is measured.
+// clientsOfProcess returns the number of clients in each process while a lock is measured.
 func (b bench) clientsOfProcess() int { return max(1, b.load.clients/processes) }
 
-// lock measures one lock. A nil backend counts no requests.
+// lock measures one lock. If backend is nil, no requests are counted.
 func (b bench) lock(ctx context.Context, name string, backend func(lab, context.Context) (int64, error)) (figures, error) {
 	if backend == nil {
 		backend = func(lab, context.Context) (int64, error) { return 0, nil }

@@ -18,10 +18,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// processes is the number of processes that share the load; it is that of the replicas.
+// processes is the number of processes that share the load. A lab has as many replicas.
 const processes = 3
 
-// job is the input of one process. Each client sells Loops times, or all sell for Length.
+// job is the input of one process. Each client sells Loops times, or, with a Length, for that time.
 type job struct {
 	Lab     lab
 	Clients int
@@ -29,7 +29,7 @@ type job struct {
 	Length  time.Duration
 }
 
-// sale is one sale of a process.
+// sale is one sale by a process.
 type sale struct {
 	Sold int64         // in nanoseconds of the machine's clock, which all processes share
 	Took time.Duration // since the client's previous sale
@@ -38,7 +38,7 @@ type sale struct {
 // deduct sells one item.
 type deduct func(context.Context) error
 
-// loop connects to the servers, and returns a deduct and a function that disconnects.
+// loop connects to the servers. It returns a deduct and a function that closes the connections.
 type loop func(context.Context, lab) (d deduct, end func(), err error)
 
 // loops returns all loops that a process can run, by name.
@@ -49,17 +49,17 @@ func loops() map[string]loop {
 	return all
 }
 
-// direct runs a loop in as many processes as there are replicas. Each has a replica's share of
-// the cores and of the clients.
+// direct runs a loop in as many processes as there are replicas. Each process gets as many cores
+// and clients as a replica.
 func (b bench) direct(ctx context.Context, strategy string) (figures, error) {
 	return sellInProcesses(ctx, "direct "+strategy, processes, job{Lab: b.lab, Clients: b.load.clients, Loops: b.load.loops})
 }
 
-// fullStock is more than is sold in one measurement.
+// fullStock is more than the number of items that one measurement can sell.
 const fullStock = 1_000_000
 
-// sellInProcesses runs a loop in n processes at the same time. The clients of a job with Loops
-// are divided among the processes. With a Length, each process has all of them.
+// sellInProcesses runs a loop in n processes at the same time. If the job has Loops, its clients
+// are divided among the processes. If it has a Length, each process has all the clients.
 func sellInProcesses(ctx context.Context, name string, n int, j job) (figures, error) {
 	db, err := open(j.Lab.MySQL)
 	if err != nil {
@@ -96,14 +96,14 @@ func sellInProcesses(ctx context.Context, name string, n int, j job) (figures, e
 	return f, err
 }
 
-// worker is a process that runs a loop.
+// worker is another process, which runs a loop.
 type worker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *json.Decoder
 }
 
-// startWorker returns when the process has connected and waits for the start.
+// startWorker starts a process, and returns when the process is connected and ready to start.
 func startWorker(ctx context.Context, name string, n int, j job) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -140,8 +140,8 @@ func (w *worker) finish() ([]sale, error) {
 	return sales, w.process.Wait()
 }
 
-// work is the main function of a process: it connects, reports that, waits for the start,
-// sells, and writes its sales.
+// work is the main function of a worker process. It connects, reports that it is ready, waits for
+// the start, sells, and writes its sales.
 func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	var j job
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
@@ -188,8 +188,8 @@ func work(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	return to.Encode(slices.Concat(sales...))
 }
 
-// open connects with the settings of the service: one round trip for each statement, and as
-// many connections.
+// open connects with the settings of the service: one round trip for each statement, and the same
+// number of connections.
 func open(dsn string) (*sql.DB, error) {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -206,7 +206,7 @@ func open(dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
-// querier is a pool or a transaction.
+// querier is a connection pool or a transaction of database/sql.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -217,7 +217,7 @@ const (
 	lockingRead = plainRead + " FOR UPDATE"
 )
 
-// sell is the critical section of every lock. A nil check is skipped.
+// sell is the critical section of every lock. If check is nil, sell does not check the lock.
 func sell(ctx context.Context, db querier, read string, check func() error) error {
 	var count int
 	if err := db.QueryRowContext(ctx, read, 1).Scan(&count); err != nil {
@@ -235,7 +235,7 @@ func sell(ctx context.Context, db querier, read string, check func() error) erro
 	return err
 }
 
-// forUpdate sells in one transaction on database/sql.
+// forUpdate sells in one transaction with SELECT ... FOR UPDATE, on database/sql.
 func forUpdate(_ context.Context, l lab) (deduct, func(), error) {
 	return with(l, func(ctx context.Context, db *sql.DB) error {
 		tx, err := db.BeginTx(ctx, nil)

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisLock is a simple lock on go-redis: SET NX PX, or wait until a release is published. A
-// script compares, deletes and publishes. Clients first lock a mutex of the process, so that a
-// release does not wake a hundred goroutines.
+// redisLock is a simple lock on go-redis. It uses SET NX PX, and waits for a published release. A
+// script compares the owner, deletes and publishes. Clients first lock a mutex of the process, so
+// that a release does not wake a hundred goroutines.
 func redisLock(ctx context.Context, l lab) (deduct, func(), error) {
 	options, err := redis.ParseURL(l.Redis[0])
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *redisProcess) locked(ctx context.Context, work func() error) error {
 	return p.script.Run(ctx, p.client, []string{"bench:lock", "bench:released"}, token).Err()
 }
 
-// drain drops the messages of earlier releases.
+// drain drops the messages of earlier releases from the channel.
 func drain(released <-chan *redis.Message) {
 	for {
 		select {

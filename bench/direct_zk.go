@@ -12,8 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zkLock is a simple lock on go-zookeeper: create an ephemeral sequential node, wait until the
-// node before it is deleted, and list again. Clients first lock a mutex of the process.
+// zkLock is a simple lock on go-zookeeper: create an ephemeral sequential node, wait for the end of
+// the node before it, list again. Clients first lock a mutex of the process.
 func zkLock(_ context.Context, l lab) (deduct, func(), error) {
 	conn, _, err := zk.Connect(l.ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *zkProcess) locked(work func() error) error {
 		if err != nil {
 			return err
 		}
-		slices.Sort(names) // all have the same prefix
+		slices.Sort(names) // all names have the same prefix
 		i := slices.Index(names, strings.TrimPrefix(node, "/bench/"))
 		if i == 0 {
 			break

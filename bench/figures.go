@@ -10,7 +10,7 @@ import (
 // figures are the results of one measurement.
 type figures struct {
 	perSecond, p50, p99, most float64 // times are in milliseconds
-	each                      float64 // requests to the backend for each grant, or failed attempts for each sale
+	each                      float64 // backend requests for each grant, or failures for each sale
 	fairness                  float64 // Jain's index over the processes, in the median second
 	lost, failed, sold        int
 }
@@ -33,14 +33,14 @@ func values(all []figures, of func(figures) float64) []float64 {
 
 func median(all []figures, of func(figures) float64) float64 { return values(all, of)[len(all)/2] }
 
-// ranged prints the median with the lowest and the highest value.
+// ranged formats the median, with the lowest and the highest value in brackets.
 func ranged(all []figures, of func(figures) float64, digits int) string {
 	sorted := values(all, of)
 	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, median(all, of), digits, sorted[0], digits, sorted[len(sorted)-1])
 }
 
-// figuresOf returns the figures of the sales of all processes. length is 0 if a number of
-// sales ended the measurement.
+// figuresOf computes the figures from the sales of all processes. length is 0 if the measurement
+// ended after a number of sales.
 func figuresOf(processes [][]sale, length time.Duration) figures {
 	all := slices.Concat(processes...)
 	if len(all) == 0 {
@@ -60,8 +60,8 @@ func figuresOf(processes [][]sale, length time.Duration) figures {
 	}
 }
 
-// jain returns Jain's index, (sum x)^2 / (n sum x^2), of the processes' sales within a second.
-// It is the median over the complete seconds.
+// jain returns Jain's index, (sum x)^2 / (n sum x^2), where x is a process's number of sales in one
+// second. The result is the median over the complete seconds.
 func jain(processes [][]sale, first int64, length time.Duration) float64 {
 	var seconds []float64
 	for from := first; from+int64(time.Second) <= first+int64(length); from += int64(time.Second) {

@@ -70,7 +70,7 @@ func (l lab) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// runResult is the part of `oversell run --json` that is needed here.
+// runResult has the fields of `oversell run --json` that the benchmark needs.
 type runResult struct {
 	PerSecond float64 `json:"throughput_per_s"`
 	P99       float64 `json:"p99_ms"`
@@ -79,7 +79,7 @@ type runResult struct {
 	Sold      int     `json:"sold"`
 }
 
-// run sells through nginx with `oversell run`. It returns the figures, and an error if a
+// run sells through nginx with `oversell run`. It returns the figures, and also an error if a
 // request failed.
 func (l lab) run(ctx context.Context, strategy string, load volume, flags ...string) (figures, error) {
 	file := filepath.Join(l.dir, "run.json")
@@ -103,14 +103,14 @@ func (r runResult) figures() figures {
 	return figures{perSecond: r.PerSecond, p99: r.P99, lost: r.Lost, failed: r.Errors, sold: r.Sold}
 }
 
-// api returns a client of a replica, or of the page at l.Target.
+// api returns a client of a replica, or, with l.Target, of the page.
 func (l lab) api(base string) api.Client {
 	return api.Client{Base: base, Token: l.Token, HTTP: http.DefaultClient}
 }
 
 var residentMemory = regexp.MustCompile(`(?m)^process_resident_memory_bytes (\S+)`)
 
-// memory prints the memory of each replica after all the load.
+// memory prints how much memory each replica uses at the end of all measurements.
 func (l lab) memory(ctx context.Context, out io.Writer, wanted int) error {
 	for i, replica := range l.Replicas {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)

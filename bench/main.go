@@ -1,6 +1,6 @@
-// Command bench compares the locks of this repository with locks of other libraries, and the
-// service with the same critical section written directly on the drivers. All candidates run
-// in turn on one machine: compare figures of one run only.
+// Command bench compares this repository's locks with those of other libraries, and the service
+// with the same critical section written directly on the drivers. It measures all candidates in
+// turn on one machine. Compare only figures of the same run.
 package main
 
 import (
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// volume is the number of clients, and of the requests of each.
+// volume is the number of clients, and the number of requests that each client sends.
 type volume struct{ clients, loops int }
 
-// targets are the wanted ratios to the direct loop, and the highest p99 in ms (0 means any).
+// targets are the wanted ratios of the service to the direct loop. A p99 (in ms) of 0 means any.
 var targets = []struct {
 	strategy string
 	ratio    float64
@@ -69,7 +69,7 @@ type bench struct {
 	out    io.Writer
 }
 
-// run starts a lab, measures, and writes the results.
+// run starts a lab, makes the measurements, and writes the results.
 func (b bench) run(ctx context.Context, binary, only string) error {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
@@ -100,8 +100,8 @@ func (b bench) run(ctx context.Context, binary, only string) error {
 
 func (b bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
-// inTurn measures every candidate once in each round, so that other load on the machine
-// affects all of them.
+// inTurn measures every candidate once in each round. Other load on the machine then affects all
+// candidates.
 func inTurn[T comparable](b bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
 	all := map[T][]figures{}
 	for range b.rounds {
@@ -144,7 +144,7 @@ func (b bench) service(ctx context.Context) error {
 	return b.lab.memory(ctx, b.out, 80)
 }
 
-// orDash formats a target; 0 means that there is none.
+// orDash formats a target. For 0, which means no target, it returns a dash.
 func orDash(format string, target float64) string {
 	if target == 0 {
 		return "-"

@@ -9,19 +9,19 @@ import (
 	"oversell/lab/load"
 )
 
-// These candidates are no strategies.
+// These candidates are not strategies of the service.
 const (
 	empty  = "an empty request" // /healthz: the cost of HTTP
 	update = "the UPDATE alone" // the statement of atomic, without HTTP
 )
 
-// withoutLock are the strategies that use no lock, or less of it.
+// withoutLock lists the candidates that use no lock, or hold a lock for a shorter time.
 var withoutLock = []string{
 	empty, update, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
 	"version-naive", "version", "version-admitted",
 }
 
-// ratios are the wanted ratios between two rates.
+// ratios lists the wanted ratios of our rate to the other rate.
 var ratios = []struct {
 	ours, other string
 	wanted      float64
@@ -34,7 +34,7 @@ var ratios = []struct {
 	{"version-admitted", "version-naive", 5},
 }
 
-// withoutLocks measures the strategies that use no lock, or less of it.
+// withoutLocks measures the candidates of withoutLock.
 func (b bench) withoutLocks(ctx context.Context) error {
 	measured, err := inTurn(b, withoutLock, func(name string) (figures, error) { return b.purchases(ctx, name) })
 	if err != nil {
@@ -64,7 +64,7 @@ func (b bench) purchases(ctx context.Context, name string) (figures, error) {
 		p.Path = "/healthz"
 	}
 	f, err := b.viaNginx(ctx, p)
-	if err != nil || name == empty || f.failed > 0 { // a request with an unknown outcome may have sold
+	if err != nil || name == empty || f.failed > 0 { // the stock need not match
 		return f, err
 	}
 	left, err := b.lab.api(b.lab.Replicas[0]).Count(ctx, name, 1)
@@ -74,7 +74,7 @@ func (b bench) purchases(ctx context.Context, name string) (figures, error) {
 	return f, err
 }
 
-// updateAlone runs the statement of atomic on database/sql.
+// updateAlone runs only the UPDATE statement of the strategy atomic, on database/sql.
 func updateAlone(_ context.Context, l lab) (deduct, func(), error) {
 	return with(l, func(ctx context.Context, db *sql.DB) error {
 		done, err := db.ExecContext(ctx, "UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", 1, 1, 1)

@@ -11,17 +11,17 @@ import (
 	"oversell/lab/backend"
 )
 
-// waiting are the numbers of clients that wait at the same time.
+// waiting lists the numbers of clients that wait at the same time.
 var waiting = []int{10, 100, 1000}
 
-// counted are the strategies whose requests to their backend are counted: first those whose
-// waiters are notified, then those whose waiters poll or are all woken.
+// counted lists the strategies for which questions counts requests to the backend. In the first
+// row, a release notifies waiters. In the second, waiters poll or all wake up.
 var counted = []string{
 	"redis", "redis-fair", "zk",
 	"redis-setnx", "zk-ephemeral", "zk-ephemeral-watch", "zk-sequential",
 }
 
-// questions prints how many requests the backend receives for each grant.
+// questions prints how many requests the lock's backend receives for each grant.
 func (b bench) questions(ctx context.Context) error {
 	b.printf("## What a grant costs\n\nRequests to the lock's backend for each grant, through nginx, by the number of waiting clients.\n\n| strategy |")
 	for _, n := range waiting {
@@ -43,7 +43,7 @@ func (b bench) questions(ctx context.Context) error {
 	return nil
 }
 
-// perGrant counts the requests while each client buys twice.
+// perGrant counts the backend's requests for each grant, while each client buys twice.
 func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float64, error) {
 	count := l.zooKeeperPackets
 	switch {
@@ -58,7 +58,7 @@ func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float6
 	if err != nil {
 		return 0, err
 	}
-	// A client that polls may fail to get the lock within the wait, which run reports as an error.
+	// A client that polls may not get the lock within the wait. run reports that as an error.
 	f, failed := l.run(ctx, strategy, volume{clients, 2}, "--wait", "30s")
 	if f.sold == 0 {
 		return 0, fmt.Errorf("nothing was sold: %w", failed)
@@ -69,14 +69,14 @@ func (l lab) perGrant(ctx context.Context, strategy string, clients int) (float6
 
 var commandStat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 
-// redisCommands counts commands that the clients of a strategy send. Redis's total would also
+// redisCommands counts the commands that a strategy's clients send. Redis's own total would also
 // count the commands inside scripts.
 func (l lab) redisCommands(ctx context.Context, names ...string) (sum int64, err error) {
 	return total(ctx, l.Redis[:1], "commandstats", commandStat, func(name string) bool { return slices.Contains(names, name) })
 }
 
-// reads are what Redis has read from its sockets: one for each command outside of pipelines
-// and scripts.
+// reads matches the number of reads from sockets in Redis's statistics. Redis reads once for each
+// command that is neither in a pipeline nor in a script.
 var reads = regexp.MustCompile(`(total_reads_processed):(\d+)`)
 
 func (l lab) redisRequests(ctx context.Context) (int64, error) {
@@ -87,8 +87,8 @@ func (l lab) redlockRequests(ctx context.Context) (int64, error) {
 	return total(ctx, l.Redis, "stats", reads, nil)
 }
 
-// total adds the numbers that a pattern finds in the INFO of each Redis. A nil counts means
-// all names.
+// total adds the numbers that a pattern finds in the INFO of each Redis. If counts is nil, it adds
+// the numbers of all names.
 func total(ctx context.Context, urls []string, section string, pattern *regexp.Regexp, counts func(name string) bool) (sum int64, err error) {
 	err = info(ctx, urls, section, pattern, func(name, value string) {
 		if n, bad := strconv.ParseInt(value, 10, 64); bad == nil && (counts == nil || counts(name)) {
@@ -98,7 +98,7 @@ func total(ctx context.Context, urls []string, section string, pattern *regexp.R
 	return sum, err
 }
 
-// info calls found with each name and value that a pattern finds in the INFO of each Redis.
+// info calls found for each name and value that the pattern finds in the INFO of each Redis.
 func info(ctx context.Context, urls []string, section string, pattern *regexp.Regexp, found func(name, value string)) error {
 	clients, err := dial(urls)
 	defer hangUp(clients)
@@ -117,7 +117,7 @@ func info(ctx context.Context, urls []string, section string, pattern *regexp.Re
 	return nil
 }
 
-// mysqlQuestions counts all statements, including those for the stock.
+// mysqlQuestions counts all statements that MySQL has received, including those for the stock.
 func (l lab) mysqlQuestions(ctx context.Context) (int64, error) {
 	return backend.MySQLQuestions(ctx, l.MySQL)
 }

@@ -18,14 +18,14 @@ import (
 	"oversell/stock"
 )
 
-// These are the settings of a replica.
+// These settings are the same as those of a replica.
 const (
 	connections = 32
 	lease       = 10 * time.Second
 	session     = 10 * time.Second
 )
 
-// ours returns the locks of this repository, without the service.
+// ours returns loops with the locks of this repository, without the service.
 func ours() map[string]loop {
 	return map[string]loop{
 		"redis": single(redislock.Redis), "cohort-redis": single(redislock.CohortRedis),
@@ -93,7 +93,7 @@ func members(_ context.Context, l lab) (deduct, func(), error) {
 	return under(l, etcdlock.Etcd(client, lease), func() { _ = client.Close() })
 }
 
-// under sells one item under the lock. Like the service, it verifies the lock before the write.
+// under sells one item under the lock. Like the service, deduct verifies the lock before the write.
 func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 	return with(l, func(ctx context.Context, db *sql.DB) error {
 		h, err := lock.Acquire(ctx, locks.Request{Key: "bench", Owner: uuid.NewString(), Wait: time.Minute})
@@ -108,7 +108,7 @@ func under(l lab, lock locks.Locker, end func()) (deduct, func(), error) {
 	}, end)
 }
 
-// sellAnd sells one item and then releases the lock, also after an error.
+// sellAnd sells one item and then calls unlock, even after an error.
 func sellAnd(ctx context.Context, db *sql.DB, unlock func() error) error {
 	err := sell(ctx, db, plainRead, nil)
 	if freed := unlock(); err == nil && freed != nil {

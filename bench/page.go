@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// audience is the pages that are open while a strategy is under load.
+// audience is the number of pages that are open while a strategy is under load.
 type audience struct {
 	name    string
 	pages   int  // open streams whose messages are read
-	browser bool // and a browser on this machine, which also draws the page
+	browser bool // whether a browser on this machine also draws the page
 	least   float64
 }
 
@@ -29,7 +29,7 @@ var audiences = []audience{
 	{"nobody", 0, false, 0}, {"one page", 1, false, 0.95}, {"200 pages", 200, false, 0.9}, {"a browser on the same cores", 0, true, 0},
 }
 
-// page measures how much an open page lowers the rate.
+// page measures how much open pages lower the rate of sales.
 func (b bench) page(ctx context.Context) error {
 	b.printf("## The page\n\n%d clients x %d requests, started from the page, while it is open; %d rounds of each in turn. Medians; in brackets the range. A page reads its stream; a browser also draws it.\n\n", b.load.clients, b.load.loops, b.rounds)
 	b.printf("| strategy | viewers | answers /s | ratio | wanted |\n|---|---|---:|---:|---:|\n")
@@ -54,7 +54,7 @@ func (b bench) page(ctx context.Context) error {
 	return nil
 }
 
-// openPages opens the pages of an audience until leave is called.
+// openPages opens the pages of an audience. leave closes them.
 func (l lab) openPages(ctx context.Context, a audience) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -82,11 +82,11 @@ func (l lab) openPages(ctx context.Context, a audience) (leave func(), err error
 		return leave, err
 	}
 	open.Go(func() { _ = browser.Wait() })
-	time.Sleep(3 * time.Second) // until it has drawn the page
+	time.Sleep(3 * time.Second) // gives the browser time to draw the page
 	return leave, nil
 }
 
-// post sends a form to the page's server.
+// post sends a form to the server of the page.
 func (l lab) post(ctx context.Context, path string, form url.Values) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Target+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -106,7 +106,7 @@ func (l lab) post(ctx context.Context, path string, form url.Values) error {
 	return nil
 }
 
-// runFromPage starts a run as the page's button does, and returns its result.
+// runFromPage starts a run in the same way as the page's button, and returns the result.
 func (l lab) runFromPage(ctx context.Context, strategy string, load volume) (figures, error) {
 	err := errors.Join(l.post(ctx, "/dash/run/forget", nil), l.post(ctx, "/dash/run/start", url.Values{
 		"strategy": {strategy}, "clients": {strconv.Itoa(load.clients)}, "loops": {strconv.Itoa(load.loops)},

@@ -21,8 +21,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// peers returns the locks of other libraries, used as their documentation shows. They have the
-// same lease as ours, and enough attempts to get the lock.
+// peers returns loops with the locks of other libraries, used as their documentation shows. They
+// have the same lease as our locks, and enough attempts to get the lock.
 func peers() map[string]loop {
 	return map[string]loop{
 		serial: func(_ context.Context, l lab) (deduct, func(), error) {
@@ -47,7 +47,7 @@ func peers() map[string]loop {
 	}
 }
 
-// with connects to MySQL for sellOne.
+// with connects to MySQL, and returns a deduct that calls sellOne.
 func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (deduct, func(), error) {
 	db, err := open(l.MySQL)
 	if err != nil {
@@ -56,7 +56,7 @@ func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (dedu
 	return func(ctx context.Context) error { return sellOne(ctx, db) }, func() { end(); _ = db.Close() }, nil
 }
 
-// many is more attempts than a client needs in a measurement.
+// many is more attempts to get a lock than a client needs in a measurement.
 const many = 1_000_000
 
 func redsyncOn(l lab, urls []string) (deduct, func(), error) {
@@ -100,7 +100,7 @@ func bsm(every time.Duration) loop {
 	}
 }
 
-// rueidisLock is notified of a release by the invalidation messages of client-side caching.
+// rueidisLock learns of a release by the invalidation messages of client-side caching.
 func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
 	options, err := redis.ParseURL(l.Redis[0])
 	if err != nil {
@@ -122,7 +122,7 @@ func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
 	}, locker.Close)
 }
 
-// zooKeeperLock creates a Lock for each sale, because clients must not share one.
+// zooKeeperLock creates a new Lock for each sale, because clients must not share a Lock.
 func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
 	conn, _, err := zk.Connect(l.ZooKeeper, session, zk.WithLogInfo(false))
 	if err != nil {
@@ -137,7 +137,7 @@ func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
 	}, conn.Close)
 }
 
-// concurrencyMutex gives each client its own session: clients that share a session also share
+// concurrencyMutex gives each client its own session. Clients that share a session would also share
 // its key in the queue, and so the lock.
 func concurrencyMutex(_ context.Context, l lab) (deduct, func(), error) {
 	client, err := etcd.New(etcd.Config{Endpoints: l.Etcd, Logger: zap.NewNop()})

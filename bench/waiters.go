@@ -11,15 +11,15 @@ import (
 	"oversell/lab/load"
 )
 
-// waiters compares the rate with few and with many waiting clients, through nginx. The targets
-// are 0.85 of the rate with few, and 120 MB for each replica.
+// waiters compares the rates with few and with many waiting clients, through nginx. The targets are
+// a ratio of 0.85 and 120 MB of memory for each replica.
 func (b bench) waiters(ctx context.Context) error {
 	const few, many = 100, 1000
 	b.printf("## A thousand waiters\n\nThrough nginx, for %v each, in turn, %d rounds.\n\n", b.length, b.rounds)
 	b.printf("| strategy | %d clients /s | %d clients /s | ratio | wanted | failed |\n|---|---:|---:|---:|---:|---:|\n", few, many)
 	for _, strategy := range []string{"redis", "zk"} {
 		measured, err := inTurn(b, []int{few, many}, func(clients int) (figures, error) {
-			// No client gives up: the last of a thousand waits for a thousand sales.
+			// The wait is long: the last of a thousand clients waits for a thousand sales.
 			return b.viaNginx(ctx, load.Plan{Strategy: strategy, Clients: clients, Wait: time.Minute})
 		})
 		if err != nil {
@@ -36,8 +36,8 @@ func (b bench) waiters(ctx context.Context) error {
 	return b.lab.memory(ctx, b.out, 120)
 }
 
-// viaNginx resets the stock and sends a plan's requests through nginx. A plan with a path of
-// its own buys nothing: each of its answers counts as a sale.
+// viaNginx resets the stock and sends a plan's requests through nginx. A plan with a Path buys
+// nothing, so each of its answers counts as a sale.
 func (b bench) viaNginx(ctx context.Context, p load.Plan) (figures, error) {
 	if _, err := b.lab.api(b.lab.Replicas[0]).ResetStock(ctx, 1, fullStock); err != nil {
 		return figures{}, err

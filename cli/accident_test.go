@@ -16,8 +16,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// A backend is stopped during a run and started again. Meanwhile the error names it. No update is
-// lost, and the replicas need no restart.
+// TestBackendStopsInMidRun stops a backend during a run and starts it again. Errors must name the
+// backend. No update may be lost, and the replicas must need no restart.
 func TestBackendStopsInMidRun(t *testing.T) {
 	for _, c := range []struct {
 		strategy, backend string
@@ -66,7 +66,7 @@ func backendStops(t *testing.T, strategy, backend string, servers []string) {
 		r := buy(t, strategy)
 		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 	})
-	// The count includes the sale above and those with an unknown outcome.
+	// The stock includes the sale above and the sales with an unknown outcome.
 	extra := initial - left(t) - history.Taken(h.Ops, history.OK)
 	verdict := check.Stock(h.Ops, initial, left(t)+1)
 	if verdict.LostMin > 0 {
@@ -78,11 +78,11 @@ func backendStops(t *testing.T, strategy, backend string, servers []string) {
 	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
-// A client that disconnects while it waits leaves no lock and no sale behind.
+// TestClientDisconnects disconnects a waiting client: it must leave no lock and no sale behind.
 func TestClientDisconnects(t *testing.T) {
 	for _, strategy := range safe {
 		if strategy == "version" {
-			continue // it has no waiters
+			continue // requests of version never wait
 		}
 		restock(t, 10)
 		held := make(chan reply, 1)
@@ -105,7 +105,7 @@ func TestClientDisconnects(t *testing.T) {
 		if r := <-held; r.HTTP != http.StatusOK {
 			t.Errorf("%s: the holder: %+v", strategy, r)
 		}
-		// A lock that is left behind would expire only after ten seconds.
+		// If the disconnected client left a lock, that lock would expire only after ten seconds.
 		for _, replica := range testLab.Addresses().Replicas {
 			if r := ask(t, http.MethodGet, replica, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
 				t.Errorf("%s: the next one: %+v", strategy, r)
@@ -117,7 +117,7 @@ func TestClientDisconnects(t *testing.T) {
 	}
 }
 
-// After SIGTERM, the running request completes and all locks are released.
+// TestTermination checks that, after SIGTERM, running requests complete and all locks are released.
 func TestTermination(t *testing.T) {
 	for _, strategy := range []string{"db-row", "redis", "redlock", "zk"} {
 		restock(t, 10)
@@ -146,8 +146,8 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// FLUSHALL deletes the fence counter in Redis, but the fence stays in the row. The next holder
-// gets a higher fence than the row's, and older ones are rejected.
+// TestFenceOutlivesRedis deletes the fence counter in Redis by FLUSHALL, but the row keeps its
+// fence. The next holder must get a higher fence than the row's. Older fences must be rejected.
 func TestFenceOutlivesRedis(t *testing.T) {
 	restock(t, 10)
 	var before reply
@@ -175,7 +175,7 @@ func TestFenceOutlivesRedis(t *testing.T) {
 	}
 }
 
-// flushes returns the number of flushes by a strategy's Redis servers; nil means it uses none.
+// flushes returns the number of flushes of a strategy's Redis servers, or nil if it uses none.
 func flushes(t *testing.T, strategy string) *int64 {
 	t.Helper()
 	var item struct{ Flushes *int64 }
@@ -190,7 +190,7 @@ func flushes(t *testing.T, strategy string) *int64 {
 	return item.Flushes
 }
 
-// A replica starts without backends, is not ready, and serves when they have started.
+// TestStartsWithoutBackends: a replica starts, and serves only when the backends have started.
 func TestStartsWithoutBackends(t *testing.T) {
 	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: rigtest.Build(t), Token: token, Redis: 1})
 	at := lonely.Addresses().Target

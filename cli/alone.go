@@ -13,7 +13,7 @@ import (
 	"oversell/lab/quiet"
 )
 
-// aloneCommand runs a measurement for make record.
+// aloneCommand runs a measurement command alone on the machine, for make record.
 func aloneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "alone -- COMMAND [ARGUMENT...]",
@@ -29,7 +29,7 @@ func aloneCommand() *cobra.Command {
 				cmd.PrintErrln("alone: cannot measure the load of other processes:", err)
 				return nil
 			}
-			var own syscall.Rusage // of the child and its descendants
+			var own syscall.Rusage // used by the command and its descendants
 			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
 				return fmt.Errorf("alone: CPU time of the command: %w", err)
 			}
@@ -44,7 +44,7 @@ func aloneCommand() *cobra.Command {
 	}
 }
 
-// runChild is not killed by Ctrl-C: the terminal also sends the signal to the command.
+// runChild runs the command, and does not kill it at Ctrl-C: the terminal signals the command, too.
 func runChild(cmd *cobra.Command, args []string) error {
 	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -52,7 +52,7 @@ func runChild(cmd *cobra.Command, args []string) error {
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed):
-		return &exit{max(1, failed.ExitCode()), nil} // the command has printed the reason
+		return &exit{max(1, failed.ExitCode()), nil} // the command has already printed the reason
 	case err != nil:
 		return fmt.Errorf("alone: %w", err)
 	}

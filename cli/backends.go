@@ -18,11 +18,11 @@ import (
 	"oversell/stock"
 )
 
-// clients are the clients of a replica's backends. They connect at the first use.
+// clients connects a replica to its backends. Each connection is made at its first use.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB  // of a follower for reading the stock, or nil
-	resets   *gorm.DB // of the same database, for setting the stock
+	reads    *sql.DB  // of a follower that serves reads of the stock, or nil
+	resets   *gorm.DB // of the same database, for resets of the stock
 	migrated atomic.Bool
 }
 
@@ -98,7 +98,7 @@ func (c *clients) pings() []handlers.Backend {
 	return backends
 }
 
-// pingMajority returns nil if a majority of the masters answers, as Redlock needs.
+// pingMajority returns nil if a majority of Redlock's masters answers. Redlock needs a majority.
 func (c *clients) pingMajority(ctx context.Context) error {
 	answers := make(chan error, len(c.Redlock))
 	for _, master := range c.Redlock {

@@ -130,14 +130,14 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	return experiment.Run(ctx, bed, f.plan, store, watcher)
 }
 
-// show prints the matrix and writes the files. The error has the exit status.
+// show prints the matrix and writes the files. The returned error has the exit status.
 func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
 	results, err := store.WithRecordings()
 	if err != nil {
 		return err
 	}
 	m := matrix.Summarise(results)
-	// Some hazards need MariaDB instead, and stored runs may be of another day.
+	// Some hazards run on MariaDB, and stored results may come from another version.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}
@@ -159,7 +159,7 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 }
 
 func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
-	const maxLogs = 4 // more event logs are too long to read
+	const maxLogs = 4 // more event logs would be too long to read
 	if len(results) <= maxLogs {
 		for _, r := range results {
 			matrix.WriteEventLog(out, r)

@@ -52,11 +52,11 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 	f.StringVar(&c.Lab.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
 	f.StringSliceVar(&c.Lab.Replicas, "replicas", nil, "the replicas, separated by commas: stepping through a strategy needs two")
 	f.StringVar(&c.Lab.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
-	f.Lookup("token").DefValue = "" // help must not print the environment's
+	f.Lookup("token").DefValue = "" // help must not print the token of the environment
 	return cmd
 }
 
-// servePage serves the page until end is called, which waits for the runs that the page started.
+// servePage serves the page until end is called. end waits for runs that the page started.
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
 	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)

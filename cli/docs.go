@@ -16,13 +16,13 @@ import (
 	"oversell/locks/catalog"
 )
 
-// generated is a part of a document, between the comments <!-- name --> and <!-- /name -->.
+// generated is a part of a document between the comments <!-- name --> and <!-- /name -->.
 type generated struct {
 	file, name string
 	write      func(w io.Writer) error
 }
 
-// The recordings in docs/recorded and docs/matrix.json come from make record and make matrix.
+// make record writes the recordings in docs/recorded, and make matrix writes docs/matrix.json.
 func generatedParts() []generated {
 	const comparison, scenarios = "docs/recorded/comparison.txt", "docs/recorded/scenarios.txt"
 	strategies := func(inChinese bool) func(io.Writer) error {
@@ -39,7 +39,7 @@ func generatedParts() []generated {
 	}
 }
 
-// docsCommand writes the generated parts of the documents. Only developers need it.
+// docsCommand writes the generated parts of the documents. Only developers need this command.
 func docsCommand() *cobra.Command {
 	var record string
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ func docsCommand() *cobra.Command {
 
 const recordedMatrix = "docs/matrix.json"
 
-// recordClaims adds newer results of some strategies to the recorded matrix.
+// recordClaims replaces results in the recorded matrix by newer results of the same strategies.
 func recordClaims(newer string) error {
 	m, about, err := readMatrix(recordedMatrix)
 	if err != nil {

@@ -19,13 +19,13 @@ type files struct {
 	flags   []*pflag.Flag
 }
 
-// add adds a flag that names a file. With an empty name, the file is not written.
+// add adds a flag for a file name. If the name is empty, the file is not written.
 func (f *files) add(flags *pflag.FlagSet, name, usage string) {
 	flags.String(name, "", usage)
 	f.flags = append(f.flags, flags.Lookup(name))
 }
 
-// textOutput returns the output for the text: stderr if one of the files is stdout.
+// textOutput returns the output for text. It is stderr if a file is written to stdout.
 func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	if slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Value.String() == toStdout }) {
 		return errOut
@@ -33,7 +33,7 @@ func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	return out
 }
 
-// check finds files that cannot be written, before the run starts.
+// check returns an error for each file that cannot be written. Call it before the run starts.
 func (f *files) check() (failed error) {
 	flagOf := map[string]string{} // by path
 	for _, flag := range f.flags {
@@ -57,7 +57,7 @@ func (f *files) check() (failed error) {
 	return failed
 }
 
-// write writes the files with the writers of their flags, and continues after an error.
+// write writes each file with the writer of its flag. It continues after an error.
 func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
 	for _, flag := range f.flags {
 		var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// storedEntries counts the keys, nodes and rows in the backends.
+// storedEntries counts the keys, nodes and rows in each backend.
 func storedEntries(t *testing.T) map[string]int {
 	t.Helper()
 	at, n := testLab.Addresses(), map[string]int{}
@@ -67,7 +67,7 @@ func storedEntries(t *testing.T) map[string]int {
 	return n
 }
 
-// A request for an unknown product stores nothing in any backend.
+// TestUnknownProductLeavesNothing checks that sales of an unknown product store nothing anywhere.
 func TestUnknownProductLeavesNothing(t *testing.T) {
 	restock(t, 5)
 	list, err := http.Get(testLab.Addresses().Target + "/strategies") //nolint:noctx // a test

@@ -8,10 +8,10 @@ import (
 	"oversell/lab/check"
 )
 
-// A replica is killed during a run and started again. The stock fell by the answered sales, and
-// by some of those without an answer. That holds also if a replica answers many requests at once
-// (combining), writes the row later (redis-stock), or passes its lock on (cohorts). Reserved
-// pieces of the killed replica are returned.
+// TestReplicaDiesInMidRun kills a replica during a run and starts it again. The stock must fall by
+// the answered sales and at most by those without an answer. This holds also for strategies that
+// answer many requests at once (combining), write the row later (redis-stock), or pass the lock on
+// (cohorts). Pieces that the killed replica had reserved are returned.
 func TestReplicaDiesInMidRun(t *testing.T) {
 	for _, strategy := range []string{
 		"for-update", "get-lock", "redis", "cohort-redis", "cohort-zk", "cohort-redlock", "etcd",
@@ -53,7 +53,7 @@ func replicaDies(t *testing.T, strategy string) {
 	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
-// leftOf returns the strategy's stock.
+// leftOf returns the remaining stock of the strategy.
 func leftOf(t *testing.T, strategy string) int {
 	t.Helper()
 	return ask(t, http.MethodGet, testLab.Addresses().Replicas[0], "/stock/1?strategy="+strategy).Count

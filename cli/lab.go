@@ -53,7 +53,7 @@ for the other servers, it takes any free port. So several labs can run at the sa
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
-	cmd.Flags().Lookup("token").DefValue = "" // help must not print the environment's
+	cmd.Flags().Lookup("token").DefValue = "" // help must not print the token of the environment
 	return cmd
 }
 
@@ -69,7 +69,7 @@ func labConfig(errOut io.Writer) (rig.Config, error) {
 	return cfg, nil
 }
 
-// startLab starts a lab on free ports for one command.
+// startLab starts a lab on free ports. The lab serves one command.
 func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*rig.Config)) (*rig.Rig, error) {
 	cfg, err := labConfig(errOut)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.port < 1 || f.port > 65535 {
 		return usage("lab: --port %d: must be 1 to 65535", f.port)
 	}
-	// A script that waits for the file must not find that of an earlier lab.
+	// A script that waits for the file must not read the file of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lab: --json: %w", err)
@@ -144,8 +144,8 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(err, lab.Close())
 }
 
-// writeAddresses writes the file in one step, so that nobody reads half of it. Only the user may
-// read it, because it contains the token.
+// writeAddresses writes the file in one step, so that no program reads half of it. Only the user
+// may read the file, because it contains the token.
 func writeAddresses(path string, addrs rig.Addresses) error {
 	text, err := json.MarshalIndent(addrs, "", "  ")
 	if err != nil {
@@ -165,7 +165,7 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 	return nil
 }
 
-// labText returns addresses and commands to try. It names the wanted ports that are in use.
+// labText returns the lab's addresses, commands to try, and the wanted ports that are in use.
 func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
@@ -189,7 +189,7 @@ func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)
 	row("token", addrs.Token, 0)
 	row("logs", logs, 0)
-	_ = table.Flush() // into memory
+	_ = table.Flush() // no error: the text is in memory
 
 	port := addrs.Target[strings.LastIndex(addrs.Target, ":")+1:]
 	_, _ = fmt.Fprintf(&text, `
@@ -209,7 +209,7 @@ Ctrl-C ends the lab.
 	return text.String()
 }
 
-// clientCommands puts passwords in the environment: every user can read a command line.
+// clientCommands puts passwords in the environment, because every user can read a command line.
 func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {

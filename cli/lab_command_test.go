@@ -16,7 +16,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestLabCommand runs `oversell lab`, and ends it by Ctrl-C and by kill -9.
+// TestLabCommand runs `oversell lab`, and ends the lab by Ctrl-C and by kill -9.
 func TestLabCommand(t *testing.T) {
 	binary := rigtest.Build(t)
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
@@ -82,7 +82,7 @@ func TestLabCommand(t *testing.T) {
 	}
 }
 
-// tryClients runs the printed commands that open MySQL and Redis.
+// tryClients runs the commands for MySQL and Redis that the lab has printed.
 func tryClients(t *testing.T, printed string) {
 	t.Helper()
 	_, printed, _ = strings.Cut(printed, "Look into the servers")

@@ -17,8 +17,8 @@ import (
 
 const token = "test-token"
 
-// testLab is the whole lab. The tests of this package run one after the other, because some of
-// them stop its servers.
+// testLab is a lab with all servers. The tests of this package run one after the other, because
+// some tests stop servers.
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ type reply struct {
 	Fence      int64  `json:"fence"`
 	Warning    string `json:"warning"`
 
-	// The primitives.
+	// The following fields are in the answers of the primitives.
 	Name      string   `json:"name"`
 	WaitedMS  float64  `json:"waited_ms"`
 	HeldMS    float64  `json:"held_ms"`
@@ -61,12 +61,12 @@ type reply struct {
 	After     int64    `json:"after"`
 	Warnings  []string `json:"warnings"`
 
-	// The scenarios.
+	// The following fields are in the answers of the scenarios.
 	Order int64     `json:"order"`
 	Made  time.Time `json:"made"`
 }
 
-// send sends a request over a new connection, because a stopped replica has closed its old ones.
+// send uses a new connection, because a stopped replica has closed its old connections.
 func send(ctx context.Context, method, base, path string) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func ask(t *testing.T, method, base, path string) reply {
 	return r
 }
 
-// buy sends one sale through nginx, with "name=value" parameters.
+// buy sends one sale through nginx. params are parameters such as wait=1s.
 func buy(t *testing.T, strategy string, params ...string) reply {
 	t.Helper()
 	return ask(t, http.MethodGet, testLab.Addresses().Target, checkLock(strategy, params...))
@@ -111,7 +111,7 @@ func checkLock(strategy string, params ...string) string {
 	return "/check/lock?strategy=" + url.QueryEscape(strategy) + "&" + strings.Join(params, "&")
 }
 
-// restock resets the stock.
+// restock sets the stock of product 1, through nginx.
 func restock(t *testing.T, count int) {
 	t.Helper()
 	r := ask(t, http.MethodPut, testLab.Addresses().Target, fmt.Sprintf("/stock/1?count=%d", count))
@@ -125,7 +125,7 @@ func left(t *testing.T) int {
 	return ask(t, http.MethodGet, testLab.Addresses().Target, "/stock/1").Count
 }
 
-// server returns the server of the lab with this name.
+// server returns the lab's server with this name.
 func server(t *testing.T, name string) *rig.Server {
 	t.Helper()
 	s, err := testLab.Server(name)
@@ -135,7 +135,7 @@ func server(t *testing.T, name string) *rig.Server {
 	return s
 }
 
-// eventually waits until check returns true. After a minute it fails with the last state.
+// eventually waits until check returns true. After a minute it fails, with the last state of check.
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	var last string

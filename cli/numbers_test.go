@@ -9,7 +9,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// An invalid number is rejected before a lab is started, with exit status 2 and the allowed range.
+// TestNumbers: an invalid number gives exit status 2 and the allowed range, before a lab starts.
 func TestNumbers(t *testing.T) {
 	binary := rigtest.Build(t)
 	for want, args := range map[string]string{

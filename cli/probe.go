@@ -11,7 +11,7 @@ import (
 	"oversell/api"
 )
 
-// probeCommand is the container's health check, because its image has no shell and no curl.
+// probeCommand is the health check of the Docker image, which has no shell and no curl.
 func probeCommand() *cobra.Command {
 	timeout := 3 * time.Second
 	c := &cobra.Command{
@@ -30,7 +30,7 @@ func probeCommand() *cobra.Command {
 	return c
 }
 
-// probe uses no proxy. Its error has the beginning of the answer, for `docker inspect`.
+// probe sends one request without a proxy. The error has the answer's text, for `docker inspect`.
 func probe(ctx context.Context, url string) error {
 	replica := api.Client{Base: url, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if err := replica.Call(ctx, http.MethodGet, "", nil, nil); err != nil {

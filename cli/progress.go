@@ -25,7 +25,7 @@ func screenOf(w io.Writer) report.Screen {
 			screen.Width = width
 		}
 	}
-	// COLUMNS, if exported, has precedence, also for a file.
+	// An exported COLUMNS has precedence, even if the output is a file.
 	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 {
 		screen.Width = width
 	}
@@ -102,7 +102,7 @@ func (b runBars) Begin(strategy string, nth, of int) {
 
 func (b runBars) Progress(p load.Progress) {
 	b.current.UpdateTotal(int64(p.Total))
-	b.current.SetValue(int64(min(p.Done, p.Total-1))) // End completes the bar
+	b.current.SetValue(int64(min(p.Done, p.Total-1))) // not yet full: End completes the bar
 }
 
 func (b runBars) End(r report.Result) {
@@ -113,7 +113,7 @@ func (b runBars) End(r report.Result) {
 	b.current.MarkAsDone()
 }
 
-// runLines writes lines in growing intervals, for a file.
+// runLines writes progress as lines, in growing intervals, if the output is a file.
 type runLines struct {
 	out      io.Writer
 	strategy string
@@ -139,12 +139,12 @@ func (l *runLines) Progress(p load.Progress) {
 func (*runLines) End(report.Result) {}
 func (*runLines) close()            {}
 
-// breakWatcher shows one bar with the results above it, or lines for a file.
+// breakWatcher shows a bar with the results above it. If the output is a file, it writes lines.
 type breakWatcher struct {
 	out     io.Writer
 	bars    *bars // nil means lines
 	began   time.Time
-	first   int // the earlier experiments were already in the store
+	first   int // the store already had the earlier experiments
 	nth, of int
 }
 
@@ -202,7 +202,7 @@ func (b *breakWatcher) end(line string) {
 	b.bars.current.SetValue(int64(b.nth)) // completes the bar after the last experiment
 }
 
-// remaining returns "" before the end of the first experiment and after the last.
+// remaining returns the estimated time, or "" before the first experiment ends and after the last.
 func (b *breakWatcher) remaining(done int) string {
 	here, left := done-b.first+1, b.of-done
 	if here == 0 || left == 0 {

@@ -6,7 +6,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// reapCommand is the process that cleans up after a lab; see package rig. The lab starts it.
+// reapCommand is a process that the lab starts. It cleans up after the lab; see package rig.
 func reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reap DIR",

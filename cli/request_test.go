@@ -63,7 +63,7 @@ func TestUnknownProductAndSoldOut(t *testing.T) {
 	}
 }
 
-// A free lock is acquired without a wait.
+// TestNoWait checks that a request acquires a free lock without a wait.
 func TestNoWait(t *testing.T) {
 	restock(t, 5000)
 	for _, strategy := range all {
@@ -105,7 +105,7 @@ func TestResetNeedsTheToken(t *testing.T) {
 	}
 }
 
-// Of five thousand requests for ten pieces, exactly ten succeed.
+// TestTenPiecesFiveThousandRequests: of 5000 requests for ten pieces, exactly ten succeed.
 func TestTenPiecesFiveThousandRequests(t *testing.T) {
 	for _, strategy := range safe {
 		restock(t, 10)
@@ -117,7 +117,7 @@ func TestTenPiecesFiveThousandRequests(t *testing.T) {
 	}
 }
 
-// Unsafe strategies lose updates, safe ones sell every piece once.
+// TestWhichStrategiesOversell: unsafe strategies lose updates, safe ones sell each piece once.
 func TestWhichStrategiesOversell(t *testing.T) {
 	for _, strategy := range all {
 		restock(t, 2000)
@@ -134,7 +134,7 @@ func TestWhichStrategiesOversell(t *testing.T) {
 	}
 }
 
-// loadWith sends clients x loops sales through nginx, and calls meanwhile, which may be nil.
+// loadWith sends clients x loops sales through nginx. During the load it calls meanwhile, if set.
 func loadWith(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
 	t.Helper()
 	plan := load.Plan{

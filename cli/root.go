@@ -1,4 +1,4 @@
-// Package cli is the command line. Each command is a file, which connects the other packages.
+// Package cli is the command line. Each file has one command, which connects the other packages.
 package cli
 
 import (
@@ -16,10 +16,10 @@ import (
 	"oversell/lab/rig"
 )
 
-// version is set by the linker.
+// version is the program's version, which the linker sets.
 var version = "dev"
 
-// exit is an error with an exit status. A nil err has no message.
+// exit is an error with an exit status. If err is nil, there is no message to print.
 type exit struct {
 	status int
 	err    error
@@ -36,7 +36,7 @@ func (e *exit) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
 
-// ended gives an error the exit status 130 if a signal has ended ctx.
+// ended returns err with the exit status 130 if a signal has ended ctx.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || err == nil {
 		return err
@@ -47,8 +47,8 @@ func ended(ctx context.Context, err error) error {
 	return &exit{130, err}
 }
 
-// Main returns the exit status: 0 done, 1 failed, 2 bad command line, 130 stopped by Ctrl-C. The
-// first Ctrl-C asks the command to end. The second ends it at once, and the reaper cleans up.
+// Main returns the exit status: 0 success, 1 failure, 2 bad command line, 130 Ctrl-C. The first
+// Ctrl-C asks the command to end. The second ends it at once, and the reaper cleans up.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
@@ -66,7 +66,7 @@ func printError(w io.Writer, err error) (status int) {
 	if e := (*exit)(nil); errors.As(err, &e) {
 		status = e.status
 	}
-	// Beside an exit without a message, there may be other errors.
+	// err may join an exit without a message and other errors.
 	if message := strings.TrimSpace(err.Error()); message != "" {
 		_, _ = fmt.Fprintln(w, "oversell:", message)
 	}
@@ -76,7 +76,7 @@ func printError(w io.Writer, err error) (status int) {
 	return status
 }
 
-// endSignals leaves out SIGHUP under nohup, where a closed terminal must not end the command.
+// endSignals omits SIGHUP under nohup: there, closing the terminal must not end the command.
 func endSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -85,7 +85,7 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// noServers is for the Docker image, which has no shell for "make servers".
+// noServers is the message in the Docker image, where "make servers" cannot run.
 const noServers = `This command starts its own servers, and the Docker image has none. Under Docker, use the page:
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`

@@ -16,7 +16,7 @@ func TestPrintError(t *testing.T) {
 		{nil, 0, ""},
 		{errors.New("no disk"), 1, "oversell: no disk\n"},
 		{usage("no strategy"), 2, "oversell: no strategy\n"},
-		{&exit{1, nil}, 1, ""}, // the output has the reason
+		{&exit{1, nil}, 1, ""}, // the output already has the reason
 		{errors.Join(&exit{2, nil}, errors.New("no disk")), 2, "oversell: no disk\n"},
 	} {
 		var text strings.Builder

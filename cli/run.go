@@ -23,7 +23,7 @@ import (
 	"oversell/locks/catalog"
 )
 
-// defaultToken is the token of a lab under Docker.
+// defaultToken is the token of a lab that Docker runs.
 const defaultToken = "classroom"
 
 type runFlags struct {
@@ -99,7 +99,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
 	set.StringVar(&p.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
-	set.Lookup("token").DefValue = "" // help must not print the environment's
+	set.Lookup("token").DefValue = "" // help must not print the token of the environment
 	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
@@ -122,7 +122,7 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 		return err
 	}
 	if plan.Target == "" {
-		plan.Target = "http://127.0.0.1:1" // any valid one: the lab is not started yet
+		plan.Target = "http://127.0.0.1:1" // any valid address: the lab does not run yet
 		if err := checkReplicas(f.replicas); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	return plan.Validate()
 }
 
-// checkStrategies checks ids against the catalogue, for a command that starts its own lab.
+// checkStrategies checks ids against the catalogue, because the command's own lab does not run yet.
 func checkStrategies(ids []string) error {
 	_, err := comparison.Choose(catalog.Cards(), ids, false)
 	return err
@@ -155,7 +155,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(err, shown, closeLab())
 }
 
-// openLab completes the plan, and starts a lab unless there is a target.
+// openLab completes the plan. It starts a lab unless the plan has a target.
 func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
 	p := &f.plan
 	p.Machine, p.Versions = report.ThisMachine(ctx), report.Versions(version)
@@ -222,7 +222,7 @@ func emptyLine(w io.Writer) error {
 	return err
 }
 
-// verdict returns the error for the exit status; see runLong.
+// verdict returns an error with the exit status that runLong describes.
 func verdict(trials []comparison.Trial, failed error) error {
 	var broken, withErrors []string
 	for _, t := range trials {

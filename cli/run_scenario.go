@@ -21,7 +21,7 @@ type scenarioFlags struct {
 	quiet  bool
 }
 
-// withScenarios makes the scenarios subcommands of run. No strategy may have such a name.
+// withScenarios makes each scenario a subcommand of run. No strategy may have a scenario's name.
 func withScenarios(run *cobra.Command) *cobra.Command {
 	for _, s := range scenario.All() {
 		run.AddCommand(scenarioCommand(s))

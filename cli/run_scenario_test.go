@@ -10,7 +10,7 @@ import (
 	"oversell/locks/catalog"
 )
 
-// The command prints a sentence for each guard, and JSON.
+// TestRunScenario checks that the command prints a sentence for each guard, and JSON.
 func TestRunScenario(t *testing.T) {
 	binary := rigtest.Build(t)
 	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
@@ -45,7 +45,7 @@ func TestRunScenario(t *testing.T) {
 	}
 }
 
-// In `oversell run NAME`, no name may be a scenario and a strategy.
+// TestScenarioNamesAreFree: in `oversell run NAME`, no scenario may have the name of a strategy.
 func TestScenarioNamesAreFree(t *testing.T) {
 	taken := map[string]bool{}
 	for _, card := range catalog.Cards() {

@@ -19,7 +19,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// row has the fields of a result that the tests read.
+// row is a result, with the fields that the tests read.
 type row struct {
 	Strategy    string `json:"strategy"`
 	Samples     int    `json:"samples"`
@@ -33,13 +33,13 @@ type row struct {
 	Verdict     string `json:"verdict"`
 }
 
-// ran is the result of one `oversell run`.
+// ran is the result of one call of `oversell run`.
 type ran struct {
-	status   int // -1 means ended by a signal
+	status   int // -1 means that a signal ended the program
 	out, err string
 }
 
-// program prepares `oversell run` without a terminal.
+// program prepares a call of `oversell run` without a terminal.
 func program(t *testing.T, binary string, args ...string) (*exec.Cmd, func() ran) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"run"}, args...)...)
@@ -234,7 +234,7 @@ func runUnwritable(t *testing.T, binary string) {
 	}
 }
 
-// endless starts a service that does not answer sales until the test has ended.
+// endless starts a service. It does not answer sales until the test has ended.
 func endless(t *testing.T) (target string, waiting *atomic.Int64) {
 	t.Helper()
 	waiting = new(atomic.Int64)
@@ -289,8 +289,8 @@ func runInterruptedTwice(t *testing.T, binary string) {
 	ended := make(chan ran, 1)
 	go func() { ended <- wait() }()
 	for {
-		// The first signal may not be handled when the second arrives. Then a third one is needed.
-		_ = cmd.Process.Signal(syscall.SIGINT) // may have ended already
+		// The program may miss the second signal while it handles the first. It then needs a third.
+		_ = cmd.Process.Signal(syscall.SIGINT) // the program may already have ended
 		select {
 		case r := <-ended:
 			if r.status != -1 || r.out != "" {
@@ -371,7 +371,7 @@ func runOwnLab(t *testing.T, binary string) {
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
 		t.Errorf("status %d, %+v, stderr %s", r.status, all, r.err)
 	}
-	// On a single replica a mutex is enough, but its card can't know that.
+	// With a single replica a mutex is enough, but its card does not know the number of replicas.
 	if !strings.Contains(r.err, "this run was lucky") {
 		t.Errorf("stderr %s", r.err)
 	}

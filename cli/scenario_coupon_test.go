@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// couponState is the content of the tables for coupon 1.
+// couponState is what the database stores about coupon 1.
 type couponState struct {
 	Initial, Count int
-	users          map[int64]int // orders of each
+	users          map[int64]int // the number of orders of each user
 }
 
 func couponNow(t *testing.T, at api.Client) couponState {
@@ -33,9 +33,9 @@ func couponNow(t *testing.T, at api.Client) couponState {
 	return s
 }
 
-// A replica is killed at each step of an order: between the lock and the insert, between the
-// insert and the commit, between the commit and the release. The user gets one order and one
-// coupon. The lock of the killed replica blocks the user no longer than its lease.
+// TestReplicaDiesInACoupon kills a replica before the insert of an order, before the commit, and
+// before the release. The user gets exactly one order and one coupon. The killed replica's lock
+// blocks the user no longer than its lease.
 func TestReplicaDiesInACoupon(t *testing.T) {
 	const lease = 3 * time.Second
 	for _, guard := range []string{"redis", "redis-unique", "unique"} {
@@ -48,7 +48,7 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 			t.Run(guard+" "+c.step, func(t *testing.T) {
 				at := scenarioService(t)
 				must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
-				// A new user, because the lock of the last one may not have expired.
+				// Use a new user, because the lock of the previous user may not have expired.
 				user := time.Now().UnixMicro()
 				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
 				killed, survivor := at.Replicas[1], at.Replicas[0]
@@ -91,7 +91,7 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 	}
 }
 
-// Each of the six outcomes has its own status.
+// TestCouponAnswers checks the status of each of the six outcomes.
 func TestCouponAnswers(t *testing.T) {
 	at := scenarioService(t)
 	put := func(query string) {
@@ -135,7 +135,7 @@ func TestCouponAnswers(t *testing.T) {
 	want(order(1, 3), http.StatusConflict, "sold_out")
 }
 
-// 2000 users want one of 100 coupons: exactly 100 get one, and the others "sold out".
+// TestCouponsSellOut: 2000 users want 100 coupons. Exactly 100 get one, the others "sold out".
 func TestCouponsSellOut(t *testing.T) {
 	at := scenarioService(t)
 	for _, guard := range []string{"redis", "unique", "redis-unique"} {
@@ -161,8 +161,8 @@ func TestCouponsSellOut(t *testing.T) {
 	}
 }
 
-// The lock is deleted when its holder is about to write. Then only the unique key prevents a
-// second order.
+// TestCouponLockLost deletes the lock just before its holder writes. After that, only the unique
+// key can prevent a second order.
 func TestCouponLockLost(t *testing.T) {
 	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
 	must(t, err)
@@ -197,7 +197,7 @@ func TestCouponLockLost(t *testing.T) {
 	}
 }
 
-// Order ids rise across the replicas and the coupons, and contain the time.
+// TestOrderIDsRise: order ids rise over all replicas and all coupons, and contain the time.
 func TestOrderIDsRise(t *testing.T) {
 	at := scenarioService(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
@@ -209,7 +209,7 @@ func TestOrderIDsRise(t *testing.T) {
 		if order.Order <= last {
 			t.Errorf("user %d: order %d after %d", user, order.Order, last)
 		}
-		// All servers have the same clock, but a statement's time is that of its beginning.
+		// All servers share one clock, but MySQL's time in a statement is the statement's start.
 		if order.Made.Before(before.Add(-time.Second)) || order.Made.After(time.Now().Add(time.Second)) {
 			t.Errorf("user %d: made at %v, requested at %v", user, order.Made, before)
 		}

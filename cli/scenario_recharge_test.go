@@ -9,8 +9,8 @@ import (
 	"oversell/api"
 )
 
-// A replica is killed during a recharge. It credits the order completely or not at all, and the
-// answer to the retry agrees with that.
+// TestReplicaDiesInARecharge kills a replica during a recharge. The order must be credited
+// completely or not at all, and the answer to a retry must agree.
 func TestReplicaDiesInARecharge(t *testing.T) {
 	for _, guard := range []string{"redis", "version", "key"} {
 		for step, then := range map[string]string{"read": "200 credited", "inserted": "200 credited", "written": "200 credited_before"} {

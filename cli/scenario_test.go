@@ -13,8 +13,8 @@ import (
 	"oversell/lab/scenario"
 )
 
-// everyRun is the variable that asks for all the runs of make scenarios. A safe guard must hold in
-// all its runs, and an unsafe one must break in all its runs.
+// everyRun is the environment variable that make scenarios sets, for many runs. A safe guard must
+// hold in all runs, and an unsafe guard must break in all runs.
 const everyRun = "OVERSELL_SCENARIOS"
 
 func runsOf(guard scenario.Guard) int {
@@ -28,11 +28,11 @@ func runsOf(guard scenario.Guard) int {
 	}
 }
 
-// A safe guard keeps the invariant in every run, and an unsafe one breaks it in every run.
+// TestScenarios: in every run, safe guards keep the invariant and unsafe guards break it.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenario.All() {
 		if s.Replicas > len(testLab.Addresses().Replicas) {
-			continue // it has its own lab and test
+			continue // another test starts a lab for it
 		}
 		for _, guard := range s.Guards {
 			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
@@ -54,11 +54,11 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioService returns the clients that a scenario needs, for this package's lab.
+// scenarioService returns clients of this package's lab, as a scenario needs them.
 func scenarioService(t *testing.T) scenario.Service {
 	t.Helper()
 	at := scenario.Connect(testLab.Addresses())
-	at.Target.HTTP.Timeout = time.Minute // it is the replicas' as well
+	at.Target.HTTP.Timeout = time.Minute // also sets the time-out of the replicas' clients
 	t.Cleanup(at.Close)
 	return at
 }
@@ -70,7 +70,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Invalid input gets a 4xx with the reason, and writes nothing.
+// TestScenariosRefuseBadInput: invalid input gets a 4xx with the reason, and writes nothing.
 func TestScenariosRefuseBadInput(t *testing.T) {
 	at := scenarioService(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
@@ -79,7 +79,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	for _, c := range []struct {
 		path, key string
 		status    int
-		names     string // the parameter, or the outcome
+		names     string // the parameter or the outcome in the answer
 	}{
 		{"/coupons/1/orders", "", 400, "user"},
 		{"/coupons/1/orders?user=", "", 400, "user"},
@@ -121,7 +121,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	}
 	balance(t, at.Target, 1, 0)
 
-	// The rejected requests have not used the key.
+	// The rejected requests must not have stored the key.
 	credit := at.Target.Base + "/orders/%d/recharge?guard=key&work=0s&amount=%d"
 	for i, c := range []struct {
 		order, amount int
@@ -130,7 +130,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	}{
 		{1, 500, 200, "credited"},
 		{1, 500, 200, "credited_before"},
-		{1, 501, 422, "key_reused"}, // another body
+		{1, 501, 422, "key_reused"}, // another amount
 		{2, 500, 422, "key_reused"}, // another order
 	} {
 		if r := post(t.Context(), at.Target.HTTP, fmt.Sprintf(credit, c.order, c.amount), "new"); r.HTTP != c.status || r.Outcome != c.outcome {
@@ -141,7 +141,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	balance(t, at.Target, 2, 0)
 }
 
-// Without the token, no scenario can be reset, and no buyers read.
+// TestScenariosNeedTheToken: without the token, no client can reset a scenario or read its buyers.
 func TestScenariosNeedTheToken(t *testing.T) {
 	at := scenarioService(t)
 	stranger := at.Target
@@ -155,8 +155,8 @@ func TestScenariosNeedTheToken(t *testing.T) {
 	}
 }
 
-// post sends one request, with an idempotency key unless that is empty. Without an answer, HTTP is
-// 0, and Detail is the error.
+// post sends one request, with an idempotency key unless key is empty. If there is no answer, HTTP
+// is 0 and Detail is the error.
 func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	if err != nil {
@@ -177,5 +177,5 @@ func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
 	return r
 }
 
-// summary returns the status and the outcome.
+// summary returns the status and the outcome of a reply, in one line.
 func (r reply) summary() string { return fmt.Sprintf("%d %s", r.HTTP, r.Outcome) }

@@ -108,7 +108,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 		return session.solve(ctx)
 	}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		before, err := term.MakeRaw(int(file.Fd())) // a key is read without Enter
+		before, err := term.MakeRaw(int(file.Fd())) // to read a key without Enter
 		if err != nil {
 			return fmt.Errorf("step: %w", err)
 		}
@@ -119,10 +119,10 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 	return session.run(ctx, readKeys(ctx, in, interrupt))
 }
 
-// ctrlC is the character of Ctrl-C. A raw terminal sends no signal for it.
+// ctrlC is the character for Ctrl-C, because Ctrl-C in a raw terminal sends no signal.
 const ctrlC = 3
 
-// readKeys skips spaces and new lines. Ctrl-C calls interrupt at once, also while keys wait.
+// readKeys sends each key but skips white space. Ctrl-C calls interrupt even while keys are unread.
 func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	keys := make(chan byte)
 	go func() {
@@ -148,7 +148,7 @@ func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	return keys
 }
 
-// rawTerminal writes the line ends that a raw terminal needs.
+// rawTerminal writes the line ends that a raw terminal needs: CR and LF.
 type rawTerminal struct{ out io.Writer }
 
 func (r rawTerminal) Write(text []byte) (int, error) {
@@ -161,12 +161,12 @@ func (r rawTerminal) Write(text []byte) (int, error) {
 type session struct {
 	lab   *stepper.Lab
 	out   io.Writer
-	clear bool // clears the screen before each drawing
+	clear bool // whether to clear the screen before each drawing
 	pace  time.Duration
 	round *stepper.Round
 }
 
-// run also polls the replicas: a client that waits for the lock goes on without a key.
+// run also polls the replicas: a client that waits for a lock continues without a key.
 func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 	if err := l.begin(ctx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// TestStepCommand walks none into the lost update, with keys from a pipe.
+// TestStepCommand steps the strategy none into a lost update, with keys from a pipe.
 func TestStepCommand(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "step", "none")
 	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
@@ -20,7 +20,7 @@ func TestStepCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	screens := strings.Split(string(out), "none: A and B buy one piece each of 10\n")
-	// The first screen, one for each of the eight keys that move a client, and the new round's.
+	// There is a screen at the start, one for each of eight keys for a client, and one for key r.
 	if len(screens)-1 != 1+8+1 {
 		t.Fatalf("%d screens, want 10:\n%s", len(screens)-1, out)
 	}
@@ -52,7 +52,7 @@ func TestStepBadCommandLine(t *testing.T) {
 	}
 }
 
-// TestStepSolution searches for the lost update, and prints it.
+// TestStepSolution searches for a schedule that loses an update, and prints the schedule.
 func TestStepSolution(t *testing.T) {
 	for strategy, lost := range map[string]bool{"none": true, "mutex": true, "redis": false} {
 		lab := steps(t, strategy)
@@ -76,7 +76,7 @@ func TestStepSolution(t *testing.T) {
 	}
 }
 
-// With redis, B waits for A's lock, and goes on without a key when A has released it.
+// TestStepWaitsForTheLock: with redis, B waits for A's lock and continues after A's release.
 func TestStepWaitsForTheLock(t *testing.T) {
 	round, err := steps(t, "redis").Begin(t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func TestStepWaitsForTheLock(t *testing.T) {
 	}
 }
 
-// After the end of a session, no request stays paused.
+// TestStepCloseResumes checks that no request stays paused after the end of a session.
 func TestStepCloseResumes(t *testing.T) {
 	lab := steps(t, "redis")
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -157,7 +157,7 @@ func goOn(t *testing.T, round *stepper.Round, who stepper.Client) {
 	}
 }
 
-// until lets the client go on until it has come to the step.
+// until lets the client continue until it reaches the step.
 func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) {
 	t.Helper()
 	for {
@@ -173,7 +173,7 @@ func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) 
 	}
 }
 
-// screen counts the occurrences of a text on the round's screen.
+// screen counts how often a text occurs on the screen of the round.
 func screen(t *testing.T, round *stepper.Round, what string) int {
 	t.Helper()
 	var text strings.Builder

@@ -42,7 +42,7 @@ func strategiesCommand() *cobra.Command {
 	return c
 }
 
-// printMarkdown prints a table of claims and a list of summaries, with links from the folder docs.
+// printMarkdown prints a table of claims and a list of summaries. Links start in the folder docs.
 func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"

@@ -16,13 +16,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A thousand requests wait one second for a permit that is held for three. A few may get it, the
-// others are answered 503, and they leave nothing behind.
+// TestThousandWaitersOnOnePermit: a thousand requests wait one second for a permit that is held for
+// three. A few may get it. The others must get a 503 and leave nothing in the backend.
 func TestThousandWaitersOnOnePermit(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
 		semaphore := locking("semaphore", backend, "storm", 0) + "&permits=1&wait=0s"
-		pass(t, semaphore) // creates what stays in the backend
+		pass(t, semaphore) // creates entries that the backend keeps
 		before := goroutines(t)
 		var promised []<-chan answer
 		for i := range 1000 {
@@ -54,7 +54,7 @@ func TestThousandWaitersOnOnePermit(t *testing.T) {
 	}
 }
 
-// goroutines of each replica.
+// goroutines returns the number of goroutines of each replica.
 func goroutines(t *testing.T) (all []int) {
 	t.Helper()
 	for _, base := range testLab.Addresses().Replicas {
@@ -85,7 +85,7 @@ func goroutines(t *testing.T) (all []int) {
 }
 
 // nothingHeld checks that Redis has no keys of primitives, and ZooKeeper no ephemeral nodes.
-// Persistent nodes hold nothing.
+// Persistent nodes may stay, because they hold no lock.
 func nothingHeld(t *testing.T, name string) {
 	t.Helper()
 	client := singleRedis(t)
@@ -102,7 +102,7 @@ func nothingHeld(t *testing.T, name string) {
 	look = func(node string) {
 		children, stat, err := conn.Children(node)
 		switch {
-		case errors.Is(err, zk.ErrNoNode): // deleted meanwhile
+		case errors.Is(err, zk.ErrNoNode): // the node was deleted after the listing
 		case err != nil:
 			t.Errorf("read %s: %v", node, err)
 		case stat.EphemeralOwner != 0:
@@ -126,7 +126,7 @@ func singleRedis(t *testing.T) *redis.Client {
 	return client
 }
 
-// A client that disconnects, as holder or waiter, no longer blocks others.
+// TestPrimitiveClientDisconnects: a holder or waiter that disconnects no longer blocks others.
 func TestPrimitiveClientDisconnects(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
@@ -154,7 +154,7 @@ func TestPrimitiveClientDisconnects(t *testing.T) {
 	}
 }
 
-// A request whose lock was deleted in Redis is answered with an error.
+// TestPrimitiveIsLost checks that a request gets an error if its lock is deleted in Redis.
 func TestPrimitiveIsLost(t *testing.T) {
 	for _, what := range []string{"write", "read", "semaphore"} {
 		restock(t, 10)
@@ -164,15 +164,15 @@ func TestPrimitiveIsLost(t *testing.T) {
 			probe = what
 		}
 		await(t, locking(probe, "redis", "lost", 0)+"&wait=0s")
-		restock(t, 10) // deletes their locks
+		restock(t, 10) // deletes the locks of the primitives
 		if a := <-holder; a.HTTP != http.StatusServiceUnavailable || a.Outcome != "lost" {
 			t.Errorf("%s: %+v, %v", what, a.reply, a.err)
 		}
 	}
 }
 
-// While a backend is down, requests get a 503 that names it, and a reset has a warning. Replicas use
-// it again without a restart.
+// TestPrimitivesWithoutBackend stops a backend. Requests must get a 503 that names the backend, and
+// a reset must have a warning. Replicas must use the restarted backend without a restart.
 func TestPrimitivesWithoutBackend(t *testing.T) {
 	for _, c := range []struct {
 		backend, server, name string

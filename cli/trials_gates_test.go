@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The tests of the tutorial's sections 4.6.6 and 4.6.7, over three replicas.
+// These tests check the tutorial's sections 4.6.6 and 4.6.7, with three replicas.
 
-// everywhere sends the same request through each replica.
+// everywhere sends a request through each replica, in the background. path may use the replica.
 func everywhere(ctx context.Context, path func(replica int) string) []<-chan answer {
 	var promised []<-chan answer
 	for i, base := range testLab.Addresses().Replicas {
@@ -53,8 +53,8 @@ func TestDoubleBarrier(t *testing.T) {
 	enter := func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/enter?members=3&owner=m%d&wait=60s", i)
 	}
-	// Two of three members wait. One of them gives up. It must leave, or else the others would enter
-	// without it.
+	// Two of three members wait, and one of them gives up. That member must leave the barrier:
+	// otherwise two others could enter although only two are there.
 	refused(t, "/test/double-barrier/enter?members=3&owner=quitter&wait=300ms", http.StatusServiceUnavailable, "not_acquired")
 	first := begin(t.Context(), testLab.Addresses().Replicas[0], enter(0))
 	second := begin(t.Context(), testLab.Addresses().Replicas[1], enter(1))
@@ -71,7 +71,7 @@ func TestDoubleBarrier(t *testing.T) {
 			t.Errorf("enter: %+v", r)
 		}
 	}
-	// Members may leave through other replicas than they entered by.
+	// A member may leave through another replica than the one through which it entered.
 	leaving := everywhere(t.Context(), func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/leave?owner=m%d&wait=60s", (i+1)%3)
 	})
@@ -125,8 +125,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// Each stream starts with the current value and then has the changes, also if another stream is not
-// read.
+// TestCounterEvents: each stream starts with the current value and then has the changes. This holds
+// even if the test does not read another stream.
 func TestCounterEvents(t *testing.T) {
 	restock(t, 10)
 	ctx, hangUp := context.WithTimeout(t.Context(), time.Minute)
@@ -162,7 +162,7 @@ func TestCounterEvents(t *testing.T) {
 
 type tally struct{ Value, Version int64 }
 
-// next returns the next event of a stream.
+// next returns the next event of a counter's stream.
 func next(t *testing.T, lines *bufio.Scanner) (c tally) {
 	t.Helper()
 	for lines.Scan() {

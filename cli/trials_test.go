@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The tests of the primitives in the tutorial (3.9.5 to 3.9.7), over three replicas through nginx.
-// The tutorial holds a lock for 5 and 10 seconds. These tests hold it for one, and check the waits.
+// These tests check the primitives of the tutorial (3.9.5 to 3.9.7), on three replicas behind
+// nginx. The tutorial holds a lock for 5 and 10 seconds. These tests hold it for one second.
 const trialHold = time.Second
 
 var backends = []string{"redis", "zk"}
@@ -22,7 +22,7 @@ type answer struct {
 	err error
 }
 
-// begin sends a request in the background.
+// begin sends a request in the background. The answer arrives on the channel.
 func begin(ctx context.Context, base, path string) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
@@ -32,7 +32,7 @@ func begin(ctx context.Context, base, path string) <-chan answer {
 	return answers
 }
 
-// granted waits for an answer, which must be 200.
+// granted waits for the answer of begin. Its status must be 200.
 func granted(t *testing.T, request string, answers <-chan answer) reply {
 	t.Helper()
 	a := <-answers
@@ -42,13 +42,13 @@ func granted(t *testing.T, request string, answers <-chan answer) reply {
 	return a.reply
 }
 
-// pass sends a request through nginx that must succeed.
+// pass sends a request through nginx. The request must succeed.
 func pass(t *testing.T, path string) reply {
 	t.Helper()
 	return granted(t, path, begin(t.Context(), testLab.Addresses().Target, path))
 }
 
-// refused sends a request through nginx that must be rejected.
+// refused sends a request through nginx. The request must be rejected.
 func refused(t *testing.T, path string, status int, outcome string) {
 	t.Helper()
 	if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != status || r.Outcome != outcome {
@@ -56,7 +56,7 @@ func refused(t *testing.T, path string, status int, outcome string) {
 	}
 }
 
-// await waits until a request is rejected because another one holds the primitive.
+// await repeats a request until it is rejected because another request holds the primitive.
 func await(t *testing.T, path string) {
 	t.Helper()
 	eventually(t, path+" is rejected", func() (bool, string) {
@@ -105,7 +105,7 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
-// A writer may also read. A reader that requests the write lock is rejected, and keeps its own.
+// TestDowngradeAndUpgrade: a writer may also read, but a reader cannot get the write lock.
 func TestDowngradeAndUpgrade(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
@@ -113,14 +113,14 @@ func TestDowngradeAndUpgrade(t *testing.T) {
 			t.Errorf("%s: a writer that reads: %+v", backend, r)
 		}
 		refused(t, locking("read", backend, "nested", 0)+"&then=write&wait=5s", http.StatusConflict, "upgrade")
-		// Both have released their locks.
+		// The writer and the reader have released their locks.
 		pass(t, locking("write", backend, "nested", 0)+"&wait=0s")
 	}
 }
 
-// Ten requests share three permits, in waves of 3, 3, 3 and 1. A stall of the machine blurs the
-// waves, so they must be visible in one of several attempts. But the ten requests must always take
-// four times as long as one.
+// TestSemaphoreWaves: ten requests share three permits, in waves of 3, 3, 3 and 1. If the machine
+// stalls, waves may blur, so one of several attempts must show them. But the ten requests must
+// always take at least four times as long as one request.
 func TestSemaphoreWaves(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
@@ -155,8 +155,8 @@ func TestSemaphoreWaves(t *testing.T) {
 	}
 }
 
-// A latch of 6 opens at the sixth countdown, not at the fifth. The countdowns go through different
-// replicas, of which one is killed.
+// TestLatchOpensAtTheSixth: a latch of 6 opens at the sixth countdown, not at the fifth. The
+// countdowns go through different replicas, one of which is killed.
 func TestLatchOpensAtTheSixth(t *testing.T) {
 	restock(t, 10)
 	replicas := testLab.Addresses().Replicas
@@ -171,7 +171,7 @@ func TestLatchOpensAtTheSixth(t *testing.T) {
 			server(t, "replica-3").Kill()
 		}
 	}
-	// Ask a running replica: nginx may still send requests to the killed one.
+	// Ask a running replica, because nginx may still send requests to the killed one.
 	if r := ask(t, http.MethodGet, replicas[1], "/test/latch?name=classroom&wait=300ms"); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "not_acquired" {
 		t.Errorf("before the sixth: %+v", r)
 	}
@@ -189,7 +189,7 @@ func TestLatchOpensAtTheSixth(t *testing.T) {
 	if r := granted(t, "the monitor", monitor); r.Outcome != "opened" || r.WaitedMS == 0 {
 		t.Errorf("the monitor: %+v", r)
 	}
-	// As in the tutorial, the seventh countdown starts a new latch, with a warning.
+	// As in the tutorial, the seventh countdown starts a new latch. The answer has "set":true.
 	if r := ask(t, http.MethodGet, replicas[0], "/test/countdown?name=classroom"); r.Left != 5 || !r.Set {
 		t.Errorf("the seventh: %+v", r)
 	}

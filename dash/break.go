@@ -14,7 +14,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// breaks is the page of the experiments, with the newest result of each hazard and strategy.
+// breaks is the page of the experiments. It has the newest result of each hazard and strategy.
 type breaks struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
@@ -41,7 +41,7 @@ func (q resultKey) Path() string {
 	return "/dash/break/" + q.Hazard + "/" + q.Strategy + q.suffix("?fenced=true")
 }
 
-// Body returns the form that runs the experiment.
+// Body returns the form that starts the experiment.
 func (q resultKey) Body() string {
 	return "hazard=" + q.Hazard + "&strategy=" + q.Strategy + q.suffix("&fenced=true")
 }
@@ -49,34 +49,34 @@ func (q resultKey) Body() string {
 // Name returns the strategy's id, and whether it is fenced.
 func (q resultKey) Name() string { return q.Strategy + q.suffix(" --fenced") }
 
-// ID returns the id of the element that shows the result.
+// ID returns the id of the HTML element that shows the result.
 func (q resultKey) ID() string { return q.Hazard + "." + q.Strategy + q.suffix(".fenced") }
 
 type storedResult struct {
 	experiment.Result
-	ID        int  // higher than that of all older results
+	ID        int  // higher than the ID of every older result
 	Forgotten bool // the recording was dropped to save memory
 }
 
-// breakState describes the plan that runs, or that ran last.
+// breakState describes the plan that runs now, or the last one.
 type breakState struct {
 	progress
 	Unable   bool                 // this machine cannot run experiments
-	Hazard   string               // of the experiment in progress, or empty
-	includes func(resultKey) bool // reports whether the plan runs it
+	Hazard   string               // the hazard of the running experiment, or empty
+	includes func(resultKey) bool // reports whether the plan includes the result
 }
 
 const (
-	// maxSteps limits the steps of all recordings, to about 100 MB. Beyond it the oldest
-	// recordings are dropped, and their verdicts stay.
+	// maxSteps limits the steps of all recordings, to about 100 MB. Beyond this limit, the oldest
+	// recordings are deleted. Their verdicts stay.
 	maxSteps = 400_000
 	// retryPause is the pause before the next request to a service that did not answer.
 	retryPause = time.Second
 )
 
 func newBreaks(s *Server) *breaks {
-	// A page of a result stays open while the lab restarts. It loads a new run only if the run's
-	// number differs: so the numbers of this lab begin after those of all earlier labs.
+	// A result's page may stay open while the lab restarts. It loads a run with a new number only.
+	// So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
 	b.now.Unable = s.Binary == ""
 	s.hub.open("break", b.all)
@@ -97,13 +97,13 @@ func newBreaks(s *Server) *breaks {
 	return b
 }
 
-// all returns everything that the matrix shows. The hub calls it.
+// all returns the messages that draw the whole matrix. The hub calls it.
 func (b *breaks) all() []message {
 	messages := []message{b.s.part("break", "now", b.now)}
 	if b.s.catalogue.known() != nil {
 		return append(messages, b.s.part("break", "matrix", b.matrix()))
 	}
-	// A page was open while the lab restarted.
+	// Here, a page stayed open while the lab restarted.
 	if !b.waiting {
 		b.waiting = true
 		go b.sendWhenReady()
@@ -111,7 +111,7 @@ func (b *breaks) all() []message {
 	return messages
 }
 
-// sendWhenReady sends the matrix once the service, which may start later, has sent the cards.
+// sendWhenReady sends the matrix when the service has sent the cards. The service may start later.
 func (b *breaks) sendWhenReady() {
 	for {
 		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
@@ -126,7 +126,7 @@ func (b *breaks) sendWhenReady() {
 	}
 }
 
-// resultMessages returns what the page of one result shows of all runs. The hub calls it.
+// resultMessages returns the number of the newest run of each result. The hub calls it.
 func (b *breaks) resultMessages() []message {
 	newest := map[string]int{}
 	for q, run := range b.runs {
@@ -135,7 +135,7 @@ func (b *breaks) resultMessages() []message {
 	return []message{b.s.part("break", "now", b.now), newMessage("newest", newest)}
 }
 
-// plan reads the form. No hazard means all of them, and so does no strategy.
+// plan reads the form. A missing hazard means all hazards, a missing strategy all strategies.
 func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err error) {
 	if b.s.Binary == "" {
 		return p, reject(http.StatusConflict,
@@ -186,7 +186,7 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	if what == "" {
 		what = "all hazards"
 	}
-	const few = 4 // more would make the line too long
+	const few = 4 // more names would make the line too long
 	if n := len(p.Strategies); n > few {
 		what += fmt.Sprintf(": %s … (%d)", strings.Join(p.Strategies[:few], ", "), n)
 	} else if n > 0 {
@@ -201,7 +201,7 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	})
 }
 
-// inSeparateLab runs the plan in a separate lab, so that the lab of the page keeps running.
+// inSeparateLab runs the plan in a separate lab, so that the page's own lab keeps running.
 func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err error) {
 	cfg := experiment.Config(b.s.Binary, b.s.Lab.Token)
 	cfg.OnExit = b.s.OnExit
@@ -210,7 +210,9 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 		return err
 	}
 	defer func() {
-		b.change(func() { b.now.What = Text{"stopping the lab of this experiment", "正在关闭本次实验的实验室"} })
+		b.change(func() {
+			b.now.What = Text{"stopping the lab of this experiment", "正在关闭本次实验的实验室"}
+		})
 		err = errors.Join(err, lab.Close())
 	}()
 	bed, err := experiment.Open(ctx, lab)
@@ -225,7 +227,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	return experiment.Run(ctx, bed, p, store, breakWatch{b})
 }
 
-// change sends the results of the previous and the present hazard only: the matrix is large.
+// change sends only the columns of the previous and the present hazard, as the matrix is large.
 func (b *breaks) change(change func()) {
 	b.s.hub.send("break", func() []message {
 		before := b.now.Hazard
@@ -235,7 +237,7 @@ func (b *breaks) change(change func()) {
 	b.s.hub.send("result", b.resultMessages)
 }
 
-// breakWatch receives the progress of the experiments, and sends it to the pages.
+// breakWatch receives the progress of the experiments and sends it to the open pages.
 type breakWatch struct{ b *breaks }
 
 func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
@@ -263,13 +265,13 @@ func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
 	})
 }
 
-// keep stores a result as the newest of its key. The hub calls it.
+// keep stores a result, and replaces the older result with the same key. The hub calls it.
 func (b *breaks) keep(r experiment.Result) {
 	b.count++
 	b.runs[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r, ID: b.count}
 }
 
-// makeRoom drops the oldest recordings. The hub calls it.
+// makeRoom deletes the oldest recordings beyond maxSteps. The hub calls it.
 func (b *breaks) makeRoom() {
 	newest := slices.SortedFunc(maps.Keys(b.runs), func(x, y resultKey) int { return b.runs[y].ID - b.runs[x].ID })
 	steps := 0
@@ -277,7 +279,7 @@ func (b *breaks) makeRoom() {
 		run := b.runs[q]
 		steps += len(run.Recording.Ops) + len(run.Recording.Events)
 		if steps > maxSteps {
-			// A page may be drawing the recording, so the result is replaced, not changed.
+			// The result is replaced, not changed, because a page may be drawing its recording.
 			r := run.Result
 			r.Recording.Ops, r.Recording.Events, r.Recording.Spans = nil, nil, nil
 			b.runs[q] = &storedResult{Result: r, ID: run.ID, Forgotten: true}

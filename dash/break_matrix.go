@@ -13,11 +13,11 @@ type matrixView struct {
 	Tally   tally
 }
 
-// tally counts the results by their agreement with the cards.
+// tally counts the results that agree with the cards, contradict the cards, or do neither.
 type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
-	resultKey // of no hazard
+	resultKey // without a hazard
 	Results   []resultView
 }
 
@@ -31,7 +31,7 @@ type resultView struct {
 	Run       *storedResult // nil before the first run
 }
 
-// matrix returns the whole matrix. The hub calls it.
+// matrix returns the whole matrix for the page. The hub calls it.
 func (b *breaks) matrix() matrixView {
 	m := matrixView{Hazards: hazards(), Tally: b.tally()}
 	for _, c := range b.s.catalogue.known() {
@@ -68,7 +68,7 @@ func (b *breaks) tally() (t tally) {
 	return t
 }
 
-// column renders the results of these hazards that the plan in progress runs. The hub calls it.
+// column draws the results of these hazards that the running plan includes. The hub calls it.
 func (b *breaks) column(hazards ...string) []part {
 	parts := []part{}
 	for _, e := range experiment.All() {
@@ -86,7 +86,7 @@ func (b *breaks) column(hazards ...string) []part {
 	return parts
 }
 
-// view returns what the page shows of one result. The hub calls it.
+// view returns what the page shows about one result. The hub calls it.
 func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	q := resultKey{e.Hazard, c.ID, fenced}
 	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}

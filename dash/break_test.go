@@ -12,11 +12,11 @@ import (
 	"oversell/dash"
 )
 
-// inSightNow reports whether the line that marks the violation is visible.
+// inSightNow reports whether the line at the violation is visible in the window.
 const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
 
-// A visitor predicts, runs an experiment, opens its timeline, goes to the violation, and runs
-// it again.
+// TestBreakInABrowser predicts a result, runs the experiment, opens its timeline, goes to the
+// violation, and runs the experiment again.
 func TestBreakInABrowser(t *testing.T) {
 	tab := browser(t)
 	var claim, words, width string
@@ -88,7 +88,7 @@ func TestBreakInABrowser(t *testing.T) {
 	)
 }
 
-// In Chinese, the page of a strategy leads to the result of a hazard that breaks it.
+// TestLearnInABrowser goes, in Chinese, from a strategy to the result of a hazard that breaks it.
 func TestLearnInABrowser(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
@@ -112,7 +112,7 @@ func TestLearnInABrowser(t *testing.T) {
 		chromedp.WaitVisible(`#film .missing`, chromedp.ByQuery),
 	)
 	pictures(t, tab, "result-zh")
-	do(t, tab, reads(`#part-now`, "完成")) // the next test starts a job
+	do(t, tab, reads(`#part-now`, "完成")) // the next test also starts a job
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
 		reads(`.claims .breaks`, "被破坏 （本实验室的结果）"),
@@ -122,7 +122,7 @@ func TestLearnInABrowser(t *testing.T) {
 func button(id string) string { return `button[id="` + id + `"]` }
 func link(id string) string   { return `a[id="` + id + `"]` }
 
-// A plan that cannot be run is rejected, with the reason.
+// TestBreakRefuses checks that a plan that cannot be run is rejected with a reason.
 func TestBreakRefuses(t *testing.T) {
 	able := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: "oversell"})
 	defer able.Close()
@@ -157,7 +157,7 @@ func TestBreakRefuses(t *testing.T) {
 	}
 }
 
-// A page that does not exist says so; one on a machine without servers has no buttons.
+// TestBreakPages checks missing pages, and pages on a machine without servers.
 func TestBreakPages(t *testing.T) {
 	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()

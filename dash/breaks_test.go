@@ -9,8 +9,8 @@ import (
 	"oversell/lab/matrix"
 )
 
-// The newest result of a key replaces the older one. When there are too many recordings, the
-// oldest are dropped, and their verdicts stay.
+// TestBreaksKeepTheNewest: a new result of a key replaces the older one. If there are too many
+// recordings, the oldest are deleted, but their verdicts stay.
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
 	before := b.count
@@ -40,7 +40,7 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 	}
 }
 
-// The page of a result that outlives the lab recognises the next lab's run as another one.
+// TestRunsOfTheNextLab: an open page must see that the next lab's run is not the earlier run.
 func TestRunsOfTheNextLab(t *testing.T) {
 	first := New(Config{}).breaks
 	first.keep(experiment.Result{Hazard: "pause", Strategy: "redis"})

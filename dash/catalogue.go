@@ -11,7 +11,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// card is the card of a strategy. Code is set by catalogue.one only.
+// card is the card of a strategy. Only catalogue.one sets Code.
 type card struct {
 	experiment.Card
 	Code []api.File `json:"code"`
@@ -22,7 +22,7 @@ type group struct {
 	Cards []card
 }
 
-// catalogue reads the cards from the service and keeps them: the service has them compiled in.
+// catalogue reads the cards from the service once, because the cards of a service never change.
 type catalogue struct {
 	nginx api.Client // a request through nginx succeeds if any replica answers
 
@@ -39,14 +39,14 @@ func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	return nil
 }
 
-// known returns the cards that were read already.
+// known returns the cards if they were read before, and otherwise nil.
 func (l *catalogue) known() []card {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cards
 }
 
-// all asks the service without the mutex: pages would wait for each other's timeouts.
+// all sends its request without the mutex. With it, pages would wait for each other's time-outs.
 func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	cards := l.known()
 	if cards != nil {

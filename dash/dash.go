@@ -29,12 +29,12 @@ var pageFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// Config configures a Server.
+// Config has the settings of a Server.
 type Config struct {
 	// Lab has the addresses of the lab that the pages use.
 	Lab rig.Addresses
-	// Binary is the program of the replicas in the separate labs of experiments. It is empty if
-	// this machine has no servers for such a lab.
+	// Binary is the program of the replicas in separate labs, which run the experiments. It is
+	// empty if this machine has no servers for a separate lab.
 	Binary string
 	// OnExit is called when a server of a separate lab exits unexpectedly.
 	OnExit   func(rig.Exit)
@@ -42,7 +42,7 @@ type Config struct {
 	Versions map[string]string
 }
 
-// Server serves the pages.
+// Server serves all the pages of the lab.
 type Server struct {
 	Config
 	hub            *hub
@@ -58,7 +58,7 @@ type Server struct {
 	end            context.CancelFunc
 }
 
-// New returns a Server. It sends no request to the lab before a page is requested.
+// New returns a Server. The Server sends no request to the lab before a page is requested.
 func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
@@ -66,7 +66,7 @@ func New(c Config) *Server {
 	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "try", "scenarios", "problem"} {
 		s.pages[name] = parse(name)
 	}
-	static, _ := fs.Sub(staticFiles, "static") // it exists: it is embedded
+	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
 	s.routes.HandleFunc("POST /dash/language", switchLanguage)
@@ -81,10 +81,10 @@ func New(c Config) *Server {
 	return s
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP makes Server an http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends the streams and the job in progress, and returns when the job has cleaned up.
+// Close ends the streams and the running job. It returns when the job has cleaned up.
 func (s *Server) Close() {
 	s.hub.close()
 	s.jobs.stop(context.Background())
@@ -92,7 +92,7 @@ func (s *Server) Close() {
 	s.primitivesPage.requests.Wait()
 }
 
-// policy allows a page to load scripts, styles and streams from this server only.
+// policy lets a page load scripts, styles and streams from this server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
@@ -105,20 +105,20 @@ func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
 
 type view struct {
 	Lang  string
-	Page  string // the page's entry in the menu, and its topic unless Topic is set
+	Page  string // the page's entry in the menu; also its topic, unless Topic is set
 	Topic string
 	Title Text
 	Data  any
 	parts func() map[string]Text
 }
 
-// T returns one of two texts, by the language of the page.
+// T returns the English or the Chinese text, by the language of the page.
 func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
 
-// In returns a Text or an api.Text in the language of the page.
+// In returns t in the language of the page. t is a Text or an api.Text.
 func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.Lang) }
 
-// Part returns a part as the page's stream sends it first.
+// Part returns a part of the page with the content that the page's stream sends first.
 func (v view) Part(id string) (template.HTML, error) {
 	text, there := v.parts()[id]
 	if !there {
@@ -127,7 +127,7 @@ func (v view) Part(id string) (template.HTML, error) {
 	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // rendered by our own template
 }
 
-// With returns the view with other data.
+// With returns a copy of the view with other data.
 func (v view) With(data any) view { v.Data = data; return v }
 
 func parse(name string) *template.Template {
@@ -177,7 +177,7 @@ type part struct {
 	Text
 }
 
-// part returns the message that replaces a part, which the page's template of that name renders.
+// part returns a message that replaces a part of a page. The template with its name draws it.
 func (s *Server) part(page, name string, data any) message {
 	p := s.render(page, name, name, data)
 	m := newMessage("part", p)
@@ -196,7 +196,7 @@ func (s *Server) render(page, name, id string, data any) part {
 	return part{id, Text{in("en"), in("zh")}}
 }
 
-// request is a form that a page sent, and the address of its sender.
+// request is a form that a page has sent. Who is the address of the sender.
 type request struct {
 	*http.Request
 	Who string
@@ -248,13 +248,13 @@ func (s *Server) withToken(do func(context.Context, request) error) http.Handler
 	}
 }
 
-// sender returns the address of the sender, behind nginx if it is known.
+// sender returns the address of the request's sender. nginx passes the address on in a header.
 func sender(r *http.Request) string {
 	who, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		who = r.RemoteAddr
 	}
-	// nginx is on this machine or in its network. From elsewhere, the header could be forged.
+	// nginx is on this machine or in its network. Any other sender could forge the header.
 	if ip := net.ParseIP(who); ip != nil && (ip.IsLoopback() || ip.IsPrivate()) {
 		if forwarded := r.Header.Get("X-Forwarded-For"); net.ParseIP(forwarded) != nil {
 			who = forwarded
@@ -277,10 +277,10 @@ func switchLanguage(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back, http.StatusSeeOther)                                                                                                     //nolint:gosec // ourPath accepts only paths of this host
 }
 
-// ourPath reports whether a redirect to the path stays on this host. Browsers read
-// //elsewhere, /\elsewhere and, without the tab, /<tab>/elsewhere as another host.
+// ourPath reports whether a redirect to back stays on this host. Browsers read //elsewhere,
+// /\elsewhere and, because they drop the tab, /<tab>/elsewhere as another host.
 func ourPath(back string) bool {
-	to, err := url.Parse(back) // it rejects control characters
+	to, err := url.Parse(back) // returns an error for control characters
 	return err == nil && to.Scheme == "" && to.Host == "" &&
 		strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") && !strings.Contains(back, `\`)
 }

@@ -16,7 +16,7 @@ func hazards() (all []hazard) {
 	return all
 }
 
-// hazardOf returns the hazard with the id. Without one, all fields but the id are empty.
+// hazardOf returns the hazard with this id. If there is none, ok is false and only the id is set.
 func hazardOf(id string) (h hazard, ok bool) {
 	for _, h := range hazards() {
 		if h.ID == id {
@@ -26,7 +26,7 @@ func hazardOf(id string) (h hazard, ok bool) {
 	return hazard{ID: id}, false
 }
 
-// inChinese returns the titles of the experiments and what they show, in Chinese.
+// inChinese returns the title and the description of each experiment in Chinese.
 func inChinese() map[string][2]string {
 	return map[string][2]string{
 		"race":           {"同一进程里的两个请求", "卖出两件，库存只减少一件"},

@@ -2,7 +2,7 @@ package dash
 
 import "testing"
 
-// Each experiment has its texts in Chinese.
+// TestHazardsInChinese checks that each experiment has its texts in Chinese.
 func TestHazardsInChinese(t *testing.T) {
 	known := map[string]bool{}
 	for _, h := range hazards() {

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// hub sends changes to all open pages, and never waits for one of them. It disconnects a page
-// that reads too slowly. The browser connects again, and then gets the complete state.
+// hub sends changes to all open pages, and never waits for a page. It disconnects a page that reads
+// too slowly. The browser then connects again and gets the complete state.
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
 	closed chan struct{}
 }
 
-// topic has the streams of the pages of one kind.
+// topic has the streams of all open pages of one kind.
 type topic struct {
-	// first returns the complete state for a new stream. The hub calls it while nothing can be
-	// sent, so that a page misses no change and gets none twice.
+	// first returns the complete state for a new stream. While the hub calls it, the hub sends no
+	// message, so a page neither misses a change nor gets a change twice.
 	first func() []message
 	pages map[chan message]bool
 }
@@ -29,10 +29,10 @@ type topic struct {
 type message struct {
 	name string
 	data []byte
-	part *part // that it replaces, or nil
+	part *part // the part that the message replaces, or nil
 }
 
-// backlog is the number of unsent messages at which a page is disconnected.
+// backlog is the number of unsent messages above which the hub disconnects a page.
 const backlog = 64
 
 func newHub() *hub { return &hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
@@ -41,9 +41,9 @@ func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
 
-// send calls change, and sends the messages that it returns to all pages of the topic. A new page
-// gets the change either in its first messages or in these. The hub calls first and change one
-// at a time, so only they may access the state that they share.
+// send calls change, and sends the returned messages to all pages of the topic. A new page gets the
+// change either in its first messages or in the sent ones. The hub runs only one first or change at
+// a time, so only these functions may access the state that they share.
 func (h *hub) send(name string, change func() []message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +84,7 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
-// parts returns the parts of the topic's first messages: a page is complete without its stream.
+// parts returns the parts in the topic's first messages, so a page is complete without its stream.
 func (h *hub) parts(name string) map[string]Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,10 +100,10 @@ func (h *hub) parts(name string) map[string]Text {
 func (h *hub) close() { close(h.closed) }
 
 const (
-	// writeTimeout limits the time to write one piece of a stream.
+	// writeTimeout limits the time to write one piece of a stream to a page.
 	writeTimeout = 5 * time.Second
-	// pieceSize is small enough for a slow network. A timeout for all first messages together,
-	// which are long, could disconnect a page again and again.
+	// pieceSize is small enough for a slow network. The first messages are long: one time limit for
+	// all of them could disconnect a page again and again.
 	pieceSize = 16 << 10
 )
 
@@ -120,7 +120,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	page := h.join(t)
 	defer h.leave(t, page)
 	var text bytes.Buffer
-	fmt.Fprint(&text, "retry: 1000\n\n") // the browser connects again after 1 s
+	fmt.Fprint(&text, "retry: 1000\n\n") // tells the browser to connect again after 1 s
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
 	for {
@@ -139,13 +139,13 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 				return
 			}
 			m.write(&text)
-			for range len(page) { // write all pending messages together
+			for range len(page) { // write all waiting messages together
 				if m, open = <-page; open {
 					m.write(&text)
 				}
 			}
 		case <-alive.C:
-			fmt.Fprint(&text, "event: alive\ndata: {}\n\n") // a comment would not reach the script
+			fmt.Fprint(&text, "event: alive\ndata: {}\n\n") // the script would not see a comment
 		case <-h.closed:
 			return
 		case <-r.Context().Done():
@@ -161,7 +161,7 @@ func (m message) write(text *bytes.Buffer) {
 func newMessage(name string, data any) message {
 	text, err := json.Marshal(data)
 	if err != nil {
-		text = []byte("null") // never: the types are our own
+		text = []byte("null") // impossible: our own types have JSON
 	}
 	return message{name: name, data: text}
 }

@@ -16,8 +16,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// A page that reads nothing is disconnected, and delays no other page. When it connects again, it
-// gets the complete state.
+// TestSlowPageIsDropped: a page that reads nothing is disconnected, and does not delay other pages.
+// When the page connects again, it gets the complete state.
 func TestSlowPageIsDropped(t *testing.T) {
 	h := newHub()
 	var said []string
@@ -36,7 +36,7 @@ func TestSlowPageIsDropped(t *testing.T) {
 		}
 	}
 	received := 0
-	for range slow { // the hub must have closed it
+	for range slow { // ends only if the hub has closed the channel
 		received++
 	}
 	if received > backlog+1 {
@@ -49,10 +49,10 @@ func TestSlowPageIsDropped(t *testing.T) {
 	if m := <-again; string(m.data) != string(newMessage("all", said).data) || len(said) != words {
 		t.Errorf("when it connects again it receives %s", m.data)
 	}
-	h.leave(topic, slow) // as its handler does at its end
+	h.leave(topic, slow) // as the page's handler does when it ends
 }
 
-// A page on a slow network gets all first messages, however long that takes.
+// TestSlowLineGetsEverything: a slow page gets all first messages, even if that takes a long time.
 func TestSlowLineGetsEverything(t *testing.T) {
 	h := newHub()
 	long := strings.Repeat("x", 1<<20)
@@ -60,7 +60,7 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	const small = 16 << 10
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, "run") }))
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		_ = c.(*net.TCPConn).SetWriteBuffer(small) // or all of it would be on its way at once
+		_ = c.(*net.TCPConn).SetWriteBuffer(small) // or the system would buffer all data
 		return ctx
 	}
 	server.Start()
@@ -73,7 +73,7 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.(*net.TCPConn).SetReadBuffer(small)
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: lab\r\n\r\n")
-	// A second longer than a page may take for a piece.
+	// The whole transfer lasts one second longer than the time limit for a single piece.
 	for got, slow := 0, make([]byte, len(long)/int((writeTimeout+time.Second)/(100*time.Millisecond))); got < len(long); {
 		n, err := conn.Read(slow)
 		if got += n; err != nil {
@@ -83,9 +83,9 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	}
 }
 
-// However a page is drawn, joins, loses its stream and comes again while a run begins,
-// changes and ends, and the lab restarts: it shows what there is, when it was drawn, while
-// it listens and at the end.
+// TestPageInEveryOrder tries all orders in which a page is drawn, joins, loses its stream and joins
+// again. During these events, a run begins, changes and ends, and the lab restarts. At each time,
+// the page must show the present state.
 func TestPageInEveryOrder(t *testing.T) {
 	const (
 		drawn = iota
@@ -108,7 +108,7 @@ func TestPageInEveryOrder(t *testing.T) {
 		}
 		restart()
 		var listening chan message
-		shown := "" // no page yet
+		shown := "" // there is no page yet
 		listen := func() { listening = h.join(h.topics["run"]) }
 		for i, what := range order {
 			switch what {
@@ -122,7 +122,7 @@ func TestPageInEveryOrder(t *testing.T) {
 			case restarts:
 				restart()
 				if listening != nil {
-					listen() // it connects again
+					listen() // the page connects again
 				}
 			default:
 				h.send("run", func() []message { state = names[what]; return []message{partOf(state)} })
@@ -165,9 +165,9 @@ func partOf(state string) message {
 	return message{name: "part", part: &p}
 }
 
-// As soon as a page shows that a run has ended, the next one can start.
+// TestNextJobCanStartAtTheEnd: when a page shows the end of a run, the next run can start.
 func TestNextJobCanStartAtTheEnd(t *testing.T) {
-	s := New(Config{Lab: rig.Addresses{Target: "http://127.0.0.1:1"}}) // nobody is there: it ends at once
+	s := New(Config{Lab: rig.Addresses{Target: "http://127.0.0.1:1"}}) // no service: a run ends
 	defer s.Close()
 	page := s.hub.join(s.hub.topics["run"])
 	for range 200 {

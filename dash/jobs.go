@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// jobs runs one job at a time in the lab: two loads would distort each other's figures.
+// jobs lets only one job run at a time, because two loads would distort each other's results.
 type jobs struct {
 	mu      sync.Mutex
 	current *job
 }
 
-// job is a run, an experiment or a round.
+// job is a run under load, an experiment or a round of single steps.
 type job struct {
-	who   string // the address that started it, such as 127.0.0.1
-	what  Text   // such as none, redis
+	who   string // the address from which it was started, such as 127.0.0.1
+	what  Text   // the names of the strategies, such as none, redis
 	since time.Time
 	stop  context.CancelCauseFunc
 	done  chan struct{}
 }
 
-// errStopped is the cause with which a visitor's stop cancels the context of a job.
+// errStopped is the cause of a job's cancelled context if a visitor stopped the job.
 var errStopped = errors.New("stopped")
 
-// start runs work in the background. It returns an error if another job runs. Work calls free
-// in the same call of hub.send that announces its end: a page that shows the end can start the
-// next job at once.
+// start runs work in the background. It returns an error if another job runs. work must call free
+// in the same call of hub.send in which it sends its end. A page that shows the end can then start
+// the next job at once.
 func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx c
 	return nil
 }
 
-// now returns the job that runs, or nil.
+// now returns the running job, or nil.
 func (d *jobs) now() *job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *jobs) now() *job {
 
 func (d *jobs) stop(ctx context.Context) { d.now().end(ctx) }
 
-// end stops the job, unless it is nil, and waits until it has cleaned up or ctx ends.
+// end stops the job, and waits until the job has cleaned up or ctx ends. A nil job is allowed.
 func (j *job) end(ctx context.Context) {
 	if j == nil {
 		return
@@ -76,16 +76,16 @@ func (j *job) end(ctx context.Context) {
 	}
 }
 
-// progress describes the job that a page started last.
+// progress describes the last job that a page has started.
 type progress struct {
 	Begun, Running, Stopped bool
 
-	Who   string // the address that started it
+	Who   string // the address from which it was started
 	What  Text   // the present step
 	Error *Text
 }
 
-// follow starts a job and updates p, in calls of change, when the job begins and ends.
+// follow starts a job. It updates p, inside a call of change, when the job begins and when it ends.
 func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *progress, change func(func()), work func(context.Context) error) error {
 	return d.start(ctx, who, what, func(ctx context.Context, free func()) {
 		change(func() { *p = progress{Begun: true, Running: true, Who: who, What: first} })

@@ -8,13 +8,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look makes the screen so wide, and the page light or dark.
+// look sets the width of the screen, and a light or dark page.
 func look(width int64, scheme string) chromedp.Action {
 	return chromedp.Tasks{
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 		chromedp.EmulateViewport(width, 900),
 		chromedp.ActionFunc(func(ctx context.Context) error {
-			// Drawn anew for the new width by then.
+			// Two frames later, the browser has drawn the page with the new width.
 			return chromedp.Run(ctx, chromedp.Evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, nil,
 				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 		}),

@@ -22,7 +22,7 @@ import (
 
 const token = "class"
 
-// testLab is the lab of all tests, with its page.
+// testLab is the lab that all tests use. It also serves the pages.
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
@@ -35,19 +35,19 @@ func TestMain(m *testing.M) {
 	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		testLab = r
-		// Experiments run in a separate lab of the same program.
+		// Experiments run in a separate lab with the same program.
 		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
 	})
 }
 
-// address is a page's address with the token, as the lab prints it.
+// address returns the address of a page with the token, like the link that the lab prints.
 func address(path string) string { return testLab.Addresses().Target + path + "#token=" + token }
 
 // window is a tab of a browser.
 type window interface{ context.Context }
 
-// browser opens a tab of a headless Chromium: with the flags, such as lang=zh.
+// browser opens a tab of a headless Chromium. flags are further options, such as lang=zh.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
@@ -55,7 +55,7 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
-	// Start the browser outside the timeout: after it, do can still read what the page shows.
+	// Start the browser without the time limit. After the limit, do can still read the page's text.
 	if err := chromedp.Run(tab); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +64,11 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	return limited
 }
 
-// do runs actions, which wait for what they need.
+// do runs actions. Each action waits for the elements that it needs.
 func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(tab, actions...); err != nil {
-		// Read the page also after the timeout of the tab.
+		// Read the page's text even after the time limit of the tab.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tab), 10*time.Second)
 		defer cancel()
 		var seen string
@@ -87,7 +87,7 @@ func reads(selector, text string) chromedp.Action {
 			// One script finds and reads the element, because the page may replace it at any time.
 			var seen string
 			err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector), &seen))
-			// While a page is being left, or after the timeout, there is an error instead of a text.
+			// There is an error while the browser leaves the page, or after the tab's time limit.
 			if err == nil {
 				last = seen
 			}
@@ -103,7 +103,7 @@ func reads(selector, text string) chromedp.Action {
 	})
 }
 
-// press clicks on an element, and repeats that if the page has replaced the element meanwhile.
+// press clicks on an element. If the page replaces the element meanwhile, press clicks again.
 func press(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
@@ -116,8 +116,8 @@ func press(selector string) chromedp.Action {
 	})
 }
 
-// pictures writes screenshots of a page to results/pages: light and dark, on a wide screen and on
-// a telephone. The page must not be wider than the screen.
+// pictures writes screenshots of a page to results/pages: light and dark, on a wide screen and on a
+// telephone. It fails if the page is wider than the screen.
 func pictures(t *testing.T, tab window, name string) {
 	t.Helper()
 	folder := filepath.Join("..", "results", "pages")

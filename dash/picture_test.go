@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The picture of the documents: the page in the middle of a run, light and dark. make
-// picture sets OVERSELL_PICTURE to the folder that it is written to.
+// TestPicture takes the picture in the documents: the page during a run, light and dark. make
+// picture sets OVERSELL_PICTURE to the folder for the picture.
 func TestPicture(t *testing.T) {
 	folder := os.Getenv("OVERSELL_PICTURE")
 	if folder == "" {
@@ -30,7 +30,7 @@ func TestPicture(t *testing.T) {
 		t, tab,
 		chromedp.Navigate(address("/")),
 		press(`input[value=mutex]`),
-		// Slow enough to be looked at.
+		// A hold of 10 ms makes the run slow enough for a picture.
 		chromedp.SetValue(`input[name=hold]`, "10", chromedp.ByQuery),
 		press(`button.go`),
 		chromedp.Poll(drawn, nil, chromedp.WithPollingTimeout(0)),
@@ -44,7 +44,7 @@ func TestPicture(t *testing.T) {
 			t, tab,
 			look(1280, scheme),
 			chromedp.Evaluate(`scrollTo(0, 0)`, nil),
-			// Its Chinese letters are boxes where no font has them.
+			// Hide the Chinese letters of this button: without a Chinese font, they are boxes.
 			chromedp.Evaluate(`document.querySelector('.language').style.visibility = 'hidden'`, nil),
 			chromedp.CaptureScreenshot(&picture),
 		)
@@ -56,7 +56,7 @@ func TestPicture(t *testing.T) {
 	do(t, tab, press(`button[data-post="/dash/stop"]`))
 }
 
-// fewColours draws a picture with its 256 most frequent colours, which makes it a third.
+// fewColours reduces a picture to its 256 most frequent colours, and its size to a third.
 func fewColours(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(picture))

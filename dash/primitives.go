@@ -11,16 +11,16 @@ import (
 
 type action struct {
 	ID       string
-	Path     string // of the service, after /test/
+	Path     string // the service's path, after /test/
 	Name     Text
 	Backends []string
-	Numbers  []string // the parameters of the form, besides the name
+	Numbers  []string // the form's parameters, besides the name
 	Op       string   // the operation on a counter
-	Holds    bool     // a visitor holds something for some time
-	Stays    bool     // it holds it until another action ends that
+	Holds    bool     // the visitor holds something for some time
+	Stays    bool     // the visitor holds it until another action ends that
 }
 
-// primitive is a family of actions.
+// primitive is one primitive on the page, with its actions.
 type primitive struct {
 	ID      string
 	Title   Text
@@ -58,14 +58,14 @@ func primitives() []primitive {
 	}
 }
 
-// limits returns the smallest and the largest value of each parameter; hold and wait are in ms.
+// limits returns the lowest and the highest value of each parameter. hold and wait are in ms.
 func limits() map[string][2]int {
 	return map[string][2]int{"hold": {0, 60_000}, "wait": {0, 60_000}, "permits": {1, 1000}, "count": {1, 1000}, "members": {1, 1000}}
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// order is what a button asks for: a number of visitors with the same action.
+// order is the request of a button: many visitors send the same action.
 type order struct {
 	of      primitive
 	action  action
@@ -75,7 +75,7 @@ type order struct {
 	query   url.Values
 }
 
-// orderOf reads the form. Its field send has an action and a number, such as read:3.
+// orderOf reads the form. The form's field send has an action and a number, such as read:3.
 func orderOf(req request) (o order, err error) {
 	id, many, _ := strings.Cut(req.Form.Get("send"), ":")
 	for _, p := range primitives() {
@@ -99,7 +99,7 @@ func orderOf(req request) (o order, err error) {
 		return o, badRequest("The backend must be redis or zk.", "后端须为 redis 或 zk。")
 	}
 	if !slices.Contains(o.action.Backends, backend) {
-		backend = o.action.Backends[0] // the page shows that the primitive has only this one
+		backend = o.action.Backends[0] // the page shows that this is the only backend
 	}
 	o.at = target{o.of.ID, backend, name}
 	o.query = url.Values{"backend": {backend}, "name": {name}}

@@ -17,26 +17,26 @@ import (
 	"oversell/api"
 )
 
-// primitivesPage sends requests to the primitives and shows how they wait and hold. It starts no
-// job: many requests at the same time are the purpose of the page.
+// primitivesPage sends requests to the primitives, and shows how they wait and hold. It starts no
+// job, because users need many requests at the same time here.
 type primitivesPage struct {
 	s        *Server
 	http     *http.Client
-	prefix   string         // of the visitors' tags, which differs after each restart of the page
+	prefix   string         // begins each visitor's tag; differs after each restart of the page
 	requests sync.WaitGroup // also streams and redraws
 
 	// Only functions that the hub calls may access the fields below: see hub.send.
-	streams    *streams // nil without requests
+	streams    *streams // nil while no request is in progress
 	visitors   []*visitor
 	next       int
 	inProgress int
 	observed   map[target]observed
 }
 
-// visitor is one request, or two of the same member of a double barrier.
+// visitor is one request. In a double barrier, it is a member's two requests.
 type visitor struct {
 	N       int
-	Tag     string // the owner or visitor in its steps
+	Tag     string // the owner or the visitor in the steps of the request
 	Of      primitive
 	Action  action
 	At      target
@@ -50,7 +50,7 @@ type visitor struct {
 type state string
 
 const (
-	sent    state = "sent" // the replica has not reported a step yet
+	sent    state = "sent" // no replica has reported a step yet
 	waiting state = "waiting"
 	holding state = "holding"
 	leaving state = "leaving" // inside a double barrier, waiting to leave
@@ -60,7 +60,7 @@ const (
 
 func (v *visitor) over() bool { return v.State == gone || v.State == failed }
 
-// span is a time in which a visitor waited or held something. Its end is zero until then.
+// span is a time in which a visitor waited or held something. to is zero until the span ends.
 type span struct {
 	state    state
 	from, to time.Time
@@ -68,7 +68,7 @@ type span struct {
 
 type target struct{ Primitive, Backend, Name string }
 
-// observed is the state of a target, as the last answers reported it.
+// observed is the state of a target, as far as the last answers show it.
 type observed struct {
 	Left    *int64 // of a latch
 	Up      string // whether a barrier exists: yes, no, or empty if unknown
@@ -79,18 +79,18 @@ type observed struct {
 
 const (
 	redrawInterval = 200 * time.Millisecond
-	maxVisitors    = 60 // that are not over
+	maxVisitors    = 60 // visitors in progress
 	maxOver        = 40 // visitors on the page, above which those that are over are removed
 	overShown      = 30 * time.Second
-	// streamWait limits the wait for the streams of the replicas. Without them, the page shows
-	// what the answers report.
+	// streamWait limits the wait for the streams of the replicas. If no stream opens, the page
+	// shows only what the answers report.
 	streamWait = 2 * time.Second
 )
 
 func newPrimitivesPage(s *Server) *primitivesPage {
 	t := &primitivesPage{
 		s: s, prefix: "v-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-", observed: map[target]observed{},
-		// A request may wait for one minute and hold for another.
+		// One request may wait for one minute, and then hold for another minute.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxVisitors}, Timeout: 150 * time.Second},
 	}
 	s.hub.open("try", t.all)
@@ -133,7 +133,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 	return err
 }
 
-// visitorsFor returns new visitors, or the oldest members of a double barrier that can leave.
+// visitorsFor returns new visitors. To leave a double barrier, it returns the oldest members.
 func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	now, here := time.Now(), 0
 	for _, v := range t.visitors {
@@ -202,7 +202,7 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 	<-streams.ready.Done()
 	begun := time.Now()
 	t.s.hub.send("try", func() []message {
-		if v.State == sent { // the wait for the streams is no wait for the primitive
+		if v.State == sent { // the time until the streams are open is no wait for the primitive
 			v.Spans[0].from = begun
 		}
 		return nil
@@ -226,7 +226,7 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 	})
 }
 
-// stepped updates a visitor by a step of its request. The answer may have come before it.
+// stepped updates a visitor by a step of its request. The answer may arrive before the step.
 func (v *visitor) stepped(step api.Step, replica string, at time.Time) {
 	v.Replica = replica
 	switch {
@@ -248,7 +248,7 @@ func (v *visitor) enter(next state, at time.Time) {
 	}
 }
 
-// answered updates a visitor by the answer, which also replaces steps that were not received.
+// answered updates a visitor by its answer. The answer also replaces steps that did not arrive.
 func (v *visitor) answered(a action, got answer, err error, begun, now time.Time) {
 	v.Replica = cmp.Or(got.Replica, v.Replica)
 	said, good := describe(got)
@@ -299,8 +299,8 @@ func describe(a answer) (said Text, good bool) {
 	return Text{strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)}, true
 }
 
-// observe stores the state of a target. The answers of concurrent requests may arrive in another
-// order. Then the lower count of a latch is the newer one, and the higher version of a counter.
+// observe stores the state of a target. Answers of concurrent requests may arrive in any order. The
+// newer answer has the lower count of a latch, or the higher version of a counter.
 func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 	o := t.observed[at]
 	later := begun.After(o.at)
@@ -325,12 +325,12 @@ func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 	t.observed[at] = o
 }
 
-// all returns everything that the page shows. The hub calls it.
+// all returns the messages that draw the whole page. The hub calls it.
 func (t *primitivesPage) all() []message {
 	return []message{t.s.part("try", "places", t.views())}
 }
 
-// streams follows the steps of all replicas while requests are in progress.
+// streams receives the steps of all replicas while requests are in progress.
 type streams struct {
 	ready context.Context // done when all streams are open, or streamWait has passed
 	stop  context.CancelFunc
@@ -378,7 +378,7 @@ func (t *primitivesPage) openStreams() *streams {
 	return &streams{ready, stop}
 }
 
-// step updates the visitor of a step. The next redraw shows it.
+// step updates the visitor to which a step belongs. The next redraw shows the change.
 func (t *primitivesPage) step(e api.StepEvent) {
 	if !strings.HasPrefix(e.Owner, t.prefix) {
 		return

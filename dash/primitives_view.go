@@ -19,7 +19,7 @@ type lane struct {
 	Held   float64
 }
 
-// bar is a span, in per cent of the axis.
+// bar is a span as the page draws it. X and W are in per cent of the axis.
 type bar struct {
 	Holds bool
 	X, W  float64
@@ -86,7 +86,7 @@ type targetView struct {
 	now      time.Time
 }
 
-// Slots has a value for each permit, which is true if the permit is taken.
+// Slots returns a value for each permit. The value is true if the permit is taken.
 func (m targetView) Slots() []bool {
 	slots := make([]bool, min(m.Permits, 50))
 	for i := range slots {
@@ -95,7 +95,7 @@ func (m targetView) Slots() []bool {
 	return slots
 }
 
-// Drawn returns the lanes of the visitors, the oldest first.
+// Drawn returns the bars of each visitor, the oldest visitor first.
 func (m targetView) Drawn() lanes { return draw(m.visitors, m.now) }
 
 func (t *primitivesPage) views() (all []targetView) {

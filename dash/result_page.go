@@ -14,18 +14,18 @@ import (
 type resultPage struct {
 	resultView
 	Hazard hazard
-	Why    Text        // the reason that the card gives for a claimed flaw
+	Why    Text        // the card's reason why the hazard breaks the strategy
 	Shown  *matrix.Run // nil before the first run
 	Jump   *jump
 }
 
-// jump is a button that moves the picture to a position.
+// jump is a button that scrolls the picture to a position.
 type jump struct {
 	Label                Text
 	Place, Second, Words string
 }
 
-// timelineStyle serves the style of the pictures: the policy of the pages forbids inline styles.
+// timelineStyle serves the style of the pictures, because the pages forbid inline styles.
 func timelineStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = fmt.Fprint(w, timeline.Style())
@@ -63,14 +63,14 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
-		// An experiment on a named strategy may use its fence.
+		// For a named strategy, the experiment also applies with its fence.
 		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})
 	if x.Run == nil {
 		return x, nil
 	}
-	// A recording never changes, so the hub need not wait for the picture.
+	// A recording never changes, so drawing it needs no lock of the hub.
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")
 	x.Shown = &run
 	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == experiment.Broken {

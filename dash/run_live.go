@@ -14,7 +14,7 @@ import (
 	"oversell/lab/report"
 )
 
-// live is the run in progress, or the last one.
+// live describes the running run, or the last run.
 type live struct {
 	Running  bool      `json:"running"`
 	Who      string    `json:"who"`
@@ -22,12 +22,12 @@ type live struct {
 	Product  string    `json:"product"` // the product code
 	Stock    int       `json:"stock"`
 	Qty      int       `json:"qty"`
-	Of       int       `json:"of"` // number of strategies in the plan
+	Of       int       `json:"of"` // the number of strategies in the plan
 	Series   []*series `json:"series"`
 	Error    *Text     `json:"error,omitempty"`
 	interval time.Duration
 	last     time.Time     // of the last point
-	before   load.Progress // at the last point
+	before   load.Progress // the progress at the last point
 	sold     atomic.Int64  // pieces
 	count    atomic.Pointer[count]
 	owner    atomic.Pointer[owner]
@@ -47,11 +47,11 @@ type point struct {
 	Failed   int            `json:"failed"`
 	Count    *count         `json:"count"` // null if unknown
 	Rate     float64        `json:"rate"`  // requests per second, since the last point
-	P50      float64        `json:"p50"`   // of these requests, in ms
+	P50      float64        `json:"p50"`   // of the requests since the last point, in ms
 	P99      float64        `json:"p99"`
 	Replicas map[string]int `json:"replicas"`
 	Last     load.Sale      `json:"last"`
-	Owner    *owner         `json:"owner"` // the lock's present owner; null if unknown
+	Owner    *owner         `json:"owner"` // the present owner of the lock; null if unknown
 }
 
 type owner struct {
@@ -59,22 +59,22 @@ type owner struct {
 	Replica string `json:"replica"`
 }
 
-// count is the stock in the database, and the pieces known to be sold before it was read. Every
-// one of these must be missing from the stock: a difference shows lost updates, and never a sale
-// in progress.
+// count is the stock in the database, and the number of pieces that were sold before the stock was
+// read. All these pieces must be missing from the stock, so a difference shows lost updates and
+// never a sale in progress.
 type count struct {
 	Left int `json:"left"`
 	Sold int `json:"sold"`
 }
 
 const (
-	// The interval of points is longer if many pages are open, because the browsers may share
-	// the machine with the lab.
+	// longInterval is the time between two points if at least manyPages pages are open. Their
+	// browsers may run on the same machine as the lab.
 	shortInterval, longInterval = 250 * time.Millisecond, time.Second
 	manyPages                   = 20
-	// maxPoints limits the points of a series. At this number every second one is dropped.
+	// maxPoints limits the points of a series. At this number, every second point is deleted.
 	maxPoints = 400
-	// slowHold is a hold that a viewer can follow. From this on, the replicas' steps show the
+	// slowHold is a hold that a viewer can follow. From slowHold on, the replicas' steps show the
 	// lock's owner. With a shorter hold, the steps would slow down the run.
 	slowHold = 20 * time.Millisecond
 )
@@ -84,9 +84,9 @@ type watch struct {
 	live     *live
 	plan     comparison.Plan
 	now      *series
-	cancel   context.CancelFunc // ends the sampling
+	cancel   context.CancelFunc // ends the reading of the stock
 	sampling sync.WaitGroup
-	begin    func() // begins the sampling, once the load has begun: before, the stock is the last run's
+	begin    func() // called when the load begins: before, the stock is that of the last run
 }
 
 func (w *watch) stopSampling() {
@@ -96,7 +96,7 @@ func (w *watch) stopSampling() {
 	w.sampling.Wait()
 }
 
-// Begin adds a series for the strategy.
+// Begin adds a series of points for the strategy.
 func (w *watch) Begin(strategy string, _, _ int) {
 	w.stopSampling()
 	ctx, cancel := context.WithCancel(w.runs.s.lifetime)
@@ -121,7 +121,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 }
 
-// sample reads the stock in the background: a database that hangs must not delay the progress.
+// sample reads the stock in the background, so that a slow database does not delay the progress.
 func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.readStock(ctx)
@@ -145,7 +145,7 @@ func (w *watch) readStock(ctx context.Context) {
 	w.live.count.Store(&count{left, sold})
 }
 
-// Progress adds a point to the series.
+// Progress adds a point to the series of the strategy.
 func (w *watch) Progress(p load.Progress) {
 	l := w.live
 	w.begin()
@@ -156,7 +156,7 @@ func (w *watch) Progress(p load.Progress) {
 	sold := p.Sold * max(1, w.plan.Qty)
 	l.sold.Store(int64(sold))
 	if p.Done == p.Total {
-		w.stopSampling() // the last point must count all sales
+		w.stopSampling() // the last point must include all sales
 		w.readStock(w.runs.s.lifetime)
 	}
 	now := time.Now()
@@ -213,5 +213,5 @@ func (l *live) follow(kind string, data []byte) {
 	}
 }
 
-// End implements comparison's watcher. The result comes with those of the whole plan.
+// End does nothing: the result arrives with the results of the whole plan.
 func (w *watch) End(report.Result) {}

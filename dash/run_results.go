@@ -43,7 +43,7 @@ func (r *runs) forget(context.Context, request) error {
 	return nil
 }
 
-// download writes one result, or all of them if its name is all.
+// download writes one result, or all results if the file's name is all.
 func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
 	var results []report.Result
@@ -71,11 +71,11 @@ func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	case "csv":
 		err = report.JTL(w, histories)
 	case "html":
-		// The page contains its style.
+		// This downloaded page contains its own style.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		err = report.HTML(w, results)
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // so that the browser does not keep a part of the file
+		panic(http.ErrAbortHandler) // otherwise the browser would keep an incomplete file
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"oversell/dash"
 )
 
-// A visitor selects none and redis and starts the run. The chart shows the lost updates of none,
-// and the table has both verdicts.
+// TestRunInABrowser selects none and redis and starts a run. The chart must show the lost updates
+// of none, and the table must have both verdicts.
 func TestRunInABrowser(t *testing.T) {
 	tab := browser(t)
 	var link string
@@ -44,7 +44,7 @@ func TestRunInABrowser(t *testing.T) {
 	pictures(t, tab, "run")
 }
 
-// Data from outside is shown as text: markup in a product code does not change the page.
+// TestMarkupIsText: markup in a product code is shown as text and does not change the page.
 func TestMarkupIsText(t *testing.T) {
 	db, err := sql.Open("mysql", testLab.Addresses().MySQL)
 	if err != nil {
@@ -81,8 +81,8 @@ func TestMarkupIsText(t *testing.T) {
 	}
 }
 
-// The page is in Chinese, as the browser prefers, and in English after a click, also when it is
-// loaded again.
+// TestBothLanguages: the page is in the language of the browser, Chinese. After a click it is in
+// English, even after a reload.
 func TestBothLanguages(t *testing.T) {
 	ours := map[string]string{"X-Lab-Token": token}
 	one := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
@@ -107,8 +107,8 @@ func TestBothLanguages(t *testing.T) {
 	)
 }
 
-// A page that is opened during a run shows the run so far. A second start is rejected with the
-// name of the present job, and a stop ends that.
+// TestSecondPage: a page that is opened during a run shows the run so far. A second start is
+// rejected with the name of the running job. A stop ends that job.
 func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
@@ -136,7 +136,7 @@ func TestSecondPage(t *testing.T) {
 	do(t, one, reads(`#part-results tbody tr`, "stopped"))
 }
 
-// send is a request as any program can make it.
+// send sends a request to a page without a browser, as any program can.
 func send(t *testing.T, method, path string, form url.Values, header map[string]string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, testLab.Addresses().Target+path, strings.NewReader(form.Encode()))
@@ -209,7 +209,7 @@ func TestOtherRoutes(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	// A language, and nothing else, is kept; and nobody is sent elsewhere with it.
+	// The cookie keeps only a known language, and the redirect never leaves this host.
 	for _, back := range []string{"/dash/break/pause/redis?fenced=true", "//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`, "/\t/elsewhere.example", "\t//elsewhere.example", "/\n/elsewhere.example", "/\x00/elsewhere.example"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
 		if err != nil {
@@ -231,7 +231,7 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// The page's own script and style stay small: a class may have a slow line.
+// TestSmall limits the size of scripts and styles, because a class may have a slow network.
 func TestSmall(t *testing.T) {
 	var sum int64
 	files, err := os.ReadDir("static")
@@ -250,7 +250,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// When the lab is gone the page says so, and when it is back the page goes on by itself.
+// TestLabRestarts: a page says that the lab is gone, and continues when the lab is back.
 func TestLabRestarts(t *testing.T) {
 	begin := func(addr string) (where string, end func()) {
 		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
@@ -267,7 +267,7 @@ func TestLabRestarts(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate("http://"+addr+"/"),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery), // it came without the token
+		chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery), // opened without the token
 	)
 	end()
 	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "reconnects automatically"))
@@ -276,8 +276,8 @@ func TestLabRestarts(t *testing.T) {
 	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
-// How long the first paint takes is written down; the machine is too noisy to hold it
-// against a limit.
+// TestFirstPaint logs the time until the first paint. It has no limit, because other load on the
+// machine changes this time.
 func TestFirstPaint(t *testing.T) {
 	tab := browser(t)
 	do(t, tab, chromedp.Navigate(address("/")))

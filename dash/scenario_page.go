@@ -13,7 +13,7 @@ import (
 	"oversell/lab/scenario"
 )
 
-// scenarioPage runs the scenarios, each with every guard, and shows the results.
+// scenarioPage runs each scenario with each guard, and shows the results.
 type scenarioPage struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
@@ -46,7 +46,7 @@ func newScenarioPage(s *Server) {
 	s.routes.HandleFunc("POST /dash/shop/start", s.withToken(p.start))
 }
 
-// all returns everything that the page shows. The hub calls it.
+// all returns the messages that draw the whole page. The hub calls it.
 func (p *scenarioPage) all() []message {
 	return []message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
 }

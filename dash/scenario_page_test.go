@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A visitor runs a scenario without a guard, then with the right one.
+// TestScenariosInABrowser runs a scenario without a guard, and then with the right guard.
 func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,

@@ -15,14 +15,14 @@ type steps struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
 	scene   scene
-	job     *job                // of the open round, or nil
-	presses chan stepper.Client // to the open round
+	job     *job                // the job of the open round, or nil
+	presses chan stepper.Client // passes each press to the open round
 }
 
 const (
-	// idleLimit ends a round without presses, because no other job can start meanwhile.
+	// idleLimit ends a round in which no button is pressed, because a round blocks all other jobs.
 	idleLimit = 10 * time.Minute
-	// lookInterval is the interval at which a waiting client is checked.
+	// lookInterval is the time between two checks of a waiting client.
 	lookInterval = 250 * time.Millisecond
 	// playPause is the time between two steps of the solution.
 	playPause = time.Second
@@ -47,8 +47,8 @@ func newSteps(s *Server) {
 	}
 }
 
-// begin ends the open round and starts another one. With solve, the program searches for a
-// schedule that loses an update.
+// begin ends the open round and starts a new one. With solve, the program searches for a schedule
+// that loses an update.
 func (p *steps) begin(ctx context.Context, req request) error {
 	if len(p.s.Lab.Replicas) < 2 {
 		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
@@ -63,7 +63,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 	return p.s.jobs.start(ctx, req.Who, textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
-// end ends the open round, and returns when both clients have disconnected.
+// end ends the open round. It returns when both clients have disconnected.
 func (p *steps) end(ctx context.Context, _ request) error {
 	var open *job
 	p.s.hub.send("step", func() []message { open = p.job; return nil })
@@ -207,13 +207,13 @@ func (p *steps) change(change func(*scene)) {
 	p.s.hub.send("step", func() []message { change(&p.scene); return p.changed() })
 }
 
-// all returns everything that the page shows. The hub calls it.
+// all returns the messages that draw the whole page. The hub calls it.
 func (p *steps) all() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return append([]message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
 }
 
-// changed returns all but the code. The hub calls it.
+// changed returns the messages that draw the page without the code. The hub calls it.
 func (p *steps) changed() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []message{

@@ -12,7 +12,7 @@ func TestLineOf(t *testing.T) {
 	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)`, "\n")},
 		{"guard.go", strings.Split(`	Trace(ctx, Asked, key, o.Owner, 0)
-	// Granted, it says.
+	// This comment has the word Granted.
 	Trace(w.ctx, Granted, key, o.Owner, hold.Fence())`, "\n")},
 	}
 	for _, c := range []struct {

@@ -10,22 +10,22 @@ import (
 	"oversell/lab/stepper"
 )
 
-// scene is what the page shows: the open round, or the last one.
+// scene is what the page shows about the open round, or about the last round.
 type scene struct {
 	Card     card
 	Code     []codeFile
 	Open     bool
-	Solving  bool // the program takes the steps
+	Solving  bool // the program takes the steps of both clients
 	Tried    int  // number of schedules tried so far
 	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int
 	Sentence Text // the verdict
-	Over     bool // both clients have their answers
+	Over     bool // both clients have received their answers
 	Wrong    bool // the round broke an invariant
 	Guess    int  // the predicted stock; 0 means no prediction
 	Shown    bool // the page shows the row and the answers
-	Said     Text // why the round ended, or the schedule that was found
+	Said     Text // why the round ended, or the schedule that the program found
 	Alarm    bool // Said is an error
 }
 
@@ -42,18 +42,18 @@ type column struct {
 	State   string // idle, stopped, waiting or ended
 	Mark    mark
 	Code    []codeFile
-	Unseen  bool // the code of its step is not shown, so the mark is at an earlier step
+	Unseen  bool // no shown code reports the client's step, so the mark stays at an earlier step
 }
 
 type stepLine struct {
-	N    int // its number in the round
+	N    int // the number of the step in the round
 	Who  string
 	Step string
 	Text Text
 	Row  int
 }
 
-// mark is the line of the code that a client has reached. Its ID is empty if there is none.
+// mark is the line of code that a client has reached. If there is none, ID is empty.
 type mark struct {
 	ID   string `json:"id"`
 	Sign string `json:"sign"`
@@ -87,7 +87,7 @@ func (now scene) column(who stepper.Client) column {
 	return c
 }
 
-// Lines returns the steps of both clients. The answers stay hidden until Shown is set.
+// Lines returns the steps of both clients. It hides the answers until Shown is set.
 func (now scene) Lines() (lines []stepLine) {
 	for i, l := range now.Log {
 		text := Text(l.Words)
@@ -105,11 +105,11 @@ func (now scene) CanStep(who int) bool {
 	return now.Open && !now.Solving && (state == stepper.Idle || state == stepper.Stopped)
 }
 
-// ID returns the id of the element that shows a line of a file. Both count from 0.
+// ID returns the id of the element that shows a line of a file. file and line count from 0.
 func (c column) ID(file, line int) string { return fmt.Sprintf("%s-%d-%d", c.Who, file, line+1) }
 
-// lineOf finds the line that reports a step: a call of locks.Trace with the step's constant, of
-// package api or of the strategy itself. The line counts from 1.
+// lineOf finds the line that reports a step. This line calls locks.Trace with the step's constant,
+// from package api or from the strategy. The returned line counts from 1.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	constant := strings.ToUpper(step[:1]) + step[1:]
 	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)

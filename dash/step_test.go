@@ -16,7 +16,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// A visitor predicts 8, finds 9 by hand, and sees the line of code that each client has reached.
+// TestStepIntoALostUpdate predicts 8, finds 9 by hand, and sees each client's line of code.
 func TestStepIntoALostUpdate(t *testing.T) {
 	tab := browser(t)
 	var hidden, link string
@@ -60,8 +60,8 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 }
 
-// A change of the page while a mouse button is down must not lose the press. Afterwards the page
-// is up to date.
+// TestPressOutlastsTheNews changes the page while a mouse button is down. The press must not be
+// lost, and the page must be up to date after it.
 func TestPressOutlastsTheNews(t *testing.T) {
 	tab := browser(t)
 	var at []float64
@@ -83,7 +83,7 @@ func TestPressOutlastsTheNews(t *testing.T) {
 	)
 }
 
-// With redis, B waits for A. The page shows it in Chinese, also when it is loaded again.
+// TestStepWaitsInChinese: with redis, B waits for A. The page shows this in Chinese.
 func TestStepWaitsInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
@@ -104,7 +104,7 @@ func TestStepWaitsInChinese(t *testing.T) {
 	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
 }
 
-// The solution of none is found and played.
+// TestStepSolution checks that the page finds and plays the solution of none.
 func TestStepSolution(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
@@ -117,7 +117,7 @@ func TestStepSolution(t *testing.T) {
 	)
 }
 
-// Each strategy can be stepped through, and its code has a line that reports the first step.
+// TestStepEveryStrategy steps through each strategy, and finds a line of code for the first step.
 func TestStepEveryStrategy(t *testing.T) {
 	page := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer page.Close()
@@ -142,10 +142,10 @@ func TestStepEveryStrategy(t *testing.T) {
 	}
 }
 
-// form is what a page sends.
+// form is the form that a page sends.
 type form = neturl.Values
 
-// post sends a form to the page as a script would.
+// post sends a form to the page in the same way as a script of the page.
 func post(t *testing.T, path string, values form, header http.Header) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+path, strings.NewReader(values.Encode()))
@@ -198,7 +198,7 @@ func TestStepAndTryRefuse(t *testing.T) {
 		{"/dash/try/send", trial("backend", "mysql"), ours, http.StatusBadRequest},
 		{"/dash/try/send", trial("hold", "60001"), ours, http.StatusBadRequest},
 		{"/dash/try/send", trial("wait", "soon"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("send", "leave:1"), ours, http.StatusConflict}, // nobody is inside
+		{"/dash/try/send", trial("send", "leave:1"), ours, http.StatusConflict}, // no member is in
 		{"/dash/try/clear", nil, http.Header{}, http.StatusForbidden},
 	} {
 		if got := post(t, c.path, c.values, c.header); got != c.want {

@@ -15,7 +15,7 @@ type strategyView struct {
 	Claims        []claim
 	Files         []codeFile
 	Ours          *report.Result // the newest result; nil before the first run
-	Before, After string         // the neighbours in the catalogue; empty at its ends
+	Before, After string         // the previous and the next strategy in the catalogue, or empty
 }
 
 type claim struct {
@@ -39,7 +39,7 @@ func codeFiles(c card) (files []codeFile) {
 }
 
 func routeStrategies(s *Server) {
-	// The stream sends nothing. It shows the page whether the lab is reachable.
+	// The stream sends no parts. By the stream, the page knows whether the lab is reachable.
 	s.hub.open("strategies", func() []message { return nil })
 	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(_ *http.Request, groups []group) any { return groups })
 	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		return x, err
 	}
 	x.Files, x.Able = codeFiles(x.card), s.Binary != ""
-	all := s.catalogue.known() // one has read them
+	all := s.catalogue.known() // the call of one has read the cards
 	at := slices.IndexFunc(all, func(c card) bool { return c.ID == id })
 	if at > 0 {
 		x.Before = all[at-1].ID

@@ -23,14 +23,14 @@ import (
 	"oversell/dash"
 )
 
-// get returns a page as the server sends it.
+// get returns the status and the text of a page as the server sends it.
 func get(ctx context.Context, s *dash.Server, path string) (status int, body string) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx))
 	return w.Code, w.Body.String()
 }
 
-// command sends a form to a server.
+// command sends a form to a server. The server must accept the form.
 func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
@@ -42,7 +42,7 @@ func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 	}
 }
 
-// A page is complete without its stream: it must not say "No results yet" if there are results.
+// TestPagesBeginUpToDate: a page must show existing results even without its stream.
 func TestPagesBeginUpToDate(t *testing.T) {
 	s := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer s.Close()
@@ -89,8 +89,8 @@ func until(t *testing.T, condition func() bool) bool {
 	return true
 }
 
-// Each page of the menu in a tab of its own, and two more: a browser opens six connections
-// to a server, and a hidden tab must not keep one.
+// TestManyTabs opens eight tabs, with each page of the menu. A browser opens six connections to a
+// server, so a hidden tab must not keep a connection.
 func TestManyTabs(t *testing.T) {
 	first := browser(t)
 	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn", "/dash/try", "/dash/shop", "/", "/dash/try"}
@@ -103,12 +103,12 @@ func TestManyTabs(t *testing.T) {
 		}
 		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 	}
-	// And the first one goes on when it is seen again.
+	// The first tab continues when the user looks at it again.
 	do(t, first, page.BringToFront(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
-// line is a proxy before the lab that can drop the data of all open streams without closing them.
-// New connections work.
+// line is a proxy before the lab. It can drop the data of all open streams without closing them.
+// New connections still work.
 type line struct {
 	addr string
 	mu   sync.Mutex
@@ -155,7 +155,7 @@ func newLine(t *testing.T) *line {
 						w.streams.Store(true)
 					}
 					if w.silent.Load() {
-						continue // lost without an error
+						continue // drops the data without an error
 					}
 					if _, err := browser.Write(buffer[:n]); err != nil {
 						_ = lab.Close()
@@ -168,7 +168,7 @@ func newLine(t *testing.T) *line {
 	return l
 }
 
-// silence drops all further data of the open streams, and returns their number.
+// silence drops all later data of the open streams, and returns the number of these streams.
 func (l *line) silence() (streams int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +181,8 @@ func (l *line) silence() (streams int) {
 	return streams
 }
 
-// A connection can be lost without an error, by a router that drops it or a machine that is
-// frozen. The page must notice, connect again and show what has happened meanwhile.
+// TestSilentLine loses a connection without an error, like a router that drops data. The page must
+// notice, connect again and show all changes since then.
 func TestSilentLine(t *testing.T) {
 	l := newLine(t)
 	tab := browser(t)
@@ -203,8 +203,8 @@ func TestSilentLine(t *testing.T) {
 	)
 }
 
-// If the service does not answer, the page shows why its run did not begin. After a restart of
-// the lab, it does not show the run of the earlier lab.
+// TestRunThatDidNotBegin: if the service does not answer, the page shows why its run did not begin.
+// After a restart of the lab, the page does not show that run.
 func TestRunThatDidNotBegin(t *testing.T) {
 	gate := newGate(t)
 	begin := func(addr string) (where string, end func()) {
@@ -266,8 +266,8 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// A matrix that stays open while the lab restarts gets the results of the new lab, even if the
-// service starts after the page's server.
+// TestMatrixWaitsForTheService: a matrix that stays open while the lab restarts gets the new lab's
+// results. The service may start after the page's server.
 func TestMatrixWaitsForTheService(t *testing.T) {
 	gate := newGate(t)
 	gate.closed.Store(true)
@@ -299,7 +299,7 @@ func TestMatrixWaitsForTheService(t *testing.T) {
 		if !isData || json.Unmarshal([]byte(data), &part) != nil {
 			continue
 		}
-		if !seen { // a request for another page shows that the service does not answer
+		if !seen { // any other page shows that the service does not answer
 			seen = true
 			if status, _ := get(ctx, s, "/dash/break"); status != http.StatusServiceUnavailable {
 				t.Fatalf("the service does not answer, and the status of the page is %d", status)
@@ -312,8 +312,8 @@ func TestMatrixWaitsForTheService(t *testing.T) {
 	}
 }
 
-// While the service does not answer, a page waits for the timeout of its own request, not for
-// those of all pages before it.
+// TestPagesDoNotQueue: while the service does not answer, a page waits for the time-out of its own
+// request only.
 func TestPagesDoNotQueue(t *testing.T) {
 	asked, answer := make(chan context.Context, 2), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -341,7 +341,7 @@ func TestPagesDoNotQueue(t *testing.T) {
 	}
 }
 
-// A browser that forbids storage shows the page, and can use the token of the printed link.
+// TestNoStorage: a browser without storage shows the page and can use the printed link's token.
 func TestNoStorage(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,

@@ -7,10 +7,10 @@ import (
 	"oversell/api"
 )
 
-// Text is one text of a page in both languages.
+// Text is a text of a page in English and in Chinese.
 type Text api.Text
 
-// In returns the text in a language, en or zh.
+// In returns the text in the language lang, en or zh.
 func (t Text) In(lang string) string { return api.Text(t).In(lang) }
 
 func textf(en, zh string, values ...any) Text { return Text(api.Textf(en, zh, values...)) }

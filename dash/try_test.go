@@ -7,11 +7,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Ten concurrent requests for three permits hold them in waves of 3, 3, 3 and 1.
+// TestTrySemaphoreWaves: ten requests for three permits hold them in waves of 3, 3, 3 and 1.
 func TestTrySemaphoreWaves(t *testing.T) {
 	tab := browser(t)
-	var starts []float64 // of the holds, in per cent of the axis
-	var length float64   // of one hold, likewise
+	var starts []float64 // the start of each hold, in per cent of the axis
+	var length float64   // the length of one hold, in per cent of the axis
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
 		reads(`#part-places`, "No requests yet"),
@@ -43,8 +43,8 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	}
 }
 
-// Members enter a double barrier together, stay until they leave, and the page shows it in
-// Chinese, too.
+// TestTryTheOthersInChinese: members enter a double barrier together and stay until they leave. The
+// page shows all primitives in Chinese, too.
 func TestTryTheOthersInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	open := func(primitive string) chromedp.Action {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The spans of a visitor come from the steps that a replica reports, and from the answer if the
-// steps are missing or late.
+// TestVisitor: the spans of a visitor come from the steps that a replica reports. If steps are
+// missing or late, the spans come from the answer.
 func TestVisitor(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
@@ -46,7 +46,7 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// The answers of concurrent requests arrive in any order.
+// TestObserve checks answers of concurrent requests in any order of arrival.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -61,7 +61,7 @@ func TestObserve(t *testing.T) {
 	}{
 		{left(5), 0, 1, 5},
 		{left(3), 2, 4, 3},
-		{left(4), 2, 5, 3}, // it was counted before
+		{left(4), 2, 5, 3}, // an older answer
 		{left(0), 6, 7, 0},
 		{left(5), 8, 9, 5}, // the next latch
 	} {

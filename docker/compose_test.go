@@ -1,5 +1,5 @@
-// Package docker tests docker-compose.yml without Docker, with the loader that `docker
-// compose config` uses. test.sh tests it on an engine.
+// Package docker tests docker-compose.yml without Docker, with the loader of `docker compose
+// config`. test.sh tests the same file with Docker.
 package docker
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// load reads docker-compose.yml with all profiles. It fails like `docker compose config -q`: on a
-// bad schema, a bad interpolation, or a service or network that does not exist.
+// load reads docker-compose.yml with all profiles. Like `docker compose config -q`, it fails on a
+// bad schema, a bad interpolation, or a missing service or network.
 func load(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml"},
@@ -36,7 +36,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// published returns the services' ports on the host, with the address they listen on.
+// published returns each service's port on the host, with the address on which it listens.
 func published(p *types.Project) map[string]string {
 	ports := map[string]string{}
 	for name, s := range p.Services {
@@ -71,11 +71,11 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// A health check every second or two would cost half a core while the lab runs.
+// TestHealthChecks rejects short intervals: a check every second would cost half a core.
 func TestHealthChecks(t *testing.T) {
 	for name, s := range load(t).Services {
 		switch h := s.HealthCheck; {
-		case name == "jmeter": // it runs, and ends
+		case name == "jmeter": // it ends by itself
 		case h == nil:
 			t.Errorf("%s has no health check", name)
 		case h.Interval == nil || time.Duration(*h.Interval) < 10*time.Second:
@@ -86,8 +86,8 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
-// nginx is healthy if a replica answers through it: an answer of nginx itself does not show that
-// its addresses of the replicas are correct.
+// TestNginxHealthAsksAReplica checks that nginx's health check reaches a replica. An answer of
+// nginx itself would not show that it knows the replicas' addresses.
 func TestNginxHealthAsksAReplica(t *testing.T) {
 	test := strings.Join(load(t).Services["nginx"].HealthCheck.Test, " ")
 	if !strings.Contains(test, ":8080/healthz") {
@@ -95,7 +95,7 @@ func TestNginxHealthAsksAReplica(t *testing.T) {
 	}
 }
 
-// nginx must look names up while it runs: a container that is recreated gets another address.
+// TestNginxResolvesAtRunTime: a recreated container gets another address, so nginx asks again.
 func TestNginxResolvesAtRunTime(t *testing.T) {
 	conf, err := os.ReadFile("../nginx/nginx.conf")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestNginxResolvesAtRunTime(t *testing.T) {
 	}
 }
 
-// One image serves the replicas and the page, and is built once.
+// TestOneImage checks that one image, built once, serves both the replicas and the page.
 func TestOneImage(t *testing.T) {
 	project := load(t, "GOPROXY=https://goproxy.example")
 	builds := 0
@@ -143,7 +143,7 @@ func TestOneImage(t *testing.T) {
 	}
 }
 
-// The failpoint die kills the replica's own process. Process 1 of a container cannot do that.
+// TestReplicasCanDie: the failpoint die kills the replica, which process 1 of a container can't do.
 func TestReplicasCanDie(t *testing.T) {
 	for name, s := range load(t).Services {
 		if !strings.HasPrefix(name, "replica-") {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBody and bodyTime limit the body's size and time: parameters are small.
+	// maxBody and bodyTime limit the size of a body and the time to read it.
 	maxBody  = 16 << 10
 	bodyTime = 5 * time.Second
 
@@ -27,19 +27,19 @@ const (
 	jsonType = "application/json"
 )
 
-// readBody rejects a body that is too long, too slow, or of an unknown type. A handler that ignored
-// the body would sell with the defaults.
+// readBody rejects a body that is too long, too slow, or of an unknown type. If a handler ignored
+// such a body, it would sell with the default parameters.
 //
-// DANGER: the server's ReadTimeout would also cancel requests that wait for a lock.
+// DANGER: the http.Server's ReadTimeout would also cancel requests that wait for a lock.
 func (s *Service) readBody(c *gin.Context) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return
 	}
 	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // fails for the recorders of tests, which have no deadline
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // fails in tests, which have no deadline
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		c.Header("Connection", "close") // the rest of the body must not be read as a request
+		c.Header("Connection", "close") // else the unread body would be taken for a request
 		switch long := (*http.MaxBytesError)(nil); {
 		case errors.As(err, &long):
 			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", maxBody))
@@ -75,7 +75,7 @@ func bodyParams(r *http.Request) (url.Values, error) {
 	return url.ParseQuery(string(text))
 }
 
-// jsonParams reads one flat JSON object. A repeated name has several values, as in a query.
+// jsonParams reads one flat JSON object. A repeated name gets several values, as in a query.
 func jsonParams(text []byte) (url.Values, error) {
 	in, values := json.NewDecoder(bytes.NewReader(text)), url.Values{}
 	in.UseNumber()
@@ -87,7 +87,7 @@ func jsonParams(text []byte) (url.Values, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, _ := name.(string) // the decoder allows nothing else
+		key, _ := name.(string) // the decoder allows only a string here
 		value, err := in.Token()
 		if err != nil {
 			return nil, err

@@ -58,7 +58,7 @@ func send(t *testing.T, s http.Handler, method, path, kind, body string) (int, p
 	return w.Code, p
 }
 
-// Parameters in the body are equal to those in the query, with any method.
+// TestBodyOfParameters checks that parameters in the body have the same effect as in the query.
 func TestBodyOfParameters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, query, kind, body string }{
@@ -81,7 +81,7 @@ func TestBodyOfParameters(t *testing.T) {
 	}
 }
 
-// A body that cannot be read is rejected: nothing is sold with the default parameters.
+// TestBadBodies checks that a body that cannot be read is rejected, and that no sale takes place.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	none := &orderRecorder{id: "none"}
@@ -125,8 +125,8 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// A reset reads its parameters as strictly as a sale does. There is no ledger, so none of these
-// requests may reach it.
+// TestBadResets checks that a reset rejects the same bad parameters as a sale. The service has no
+// ledger, so a request that reaches the ledger fails.
 func TestBadResets(t *testing.T) {
 	t.Parallel()
 	s := serviceOf(t)
@@ -152,7 +152,7 @@ func TestBadResets(t *testing.T) {
 	}
 }
 
-// Answers quote only the beginning of a long parameter, and a long body is not read completely.
+// TestLongInput: answers quote only the beginning of a parameter. A long body is not fully read.
 func TestLongInput(t *testing.T) {
 	t.Parallel()
 	s := serviceOf(t, &orderRecorder{id: "none"})
@@ -172,7 +172,7 @@ func TestLongInput(t *testing.T) {
 	}
 }
 
-// A body that does not arrive is timed out, and one with a bad encoding is rejected.
+// TestSlowBody checks that a body that does not arrive, or has a bad encoding, is rejected.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	none := &orderRecorder{id: "none"}
@@ -206,7 +206,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// A path with a trailing slash is no route: the target of a redirect would come from a header.
+// TestNoRedirects: a trailing slash gives no redirect, because a header would set its target.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock/", nil)
@@ -218,7 +218,7 @@ func TestNoRedirects(t *testing.T) {
 	}
 }
 
-// The time limit of the body does not limit the work after it.
+// TestLongWorkAfterBody checks that the time limit of the body does not limit the work after it.
 func TestLongWorkAfterBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(handlers.New(handlers.Config{Replica: "replica-1", Strategies: []locks.Strategy{worker{}}, Log: t.Logf}))
@@ -238,7 +238,7 @@ func TestLongWorkAfterBody(t *testing.T) {
 	}
 }
 
-// worker is a strategy that only works for Order.Work.
+// worker is a strategy that does nothing but wait for Order.Work.
 type worker struct{}
 
 func (worker) Card() api.Card { return api.Card{ID: "worker"} }

@@ -11,14 +11,14 @@ import (
 	"oversell/stock"
 )
 
-// checkLock serves the tutorial's route: check the stock under a lock.
+// checkLock serves /check/lock, the tutorial's route, which sells an item under a lock.
 func (s *Service) checkLock(c *gin.Context) (any, error) {
 	strategy, order, err := s.order(c.Request)
 	if err != nil {
 		return nil, err
 	}
 	card, receipt := strategy.Card(), stock.Receipt{}
-	// A strategy that keeps the stock in another backend also sells while MySQL is down.
+	// A strategy that keeps the stock in another backend must also sell while MySQL is down.
 	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
 	}
@@ -35,10 +35,10 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	return s.sale(card.ID, order, receipt), nil
 }
 
-// maxKnown limits the remembered products. A replica looks up any other at each sale.
+// maxKnown limits the products that a replica remembers. It looks up other products at each sale.
 const maxKnown = 10_000
 
-// has returns an error if the product does not exist. Call it before the lock is acquired: each key
+// has returns an error if the product does not exist. Call it before acquiring the lock: a lock
 // leaves a fence, a node or a row in the backend for ever. Products are never deleted.
 func (s *Service) has(ctx context.Context, product int64) error {
 	if _, known := s.known.Load(product); known || s.Exists == nil {
@@ -65,7 +65,7 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale
 	}
 }
 
-// traced adds a tracer that passes steps to /events and the failpoints, if either is in use.
+// traced adds a tracer that passes steps to /events and to failpoints, if either of them is in use.
 func (s *Service) traced(ctx context.Context, strategy string) context.Context {
 	watched, armed := s.events.watched(), s.failpoints.any()
 	if !watched && !armed {

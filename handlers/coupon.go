@@ -17,15 +17,15 @@ import (
 var errRunning = errors.New("an earlier request of this user is still running; wait for its answer")
 
 type couponGuard struct {
-	lock  string // id in Config.Lockers of a lock for each user and coupon; empty means none
+	lock  string // id in Config.Lockers of the lock for each user and coupon; empty means no lock
 	early bool   // the lock is released before the commit
 	once  bool   // a unique key in the database rejects a second order
 }
 
 var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// This happens when a transactional method contains the lock. Tutorial document 001 calls
-	// the method through a proxy to avoid it.
+	// A transactional method that contains the lock has the same effect. Tutorial document 001
+	// calls the method through a proxy to avoid it.
 	"redis-early":  {lock: "redis", early: true},
 	"redis":        {lock: "redis"},
 	"unique":       {once: true},
@@ -43,12 +43,12 @@ type couponOrder struct {
 	Warning string      `json:"warning,omitempty"`
 }
 
-// postCouponOrder gives the user one coupon, once (tutorial document 001).
+// postCouponOrder gives the user one coupon, and only once (tutorial document 001).
 func (s *Service) postCouponOrder(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "user", "guard", "lease")
 	user := p.needed("user", 1, maxID)
 	name, guard := choice(p, "guard", "none", couponGuards)
-	// The wait is 0: a second request of the same user is rejected and does not wait.
+	// The wait is 0: a second request of the same user is rejected at once.
 	r := locks.Request{Key: fmt.Sprintf("coupon:%d:user:%d", id, user), Owner: s.newOwner(), Lease: p.lease()}
 	if p.err != nil {
 		return nil, p.err
@@ -87,7 +87,7 @@ func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64
 	return order, err
 }
 
-// putCoupon does not clear the lock of a dead replica, which expires with its lease.
+// putCoupon resets a coupon. It does not clear a dead replica's lock, which expires.
 func (s *Service) putCoupon(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "state")
 	count := int(p.needed("count", 0, maxCount))

@@ -11,8 +11,8 @@ import (
 	"oversell/api"
 )
 
-// hub sends every step to every listener. It never waits: a listener that reads too slowly
-// loses steps, and receives the number of lost steps before the next one.
+// hub sends every step to every listener. It never waits: a listener that reads too slowly loses
+// steps. That listener receives the number of lost steps before its next step.
 type hub struct {
 	process   string // differs between processes, so that a listener notices a restart
 	mu        sync.Mutex
@@ -63,8 +63,8 @@ func (h *hub) leave(l *listener) {
 	h.count.Add(-1)
 }
 
-// streamEvents first sends "hello" with the name of the process: a listener that reconnects to the
-// same process has lost steps. "missed" is the number of steps that a slow listener lost.
+// streamEvents first sends "hello" with the name of the process. A listener that reconnects to the
+// same process has lost steps. "missed" has the number of steps that a slow listener lost.
 func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	leave, err := s.openStream(c)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	l := s.events.join()
 	defer s.events.leave(l)
 	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica, "process": s.events.process})
-	c.Writer.Flush() // immediately: the listener has every step from here on
+	c.Writer.Flush() // at once: the listener receives every step after this event
 	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
 		if missed := l.missed.Swap(0); missed > 0 {
 			c.SSEvent(api.StreamMissed, gin.H{"steps": missed})

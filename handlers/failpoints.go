@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxPause ends a pause if the lab has died. It leaves a teacher time to explain.
+	// maxPause ends a pause if the lab has died. It is long enough for a teacher's explanation.
 	maxPause = 30 * time.Minute
 	// maxKey limits the length of a failpoint's key, in bytes.
 	maxKey = 200
@@ -27,7 +27,7 @@ type paused struct {
 	resumed chan struct{}
 }
 
-// failpoints act at the steps that strategies report, so no strategy has code for them.
+// failpoints act on the steps that strategies report, so strategies contain no code for them.
 type failpoints struct {
 	mu    sync.Mutex
 	last  int
@@ -57,10 +57,10 @@ func (f *failpoints) stop(strategy string, e api.Event) {
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = self.Kill()
 		}
-		select {} // nothing may run before the process ends
+		select {} // no other code may run before the process ends
 	case api.DoPause:
-		// The request's context does not end the pause: a process that is paused does not
-		// notice that its client has gone, either.
+		// A request whose client has gone stays paused. In a paused process, nothing could notice
+		// that the client has gone, either.
 		limit := time.NewTimer(maxPause)
 		defer limit.Stop()
 		select {
@@ -71,7 +71,7 @@ func (f *failpoints) stop(strategy string, e api.Event) {
 	}
 }
 
-// reach returns what the first matching failpoint does, and counts its use.
+// reach finds the first failpoint that matches, counts its use, and returns its action.
 func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paus
 	return p.Do, s
 }
 
-// resume ends the pause of an owner. It returns false if the owner is not paused.
+// resume ends the pause of the owner's request. It returns false if no such request is paused.
 func (f *failpoints) resume(owner string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Service) routeFailpoints() {
 
 func (s *Service) getFailpoints(*gin.Context) (any, error) { return s.failpoints.state(), nil }
 
-// postFailpoint arms a failpoint for the requests that arrive from now on.
+// postFailpoint arms a failpoint for the requests that arrive later.
 func (s *Service) postFailpoint(c *gin.Context) (any, error) {
 	p := api.Failpoint{Do: api.DoPause, Times: 1}
 	in := json.NewDecoder(io.LimitReader(c.Request.Body, 1024))

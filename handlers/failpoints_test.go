@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// steps is a strategy that only reports steps.
+// steps is a strategy that only reports steps. It sells nothing.
 type steps struct{}
 
 func (steps) Card() api.Card { return api.Card{ID: "steps"} }
@@ -106,8 +106,8 @@ func TestFailpointRoutes(t *testing.T) {
 	}
 }
 
-// TestFailpoint checks that the first request is paused at the step until it is resumed, and that
-// the next one is not paused.
+// TestFailpoint checks that the first request is paused at the failpoint's step until it is
+// resumed. The second request must not be paused.
 func TestFailpoint(t *testing.T) {
 	s := labService(t, true)
 	buy := func() chan int {
@@ -137,7 +137,7 @@ func TestFailpoint(t *testing.T) {
 	if p := got.Stopped[0]; p.Step != "read" || p.Key != "stock:3" || p.Fence != 7 || len(got.Armed) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if code := <-buy(); code != http.StatusOK { // the failpoint was used up
+	if code := <-buy(); code != http.StatusOK { // the failpoint acts only once
 		t.Errorf("the second: %d", code)
 	}
 	if len(first) > 0 {
@@ -149,7 +149,7 @@ func TestFailpoint(t *testing.T) {
 	if code := <-first; code != http.StatusOK {
 		t.Errorf("the first: %d", code)
 	}
-	// All requests are paused at each step, until the failpoints are cleared.
+	// With times 100, all requests are paused at each step, until the failpoints are cleared.
 	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"times":100}`, labToken); code != http.StatusOK {
 		t.Fatal(code)
 	}
@@ -165,7 +165,7 @@ func TestFailpoint(t *testing.T) {
 	if <-a != http.StatusOK || <-b != http.StatusOK {
 		t.Error("not all requests were resumed")
 	}
-	// A failpoint with a key matches every strategy.
+	// A failpoint with a key acts on every strategy.
 	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"key":"stock:3","step":"read"}`, labToken); code != http.StatusOK {
 		t.Fatal(code)
 	}

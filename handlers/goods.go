@@ -10,13 +10,13 @@ import (
 	"oversell/stock"
 )
 
-// granularities choose lock and key of a sale (tutorial document 003: one lock per product).
+// granularities return the id and the key of a sale's lock (tutorial document 003).
 var granularities = map[string]func(o stock.Order) (lock, key string){ //nolint:gochecknoglobals // a table, never written
 	"none": func(stock.Order) (string, string) { return "", "" },
-	// Too fine: no two requests share a key, so this lock excludes nothing.
+	// This lock is too fine: no two requests share a key, so it excludes no request.
 	"order": func(o stock.Order) (string, string) { return "redis", api.Key(o.Product) + ":" + o.Owner },
 	"each":  func(o stock.Order) (string, string) { return "redis", api.Key(o.Product) },
-	// Too coarse: correct, but the sales of all products wait for each other.
+	// This lock is too coarse: it is correct, but the sales of all products wait for each other.
 	"all": func(stock.Order) (string, string) { return "redis", allGoods },
 }
 

@@ -10,7 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// inserted is the step between the last statement of a transaction and its commit.
+// inserted is a step after the last statement of a transaction and before the commit.
 const inserted api.Step = "inserted"
 
 type noLock struct{}
@@ -31,7 +31,7 @@ func (s *Service) locker(id string) (locks.Locker, error) {
 	return nil, fmt.Errorf("this replica has no lock %s: %w", id, stock.ErrUnavailable)
 }
 
-// heldLock reports each step of a scenario's request under the lock's key.
+// heldLock is the lock of a scenario's request. It reports the request's steps with its key.
 type heldLock struct {
 	lock     *locks.Lock
 	released bool
@@ -41,7 +41,7 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 	locks.Trace(ctx, step, h.lock.Key(), h.lock.Owner(), 0)
 }
 
-// guarded runs work under the lock with this id. A failed release is only a warning.
+// guarded runs work under the lock named id. A failed release gives a warning, not an error.
 func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning string, err error) {
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
 	locker, err := s.locker(id)
@@ -58,7 +58,7 @@ func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work 
 	return "", work(held)
 }
 
-// verify returns ErrLost if the lock can no longer be trusted, and nil after an early release.
+// verify returns ErrLost if the lock may have been lost, and nil after an early release.
 func (h *heldLock) verify() error {
 	if h.released {
 		return nil
@@ -70,7 +70,7 @@ func (h *heldLock) verify() error {
 }
 
 // commit verifies the lock again just before the transaction commits, because the transaction may
-// have waited for a connection or a row. write must call committing there.
+// have waited for a connection or a row. write must call committing just before the commit.
 func (h *heldLock) commit(ctx context.Context, early bool, write func(committing func() error) error) error {
 	committing := func() error {
 		if err := h.verify(); err != nil {
@@ -78,7 +78,7 @@ func (h *heldLock) commit(ctx context.Context, early bool, write func(committing
 		}
 		h.trace(ctx, inserted)
 		if early {
-			// DANGER: the next holder may read now, and does not see the uncommitted write.
+			// DANGER: the next holder may read now, and would not see the uncommitted write.
 			h.release(ctx)
 		}
 		return nil
@@ -89,7 +89,7 @@ func (h *heldLock) commit(ctx context.Context, early bool, write func(committing
 		}
 		h.trace(ctx, api.Writing)
 		err := write(committing)
-		// Another transaction held the row for too long. Nothing was written: try again.
+		// Another transaction held the row for too long. No write happened, so try again.
 		if errors.Is(err, stock.ErrConflict) && ctx.Err() == nil {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package handlers serves the strategies and the stock over HTTP, with Gin. It uses the
-// contract of package locks and no strategy by name.
+// Package handlers serves the strategies and the stock over HTTP, with Gin. It uses the types of
+// package locks and names no strategy.
 package handlers
 
 import (
@@ -21,32 +21,32 @@ import (
 	"oversell/stock"
 )
 
-// Config is what one replica serves.
+// Config lists the strategies and the other objects that one replica uses.
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
-	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their card.
+	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of the lock's card.
 	Lockers map[string]locks.Locker
-	// Primitives are in the order in which they serve requests that name no backend.
+	// Primitives lists the backends. A request without a backend uses the first suitable one.
 	Primitives []locks.Primitives
-	// Source returns the code of a card's strategy.
+	// Source returns the source files of a card's strategy.
 	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
-	// Resets serves PUT /stock on connections that sales cannot use up. nil means Ledger.
+	// Resets serves PUT /stock with database connections that sales cannot use. nil means Ledger.
 	Resets *stock.Ledger
-	// Exists returns an error for a product that cannot be sold. nil means that all can.
+	// Exists returns an error if a product cannot be sold. nil means that all products can.
 	Exists    func(ctx context.Context, product int64) error
 	Coupons   *stock.Coupons
 	Recharges *stock.Recharges
 	Tickets   *stock.Tickets
-	// Backends are checked by /readyz.
+	// Backends are the servers that /readyz checks.
 	Backends []Backend
-	// Lab allows resets and failpoints for requests with Token.
+	// Lab allows resets and failpoints to requests that send Token.
 	Lab   bool
 	Token string
-	// Metrics are added to the service's own at /metrics.
+	// Metrics has further metrics, which /metrics shows with the service's own metrics.
 	Metrics prometheus.Gatherer
-	// Log receives panics.
+	// Log is called with the text of each panic.
 	Log func(format string, args ...any)
 }
 
@@ -54,7 +54,7 @@ type Config struct {
 type Backend struct {
 	Name string
 	Ping func(context.Context) error
-	// Flushes counts FLUSHALL and FLUSHDB since the servers' start. nil means no Redis.
+	// Flushes counts FLUSHALL and FLUSHDB since the server started. nil means that it is no Redis.
 	Flushes func(context.Context) (int64, error)
 }
 
@@ -67,7 +67,7 @@ type Service struct {
 	events     *hub
 	streams    chan struct{} // has an element for each open stream without the lab's token
 	metrics    *metrics
-	known      sync.Map // ids of products that exist
+	known      sync.Map // the ids of products that exist
 	knownCount atomic.Int64
 	failpoints failpoints
 	boot       string
@@ -92,7 +92,7 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.RedirectTrailingSlash = false // its target would come from a header of the request
+	s.engine.RedirectTrailingSlash = false // a header of the request would set its target
 	s.engine.Use(boundWrites, s.recovered, s.readBody)
 	s.routes()
 	s.routePrimitives()
@@ -130,21 +130,21 @@ func (s *Service) routes() {
 	})
 }
 
-// ServeHTTP makes the service an http.Handler.
+// ServeHTTP makes Service an http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
-// Close ends streams and pauses, which would otherwise delay a shutdown.
+// Close ends streams and pauses. Otherwise, a shutdown would wait for them.
 func (s *Service) Close() {
 	close(s.events.closed)
 	s.failpoints.clear()
 }
 
-// newOwner returns a name for the owner of a lock that is unique over replicas and restarts.
+// newOwner returns a name for the owner of a lock. It is unique over replicas and restarts.
 func (s *Service) newOwner() string {
 	return fmt.Sprintf("%s-%s-%d", s.Replica, s.boot, s.owners.Add(1))
 }
 
-// recovered answers a panic with the outcome unknown: it may have happened after the write.
+// recovered answers a panic with the outcome unknown, because the panic may follow the write.
 func (s *Service) recovered(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,7 +9,7 @@ import (
 	"oversell/stock"
 )
 
-// metrics separates the wait for the lock, the wait for a connection, and the critical section.
+// metrics measures the waits for locks, the waits for connections, and the critical sections.
 type metrics struct {
 	registry                      *prometheus.Registry
 	requests, retries, primitives *prometheus.CounterVec

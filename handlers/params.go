@@ -23,12 +23,12 @@ const (
 	minLease    = 100 * time.Millisecond
 	defaultWait = 10 * time.Second
 	maxCount    = 1_000_000
-	maxID       = 1<<53 - 1 // fits into a browser's number
+	maxID       = 1<<53 - 1 // the highest whole number that a browser keeps exactly
 	maxName     = 64
 	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
 
-// short quotes the beginning of a client's text, so that a long one does not fill the answer.
+// short quotes the beginning of a client's text, so that a long text does not fill the answer.
 func short(value string) string { return strconv.Quote(cut(value)) }
 
 func cut(value string) string {
@@ -38,7 +38,7 @@ func cut(value string) string {
 	return value
 }
 
-// params reads parameters and stores the error of the first bad one.
+// params reads parameters, and keeps the error of the first bad parameter.
 type params struct {
 	values url.Values
 	err    error
@@ -46,7 +46,7 @@ type params struct {
 
 var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
-// newParams rejects unknown and repeated names: a misspelt "strategy" must not mean the default.
+// newParams rejects unknown and repeated names: a misspelt "strategy" must not select the default.
 func newParams(r *http.Request, known []string) *params {
 	p := &params{}
 	var err error
@@ -71,7 +71,7 @@ func newParams(r *http.Request, known []string) *params {
 	return p
 }
 
-// rowParams is for a path that has the id of a table row, such as a coupon.
+// rowParams reads the parameters of a route whose path has the id of a row, such as a coupon.
 func rowParams(c *gin.Context, known ...string) (p *params, id int64) {
 	p = newParams(c.Request, known)
 	id = p.whole("id", c.Param("id"), 1, maxID)
@@ -112,7 +112,7 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 	return d
 }
 
-// lease reads the lease of one request; 0 means the lock's own.
+// lease reads the lease of one request. It returns 0 for the lock's default.
 func (p *params) lease() time.Duration {
 	if !p.values.Has("lease") {
 		return 0
@@ -137,7 +137,7 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
-// word reads a name that is safe in any backend's key. An empty otherwise means mandatory.
+// word reads a name that is safe in all backends' keys. It is mandatory if otherwise is empty.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
@@ -147,7 +147,7 @@ func (p *params) word(name, otherwise string) string {
 	return text
 }
 
-// header reads a word from a mandatory header, which may be in quotes.
+// header reads a word from a mandatory header. The word may be in quotes.
 func (p *params) header(r *http.Request, name string) string {
 	text := strings.Join(r.Header.Values(name), ", ")
 	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
@@ -169,7 +169,7 @@ func (p *params) needed(name string, low, high int64) int64 {
 	return 0
 }
 
-// order rejects options that the strategy does not support.
+// order reads a sale's parameters, and rejects options that the strategy does not support.
 func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	p := newParams(r, checkLockParams)
 	if p.err != nil {

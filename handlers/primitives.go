@@ -15,25 +15,25 @@ import (
 	"oversell/locks"
 )
 
-// The primitives are those of the tutorial's sections 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7,
-// with a route for each operation. Each request is an owner of its own.
+// The primitives are those of the tutorial's sections 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7. Each
+// operation has a route. Each request acquires locks as a new owner.
 const (
 	defaultName   = "class"
 	primitiveWait = 30 * time.Second
-	// leasing is the only backend with a lease per request. ZooKeeper has one per session.
+	// leasing is the only backend with a lease per request. ZooKeeper has a lease per session.
 	leasing = "redis"
 )
 
 type primitiveRoute struct {
 	path string
-	// has reports whether a backend has the primitive.
+	// has reports whether a backend supports the primitive.
 	has func(locks.Primitives) bool
 	// read reads the parameters of the operation, and returns the operation.
 	read       func(*primitiveCall) operation
-	parameters []string // besides backend, name and visitor
+	parameters []string // the accepted parameters besides backend, name and visitor
 }
 
-// operation runs when all parameters are good. It returns the answer.
+// operation is called only if all parameters are good. It returns the answer.
 type operation func() (any, error)
 
 func (s *Service) routePrimitives() {
@@ -51,7 +51,7 @@ type primitiveAnswer struct {
 	WaitedMS float64     `json:"waited_ms"`
 }
 
-// primitiveCall is one request, whose steps go to the listeners of /events.
+// primitiveCall is one request to a primitive. Its steps are sent to the listeners of /events.
 type primitiveCall struct {
 	*params
 	service *Service
@@ -60,10 +60,10 @@ type primitiveCall struct {
 	request locks.Request
 	visitor string // the owner's name in the steps; empty means request.Owner
 	began   time.Time
-	granted time.Time // zero while the request waits
+	granted time.Time // zero until the request gets the lock or the permits
 }
 
-// primitive makes a handler of a route. Nothing runs while a parameter is bad.
+// primitive returns the handler of a route. With a bad parameter, the operation is not called.
 func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	known := slices.Concat([]string{"backend", "name"}, r.parameters, []string{"visitor"})
 	return func(c *gin.Context) (any, error) {
@@ -90,7 +90,7 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	}
 }
 
-// backendWith returns the named backend, or else the first one that has the primitive.
+// backendWith returns the backend that the request names, or the first one with the primitive.
 func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
 	having := slices.DeleteFunc(slices.Clone(s.Primitives), func(b locks.Primitives) bool { return !has(b) })
 	if len(having) > 0 && !p.values.Has("backend") {
@@ -117,7 +117,7 @@ func (c *primitiveCall) readLease() {
 	c.request.Lease = c.lease()
 }
 
-// trace reports a step with the route, such as /test/read, in place of a strategy.
+// trace reports a step. In place of a strategy it names the route, such as /test/read.
 func (c *primitiveCall) trace(step api.Step) {
 	locks.Trace(c.service.traced(c.context(), c.gin.FullPath()), step, c.request.Key, cmp.Or(c.visitor, c.request.Owner), 0)
 }
@@ -131,7 +131,7 @@ func (c *primitiveCall) waited() time.Duration {
 	return c.granted.Sub(c.began)
 }
 
-// failure adds the primitive and the times to an error, unless its problem is complete.
+// failure adds the primitive and the times to an error, unless the error has a complete problem.
 func (c *primitiveCall) failure(err error) error {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return err
@@ -146,7 +146,7 @@ func (c *primitiveCall) failure(err error) error {
 	return &refusal{p}
 }
 
-// done counts the outcome and returns the first part of the answer.
+// done counts the outcome in the metrics, and returns the fields that all answers have.
 func (c *primitiveCall) done(outcome api.Outcome) primitiveAnswer {
 	c.observe(outcome)
 	return primitiveAnswer{outcome, c.Backend, c.request.Key, c.service.Replica, ms(c.waited())}

@@ -19,7 +19,7 @@ type countAnswer struct {
 type changeAnswer struct {
 	primitiveAnswer
 	locks.Changed
-	// Version is read after the change, so it may be higher. nil means that the read failed.
+	// Version is read after the change, so a later change may have raised it. nil: it was not read.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -39,7 +39,7 @@ func counterRoutes() []primitiveRoute {
 }
 
 // counter reads or changes a counter (4.6.7). As with Curator, the client must check "succeeded":
-// the status is 200 even if another request prevented the change.
+// if another request prevented the change, the status is 200, too.
 func (c *primitiveCall) counter() operation {
 	change := c.readChange()
 	return func() (any, error) {
@@ -56,7 +56,7 @@ func (c *primitiveCall) counter() operation {
 		}
 		c.granted = time.Now()
 		answer := changeAnswer{primitiveAnswer: c.done(either(changed.Succeeded, api.Changed, api.Unchanged)), Changed: changed}
-		// The change is done, so a failed read is no error.
+		// The counter has already changed, so a failed read of its version is no error.
 		if count, err := c.Counter.Get(c.context(), c.request.Key); err == nil {
 			answer.Version = &count.Version
 		}
@@ -102,7 +102,7 @@ func (c *primitiveCall) reject(name, op string, users []string) (used bool) {
 	return used
 }
 
-// operand reads a number that is mandatory for some operations and rejected for the others.
+// operand reads a number that some operations require and all other operations reject.
 func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	if !c.reject(name, op, users) {
 		return 0
@@ -114,7 +114,7 @@ func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	return c.needed(name, low, math.MaxInt64)
 }
 
-// streamCounter sends the value now and after changes. A slow client misses only old values.
+// streamCounter sends the current value and each later value. A slow client misses old values only.
 func (c *primitiveCall) streamCounter() operation {
 	return func() (any, error) {
 		leave, err := c.service.openStream(c.gin)

@@ -24,7 +24,7 @@ func (free) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock
 	}), nil
 }
 
-// The stream of events has the steps of a request for a primitive.
+// TestStepsOfAPrimitive checks that /events has the steps of a request to a primitive.
 func TestStepsOfAPrimitive(t *testing.T) {
 	t.Parallel()
 	s := handlers.New(handlers.Config{
@@ -33,7 +33,7 @@ func TestStepsOfAPrimitive(t *testing.T) {
 	})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	t.Cleanup(s.Close) // first: it ends the stream that the server waits for
+	t.Cleanup(s.Close) // runs before server.Close, which waits for the open stream
 	get := func(path string) *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"oversell/locks"
 )
 
-// latchAnswer is the answer about a latch. Set means that this request set a new count.
+// latchAnswer is the answer about a latch. Set means that this request set the latch's count.
 type latchAnswer struct {
 	primitiveAnswer
 	Set  bool `json:"set"`
@@ -27,7 +27,7 @@ func gateRoutes() []primitiveRoute {
 	}
 }
 
-// awaitLatch sets the latch if it is new, and waits until it opens (3.9.7).
+// awaitLatch sets the latch if there is none, and waits until it opens (3.9.7).
 func (c *primitiveCall) awaitLatch() operation {
 	count := int(c.number("count", 6, 1, maxCount))
 	c.readWait()
@@ -43,11 +43,11 @@ func (c *primitiveCall) awaitLatch() operation {
 	}
 }
 
-// countDown sets the latch if it is new, and counts it down.
+// countDown sets the latch if there is none, and lowers its count by one.
 //
-// As in the tutorial, an open latch counts as new: the seventh countdown of a latch of 6
-// sets the next latch and leaves 5, with "set":true. It does not close the first latch for
-// its waiters. A countdown at the same moment as the sixth finds the open latch and leaves 0.
+// As in the tutorial, an open latch counts as none. With count=6, the seventh countdown sets a new
+// latch and leaves 5, with "set":true. The waiters of the first latch still continue. A countdown
+// that runs at the same time as the sixth may find an open latch and leave 0.
 func (c *primitiveCall) countDown() operation {
 	count := int(c.number("count", 6, 1, maxCount))
 	return func() (any, error) {
@@ -83,14 +83,14 @@ func (c *primitiveCall) removeBarrier() operation {
 	}
 }
 
-// enter waits for all members (4.6.6). A member must leave as the same owner, at any replica.
+// enter waits until all members enter (4.6.6). A member must leave as the same owner.
 func (c *primitiveCall) enter() operation {
 	members := int(c.number("members", 3, 1, 1000))
 	c.readMember()
 	return func() (any, error) { return c.end(c.DoubleBarrier.Enter(c.context(), c.request, members), api.Entered) }
 }
 
-// leave waits until all members that entered want to leave.
+// leave waits until all members that entered have asked to leave.
 func (c *primitiveCall) leave() operation {
 	c.readMember()
 	return func() (any, error) { return c.end(c.DoubleBarrier.Leave(c.context(), c.request), api.Left) }

@@ -10,7 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// heldAnswer is the answer to a request that held a lock or permits, and released them.
+// heldAnswer is the answer to a request that held a lock or permits and then released them.
 type heldAnswer struct {
 	primitiveAnswer
 	HeldMS float64 `json:"held_ms"`
@@ -32,20 +32,20 @@ func lockRoutes() []primitiveRoute {
 }
 
 // readLock holds the read lock (3.9.5, 4.6.3). With then=write, the reader also asks for the write
-// lock, which is rejected with 409, "upgrade".
+// lock. The answer is then 409, "upgrade".
 func (c *primitiveCall) readLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("write")
 	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
 }
 
-// writeLock also acquires the read lock with then=read. The writer does not wait for itself.
+// writeLock holds the write lock. With then=read, it also acquires the read lock without waiting.
 func (c *primitiveCall) writeLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("read")
 	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
 }
 
-// semaphore holds qty of the permits (3.9.6, 4.6.5). A concurrent request for the name with another
-// number of permits is rejected with 409, "mismatch".
+// semaphore holds qty of the permits (3.9.6, 4.6.5). If a concurrent request uses the same name
+// with another number of permits, the answer is 409, "mismatch".
 func (c *primitiveCall) semaphore() operation {
 	permits := int(c.number("permits", 3, 1, 1000))
 	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))
@@ -106,8 +106,8 @@ func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(co
 	return answer, nil
 }
 
-// underLock releases the lock also if the client has gone. It returns ErrLost if another owner may
-// have held the lock meanwhile. A failed release is only a warning.
+// underLock calls work, and releases the lock even if the client has gone. It returns ErrLost if
+// another owner may have held the lock. A failed release gives a warning, not an error.
 func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context) error) (warning string, err error) {
 	defer func() {
 		released := lock.Release(ctx)

@@ -13,7 +13,7 @@ import (
 )
 
 // untouched implements all primitives, and fails the test if one is called: bad parameters must be
-// rejected before. The primitives themselves are tested on real servers.
+// rejected earlier. Other tests run the primitives on real servers.
 type untouched struct{ t *testing.T }
 
 func (u untouched) touched() { u.t.Error("the primitive was called") }
@@ -87,7 +87,7 @@ func (u untouchedCounter) Watch(context.Context, string) (<-chan locks.Count, er
 	return nil, locks.ErrNotAcquired
 }
 
-// newService returns a service with two backends. As in reality, each lacks some primitives.
+// newService returns a service with two backends. As in production, each lacks some primitives.
 func newService(t *testing.T) *handlers.Service {
 	t.Helper()
 	u := untouched{t}
@@ -106,7 +106,7 @@ type problem struct {
 	Status                                              int
 }
 
-// request sends a GET with a query, or a POST with a form.
+// request sends a GET with the parameters in the query, or a POST with them in a form.
 func request(t *testing.T, s *handlers.Service, method, path, query string) (*httptest.ResponseRecorder, problem) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path+"?"+query, nil)
@@ -201,7 +201,7 @@ var routes = []string{
 	"double-barrier/enter", "double-barrier/leave", "counter", "counter/events",
 }
 
-// everywhere returns bad requests that are possible on every route.
+// everywhere returns the bad requests that every route must reject.
 func everywhere() []refusal {
 	var all []refusal
 	for _, route := range routes {
@@ -248,7 +248,7 @@ func TestBadPrimitiveInput(t *testing.T) {
 	}
 }
 
-// A replica without a primitive rejects requests for it.
+// TestNoBackendHasIt checks that a replica without a primitive rejects requests for it.
 func TestNoBackendHasIt(t *testing.T) {
 	t.Parallel()
 	s := handlers.New(handlers.Config{Replica: "bare", Log: t.Logf})

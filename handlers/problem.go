@@ -13,7 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// outcomes is in order: the first match counts. A lost lock is often also a cancellation.
+// outcomes is in order: the first error that matches counts. A lost lock often also cancels.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -55,7 +55,7 @@ func badParameter(name, value, allowed string) *refusal {
 	return r
 }
 
-// describe gives the outcome unknown to an error in no table: stock may have been taken.
+// describe makes a problem of err. An error in no table is "unknown", as it may have taken stock.
 func describe(err error) api.Problem {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete.Problem
@@ -85,7 +85,7 @@ func (s *Service) problem(c *gin.Context, err error) {
 	c.AbortWithStatusJSON(p.Status, p)
 }
 
-// written is the answer of a function that has written the response itself.
+// written is the result of a function that has already sent the response.
 type written struct{}
 
 func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
@@ -96,7 +96,7 @@ func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
 			return
 		}
 		if _, done := answer.(written); !done {
-			c.JSON(c.Writer.Status(), answer) // 200, if the function has set no other status
+			c.JSON(c.Writer.Status(), answer) // with status 200, unless the function set another
 		}
 	}
 }

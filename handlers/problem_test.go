@@ -6,8 +6,8 @@ import (
 	"oversell/locks"
 )
 
-// TestOutcomesAgree compares two lists: the errors that prove that nothing was taken, and the
-// outcomes by which a client may send the request again.
+// TestOutcomesAgree checks that two lists agree: the errors after which no stock was taken, and the
+// outcomes after which a client may send the request again.
 func TestOutcomesAgree(t *testing.T) {
 	for _, o := range outcomes {
 		if got, want := o.outcome.TookNothing(), locks.NothingTaken(o.err); got != want {

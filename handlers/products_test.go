@@ -11,7 +11,7 @@ import (
 	"oversell/stock"
 )
 
-// The product is looked up before the strategy runs. A known product is not looked up again.
+// The service must look up a product before the strategy runs, and only once for each product.
 func TestProductIsLookedForFirst(t *testing.T) {
 	t.Parallel()
 	none, asked := &orderRecorder{id: "none"}, map[int64]int{}

@@ -14,19 +14,19 @@ import (
 	"oversell/stock"
 )
 
-// idempotencyKey is the header by which a client marks repetitions of one request.
+// idempotencyKey is a header. Repetitions of one request have the same value in it.
 const idempotencyKey = "Idempotency-Key"
 
 type rechargeGuard struct {
-	lock    string // id in Config.Lockers of a lock for each order; empty means none
+	lock    string // id in Config.Lockers of the lock for each order; empty means no lock
 	early   bool   // the lock is released before the commit
-	version bool   // the write requires the version that was read
+	version bool   // the write requires that the row still has the version that was read
 	key     bool   // the request must have the header Idempotency-Key
 }
 
 var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// As in tutorial document 003: a @Transactional method contains lock and unlock.
+	// In tutorial document 003, a @Transactional method contains lock and unlock in the same way.
 	"redis-early": {lock: "redis", early: true},
 	"redis":       {lock: "redis"},
 	"version":     {version: true},
@@ -52,11 +52,11 @@ type rechargeRequest struct {
 
 func rechargeKey(id int64) string { return fmt.Sprintf("order:%d", id) }
 
-// postRecharge credits the order's account, once (tutorial document 003).
+// postRecharge credits an order's amount to its account, and only once (tutorial document 003).
 func (s *Service) postRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount", "guard", "work", "wait", "lease")
 	name, guard := choice(p, "guard", "none", rechargeGuards)
-	// Document 003 computes for a random time between the check and the update.
+	// Document 003 simulates a computation of random length between the check and the update.
 	computing := 10*time.Millisecond + rand.N(90*time.Millisecond) //nolint:gosec // not a secret
 	w := rechargeRequest{id: id, amount: p.needed("amount", 1, maxID), guard: guard, work: p.duration("work", computing, 0)}
 	r := locks.Request{Key: rechargeKey(id), Owner: s.newOwner(), Wait: p.duration("wait", defaultWait, 0), Lease: p.lease()}
@@ -70,7 +70,7 @@ func (s *Service) postRecharge(c *gin.Context) (any, error) {
 	warning, err := s.guarded(ctx, guard.lock, r, func(held *heldLock) error { return s.recharge(ctx, held, w) })
 	outcome := api.Credited
 	if errors.Is(err, stock.ErrCredited) {
-		outcome, err = api.CreditedBefore, nil // no error: the account has the money
+		outcome, err = api.CreditedBefore, nil // no error: the account already has the money
 	}
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeReques
 	})
 }
 
-// putRecharge also sets the account with the order's id to 0, and deletes keys and locks.
+// putRecharge resets the order. It also sets its account to 0, and deletes its keys and locks.
 func (s *Service) putRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)
@@ -106,7 +106,7 @@ func (s *Service) putRecharge(c *gin.Context) (any, error) {
 		return nil, p.err
 	}
 	ctx := c.Request.Context()
-	_ = s.forget(ctx, rechargeKey(id)) // a lock's backend may be down: the other guards work
+	_ = s.forget(ctx, rechargeKey(id)) // ignored: without the lock's backend, other guards work
 	if err := s.Recharges.Reset(ctx, id, id, amount); err != nil {
 		return nil, err
 	}

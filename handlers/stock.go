@@ -16,7 +16,7 @@ import (
 	"oversell/stock"
 )
 
-// getStock takes the count from another backend if the strategy keeps the stock there.
+// getStock reads the count from the backend in which the strategy keeps the stock.
 func (s *Service) getStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "strategy")
 	strategy := s.strategy(p, "none")
@@ -37,8 +37,8 @@ func (s *Service) getStock(c *gin.Context) (any, error) {
 	}{item, s.flushes(ctx, strategy.Card())}, nil
 }
 
-// flushes counts FLUSHALL and FLUSHDB, which delete held locks: a lab must not blame the strategy.
-// nil means no Redis, or no answer.
+// flushes counts FLUSHALL and FLUSHDB. They delete held locks, so a lab must not blame the strategy
+// for a failure after them. nil means that there is no Redis or no answer.
 func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	for _, backend := range s.Backends {
 		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {
@@ -51,8 +51,8 @@ func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	return nil
 }
 
-// putStock resets a product, and with new=true adds a missing one. A backend that is down only
-// causes a warning: strategies of other backends work.
+// putStock resets a product. With new=true, it also creates a missing product. If a backend is
+// down, the answer has a warning, because strategies of the other backends still work.
 func (s *Service) putStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "new")
 	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")
@@ -76,7 +76,7 @@ func (s *Service) putStock(c *gin.Context) (any, error) {
 	}{item, warnings}, err
 }
 
-// clear returns a warning for each strategy or primitive whose state it could not delete.
+// clear deletes the state of the key. It returns a warning for each failed strategy or primitive.
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -119,7 +119,7 @@ func runAll(ctx context.Context, jobs map[string]func(context.Context) error) ma
 	return errs
 }
 
-// labOnly wants the token in a header, which no form or image of another site can send.
+// labOnly requires the token in a header, which no form or image of another site can send.
 func (s *Service) labOnly(c *gin.Context) {
 	switch {
 	case !s.Lab:

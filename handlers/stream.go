@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxStreams limits streams without the lab's token: each one costs time at every sale.
+	// maxStreams limits streams without the lab's token, because each stream slows down every sale.
 	maxStreams = 16
-	// writeTime limits one write to a client that does not read.
+	// writeTime limits one write to a client that does not read its stream.
 	writeTime = 10 * time.Second
 )
 
-// timedWriter limits each write. One deadline per response would end streams and lock waits.
+// timedWriter limits each write. A deadline per response would end streams and lock waits.
 type timedWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController
@@ -29,7 +29,7 @@ func (w timedWriter) Write(text []byte) (int, error) {
 	return w.ResponseWriter.Write(text)
 }
 
-// Unwrap lets an http.ResponseController find the connection.
+// Unwrap returns the writer in which an http.ResponseController finds the connection.
 func (w timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w timedWriter) WriteString(text string) (int, error) {
@@ -43,10 +43,10 @@ func boundWrites(c *gin.Context) {
 	c.Writer = w
 }
 
-// openStream counts a stream until leave is called. It fails while too many are open.
+// openStream counts a stream until leave is called. It fails while too many streams are open.
 func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	c.Header("Cache-Control", "no-store")
-	c.Header("X-Accel-Buffering", "no") // nginx must pass each event on at once
+	c.Header("X-Accel-Buffering", "no") // nginx must send each event at once
 	if s.hasToken(c) {
 		return func() {}, nil
 	}
@@ -59,7 +59,7 @@ func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	}
 }
 
-// stream sends a comment every ten seconds, which keeps the connection alive.
+// stream sends the events. It also sends a comment every ten seconds to keep the connection open.
 func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-chan T, send func(T)) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()
@@ -70,7 +70,7 @@ func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-cha
 				return false
 			}
 			send(e)
-			for range len(events) { // these are sent in the same packet
+			for range len(events) { // the waiting events go into the same packet
 				send(<-events)
 			}
 		case <-alive.C:

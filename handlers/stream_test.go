@@ -39,11 +39,11 @@ func streamServer(t *testing.T) *httptest.Server {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	t.Cleanup(s.Close) // runs first, and ends the streams that the server waits for
+	t.Cleanup(s.Close) // runs before server.Close, which waits for the open streams
 	return server
 }
 
-// listen opens a stream, and reads only its status.
+// listen opens a stream, and reads nothing but its status.
 func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn, int, problem) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
@@ -53,7 +53,7 @@ func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) //nolint:forcetypeassert // it is
 	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nX-Lab-Token: %s\r\n\r\n", path, token)
-	if path != "/events" { // the server sends nothing before the first count
+	if path != "/events" { // a stream of a counter sends nothing before the first count
 		return conn, 0, problem{}
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// The number of streams without the token is limited, over both kinds. The lab can open more.
+// At most mostStreams streams may be open without the token, of both kinds. The lab can open more.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)
@@ -112,7 +112,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// A listener that never reads is disconnected.
+// TestListenersThatDoNotRead checks that the service disconnects a listener that never reads.
 func TestListenersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)
@@ -131,13 +131,13 @@ func TestListenersThatDoNotRead(t *testing.T) {
 	})
 }
 
-// A listener that reads too slowly receives the number of steps that it lost, and nothing
-// is missing besides. It can tell whether the next stream is from the same process.
+// TestLostStepsAreCounted checks that a slow listener receives the number of its lost steps, and
+// every other step. It also checks that a new stream names the same process.
 func TestLostStepsAreCounted(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)
 	slow := bufio.NewScanner(stream(t, server))
-	const sales = 800 // three steps each, which is more than the stream holds
+	const sales = 800 // each sale has three steps: more than the stream's buffers hold
 	for range sales {
 		server.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=steps", nil))
 	}
@@ -195,7 +195,7 @@ func stream(t *testing.T, server *httptest.Server) io.Reader {
 	return response.Body
 }
 
-// processOf returns the name of the process that a new stream begins with.
+// processOf opens a stream and returns the name of the process in its first event.
 func processOf(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	for lines := bufio.NewScanner(stream(t, server)); lines.Scan(); {

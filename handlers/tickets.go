@@ -14,7 +14,7 @@ import (
 )
 
 type ticketGuard struct {
-	lock  string // id in Config.Lockers of a lock for each show; empty means none
+	lock  string // id in Config.Lockers of the lock for each show; empty means no lock
 	count bool   // an UPDATE counts down, and a later SELECT reads the number
 	once  bool   // a unique key in the database rejects a number that is sold already
 }
@@ -22,7 +22,7 @@ type ticketGuard struct {
 var ticketGuards = map[string]ticketGuard{ //nolint:gochecknoglobals // a table, never written
 	"none":      {},
 	"decrement": {count: true},
-	"mutex":     {lock: "mutex"}, // useless: each window is a process with its own mutex
+	"mutex":     {lock: "mutex"}, // useless: each window is a process with a mutex of its own
 	"redis":     {lock: "redis"},
 	"unique":    {once: true},
 }
@@ -86,7 +86,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 	}, nil
 }
 
-// sellNext needs a lock: another window may read the same number before the sale.
+// sellNext must run under a lock or a unique key: another window may read the same number.
 func (s *Service) sellNext(ctx context.Context, held *heldLock, w *ticketSale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
 	show, err := s.Tickets.Read(held.lock.Context(), w.show)
 	if err != nil {
@@ -107,14 +107,14 @@ func (s *Service) sellNext(ctx context.Context, held *heldLock, w *ticketSale, s
 	return show.Next, nil
 }
 
-// countDownAndRead sells the right number of tickets, but some numbers twice and others
-// never: another window may count down between this UPDATE and this SELECT.
+// countDownAndRead sells the right number of tickets, but some numbers twice and others never:
+// between its UPDATE and its SELECT, another window may lower the next number.
 func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	if err := s.Tickets.Take(ctx, w.show); err != nil {
 		return 0, err
 	}
 	held.trace(ctx, api.Read)
-	// The two errors below must not match the table of outcomes: a ticket was taken.
+	// The two errors below must not be in the table of outcomes, because a ticket was taken.
 	show, err := s.Tickets.Read(context.WithoutCancel(ctx), w.show)
 	if err != nil {
 		return 0, fmt.Errorf("a ticket was taken, but its number could not be read: %v", err) //nolint:errorlint // see above
@@ -128,7 +128,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	return sold.Number, nil
 }
 
-// sellOnce uses no lock: the table accepts each number once. Slower windows try the next one.
+// sellOnce uses no lock: the table accepts each number once. A window that lost tries the next one.
 func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
 		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)
@@ -154,7 +154,7 @@ func (s *Service) show(ctx context.Context, id int64) (a showAnswer, err error) 
 	return a, err
 }
 
-// putShow also clears the show's locks. A lock whose backend is down causes a warning.
+// putShow resets a show and clears its locks. If a lock's backend is down, there is a warning.
 func (s *Service) putShow(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "tickets")
 	tickets := int(p.needed("tickets", 0, maxCount))

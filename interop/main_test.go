@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// lease is the lease of holders that stay alive. A waiter that gets the lock long before the
-	// lease ends was notified, and did not wait for the expiry.
+	// lease is the lease of holders that stay alive. If a waiter gets the lock long before the
+	// lease ends, the waiter was notified and did not wait for the expiry.
 	lease = time.Minute
 	// longWait is the wait of waiters that must get the lock.
 	longWait = 2 * time.Minute
-	// short is the lease, and the session's time-out, of holders that are killed.
+	// short is the lease, or the time-out of the session, of holders that a test kills.
 	short = 4 * time.Second
 )
 
 var servers *rig.Rig
 
-// silent discards the log of the driver, which also returns its errors.
+// silent discards the driver's log. The driver also returns the logged errors.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -44,23 +44,23 @@ func TestMain(m *testing.M) {
 	}, func(r *rig.Rig) { servers = r })
 }
 
-// side is a lock that both languages share, and functions that inspect its server.
+// side is a lock that Go and Java share, with functions that inspect the lock's server.
 type side struct {
-	strategy string // the id, also for the replicas and the Java program
+	strategy string // the strategy's id, also used for the replicas and the Java program
 	address  string // for the Java program
 	locker   locks.Locker
 	// waiting reports whether a request waits for the held lock.
 	waiting func(t *testing.T, key string) bool
 	// free reports whether the lock has no holder and no waiter.
 	free func(t *testing.T, key string) bool
-	// count returns the Java library's count after n acquisitions.
+	// count returns the answer of the Java program to count, after n acquisitions.
 	count func(n int) string
 }
 
 // newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
-// soon waits until the condition holds, and fails if it never does.
+// soon waits until is returns true, and fails the test after longWait.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
@@ -93,7 +93,7 @@ type granted struct {
 	err  error
 }
 
-// await acquires in the background.
+// await acquires the lock in the background.
 func await(t *testing.T, s side, key, owner string) <-chan granted {
 	t.Helper()
 	answer := make(chan granted, 1)

@@ -18,7 +18,7 @@ func onRedis(t *testing.T) side {
 	t.Cleanup(func() { _ = client.Close() })
 	return side{
 		strategy: "redis", address: url, locker: redislock.Redis(client, lease),
-		// Only waiters subscribe to the lock's channel.
+		// Only a waiter subscribes to the channel of the lock.
 		waiting: func(t *testing.T, key string) bool {
 			t.Helper()
 			channel := "redisson_lock__channel:{redis:" + key + "}"

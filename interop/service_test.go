@@ -48,8 +48,8 @@ func mixedDeductions(t *testing.T, s side, java *worker) {
 	soon(t, "the lock is free", func() bool { return s.free(t, key) })
 }
 
-// replicaDies kills a replica that holds the lock and has not yet written its sale. Java, which
-// waits for the lock, must get it.
+// replicaDies kills a replica that holds the lock but has not written its sale. Java waits for the
+// lock and must get it.
 func replicaDies(t *testing.T, s side, java *worker) {
 	key := api.Key(1)
 	replica := serverNamed(t, "replica-1")

@@ -11,8 +11,8 @@ import (
 	"oversell/locks"
 )
 
-// TestSharedWithJava runs every test with both locks, and with the current and the tutorial's
-// versions of the libraries.
+// TestSharedWithJava runs every test with both locks. It does so with the current versions of the
+// libraries and with the tutorial's versions.
 func TestSharedWithJava(t *testing.T) {
 	cases := []struct {
 		name string
@@ -75,7 +75,7 @@ func goIsWoken(t *testing.T, s side, java *worker) {
 }
 
 // wokenSince fails if the waiter may have waited for the end of the lease. Holders renew the lease
-// every third of it, so most of it was left at the release.
+// every third of its length, so most of it was left at the release.
 func wokenSince(t *testing.T, released time.Time) {
 	t.Helper()
 	if waited := time.Since(released); waited > lease/2 {
@@ -83,7 +83,7 @@ func wokenSince(t *testing.T, released time.Time) {
 	}
 }
 
-// refused tries to acquire a lock that Java holds.
+// refused checks that Go cannot acquire a lock that Java holds.
 func refused(t *testing.T, s side, key string) {
 	t.Helper()
 	h, err := s.locker.Acquire(t.Context(), locks.Request{Key: key, Owner: "another owner in Go"})
@@ -95,7 +95,7 @@ func refused(t *testing.T, s side, key string) {
 	}
 }
 
-// follows returns the lock that await has acquired.
+// follows waits for the result of await, and returns the acquired lock.
 func follows(t *testing.T, answer <-chan granted) *locks.Lock {
 	t.Helper()
 	select {
@@ -120,7 +120,7 @@ func javaEntersTwice(t *testing.T, s side, java *worker) {
 
 	java.want(t, "released", "release", key)
 	java.want(t, s.count(1), "count", key)
-	refused(t, s, key) // one acquisition is left
+	refused(t, s, key) // Java still has one acquisition
 
 	answer := await(t, s, key, "go")
 	soon(t, "Go waits", func() bool { return s.waiting(t, key) })
@@ -135,7 +135,7 @@ func goEntersTwice(t *testing.T, s side, java *worker) {
 	second := acquire(t, s, key, "go", 0)
 	java.want(t, "timeout", "acquire", key, "0")
 	release(t, second)
-	java.want(t, "timeout", "acquire", key, "0") // one acquisition is left
+	java.want(t, "timeout", "acquire", key, "0") // Go still has one acquisition
 
 	java.send(t, "acquire", key, millis(longWait))
 	soon(t, "Java waits", func() bool { return s.waiting(t, key) })
@@ -178,7 +178,7 @@ func foreignRelease(t *testing.T, s side, java *worker) {
 	release(t, hold) // would return ErrNotHeld if Java had released it
 }
 
-// amongBusyTasks checks that Java gets the lock while several owners in Go acquire it in a loop.
+// amongBusyTasks checks that Java gets the lock while several Go owners acquire it in a loop.
 func amongBusyTasks(t *testing.T, s side, java *worker) {
 	key := newKey()
 	ctx, stop := context.WithCancel(t.Context())

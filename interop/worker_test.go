@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// worker is the Java program. It answers each line with one line.
+// worker is the running Java program. It answers each input line with one line.
 type worker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
@@ -37,7 +37,7 @@ func startWorker(t *testing.T, versions string, s side, lease time.Duration) *wo
 	c := exec.Command(javaProgram(), append(javaOptions(),
 		"-cp", classes+string(os.PathListSeparator)+filepath.Join(jars, "*"),
 		"oversell.interop.Worker", s.strategy, millis(lease))...)
-	// In the environment, because other users can read passwords in a command line.
+	// Passwords are in the environment, because other users can read a command line.
 	c.Env = append(os.Environ(), "SERVER="+s.address, "JDBC_URL="+jdbc(t))
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
@@ -63,7 +63,7 @@ func startWorker(t *testing.T, versions string, s side, lease time.Duration) *wo
 	return w
 }
 
-// javaProgram returns the same program as lab/rig/servers.sh and java.sh use.
+// javaProgram returns the path of java, chosen as in lab/rig/servers.sh and java.sh.
 func javaProgram() string {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		return filepath.Join(home, "bin", "java")
@@ -71,7 +71,7 @@ func javaProgram() string {
 	return "java"
 }
 
-// javaOptions reduce memory and start-up time.
+// javaOptions returns options that reduce the memory and the start-up time of Java.
 func javaOptions() []string {
 	return []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true"}
 }
@@ -97,7 +97,7 @@ func (w *worker) listen(out io.Reader) {
 	close(w.lines)
 }
 
-// send sends a command. The next answer belongs to it.
+// send sends a command to the program. The next answer belongs to this command.
 func (w *worker) send(t *testing.T, command ...string) {
 	t.Helper()
 	if _, err := io.WriteString(w.in, strings.Join(command, " ")+"\n"); err != nil {
@@ -119,7 +119,7 @@ func (w *worker) answer(t *testing.T) string {
 	return ""
 }
 
-// want sends a command and checks the answer.
+// want sends a command to the program and checks its answer.
 func (w *worker) want(t *testing.T, answer string, command ...string) {
 	t.Helper()
 	w.send(t, command...)
@@ -133,13 +133,13 @@ func (w *worker) wantAnswer(t *testing.T, want string, command ...string) {
 	}
 }
 
-// acquire waits until Java has the lock.
+// acquire waits until the Java program has the lock.
 func (w *worker) acquire(t *testing.T, key string) {
 	t.Helper()
 	w.want(t, "granted", "acquire", key, millis(longWait))
 }
 
-// kill sends SIGKILL, and returns when the program has ended.
+// kill sends SIGKILL to the program, and returns when the program has ended.
 func (w *worker) kill(t *testing.T) {
 	t.Helper()
 	if err := w.process.Process.Kill(); err != nil {
@@ -149,7 +149,7 @@ func (w *worker) kill(t *testing.T) {
 	}
 }
 
-// close closes the program's input, and kills it if it does not end.
+// close closes the program's input, and kills the program if it does not end.
 func (w *worker) close() {
 	_ = w.in.Close()
 	go func() {

@@ -30,10 +30,10 @@ func onZooKeeper(t *testing.T) side {
 	}
 	return side{
 		strategy: "zk", address: address, locker: zklock.ZK(session),
-		// The queue has a node for the holder and for each waiter.
+		// The queue has one node for the holder and one for each waiter.
 		waiting: func(t *testing.T, key string) bool { t.Helper(); return queued(t, key) > 1 },
 		free:    func(t *testing.T, key string) bool { t.Helper(); return queued(t, key) == 0 },
-		// Curator does not return the number of acquisitions.
+		// Curator does not return the number of acquisitions, so OnCurator.java returns at most 1.
 		count: func(n int) string { return strconv.Itoa(min(n, 1)) },
 	}
 }

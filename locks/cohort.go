@@ -11,9 +11,9 @@ import (
 )
 
 // Cohort is a decorator: a replica passes the shared lock on to its own waiters before it releases
-// the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing on needs no round
-// trip. The bounds keep the other replicas from starving. Each holder has a Lock of its own, with
-// the fence of the shared Lock, and loses it with the shared Lock.
+// the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing the lock on needs no
+// round trip. The bounds keep the other replicas from starving. Each holder has its own Lock, with
+// the fence of the shared Lock. It loses its own Lock when the shared Lock is lost.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.releaseUnclaimed
@@ -24,7 +24,7 @@ func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 type Bounds struct {
 	// Holders is the largest number of holders in a row.
 	Holders int
-	// Time is the time after which no further holder follows; at most a third of the lease.
+	// Time is the time after which no further holder follows. It is at most a third of the lease.
 	Time time.Duration
 	// Yield is the pause of a replica that has reached its bounds while requests of its own
 	// wait. It gives the other replicas time to acquire the lock.
@@ -38,14 +38,14 @@ type cohort struct {
 	turns  FIFOMutex
 
 	mu      sync.Mutex
-	passed  map[string]*sharedLock // for the request that has the next turn
-	yielded map[string]time.Time   // when we reached the bounds with waiters of our own
+	passed  map[string]*sharedLock // locks that were passed on to the next request
+	yielded map[string]time.Time   // when bounds were reached while requests of our own waited
 }
 
 type sharedLock struct {
 	*Lock
 	since   time.Time
-	lease   time.Duration // of the request that acquired it
+	lease   time.Duration // the lease of the request that acquired the shared lock
 	holders int
 }
 
@@ -82,7 +82,7 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// acquireShared ends its acquisition with the request; the lock itself must outlive the request.
+// acquireShared stops when the request is cancelled. But the acquired lock outlives the request.
 func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, error) {
 	began := time.Now()
 	if pause := c.bounds.Yield - time.Since(takeEntry(c, c.yielded, r.Key)); pause > 0 && r.Wait > 0 {
@@ -144,7 +144,7 @@ func takeEntry[V any](c *cohort, of map[string]V, key string) V {
 	return entry
 }
 
-// releaseUnclaimed releases a lock that was left for waiters whose requests have ended since.
+// releaseUnclaimed releases a shared lock that was left for waiters which have ended since.
 func (c *cohort) releaseUnclaimed(key string) {
 	if shared := takeEntry(c, c.passed, key); shared != nil {
 		_ = shared.Release(context.Background())

@@ -20,14 +20,14 @@ func cohort(s locks.Locker, bounds locks.Bounds) locks.Locker {
 	return locks.Cohort(api.Card{ID: "cohort"}, s, bounds)
 }
 
-// took says how often the shared lock was taken and given back, as + and -.
+// took returns the log of the shared lock: "+" for each acquisition, "-" for each release.
 func (s *shelf) took() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.ReplaceAll(strings.Join(s.log, ""), "stock:1", "")
 }
 
-// inLine has so many tasks acquire one after the other. Each holds for a while.
+// inLine starts tasks that queue for the lock one after the other. Each holds it for hold.
 func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change func(i int, r *locks.Request)) (fences []int64) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -42,17 +42,17 @@ func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change 
 				t.Error(err)
 				return
 			}
-			fences = append(fences, h.Fence()) // guarded by the lock itself, says -race
+			fences = append(fences, h.Fence()) // the lock protects this variable
 			time.Sleep(hold)
 			released(t, h)
 		})
-		synctest.Wait() // it stands in the line
+		synctest.Wait() // the task is in the queue now
 	}
 	all.Wait()
 	return fences
 }
 
-// behind stands in the line behind the holder.
+// behind starts a request that queues behind the holder, and returns the channel of its lock.
 func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Lock {
 	t.Helper()
 	next := make(chan *locks.Lock, 1)
@@ -67,7 +67,7 @@ func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Lock {
 	return next
 }
 
-// TestCohortBounds: the lock is passed on until either bound, and no further.
+// TestCohortBounds checks that the lock is passed on until either bound is reached, and no further.
 func TestCohortBounds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		bounds locks.Bounds
@@ -98,7 +98,7 @@ func TestCohortBounds(t *testing.T) {
 	}
 }
 
-// TestCohortAlone: without another waiter here the shared lock is free at once.
+// TestCohortAlone checks that without another waiter here the shared lock is released at once.
 func TestCohortAlone(t *testing.T) {
 	s := newShelf()
 	l := cohort(s, locks.Bounds{Holders: 10, Time: time.Hour, Yield: time.Hour})
@@ -110,8 +110,8 @@ func TestCohortAlone(t *testing.T) {
 	}
 }
 
-// TestCohortLoss: a shared lock that is lost is lost for whoever holds it here, and not
-// passed on.
+// TestCohortLoss checks that the holder in this process loses its lock when the shared lock is
+// lost, and that a lost lock is not passed on.
 func TestCohortLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -135,8 +135,8 @@ func TestCohortLoss(t *testing.T) {
 	})
 }
 
-// TestCohortLooksAtTheClock: a process that slept past the shared lease notices it at
-// the check, before any timer fires; here the watchdog hangs in a renewal.
+// TestCohortLooksAtTheClock: a process was paused past the lease of the shared lock. Verify must
+// report the loss before any timer runs. Here the watchdog hangs in a renewal.
 func TestCohortLooksAtTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -162,7 +162,7 @@ func TestCohortLooksAtTheClock(t *testing.T) {
 	})
 }
 
-// TestCohortHangsUpLate: the request ends while the backend grants.
+// TestCohortHangsUpLate cancels a request while the backend grants the lock.
 func TestCohortHangsUpLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &late{shelf: newShelf()}
@@ -175,7 +175,7 @@ func TestCohortHangsUpLate(t *testing.T) {
 	})
 }
 
-// late grants whatever has become of the request meanwhile.
+// late is a shelf that grants the lock even if the request was cancelled meanwhile.
 type late struct {
 	*shelf
 	granting func()
@@ -186,7 +186,7 @@ func (l *late) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error
 	return l.shelf.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// TestCohortOutlivesItsFirst: the lock is passed on from a request that is over.
+// TestCohortOutlivesItsFirst checks that the lock is passed on after its first request has ended.
 func TestCohortOutlivesItsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -210,12 +210,12 @@ func TestCohortOutlivesItsFirst(t *testing.T) {
 	})
 }
 
-// TestCohortForTheDead: the lock is left for a waiter who hangs up at that moment.
+// TestCohortForTheDead cancels a waiter at the moment when the lock is passed on to it.
 func TestCohortForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		l := cohort(s, locks.Bounds{Holders: 1000, Time: time.Hour})
-		for range 300 { // who is faster, is up to the scheduler
+		for range 300 { // the scheduler decides whether the cancellation or the release comes first
 			h := acquired(t, l, "a")
 			ctx, hangUp := context.WithCancel(t.Context())
 			go func() {
@@ -236,7 +236,7 @@ func TestCohortForTheDead(t *testing.T) {
 	})
 }
 
-// TestCohortFits: a shared lock that is not what the next one needs is not passed on.
+// TestCohortFits checks that a shared lock that does not suit the next request is not passed on.
 func TestCohortFits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(i int, r *locks.Request)
@@ -267,7 +267,7 @@ func TestCohortFits(t *testing.T) {
 	})
 }
 
-// TestCohortRaise: a fence that was raised goes on with the lock.
+// TestCohortRaise checks that the next holder gets the fence that the last holder has raised.
 func TestCohortRaise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -284,7 +284,7 @@ func TestCohortRaise(t *testing.T) {
 	})
 }
 
-// TestCohortUnavailable: what the first has learned, the others hear.
+// TestCohortUnavailable checks that all waiters get the error if the backend is unavailable.
 func TestCohortUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &single{latency: second, err: &stock.Unavailable{Backend: "single", Err: errors.New("gone")}}
@@ -304,7 +304,7 @@ func TestCohortUnavailable(t *testing.T) {
 	})
 }
 
-// TestCohortExclusion: never two at once, whatever the waiters do.
+// TestCohortExclusion checks that two requests never hold the lock at the same time.
 func TestCohortExclusion(t *testing.T) {
 	s := newShelf()
 	l := locks.Reentrant(cohort(s, locks.Bounds{Holders: 5, Time: time.Hour}))

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that the wait has passed, or the request was cancelled, without a grant.
+	// ErrNotAcquired says that the wait ended or the request was cancelled before a grant.
 	ErrNotAcquired = errors.New("lock not acquired")
 	// ErrNotHeld says that the lock to release or renew has expired, or was released.
 	ErrNotHeld = errors.New("lock not held")

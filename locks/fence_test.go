@@ -21,12 +21,12 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// open is a lock that keeps nobody out: the worst that a lost lease can do. Only its fences
-// are those of a lock.
+// open is a lock that excludes no other request, like a lock whose lease has expired. Only its
+// fences are those of a real lock.
 type open struct {
 	fence func(owner string) int64
 	raise func(ctx context.Context, floor int64) (int64, error)
-	// granted, if set, receives each hold.
+	// granted, if set, receives each lock that is granted.
 	granted func(*locks.Lock)
 }
 
@@ -43,12 +43,12 @@ func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 	return h, nil
 }
 
-// claimed is the point between the two statements of a claim.
+// claimed is the step between the two statements of a claim.
 const claimed api.Step = "claimed"
 
-// TestFencedSalesInEveryOrder tries all interleavings of some sales, statement by statement,
-// behind a lock that keeps nobody out. With a fence no order loses an update, also where a
-// backend gave one number twice. Without it some do, or this test would prove nothing.
+// TestFencedSalesInEveryOrder tries all interleavings of the statements of some sales, behind a
+// lock that excludes no request. With a fence, no order loses an update, even if the backend
+// grants one fence twice. Without a fence, some orders must lose one.
 func TestFencedSalesInEveryOrder(t *testing.T) {
 	t.Parallel()
 	db, _ := database(t, 8)
@@ -105,8 +105,8 @@ func TestFencedSalesInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestLostWhileWaitingForAConnection: a holder that loses its lock in the queue of the pool
-// writes nothing.
+// TestLostWhileWaitingForAConnection checks that a holder writes nothing if it loses its lock
+// while it waits for a connection of the pool.
 func TestLostWhileWaitingForAConnection(t *testing.T) {
 	t.Parallel()
 	db, pool := database(t, 1)
@@ -145,7 +145,7 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 	}
 }
 
-// database is a migrated database, and its pool of at most conns connections.
+// database returns a migrated database, and its pool of at most conns connections.
 func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
@@ -165,10 +165,10 @@ func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	return db, pool
 }
 
-// order is one interleaving: at each point, which of the sales that could go on did.
+// order is one interleaving: for each point, the sale that continued and the number that could.
 type order struct{ choices, options []int }
 
-// following is the next interleaving to try, depth first; nil after the last.
+// following returns the next interleaving to try, depth first. It returns nil after the last.
 func (o order) following() []int {
 	for i := len(o.choices) - 1; i >= 0; i-- {
 		if o.choices[i]+1 < o.options[i] {
@@ -178,11 +178,11 @@ func (o order) following() []int {
 	return nil
 }
 
-// play lets one sale at a time go on to its next statement. begin decides the first points.
+// play lets one sale at a time run to its next statement. begin has the first choices.
 func play(t *testing.T, strategy locks.Strategy, sales int, fenced bool, begin []int) (ran order, sold int) {
 	t.Helper()
 	type sale struct {
-		stopped chan bool // true: at its next statement; false: over
+		stopped chan bool // true: the sale is at its next statement; false: it has ended
 		goOn    chan struct{}
 		err     error
 	}
@@ -200,7 +200,7 @@ func play(t *testing.T, strategy locks.Strategy, sales int, fenced bool, begin [
 			_, s.err = strategy.Deduct(ctx, stock.Order{Product: 1, Qty: 1, Owner: fmt.Sprintf("%c", 'a'+i), Fenced: fenced, Wait: time.Minute})
 			s.stopped <- false
 		}()
-		<-s.stopped // granted
+		<-s.stopped // the lock was granted
 	}
 	all := slices.Clone(waiting)
 	for point := 0; len(waiting) > 0; point++ {

@@ -10,8 +10,8 @@ import (
 	"oversell/stock"
 )
 
-// Guard makes a Strategy of a Locker: acquire, read, check, write, release. With a fence it
-// is acquire, claim, read, check, write if the claim still stands, release.
+// Guard makes a Strategy of a Locker. A sale acquires, reads, checks, writes and releases. A
+// fenced sale also claims the row before it reads, and writes only if its claim still stands.
 func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
 
 type guard struct {
@@ -48,7 +48,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 
 // deduct is the critical section.
 func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
-	ctx, key := hold.Context(), api.Key(o.Product) // the lock's own key may be another
+	ctx, key := hold.Context(), api.Key(o.Product) // the lock may have another key than the product
 	item, err := g.read(ctx, hold, o)
 	if err != nil {
 		return 0, lossOr(hold, err)
@@ -60,7 +60,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err := Work(ctx, o.Work); err != nil {
 		return item.Count, lossOr(hold, err)
 	}
-	// Before Verify: the wait for a free connection may outlast the lease.
+	// Connect before Verify, because the wait for a free connection may outlast the lease.
 	writer, err := g.connect(ctx, hold)
 	if err != nil {
 		return item.Count, lossOr(hold, err)
@@ -94,9 +94,9 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 // read reads the item. With a fence it claims the row first: from then on, a holder with a
 // lower fence cannot write.
 //
-// The row stores the highest fence that was ever claimed. That may be as high as ours: another
-// holder of our cohort has used the fence, or the backend has lost its counter, or our lease
-// has expired. A holder that still has the lock gets a new, higher fence.
+// The row stores the highest fence that was ever claimed. It may be as high as ours for three
+// reasons. Another holder of our cohort has used the fence, the backend has lost its counter, or
+// our lease has expired. A holder that still has the lock gets a new, higher fence.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -111,7 +111,7 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// lossOr returns ErrLost instead of err if the lock was lost: then the loss has caused err.
+// lossOr returns ErrLost if the lock was lost: the loss has caused err. Else it returns err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost
@@ -130,7 +130,7 @@ func lateNews(err error) string {
 	}
 }
 
-// Work sleeps for d in place of work. It returns stock.ErrCancelled when ctx ends before.
+// Work sleeps for d to simulate work. It returns stock.ErrCancelled if ctx ends earlier.
 func Work(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -9,56 +9,56 @@ import (
 	"time"
 )
 
-// releaseTimeout limits a release, which goes on when its request is cancelled.
+// releaseTimeout limits a release. A release continues even if its request is cancelled.
 const releaseTimeout = 3 * time.Second
 
 // Grant describes a lock that a backend has granted. NewLock makes a Lock of it.
 type Grant struct {
 	Key, Owner string
-	// Asked is the time when the request was SENT. The lease counts from here: when the
-	// answer arrives, the backend's lease has been running for a while.
+	// Asked is the time when the request was SENT. The lease counts from Asked, because the
+	// backend's lease has been running for a while when the answer arrives.
 	Asked time.Time
 	// Lease is how long the backend keeps the grant. 0 means as long as the process lives.
 	Lease time.Duration
 	Fence int64
-	// Within is a Lock that contains this one: this Lock ends with it. Nil means that there is none.
+	// Within is a Lock that contains this one. This Lock ends with Within, unless Within is nil.
 	Within *Lock
-	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone, and
-	// is called again after any other error. Nil means that the grant cannot be renewed.
+	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone. After
+	// any other error, Renew is called again. Nil means that the grant cannot be renewed.
 	Renew func(context.Context) error
 	// Verify asks the backend whether the lock is still held. Nil means that the lock cannot end
 	// before its lease, except by MarkLost.
 	Verify func(context.Context) error
-	// Session is the MySQL connection that holds the lock, if one does. A write on it fails once
-	// the lock is gone.
+	// Session is the MySQL connection that holds the lock, or nil. A write on this connection
+	// fails once the lock is gone.
 	Session *sql.Conn
-	// AdvanceFence returns a new fence for a lock that is still held, above floor if the
-	// backend can do that. It returns ErrNotHeld if the lock is gone. It may be nil.
+	// AdvanceFence returns a new fence for a lock that is still held, above floor if possible.
+	// It returns ErrNotHeld if the lock is gone. It may be nil.
 	AdvanceFence func(ctx context.Context, floor int64) (int64, error)
-	// Release frees the lock. It returns ErrNotHeld if the lock was gone.
+	// Release frees the lock. It returns ErrNotHeld if the lock was gone already.
 	Release func(context.Context) error
-	// Again repeats a Release that had no answer; see GiveBack. It must be nil if a repeated
+	// Again repeats a Release that got no answer; see GiveBack. Again must be nil if a repeated
 	// release could free the next holder's lock, like a DEL that names no owner.
 	Again func(context.Context) error
 }
 
-// Lock is a lock that was granted. Its holder must call Release on every way out.
+// Lock is a lock that was granted. Its holder must call Release on every code path.
 type Lock struct {
 	grant  Grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	until time.Time // the lock is trusted until then; the zero time means for ever
+	until time.Time // the lock is trusted until this time; the zero time means for ever
 	fence int64
 	uses  int // acquisitions not yet released; more than one after a re-entry
 	after []func()
 
 	stop   context.CancelFunc // ends the watchdog
-	joined chan struct{}      // closed when it has ended
+	joined chan struct{}      // closed when the watchdog has ended
 }
 
-// NewLock renews the grant until Release. The Lock's context ends with ctx, and with cause
+// NewLock renews the grant until Release. The Lock's context ends with ctx. It ends with cause
 // ErrLost when the lock can no longer be trusted.
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
@@ -90,10 +90,10 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
 
-// margin covers clocks that run at different speeds, as in the description of Redlock.
+// margin covers clocks that run at different speeds, as the description of Redlock does.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease every third of it, and marks the lock lost without a timely renewal.
+// watchdog renews the lease every third of it. Without a timely renewal it marks the lock lost.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -124,7 +124,7 @@ func (h *Lock) watchdog(ctx context.Context) {
 }
 
 // renew tries once, and returns the pause before the next renewal. After a failed renewal the
-// backend still keeps the grant until the lease is over. Only ErrNotHeld is a loss.
+// backend keeps the grant until the lease ends. So only ErrNotHeld means that the lock is lost.
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	asked := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -170,8 +170,8 @@ func (h *Lock) Fence() int64 {
 	return h.fence
 }
 
-// AdvanceFence replaces the fence by one above floor, the fence of the row. The caller must
-// read again what it has read before. It returns ErrLost if the lock can no longer be trusted.
+// AdvanceFence replaces the fence by one above floor, which is the fence of the row. The caller
+// must read its data again. AdvanceFence returns ErrLost if the lock can't be trusted any more.
 func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	if err := h.Verify(); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (h *Lock) Verify() error {
 	return nil
 }
 
-// advance returns the AdvanceFence of another Lock that shares the fence of this one, or nil.
+// advance returns a function by which another Lock advances the fence of this one, or nil.
 func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	if h.grant.AdvanceFence == nil {
 		return nil
@@ -229,7 +229,7 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	}
 }
 
-// MarkLost ends the context with ErrLost, for a loss that the backend reports. It does not release.
+// MarkLost ends the context with ErrLost when the backend reports a loss. It does not release.
 func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
@@ -251,7 +251,7 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave returns the number of acquisitions that are left, or -1 if the lock was released already.
+// leave returns the number of acquisitions that are left. It returns -1 after the last release.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,7 +262,7 @@ func (h *Lock) leave() int {
 	return h.uses
 }
 
-// giveBack repeats a release without an answer in the background until the backend's lease ends.
+// giveBack releases the lock. Without an answer it repeats the release until the lease ends.
 func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)
@@ -279,8 +279,8 @@ func (h *Lock) giveBack(ctx context.Context) error {
 	})
 }
 
-// Release frees the lock, also if ctx is cancelled. After a re-entry, the last Release frees
-// it. It returns ErrNotHeld if the lock was lost before, or was released already.
+// Release frees the lock, even if ctx is cancelled. After re-entries, only the last Release frees
+// the lock. It returns ErrNotHeld if the lock was lost before, or was released already.
 func (h *Lock) Release(ctx context.Context) error {
 	switch left := h.leave(); {
 	case left < 0:
@@ -297,7 +297,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	over := h.expired()
 	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
-		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came, but the lease had expired by then
+		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came before the lease ended
 	}
 	h.cancel(context.Canceled)
 	h.mu.Lock()

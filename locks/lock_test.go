@@ -15,21 +15,21 @@ import (
 
 const second = time.Second
 
-// margin is what a hold leaves of a lease of that length.
+// margin returns the time before the end of a lease at which a lock is no longer trusted.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// backend is a grant's other side, in a bubble of fake time.
+// backend simulates the backend of a grant, in a synctest bubble with fake time.
 type backend struct {
 	mu        sync.Mutex
-	renewals  []time.Duration // since the grant
+	renewals  []time.Duration // times of the renewals since the grant
 	answer    func(n int) error
-	slow      time.Duration // from the question to the answer
+	slow      time.Duration // time that the backend takes to answer
 	began     time.Time
 	released  int
-	deadlines []time.Duration // left of each renewal's context
+	deadlines []time.Duration // time until the deadline of each renewal's context
 }
 
-// grant is held at a backend that answers the nth renewal (from 0) so.
+// grant returns a grant of this backend, whose answer decides the result of each renewal.
 func (b *backend) grant(lease time.Duration) locks.Grant {
 	b.began = time.Now()
 	return locks.Grant{
@@ -56,7 +56,7 @@ func (b *backend) renew(ctx context.Context) error {
 	return b.answer(n)
 }
 
-// endsAfter returns when the hold's context ends, counted from now.
+// endsAfter returns the time from now until the lock's context ends.
 func endsAfter(h *locks.Lock) time.Duration {
 	began := time.Now()
 	<-h.Context().Done()
@@ -73,14 +73,14 @@ func wantLost(t *testing.T, h *locks.Lock) {
 	}
 }
 
-// TestTrust: it ends a margin before the lease does, counted from when the lock
-// was asked for, not from when it was granted.
+// TestTrust checks that a lock is trusted until a margin before its lease ends. The lease counts
+// from the time of the request, not from the time of the grant.
 func TestTrust(t *testing.T) {
 	for _, test := range []struct{ lease, answered, want time.Duration }{
 		{10 * second, 0, 10*second - 102*time.Millisecond},
 		{10 * second, 3 * second, 7*second - 102*time.Millisecond},
 		{second, 0, second - 12*time.Millisecond},
-		{second, 2 * second, 0}, // over before the answer was there
+		{second, 2 * second, 0}, // the lease has ended before the answer arrives
 		{time.Millisecond, 0, 0},
 	} {
 		t.Run(fmt.Sprintf("lease %v answered after %v", test.lease, test.answered), func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestNoLeaseIsForEver(t *testing.T) {
 	})
 }
 
-// TestRenewals: every third of the lease, for as long as it is held, also when
-// the request that asked for the lock is gone.
+// TestRenewals checks that the lease is renewed every third of it until the release, even after
+// the request for the lock was cancelled.
 func TestRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}
@@ -140,7 +140,7 @@ func TestRenewals(t *testing.T) {
 	})
 }
 
-// TestSlowRenewals: each counts from when it was asked for.
+// TestSlowRenewals checks that a renewed lease counts from the time when its renewal was sent.
 func TestSlowRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{slow: second / 2, answer: func(n int) error {
@@ -150,7 +150,7 @@ func TestSlowRenewals(t *testing.T) {
 			return nil
 		}}
 		h := locks.NewLock(t.Context(), b.grant(3*second))
-		// Asked for after 1 s, so it is good until 4 s, though the answer came at 1.5 s.
+		// The lease counts from the renewal at 1 s, not from its answer at 1.5 s.
 		if got, want := endsAfter(h), 4*second-margin(3*second); got != want {
 			t.Errorf("trusted for %v, want %v", got, want)
 		}
@@ -159,13 +159,13 @@ func TestSlowRenewals(t *testing.T) {
 	})
 }
 
-// TestFailedRenewals are not yet a loss: they are tried again until trust ends.
+// TestFailedRenewals checks that failed renewals are repeated until the lock is no longer trusted.
 func TestFailedRenewals(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answer  func(n int) error
-		ends    time.Duration // 0: not within 10 s
-		retried time.Duration // the second renewal
+		ends    time.Duration // 0 means that the context does not end within 10 s
+		retried time.Duration // time of the second renewal
 	}{
 		{"never answered", func(int) error { return errors.New("no answer") }, 3*second - margin(3*second), 1150 * time.Millisecond},
 		{"answered again", func(n int) error {
@@ -206,7 +206,7 @@ func TestFailedRenewals(t *testing.T) {
 	}
 }
 
-// TestRenewalDeadline: a renewal may last as long as trust, and no longer.
+// TestRenewalDeadline checks that a renewal ends when the lock is no longer trusted.
 func TestRenewalDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{slow: time.Hour}
@@ -221,8 +221,8 @@ func TestRenewalDeadline(t *testing.T) {
 	})
 }
 
-// TestCheckLooksAtTheClock: a process that was stopped past its lease wakes up
-// with its timers still to fire. Here the watchdog hangs in a renewal.
+// TestCheckLooksAtTheClock: a process was paused past its lease, and its timers have not run yet.
+// Verify must report the loss. Here the watchdog hangs in a renewal.
 func TestCheckLooksAtTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := (&backend{}).grant(3 * second)
@@ -247,8 +247,8 @@ func TestCheckLooksAtTheClock(t *testing.T) {
 	})
 }
 
-// TestReleaseJoinsTheRenewer: a renewal that came after the release could make a
-// lock live on that nobody holds.
+// TestReleaseJoinsTheRenewer checks that the watchdog ends before the release. A renewal after
+// the release could keep alive a lock that no request holds.
 func TestReleaseJoinsTheRenewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := (&backend{}).grant(3 * second)
@@ -256,7 +256,7 @@ func TestReleaseJoinsTheRenewer(t *testing.T) {
 		g.Renew = func(ctx context.Context) error {
 			renewing.Store(true)
 			<-ctx.Done()
-			time.Sleep(second / 2) // it takes a moment to see it
+			time.Sleep(second / 2) // the backend needs some time to notice the cancellation
 			renewing.Store(false)
 			return ctx.Err()
 		}
@@ -286,7 +286,7 @@ func TestReleaseSurvivesCancellation(t *testing.T) {
 			if ctx.Err() != nil || !ok || time.Until(deadline) <= 0 || ctx.Value(key{}) != "kept" {
 				t.Errorf("the release's context: %v, deadline in %v, value %v", ctx.Err(), time.Until(deadline), ctx.Value(key{}))
 			}
-			<-ctx.Done() // a backend that never answers
+			<-ctx.Done() // this backend never answers
 			return ctx.Err()
 		}
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
@@ -303,7 +303,7 @@ func TestReleaseSurvivesCancellation(t *testing.T) {
 	})
 }
 
-// TestReleaseOnce: of many at the same time one gives the lock back.
+// TestReleaseOnce checks that only one of many concurrent calls of Release frees the lock.
 func TestReleaseOnce(t *testing.T) {
 	b := &backend{}
 	h := locks.NewLock(t.Context(), b.grant(time.Minute))
@@ -336,7 +336,7 @@ func TestReleaseOnce(t *testing.T) {
 	}
 }
 
-// TestLose: what the backend tells first is the cause.
+// TestLose checks that the first loss that the backend reports is the cause of the context's end.
 func TestLose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := locks.NewLock(t.Context(), (&backend{}).grant(3*second))
@@ -346,7 +346,7 @@ func TestLose(t *testing.T) {
 			t.Errorf("check says %v", err)
 		}
 		if err := h.Release(t.Context()); err != nil {
-			t.Error(err) // the backend still had it
+			t.Error(err) // the backend still kept the lock
 		}
 	})
 }
@@ -380,7 +380,7 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestLook: a grant that ends without a word is looked after at each check, until it is lost.
+// TestLook checks that each Verify asks the backend, until the backend reports the loss.
 func TestLook(t *testing.T) {
 	var gone error
 	looks := 0

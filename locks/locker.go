@@ -13,8 +13,8 @@ import (
 type Locker interface {
 	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
-	// when ctx ends or r.Wait has passed, and stock.Unavailable when the backend cannot be
-	// used. After a failure nothing is left in the backend.
+	// when ctx ends or r.Wait has passed. It returns stock.Unavailable when the backend cannot
+	// be used. A failed Acquire leaves no lock and no waiter in the backend.
 	Acquire(ctx context.Context, r Request) (*Lock, error)
 }
 
@@ -27,8 +27,8 @@ type Request struct {
 	Wait time.Duration
 	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
-	// Fenced says that the holder will use the fence. Where a fence costs more round trips (zk
-	// one, redlock two), only the grant of such a request has a fence.
+	// Fenced says that the holder will use the fence. A fence costs one more round trip in zk, and
+	// two in redlock. There, only the grant of a Fenced request has a fence.
 	Fenced bool
 }
 
@@ -42,8 +42,8 @@ func (d decorated) Clear(ctx context.Context, key string) error {
 	return nil
 }
 
-// Token returns a new name for one grant of an owner. By its token, the grant can be found in the
-// backend after its answer was lost, and differs from the owner's other grants.
+// Token returns a new name for one grant of an owner. The token differs from those of the owner's
+// other grants. It finds the grant in the backend after an answer was lost.
 func Token(owner string) string { return owner + ":" + uuid.NewString() }
 
 // CleanUp returns a context that does not end with ctx, for requests that must be sent even after
@@ -52,8 +52,8 @@ func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 }
 
-// SleepRetry sleeps for d between two tries, but not longer than r.Wait allows. It returns
-// ErrNotAcquired when r.Wait has passed since began, or ctx ends.
+// SleepRetry sleeps for d between two tries, but no longer than r.Wait allows. It returns
+// ErrNotAcquired when r.Wait has passed since began, or when ctx ends.
 func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
 	return Await(ctx, r, began, d, nil)
 }

@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// TestAwait: a pause between two tries ends with the pause, a wake-up, the wait
-// or the caller, whichever comes first; the last two end the waiting.
+// TestAwait checks that Await returns after the pause, a wake-up, the wait, or a cancellation,
+// whichever comes first. After the last two it returns an error.
 func TestAwait(t *testing.T) {
 	cause := errors.New("hung up")
 	const never = time.Hour
@@ -55,13 +55,13 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitNobody: woken and hung up at once, the caller is still gone.
+// TestAwaitNobody checks that a request that is woken and cancelled at once counts as cancelled.
 func TestAwaitNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wake := make(chan struct{})
 	close(wake)
-	for range 100 { // a select picks at random
+	for range 100 { // select chooses a ready case at random
 		if err := locks.Await(ctx, request("owner", time.Hour), time.Now(), time.Hour, wake); !errors.Is(err, locks.ErrNotAcquired) {
 			t.Fatalf("one try more for a caller that is gone: %v", err)
 		}
@@ -84,7 +84,7 @@ func TestTokensDiffer(t *testing.T) {
 	}
 }
 
-// TestNothingTaken: what is not known to be harmless is unknown.
+// TestNothingTaken checks that NothingTaken is false for each error with an unknown outcome.
 func TestNothingTaken(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -110,7 +110,7 @@ func TestNothingTaken(t *testing.T) {
 	}
 }
 
-// TestTrace: a tracer sees the steps of what runs under its context, only.
+// TestTrace checks that a tracer receives only the steps that are traced with its context.
 func TestTrace(t *testing.T) {
 	var seen []api.Event
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) { seen = append(seen, e) })

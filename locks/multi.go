@@ -10,11 +10,11 @@ import (
 	"oversell/api"
 )
 
-// Multi makes one lock of several: all of them or none (tutorial 3.9.3, 4.6.4). keys returns
-// what a request for a key locks, first the key whose fence is used.
+// Multi joins several locks into one: it acquires all of them or none (tutorial 3.9.3, 4.6.4).
+// keys returns the keys to lock for a requested key. The fence is that of the first one.
 //
 // The locks are acquired in sorted order of their keys. Otherwise two requests could each
-// hold one lock and wait for the other: a deadlock. r.Wait is for all of them together.
+// hold one lock and wait for the other, which is a deadlock. r.Wait limits the sum of all waits.
 func Multi(card api.Card, l Locker, keys func(key string) []string) Locker {
 	return &multi{card: card, inner: decorated{l}, keys: keys}
 }
@@ -38,7 +38,7 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		})
 		if err == nil {
 			subLocks = append(subLocks, h)
-			// DANGER: a lock that is held already may be lost during the wait for the next.
+			// DANGER: a lock that is held already may be lost during the wait for the next lock.
 			for _, held := range subLocks {
 				if lost := held.Verify(); lost != nil {
 					err = fmt.Errorf("%w: %w", ErrNotAcquired, lost)
@@ -58,13 +58,13 @@ func (m *multi) inOrder(key string) (own string, sorted []string) {
 	return keys[0], slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
-// join makes one Lock of the sub-locks. It is lost as soon as one of them is.
+// join makes one Lock of the sub-locks. The joined Lock is lost when any sub-lock is lost.
 func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
-		// The sub-locks renew themselves, too. This renewal keeps a clock of its own: in a process
-		// that was paused, Verify must see the end of the lease before any timer runs.
+		// The sub-locks renew their own leases. This renewal records the time of the new lease:
+		// after a pause of the process, Verify must see the end of the lease before any timer runs.
 		Renew: func(ctx context.Context) error {
 			for _, sub := range subLocks {
 				if sub.grant.Renew == nil {
@@ -93,7 +93,7 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	return h
 }
 
-// shortestLease returns a lease that ends with the first sub-lock's. 0 means that none has a lease.
+// shortestLease returns the lease that ends first. 0 means that no sub-lock has a lease.
 func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
 	var until time.Time
 	for _, sub := range subLocks {

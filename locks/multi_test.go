@@ -15,19 +15,19 @@ import (
 	"oversell/locks/local"
 )
 
-// shelf is a local mutex that tells what is taken and given back, and whose
-// grants have a lease where it has one.
+// shelf is a mutex in this process that logs each acquisition and release. Its grants have a
+// lease if the field lease is set.
 type shelf struct {
 	locks.Locker // a mutex
 	lease        time.Duration
 	renews       bool
-	hang         chan struct{} // renewals wait until it is closed; nil: they don't
+	hang         chan struct{} // renewals wait until it is closed; nil means that they do not wait
 
 	mu      sync.Mutex
 	log     []string
-	holds   map[string]*locks.Lock // the last of each key
+	holds   map[string]*locks.Lock // the last lock of each key
 	fences  int64
-	gone    map[string]bool // a release finds nothing there
+	gone    map[string]bool // keys whose release returns ErrNotHeld
 	cleared []string
 }
 
@@ -85,7 +85,7 @@ func (s *shelf) wantLog(t *testing.T, want ...string) {
 	}
 }
 
-// several is a Multi for these keys, whatever is asked for.
+// several returns a Multi that locks the given keys, whatever key a request names.
 func several(l locks.Locker, keys ...string) locks.Locker {
 	return locks.Multi(api.Card{ID: "several"}, l, func(string) []string { return keys })
 }
@@ -103,7 +103,7 @@ func must(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// TestMultiSorts: each key once, in sorted order, and back the other way round.
+// TestMultiSorts checks that each key is locked once, in sorted order, and released in reverse.
 func TestMultiSorts(t *testing.T) {
 	s := newShelf()
 	h := must(t, several(s, "b", "c", "a", "b"), ask("owner", 0))
@@ -126,7 +126,7 @@ func TestMultiSorts(t *testing.T) {
 	}
 }
 
-// TestMultiAllOrNothing: what fails at the second key gives the first one back.
+// TestMultiAllOrNothing checks that the first key is released if the second cannot be locked.
 func TestMultiAllOrNothing(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -157,7 +157,7 @@ func TestMultiAllOrNothing(t *testing.T) {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
 				_ = b.Release(t.Context())
-				time.Sleep(3 * second) // the first key's holder is gone, too
+				time.Sleep(3 * second) // the holder of the first key has released it, too
 				h := must(t, several(s, "b", "a"), ask("next", 0))
 				_ = h.Release(t.Context())
 				cancel()
@@ -166,7 +166,7 @@ func TestMultiAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestMultiLoss: the whole is lost with any part, for the part's reason.
+// TestMultiLoss checks that the joined lock is lost with any sub-lock, and for the same reason.
 func TestMultiLoss(t *testing.T) {
 	for _, lost := range []string{"a", "b", "c"} {
 		t.Run(lost, func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestMultiLoss(t *testing.T) {
 	}
 }
 
-// TestMultiTrust: it ends with the lease of the part that was taken first, unless
-// the parts are renewed.
+// TestMultiTrust checks that the joined lock ends with the lease of the sub-lock that was acquired
+// first, unless the sub-locks are renewed.
 func TestMultiTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -219,8 +219,8 @@ func TestMultiTrust(t *testing.T) {
 	})
 }
 
-// TestMultiLostWhileWaiting: a part whose lease ends before the last part is
-// granted is no grant.
+// TestMultiLostWhileWaiting: the lease of a sub-lock ends before the last one is granted. Then
+// Multi must not grant the joined lock.
 func TestMultiLostWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -235,7 +235,7 @@ func TestMultiLostWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestMultiReenters: what the inner locker lets in again, the whole does.
+// TestMultiReenters checks that an owner can re-enter if the inner locker allows re-entry.
 func TestMultiReenters(t *testing.T) {
 	s := newShelf()
 	l := several(locks.Reentrant(s), "a", "b")
@@ -251,7 +251,7 @@ func TestMultiReenters(t *testing.T) {
 	s.wantLog(t, "+a", "+b", "-b", "-a")
 }
 
-// TestMultiOppositeOrders: two tasks that name the keys the other way round don't
+// TestMultiOppositeOrders checks that two tasks that name the same keys in opposite orders do not
 // wait for each other.
 func TestMultiOppositeOrders(t *testing.T) {
 	inner := local.Mutex()

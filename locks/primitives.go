@@ -10,8 +10,8 @@ const MaxNames = 1000
 
 // Primitives are the synchronization primitives of one backend, besides locks. A nil field means
 // that the backend lacks that primitive. With a wait of 0, a primitive tries once. It returns
-// ErrNotAcquired when the wait ends or the context is cancelled, and leaves nothing behind. It
-// returns stock.Unavailable when the backend cannot be used.
+// ErrNotAcquired when the wait ends or the context is cancelled, and then leaves no data in the
+// backend. It returns stock.Unavailable when the backend cannot be used.
 type Primitives struct {
 	Backend       string // redis or zk
 	ReadWrite     ReadWriteLocker
@@ -20,7 +20,7 @@ type Primitives struct {
 	Barrier       Barrier
 	DoubleBarrier DoubleBarrier
 	Counter       Counter
-	// Clear deletes all of them, also those in use. It is for a reset.
+	// Clear deletes all primitives of the backend for a reset, also those in use.
 	Clear func(context.Context) error
 }
 
@@ -28,9 +28,9 @@ var (
 	// ErrUpgrade rejects a reader that requests the write lock. Two such readers would wait for each
 	// other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
-	// ErrFull says that MaxNames names are in use. Without this limit, clients could fill the backend.
+	// ErrFull says that MaxNames names are in use. Without a limit, clients could fill the backend.
 	ErrFull = errors.New("too many names in use")
-	// ErrMismatch says that the primitive is in use with another size.
+	// ErrMismatch says that the primitive is in use with another size than the requested one.
 	ErrMismatch = errors.New("in use with another size")
 )
 
@@ -45,7 +45,7 @@ type ReadWriteLocker interface {
 // Semaphore has a number of permits for each key. Permits of a dead holder expire with their lease.
 type Semaphore interface {
 	// Acquire takes qty permits of the key's total, all or none. The first user sets the
-	// total. It returns ErrMismatch for another total while any permit is taken.
+	// total. While any permit is taken, Acquire returns ErrMismatch for another total.
 	Acquire(ctx context.Context, r Request, total, qty int) (*Lock, error)
 }
 
@@ -53,24 +53,24 @@ type Semaphore interface {
 type Latch interface {
 	// TrySet sets the count if the latch is new or open.
 	TrySet(ctx context.Context, key string, count int) (set bool, err error)
-	// CountDown reduces the count by 1 and returns it; 0 releases the waiters.
+	// CountDown reduces the count by 1 and returns the new count. At 0, the waiters are released.
 	CountDown(ctx context.Context, key string) (left int, err error)
 	// Await waits until the latch r.Key is open. A latch that was never set is open.
 	Await(ctx context.Context, r Request) error
 }
 
-// Barrier makes all callers of Await wait until it is removed.
+// Barrier makes all callers of Await wait until the barrier is removed.
 type Barrier interface {
 	Set(ctx context.Context, key string) (set bool, err error)
 	Await(ctx context.Context, r Request) error
 	Remove(ctx context.Context, key string) (removed bool, err error)
 }
 
-// DoubleBarrier has members begin together and end together. r.Owner is the member.
+// DoubleBarrier lets its members begin together and end together. r.Owner names the member.
 type DoubleBarrier interface {
-	// Enter waits until enough members have entered. A member that stops waiting has not entered.
+	// Enter waits until enough members have entered. A member whose wait ends has not entered.
 	Enter(ctx context.Context, r Request, members int) error
-	// Leave waits until all members have left, or died.
+	// Leave waits until all members have left, or have died.
 	Leave(ctx context.Context, r Request) error
 }
 
@@ -85,7 +85,7 @@ type Changed struct {
 	Succeeded bool  `json:"succeeded"`
 	Before    int64 `json:"before"`
 	After     int64 `json:"after"`
-	// Locked: the compare-and-set failed too often, and the change was made under a mutex.
+	// Locked means that compare-and-set failed too often, so the change used a mutex.
 	Locked  bool `json:"locked"`
 	Retries int  `json:"retries"`
 }
@@ -93,29 +93,29 @@ type Changed struct {
 // Counter is an integer that all replicas share. It begins at 0.
 type Counter interface {
 	Get(ctx context.Context, key string) (Count, error)
-	// Add adds delta: first by compare-and-set, and under a mutex if that fails too often.
-	// It does not succeed where the value would exceed int64.
+	// Add adds delta by compare-and-set, or under a mutex if compare-and-set fails too often.
+	// It does not succeed if the new value would exceed int64.
 	Add(ctx context.Context, r Request, delta int64) (Changed, error)
-	// TrySet reads the value and tries one compare-and-set from it.
+	// TrySet reads the value, and tries one compare-and-set from the value that it read.
 	TrySet(ctx context.Context, key string, value int64) (Changed, error)
-	// CompareAndSet sets the value if it is expect.
+	// CompareAndSet sets the value if the current value is expect.
 	CompareAndSet(ctx context.Context, key string, expect, value int64) (Changed, error)
 	// ForceSet sets the value unconditionally.
 	ForceSet(ctx context.Context, key string, value int64) (Changed, error)
-	// Watch sends the value now and after each change. It closes the channel when ctx ends.
-	// A slow receiver misses values in between, but never the last one.
+	// Watch sends the current value, and then each new value. It closes the channel when ctx
+	// ends. A slow receiver may miss values, but never the last one.
 	Watch(ctx context.Context, key string) (<-chan Count, error)
 }
 
-// Runner is a Strategy with work in the background.
+// Runner is a Strategy that also works in the background.
 type Runner interface {
-	// Run works until ctx ends. Then it completes what it can within some seconds. It keeps
-	// trying while a backend is unavailable.
+	// Run works until ctx ends. Then it takes some seconds at most to complete its work. While a
+	// backend is unavailable, Run keeps trying.
 	Run(ctx context.Context)
 }
 
 // StockHolder is a Strategy that keeps the stock outside the row in MySQL.
 type StockHolder interface {
-	// Count returns the product's stock there. After a Clear, the next sale loads it from the row.
+	// Count returns the product's stock outside the row. After a Clear, a sale loads the row.
 	Count(ctx context.Context, product int64) (int, error)
 }

@@ -11,9 +11,9 @@ import (
 	"oversell/stock"
 )
 
-// Queue is a decorator that lets one waiter of this process for each key send requests to the
-// backend. The others wait here, in order of arrival. A hundred waiters on three replicas
-// are then three waiters in Redis or ZooKeeper.
+// Queue is a decorator. For each key, only one waiter of this process sends requests to the
+// backend. The other waiters stay in this process, in order of arrival. So a hundred waiters on
+// three replicas are three waiters in Redis or ZooKeeper.
 func Queue(l Locker) Locker { return &queue{decorated: decorated{l}} }
 
 type queue struct {
@@ -40,21 +40,21 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// FIFOMutex is a mutex per key in this process, first come, first served. Its zero value is ready.
+// FIFOMutex is a mutex per key in this process, in order of arrival. Its zero value is ready.
 type FIFOMutex struct {
-	// Idle, if set, runs when a turn ends and no request waits for the next.
+	// Idle, if set, runs when the mutex of a key is released and no request waits for it.
 	Idle func(key string)
 
 	mu sync.Mutex
-	// waiting has an entry for each key whose turn is taken: a channel for each waiting request.
-	// The request receives nil for the turn, or an error.
+	// waiting has an entry for each locked key: a channel for each waiting request. The request
+	// receives nil when it gets the mutex, or an error.
 	waiting map[string][]chan error
 }
 
-// Take waits for the turn. It returns ErrNotAcquired when ctx ends or wait has passed; with
-// wait 0 it tries once. leave passes the turn on to the next request; further calls do nothing.
+// Take locks the key's mutex. It returns ErrNotAcquired when ctx ends or wait has passed. With
+// wait 0 it tries once. leave passes the mutex to the next request; further calls do nothing.
 func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (leave func(), err error) {
-	if ctx.Err() != nil { // a cancelled request must not take a free turn
+	if ctx.Err() != nil { // a cancelled request must not take a free mutex
 		return nil, NotAcquired(ctx, key, wait)
 	}
 	if turn := t.enter(key); turn != nil {
@@ -74,14 +74,14 @@ func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (l
 	return sync.OnceFunc(func() { t.next(key) }), nil
 }
 
-// Waiting reports whether a request waits for the key's turn.
+// Waiting reports whether a request waits for the key's mutex.
 func (t *FIFOMutex) Waiting(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting[key]) > 0
 }
 
-// enter takes a free turn and returns nil. Otherwise it returns the channel of a later turn.
+// enter locks a free mutex and returns nil. Otherwise it returns the channel of a new waiter.
 func (t *FIFOMutex) enter(key string) (turn chan error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *FIFOMutex) next(key string) {
 	}
 }
 
-// quit leaves the queue. It passes on a turn that has come in the meantime.
+// quit leaves the queue. If the request got the mutex meanwhile, quit passes the mutex on.
 func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait time.Duration) error {
 	t.mu.Lock()
 	i := slices.Index(t.waiting[key], turn)
@@ -127,8 +127,8 @@ func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait 
 	return NotAcquired(ctx, key, wait)
 }
 
-// Fail ends all waits for the key with err. Without it, the waiters would learn one after the
-// other that the backend is unavailable, each by a time-out of its own.
+// Fail ends all waits for the key with err. Without Fail, each waiter would need its own time-out,
+// one after the other, to notice that the backend is unavailable.
 func (t *FIFOMutex) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *FIFOMutex) Fail(key string, err error) {
 	}
 }
 
-// NotAcquired returns an ErrNotAcquired with the reason: ctx has ended, or wait has passed.
+// NotAcquired returns an ErrNotAcquired with its reason: ctx has ended, or wait has passed.
 func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))

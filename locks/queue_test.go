@@ -16,15 +16,15 @@ import (
 	"oversell/stock"
 )
 
-// single is a locker that grants to one at a time and never waits: it reports
-// how many asked it at once.
+// single is a locker that grants to one request at a time and never waits. It records the largest
+// number of concurrent requests.
 type single struct {
 	mu       sync.Mutex
 	asking   int
-	most     int // who asked at the same time
+	most     int // largest number of concurrent requests
 	held     bool
 	latency  time.Duration
-	err      error // instead of a grant
+	err      error // returned instead of a grant, if set
 	requests []locks.Request
 	cleared  []string
 }
@@ -71,7 +71,7 @@ func request(owner string, wait time.Duration) locks.Request {
 	return locks.Request{Key: "stock:1", Owner: owner, Wait: wait}
 }
 
-// TestQueueOrder: first come, first served; one at a time before the backend.
+// TestQueueOrder checks that requests reach the backend one at a time, in order of arrival.
 func TestQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &single{latency: time.Millisecond}
@@ -93,7 +93,7 @@ func TestQueueOrder(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			synctest.Wait() // it stands in the line
+			synctest.Wait() // the request is in the queue now
 		}
 		tasks.Wait()
 		if !slices.Equal(served, want) {
@@ -102,14 +102,14 @@ func TestQueueOrder(t *testing.T) {
 		if s.most != 1 {
 			t.Errorf("%d asked the backend at once", s.most)
 		}
-		// What was waited in the line is not waited again.
+		// The time in the queue is subtracted from the wait that the backend receives.
 		if got, want := s.requests[3].Wait, time.Minute-3*(second+time.Millisecond); got != want {
 			t.Errorf("the fourth had %v left, want %v", got, want)
 		}
 	})
 }
 
-// TestQueueKeys: every key has a line of its own.
+// TestQueueKeys checks that each key has its own queue.
 func TestQueueKeys(t *testing.T) {
 	var turns locks.FIFOMutex
 	for _, key := range []string{"a", "b", "c"} {
@@ -122,16 +122,16 @@ func TestQueueKeys(t *testing.T) {
 	}
 }
 
-// TestTurns: how a wait for one's turn ends.
+// TestTurns checks how a wait in FIFOMutex.Take ends.
 func TestTurns(t *testing.T) {
 	cause := errors.New("hung up")
 	for _, test := range []struct {
 		name  string
 		wait  time.Duration
-		free  time.Duration // when the holder leaves
-		gone  time.Duration // when the caller does
+		free  time.Duration // when the holder releases the mutex
+		gone  time.Duration // when the request is cancelled
 		after time.Duration
-		want  error // nil: it is our turn
+		want  error // nil means that Take returns the mutex
 	}{
 		{name: "one look, taken", free: time.Hour, gone: time.Hour, want: locks.ErrNotAcquired},
 		{name: "one look, free", free: -1, gone: time.Hour},
@@ -163,7 +163,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// at does it now where the time is negative, and else after that long.
+// at calls do at once if d is negative, and otherwise after d.
 func at(d time.Duration, do func()) {
 	if d < 0 {
 		do()
@@ -172,7 +172,7 @@ func at(d time.Duration, do func()) {
 	time.AfterFunc(d, do)
 }
 
-// TestTurnsPassOn: whoever leaves the line, in any way, stops nobody.
+// TestTurnsPassOn checks that a request that leaves the queue in any way does not block others.
 func TestTurnsPassOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns locks.FIFOMutex
@@ -191,7 +191,7 @@ func TestTurnsPassOn(t *testing.T) {
 		cancel()
 		time.Sleep(2 * second)
 		leave()
-		leave() // a second time is nothing: it must not let two in
+		leave() // a second call must not admit two requests
 		if err := <-last; err != nil {
 			t.Error(err)
 		}
@@ -201,8 +201,8 @@ func TestTurnsPassOn(t *testing.T) {
 	})
 }
 
-// TestTurnAndTimeOut come at the same moment: a turn that nobody takes any more
-// must not be lost. It is repeated, for a select picks at random.
+// TestTurnAndTimeOut lets a request get the mutex when its wait ends. The mutex must go to the
+// next request. The test is repeated, because select chooses a ready case at random.
 func TestTurnAndTimeOut(t *testing.T) {
 	taken := 0
 	for range 200 {
@@ -216,7 +216,7 @@ func TestTurnAndTimeOut(t *testing.T) {
 				taken++
 				mine()
 			}
-			synctest.Wait() // the holder has left by now
+			synctest.Wait() // the holder has released the mutex by now
 			if _, err := turns.Take(t.Context(), "key", 0); err != nil {
 				t.Fatalf("the turn was lost: %v", err)
 			}
@@ -225,7 +225,7 @@ func TestTurnAndTimeOut(t *testing.T) {
 	t.Logf("the turn was taken %d times of 200", taken)
 }
 
-// TestQueueShares: the news that the backend is gone is for all who wait.
+// TestQueueShares checks that all waiters get the error if the backend is unavailable.
 func TestQueueShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &single{latency: second, err: &stock.Unavailable{Backend: "redis", Err: errors.New("refused")}}
@@ -243,7 +243,7 @@ func TestQueueShares(t *testing.T) {
 		if time.Since(began) != second || told.Load() != 10 || len(s.requests) != 1 {
 			t.Errorf("%d of 10 told after %v, the backend was asked %d times", told.Load(), time.Since(began), len(s.requests))
 		}
-		// The line is open again.
+		// The queue accepts requests again.
 		s.err = nil
 		if _, err := l.Acquire(t.Context(), request("next", 0)); err != nil {
 			t.Error(err)
@@ -251,7 +251,7 @@ func TestQueueShares(t *testing.T) {
 	})
 }
 
-// TestQueueFailure: a locker that refuses takes nobody's turn away.
+// TestQueueFailure checks that the next request is served if the inner locker returns an error.
 func TestQueueFailure(t *testing.T) {
 	s := &single{held: true}
 	l := locks.Queue(s)
@@ -265,7 +265,7 @@ func TestQueueFailure(t *testing.T) {
 	}
 }
 
-// TestQueueStress has many tasks come and go, under the race detector's eyes.
+// TestQueueStress runs fifty concurrent tasks, some cancelled, for the race detector.
 func TestQueueStress(t *testing.T) {
 	l := locks.Queue(&single{})
 	var inside, most, served atomic.Int32

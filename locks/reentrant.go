@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Reentrant is a decorator that lets an owner acquire again what it holds in this process,
-// without a request to the backend. The owner gets the same Lock once more, with its lease
-// and fence. The last Release frees the lock (as in Curator's InterProcessMutex). Two requests
-// that compete must never have the same Owner.
+// Reentrant is a decorator: an owner may acquire again a lock that it holds, without a request
+// to the backend. The owner gets the same Lock again, with its lease and fence. The
+// last Release frees the lock (as in Curator's InterProcessMutex). Two requests that compete must
+// never have the same Owner.
 func Reentrant(l Locker) Locker { return &reentrant{decorated: decorated{l}, held: map[holder]*Lock{}} }
 
 type reentrant struct {
@@ -24,7 +24,7 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// After a loss, the owner waits like all others. A cancelled request gets nothing.
+	// After a loss, the owner waits like other owners. A cancelled request gets no lock.
 	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
 		return h, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// TestReentrant: an owner gets the hold that it has; anybody else waits.
+// TestReentrant checks that an owner gets the Lock that it holds, and that other owners wait.
 func TestReentrant(t *testing.T) {
 	s := &single{}
 	l := locks.Reentrant(s)
@@ -39,7 +39,7 @@ func TestReentrant(t *testing.T) {
 		t.Errorf("a third release: %v", err)
 	}
 	released(t, acquired(t, l, "contender"))
-	// A hold that was released is not entered again: this one is a new one.
+	// A released lock cannot be entered again, so the owner gets a new one.
 	again := acquired(t, l, "owner")
 	if again == outer {
 		t.Error("the owner got its old hold")
@@ -47,7 +47,7 @@ func TestReentrant(t *testing.T) {
 	released(t, again)
 }
 
-// TestReentrantAfterLoss: a hold that was lost is not entered again.
+// TestReentrantAfterLoss checks that a lost lock cannot be entered again.
 func TestReentrantAfterLoss(t *testing.T) {
 	s := &single{}
 	l := locks.Reentrant(s)
@@ -56,20 +56,20 @@ func TestReentrantAfterLoss(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), request("owner", 0)); !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("the owner of a lost lock, while another holds it: %v", err)
 	}
-	s.held = false // the successor has released it
+	s.held = false // the next holder has released the lock
 	next := acquired(t, l, "owner")
 	if next == lost {
 		t.Fatal("the owner entered the lost hold")
 	}
-	// The late release of the lost hold does not make the owner forget the new one.
+	// The late release of the lost lock does not make Reentrant forget the new one.
 	_ = lost.Release(t.Context())
 	if again := acquired(t, l, "owner"); again != next {
 		t.Error("the owner has forgotten its hold")
 	}
 }
 
-// TestReentrantAfterHangUp: what an earlier request of the same owner holds is
-// not entered when that request is gone.
+// TestReentrantAfterHangUp checks that an owner cannot re-enter the lock of an earlier request that
+// was cancelled.
 func TestReentrantAfterHangUp(t *testing.T) {
 	l := locks.Reentrant(&single{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func TestReentrantAfterHangUp(t *testing.T) {
 	released(t, h)
 }
 
-// TestReentrantForTheDead: a caller that is gone gets nothing, be it its own.
+// TestReentrantForTheDead checks that a cancelled request gets no lock, even if its owner holds it.
 func TestReentrantForTheDead(t *testing.T) {
 	l := locks.Reentrant(&single{})
 	h := acquired(t, l, "owner")
@@ -96,7 +96,7 @@ func TestReentrantForTheDead(t *testing.T) {
 	released(t, h)
 }
 
-// TestReentrantQueue: in front of a queue, or the owner would wait for itself.
+// TestReentrantQueue puts Reentrant before Queue. Otherwise an owner would wait for itself.
 func TestReentrantQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := locks.Reentrant(locks.Queue(&single{}))
@@ -122,7 +122,7 @@ func TestReentrantQueue(t *testing.T) {
 	})
 }
 
-// TestDecoratorsClear: a decorator must not hide what its locker can do.
+// TestDecoratorsClear checks that each decorator passes Clear on to its inner locker.
 func TestDecoratorsClear(t *testing.T) {
 	s := &single{}
 	l := locks.Reentrant(locks.Queue(s))

@@ -15,7 +15,7 @@ const (
 	// prompt limits the duration of a failed release that is repeated while its caller waits. A
 	// failure within this time is a broken connection, and the next try opens a new one.
 	prompt = 100 * time.Millisecond
-	// The pauses between two tries in the background.
+	// The pauses between two tries in the background grow from shortestPause.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 500 * time.Millisecond
 )
@@ -33,13 +33,13 @@ func AwaitReleases(ctx context.Context) {
 	}
 }
 
-// GiveBack sends a release, and repeats it if no answer came: once while the caller waits, then
-// in the background until the given time. Otherwise one broken connection would keep the key
-// locked until the lease ends.
+// GiveBack sends a release. Without an answer it repeats the release once while the caller waits,
+// and then in the background until the given time. Otherwise one broken connection would keep the
+// key locked until the lease ends.
 //
 // send must name the grant, so that a second release cannot free the lock of another holder. It
-// returns ErrNotHeld if there is nothing to release. After a request without an answer,
-// ErrNotHeld means that the request released the lock, and GiveBack returns nil.
+// returns ErrNotHeld if the grant does not exist. After a request without an answer, ErrNotHeld
+// means that this request has released the lock. GiveBack then returns nil.
 func GiveBack(ctx context.Context, until time.Time, send func(context.Context) error) error {
 	unsure := false // a request without an answer may have released the lock
 	try := func(ctx context.Context) error {
@@ -85,8 +85,8 @@ func repeat(ctx context.Context, until time.Time, try func(context.Context) erro
 
 func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) }
 
-// Sent reports whether a backend may have carried out a request that failed with err. The
-// backend has not if there was no connection, or if MySQL rolled the statement back.
+// Sent reports whether a backend may have carried out a request that failed with err. It returns
+// false if there was no connection, or if MySQL rolled the statement back.
 func Sent(err error) bool {
 	var dial *net.OpError
 	notConnected := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)

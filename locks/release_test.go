@@ -20,7 +20,7 @@ var (
 	errRefused  = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 )
 
-// releases answers each release as the script says, and the last answer for ever.
+// releases answers the nth release with the nth error, and all further releases with the last one.
 type releases struct {
 	mu      sync.Mutex
 	answers []error
@@ -44,16 +44,16 @@ func (r *releases) sent() []time.Duration {
 	return slices.Clone(r.at)
 }
 
-// TestReleaseAgain: a release without an answer is sent again, in the background from the
-// third time on, until the lease is over.
+// TestReleaseAgain checks that a release without an answer is repeated until the lease ends. From
+// the third request on, this happens in the background.
 func TestReleaseAgain(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answers []error
-		slow    time.Duration // each answer
-		late    time.Duration // the hold, before it is released
-		want    error         // what the holder is told
-		sent    int           // 0: more than ten times, and none after the lease's end
+		slow    time.Duration // duration of each answer
+		late    time.Duration // time from the grant to the release
+		want    error         // the error that the holder gets
+		sent    int           // 0 means more than ten requests, and none after the lease
 	}{
 		{"released", []error{nil}, 0, 0, nil, 1},
 		{"lost before", []error{locks.ErrNotHeld}, 0, 0, locks.ErrNotHeld, 1},
@@ -83,7 +83,7 @@ func TestReleaseAgain(t *testing.T) {
 				if took := time.Since(asked); took > test.slow {
 					t.Errorf("the holder waited for %v", took)
 				}
-				time.Sleep(11 * second) // the lease is over, and so is the background
+				time.Sleep(11 * second) // the lease has ended, and with it the background work
 				sent := r.sent()
 				last := sent[len(sent)-1]
 				switch n := len(sent); {
@@ -97,8 +97,8 @@ func TestReleaseAgain(t *testing.T) {
 	}
 }
 
-// TestBlindReleaseOnce: a release that names nobody is never sent again: by then the lock
-// may be the next holder's.
+// TestBlindReleaseOnce checks that a release that names no owner is sent once. A repeated release
+// could free the lock of the next holder.
 func TestBlindReleaseOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &releases{answers: []error{errNoAnswer}, began: time.Now()}
@@ -113,8 +113,8 @@ func TestBlindReleaseOnce(t *testing.T) {
 	})
 }
 
-// TestAwaitReleases: a process that stops waits until the servers have answered, but not for
-// longer than its context.
+// TestAwaitReleases checks that a process that stops waits for the answers to its releases, until
+// its context ends.
 func TestAwaitReleases(t *testing.T) {
 	var back atomic.Bool
 	send := func(context.Context) error {

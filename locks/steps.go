@@ -7,13 +7,13 @@ import (
 	"oversell/api"
 )
 
-// Tracer is called at every step, in the goroutine that takes it. So it can also pause that
-// goroutine, or end it: failpoints work that way.
+// Tracer is called at every step, in the goroutine of the request. So a Tracer can also pause or
+// end this goroutine, as failpoints do.
 type Tracer func(ctx context.Context, e api.Event)
 
 type tracerKey struct{}
 
-// WithTracer returns a context whose steps are reported to t.
+// WithTracer returns a context with a tracer. Trace reports the steps of this context to t.
 func WithTracer(ctx context.Context, t Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }

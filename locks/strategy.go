@@ -17,7 +17,7 @@ type Strategy interface {
 	Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error)
 }
 
-// Cleaner can delete what its backend has for a key. It is for a reset: a holder loses its lock.
+// Cleaner can delete a key's data from its backend, for a reset. A holder then loses its lock.
 type Cleaner interface {
 	Clear(ctx context.Context, key string) error
 }

@@ -32,10 +32,10 @@ func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write
 	return nil
 }
 
-// InTransaction runs deduct between BEGIN and COMMIT. The receipt gets the wait for a connection.
+// InTransaction runs deduct between BEGIN and COMMIT. It stores the wait for a connection in r.
 func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
-	r.Held = 0 // of an attempt that failed
+	r.Held = 0 // discard the time of a failed attempt
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	err := stock.Connection(waiting, db, func(conn *gorm.DB) error {
@@ -48,7 +48,7 @@ func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 			return nil
 		}, opts...)
 	})
-	if r.Held > 0 { // granted, and by now committed or rolled back
+	if r.Held > 0 { // the lock was granted, and the transaction has ended
 		Trace(ctx, api.Released, api.Key(o.Product), o.Owner, 0)
 	}
 	switch {

@@ -6,8 +6,8 @@ CREATE TABLE IF NOT EXISTS db_shows (
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
--- With a wrong guard, a number is in this table twice. Only the guard "unique" sets the column
--- once: its unique key rejects the second row with the same value, but accepts any number of NULLs.
+-- With a wrong guard, this table can have a number twice. Only the guard "unique" sets the column
+-- once. The key then rejects a second row with the same value. It accepts any number of NULLs.
 CREATE TABLE IF NOT EXISTS db_tickets (
   id      bigint      NOT NULL AUTO_INCREMENT,
   show_id bigint      NOT NULL COMMENT 'the row of db_shows',

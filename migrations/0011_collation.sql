@@ -11,4 +11,4 @@ ALTER TABLE db_queue CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE db_tickets CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- +goose Down
--- The previous collation is unknown, and the older schema also works with this one.
+-- Down keeps the collation: the previous one is unknown, and the older schema works with this one.

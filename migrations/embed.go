@@ -1,4 +1,4 @@
-// Package migrations has the schema of the database as migrations, and applies them.
+// Package migrations has the migrations of the database schema, and applies them.
 package migrations
 
 import (
@@ -15,8 +15,8 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Up applies missing migrations in one replica at a time. MySQL commits each DDL statement at once:
-// another replica could see half of the schema. The lease of a killed replica expires.
+// Up applies missing migrations, in one replica at a time. MySQL commits each DDL statement at
+// once, so another replica could see half of the schema. A killed replica's lease expires.
 func Up(ctx context.Context, db *sql.DB) error {
 	locker, err := lock.NewMySQLTableLocker(
 		lock.WithTableLeaseDuration(10*time.Second),

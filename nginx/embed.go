@@ -1,5 +1,5 @@
-// Package nginx has the configuration of the load balancer. docker-compose.yml mounts the same
-// file.
+// Package nginx has the configuration of the load balancer, nginx.conf. docker-compose.yml uses the
+// same file.
 package nginx
 
 import _ "embed" // for nginx.conf

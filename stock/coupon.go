@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// The reasons why an order of a coupon is rejected, besides ErrSoldOut. Nothing was written.
+// These are reasons to reject an order of a coupon, besides ErrSoldOut. No order was written.
 var (
 	ErrUnknownCoupon = errors.New("this coupon does not exist")
 	ErrNotOpen       = errors.New("the sale of this coupon has not begun")
@@ -21,14 +21,14 @@ var (
 type Coupon struct {
 	ID      int64 `json:"id"`
 	Initial int   `json:"initial"`
-	Count   int   `json:"count"` // how many are left
-	// Begun and Ended use MySQL's clock, which is the same for all replicas.
+	Count   int   `json:"count"` // the coupons that are left
+	// Begun and Ended are computed with MySQL's clock, which all replicas share.
 	Begun bool `json:"begun"`
 	Ended bool `json:"ended"`
 }
 
-// CouponOrder is an order of a user. Its id rises in the order of the commits of all
-// replicas. It is also the time of the order, on MySQL's clock.
+// CouponOrder is a user's order of a coupon. A later commit has a higher id, over all replicas. The
+// id is also the time of the order, on MySQL's clock.
 type CouponOrder struct {
 	ID   int64 `json:"order"`
 	User int64 `json:"user"`
@@ -37,10 +37,10 @@ type CouponOrder struct {
 // Made returns the time of the order, in microseconds.
 func (o CouponOrder) Made() time.Time { return time.UnixMicro(o.ID).UTC() }
 
-// Coupons relies on a guard to keep two requests of one user apart between Check and Place.
+// Coupons needs a guard: between Check and Place, another request of the user may place an order.
 type Coupons struct{ db *gorm.DB }
 
-// NewCoupons returns the coupons in a database of Open.
+// NewCoupons returns the coupons in db, which Open has opened.
 func NewCoupons(db *gorm.DB) *Coupons { return &Coupons{db} }
 
 // Read returns the coupon, or ErrUnknownCoupon.
@@ -49,7 +49,7 @@ func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
 		begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended FROM db_coupons WHERE id = ?`)
 }
 
-// Open returns ErrUnknownCoupon, ErrNotOpen, ErrOver or ErrSoldOut unless the coupon is sold now.
+// Open returns nil if the coupon is on sale now. Otherwise, it returns the reason as an error.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -75,12 +75,12 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 	return NothingWritten(ctx, err)
 }
 
-// Place takes one coupon and writes the user's order, or does neither. With once, a unique key
+// Place takes one coupon and writes the user's order, or changes nothing. With once, a unique key
 // rejects a second order with ErrAlreadyTaken. See transaction for committing.
 func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
 	order := CouponOrder{User: user}
 	err := transaction(ctx, c.db, committing, func(tx *gorm.DB) (err error) {
-		// The row stays locked until the commit: orders of one coupon are placed one by one.
+		// The row stays locked until the commit, so orders of one coupon are placed one by one.
 		taken := tx.Exec("UPDATE db_coupons SET count = count - 1 WHERE id = ? AND count > 0", id)
 		if taken.Error != nil {
 			return taken.Error
@@ -93,22 +93,22 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 		}
 		unique := &user
 		if !once {
-			unique = nil // a unique key accepts NULL any number of times
+			unique = nil // a unique key accepts any number of NULLs
 		}
 		return tx.Exec("INSERT INTO db_coupon_orders (id, coupon, user, once) VALUES (?, ?, ?, ?)", order.ID, id, user, unique).Error
 	})
 	switch {
 	case errors.Is(err, ErrSoldOut):
 		err = fmt.Errorf("coupon %d: %w", id, ErrSoldOut)
-	case isDuplicate(err): // of user and coupon: order ids are unique
+	case isDuplicate(err): // the unique key of user and coupon, because order ids are unique
 		err = fmt.Errorf("coupon %d: %w", id, ErrAlreadyTaken)
 	}
 	return order, err
 }
 
 // nextOrderID returns the microseconds since 1970, or the last id plus one if that is higher. Its
-// row is locked until the commit, so a higher id means a later commit. Ids stay below 2^53, the
-// highest exact integer of JavaScript.
+// row stays locked until the commit, so a higher id means a later commit. Ids stay below 2^53,
+// because JavaScript cannot represent every higher integer.
 func nextOrderID(tx *gorm.DB) (id int64, err error) {
 	err = tx.Exec(`UPDATE db_order_ids SET last = LAST_INSERT_ID(
 		GREATEST(last + 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))) WHERE id = 1`).Error
@@ -125,8 +125,8 @@ func (c *Coupons) Orders(ctx context.Context, id int64) ([]CouponOrder, error) {
 	return orders, NothingWritten(ctx, err)
 }
 
-// Reset sets the count of a coupon and deletes its orders. It creates a coupon that does not
-// exist. begins and ends limit the sale, counted from now.
+// Reset sets the count of a coupon and deletes its orders. It creates a missing coupon. The sale
+// lasts from begins to ends, both counted from now.
 func (c *Coupons) Reset(ctx context.Context, id int64, count int, begins, ends time.Duration) error {
 	err := c.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec(`REPLACE INTO db_coupons (id, initial, count, begins_at, ends_at) VALUES (?, ?, ?,

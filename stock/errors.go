@@ -10,22 +10,22 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// These errors mean that no stock was taken. With any other error the outcome is unknown: the
+// These errors mean that no stock was taken. After any other error the outcome is unknown: the
 // write was sent, and no answer came.
 var (
 	ErrSoldOut        = errors.New("sold out")
 	ErrUnknownProduct = errors.New("this product does not exist")
-	// ErrFenced means that the row has a higher fence than this holder.
+	// ErrFenced means that the row has a higher fence than this holder has.
 	ErrFenced = errors.New("the row has a newer fence")
 	// ErrConflict means that other transactions prevented every attempt.
 	ErrConflict = errors.New("conflict with other transactions")
 	// ErrCancelled means that the request was cancelled before the write.
 	ErrCancelled = errors.New("cancelled before the write")
-	// ErrUnavailable is wrapped by every Unavailable.
+	// ErrUnavailable is in the chain of every Unavailable, so that errors.Is finds it.
 	ErrUnavailable = errors.New("unavailable")
 )
 
-// Unavailable names a backend that could not be used. No stock was taken.
+// Unavailable is the error for a backend that could not be used. No stock was taken.
 type Unavailable struct {
 	Backend string
 	Err     error
@@ -33,10 +33,10 @@ type Unavailable struct {
 
 func (u *Unavailable) Error() string { return fmt.Sprintf("%s is unavailable: %v", u.Backend, u.Err) }
 
-// Unwrap returns ErrUnavailable and the cause.
+// Unwrap returns ErrUnavailable and the cause, so that errors.Is finds both.
 func (u *Unavailable) Unwrap() []error { return []error{ErrUnavailable, u.Err} }
 
-// The numbers of errors of MySQL and MariaDB.
+// These are the numbers of errors of MySQL and MariaDB.
 const (
 	lockWaitTimeout = 1205
 	deadlock        = 1213
@@ -47,8 +47,8 @@ const (
 	killed          = 1927 // MariaDB
 )
 
-// IsContention reports a lock wait time-out, a deadlock, or a row that changed since the snapshot.
-// Roll back and repeat the transaction after any of them: 1205 undoes only one statement.
+// IsContention reports a lock wait time-out, a deadlock, or a row changed since the snapshot. After
+// any of them, roll back and repeat the transaction: 1205 undoes only one statement.
 func IsContention(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {
@@ -61,8 +61,8 @@ func IsContention(err error) bool {
 	return false
 }
 
-// NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable for the error of a read,
-// or of a transaction that did not reach its COMMIT.
+// NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable. err is the error of a read,
+// or of a transaction that did not send its COMMIT.
 func NothingWritten(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -76,8 +76,8 @@ func NothingWritten(ctx context.Context, err error) error {
 	}
 }
 
-// Indeterminate returns ErrConflict or ErrUnavailable if the server answered with an error or was
-// not reached: nothing was written. Any other error means that the outcome is unknown.
+// Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened: the
+// server answered with an error or was not reached. Otherwise, the outcome is unknown.
 func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestContention checks the errors of the server which mean that another transaction has locked or
-// changed the row: nothing was written, and the transaction can be repeated.
+// TestContention checks which server errors mean that another transaction locked or changed the
+// row. After such an error, no write has happened, and the transaction can be repeated.
 func TestContention(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[uint16]bool{

@@ -10,10 +10,10 @@ import (
 	"gorm.io/plugin/dbresolver"
 )
 
-// Ledger has separate Read and Write: without a lock, an update between them is lost.
+// Ledger reads and writes the stock in two statements. Without a lock, updates can be lost.
 type Ledger struct{ db *gorm.DB }
 
-// NewLedger returns the stock in a database of Open.
+// NewLedger returns the stock in db, which Open has opened.
 func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
 
 // Read returns the item, or ErrUnknownProduct, ErrCancelled or ErrUnavailable.
@@ -26,13 +26,13 @@ func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	return item, NothingWritten(ctx, err)
 }
 
-// ReadPrimary is Read on the primary, even if ReadAt has set a follower.
+// ReadPrimary reads the item on the primary, even if ReadAt has set a follower for reads.
 func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 	return NewLedger(l.db.Clauses(dbresolver.Write)).Read(ctx, product)
 }
 
-// Claim registers a fence in the row, then reads the item on the primary. It returns ErrFenced and
-// the item if the row has this fence or a higher one.
+// Claim registers a fence in the row, then reads the item on the primary. If the row already has
+// this fence or a higher one, it returns ErrFenced and the item.
 //
 // The fence must be registered before the read. Otherwise a paused holder with fence 1 could write
 // after the holder with fence 2 has read, and fence 2 would overwrite that sale.
@@ -41,7 +41,7 @@ func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) 
 	if claimed.Error != nil {
 		return Item{}, NothingWritten(ctx, claimed.Error)
 	}
-	// On the primary: a follower may not have the last holder's sale yet.
+	// Read on the primary, because a follower may not have the last holder's sale yet.
 	item, err := l.ReadPrimary(ctx, product)
 	if err == nil && (claimed.RowsAffected == 0 || item.Fence != fence) {
 		err = fenced(fence, item)
@@ -53,7 +53,7 @@ func fenced(ours int64, item Item) error {
 	return fmt.Errorf("%w: this holder has fence %d, the row has fence %d", ErrFenced, ours, item.Fence)
 }
 
-// Write sets the count. The holder of a lock must use Connect instead.
+// Write sets the count. The holder of a lock must use Connect and a Writer instead.
 func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
 	w, err := l.Connect(ctx)
 	if err != nil {
@@ -63,11 +63,11 @@ func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
 	return w.Write(ctx, product, count)
 }
 
-// Connect takes a connection of the pool for one write. It returns ErrCancelled if ctx ends
-// before one is free, and ErrUnavailable if none is free within 5 s. Nothing was sent then.
+// Connect takes a connection of the pool for one write. It returns ErrCancelled if ctx ends before
+// a connection is free, and ErrUnavailable if none is free within 5 s. It sends no write.
 //
-// DANGER: the wait for a connection may outlast a lease. The holder of a lock must verify it
-// after Connect, not before.
+// DANGER: the wait for a connection may outlast a lease. The holder must verify its lock after
+// Connect, not before.
 func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
 	pool, err := l.db.DB()
 	if err != nil {
@@ -82,16 +82,16 @@ func (l *Ledger) Connect(ctx context.Context) (*Writer, error) {
 	return &Writer{conn: conn}, nil
 }
 
-// WriterOn returns a Writer on a connection that the caller closes.
+// WriterOn returns a Writer that uses conn. The caller closes conn.
 func WriterOn(conn *sql.Conn) *Writer { return &Writer{conn: conn, borrowed: true} }
 
-// Writer writes on one connection. The caller must close it on every way out.
+// Writer writes on one connection. The caller must always close it, even after an error.
 type Writer struct {
 	conn     *sql.Conn
 	borrowed bool
 }
 
-// Close returns the connection to its pool.
+// Close returns the connection to its pool, unless the Writer is from WriterOn.
 func (w *Writer) Close() {
 	if !w.borrowed {
 		_ = w.conn.Close()
@@ -114,7 +114,7 @@ func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fenc
 	if err != nil || rows == 1 {
 		return err
 	}
-	// A late holder's context has ended, so this query must not use it.
+	// The context of a late holder has ended, so this query must not use that context.
 	asking, cancel := uncancelled(ctx)
 	defer cancel()
 	var item Item
@@ -139,7 +139,7 @@ func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int6
 	return rows, Indeterminate(err)
 }
 
-// Reset sets the count, and sets version and fence to 0.
+// Reset sets the count, and sets the version and the fence to 0.
 func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = ?", count, product)
@@ -149,7 +149,7 @@ func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
 	return NothingWritten(ctx, tx.Error)
 }
 
-// Add creates a product with a count of 0. It changes nothing if the product exists.
+// Add creates a product with a count of 0. An existing product is not changed.
 func (l *Ledger) Add(ctx context.Context, product int64) error {
 	tx := l.db.WithContext(ctx).Exec(
 		"INSERT IGNORE INTO db_stock (id, product_code, stock_code, count) VALUES (?, ?, '001', 0)", product, 1000+product)

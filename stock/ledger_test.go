@@ -13,7 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// tenPieces returns a ledger with two connections, and a stock of 10 for product 1.
+// tenPieces returns a ledger with two connections. Product 1 has a stock of 10.
 func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
@@ -28,7 +28,7 @@ func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
 	return ledger, pool
 }
 
-// taken takes both connections of the pool.
+// taken takes both connections of the pool. giveBack returns them to the pool.
 func taken(t *testing.T, pool *sql.DB) (giveBack func()) {
 	t.Helper()
 	one, err := pool.Conn(t.Context())
@@ -38,8 +38,8 @@ func taken(t *testing.T, pool *sql.DB) (giveBack func()) {
 	return func() { must(t, errors.Join(one.Close(), other.Close())) }
 }
 
-// TestWriteWithoutConnection checks that a write without a connection is not sent, and returns an
-// error that says so.
+// TestWriteWithoutConnection checks that a write without a free connection is not sent. The
+// returned error must say so.
 func TestWriteWithoutConnection(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
@@ -58,8 +58,8 @@ func TestWriteWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestLateWrite checks that a write returns its result although the caller's context has ended, for
-// example because its lock was lost.
+// TestLateWrite checks that a write returns its result although the caller's context has ended.
+// That happens when a lock is lost.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
@@ -82,7 +82,7 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestClaim checks that a fence can be registered once, and no lower fence afterwards.
+// TestClaim checks that a fence can be registered only once, and no lower fence after it.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)

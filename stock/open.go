@@ -11,11 +11,11 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// lockWait is MySQL's variable for the time that a statement waits for a row, in seconds.
+// lockWait is the MySQL variable that limits, in seconds, how long a statement waits for a row.
 const lockWait = "innodb_lock_wait_timeout"
 
-// Open returns a pool of at most conns connections. It does not connect: each statement
-// connects if necessary. The format of dsn is user:password@tcp(host:port)/database.
+// Open returns a pool of at most conns connections. Open itself does not connect: statements do so
+// when necessary. The format of dsn is user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {
@@ -35,7 +35,7 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	return db, nil
 }
 
-// OpenForResets returns a pool for resets, which must succeed while many sales wait for a row.
+// OpenForResets returns a pool only for resets, which must succeed while sales wait for a row.
 func OpenForResets(dsn string) (*gorm.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -71,8 +71,8 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	// A statement whose client has gone stays in InnoDB's queue for this time. A client that
-	// still wants the row repeats its statement.
+	// InnoDB keeps a statement in its queue for this time, even if the client has gone. A client
+	// that still waits for the row repeats its statement.
 	if cfg.Params[lockWait] == "" {
 		cfg.Params[lockWait] = "2"
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // ReadAt sends plain SELECTs of db_stock to a follower (read-write split, tutorial 1.6.3). Call it
-// before db is used, and close the returned pool.
+// before any use of db, and close the returned pool.
 //
-// DANGER: a follower applies a write after its commit. The holder of a lock may read there the
-// stock from before the previous holder's sale.
+// DANGER: a follower applies a write only after its commit. On a follower, the holder of a lock may
+// read the stock from before the previous holder's sale.
 func ReadAt(db *gorm.DB, dsn string, conns int) (*sql.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {

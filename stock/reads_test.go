@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// TestReadAt checks that a plain SELECT reads an old count from a follower that lags. Transactions,
-// locking reads and ReadPrimary use the primary.
+// TestReadAt checks that a plain SELECT on a delayed follower returns an old count. Transactions,
+// locking reads and ReadPrimary must return the new count from the primary.
 func TestReadAt(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	db, err := stock.Open(r.Addresses().MySQL, 4)

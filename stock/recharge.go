@@ -8,18 +8,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// The reasons why a recharge is rejected. Nothing was written.
+// These are the reasons to reject a recharge. No credit was written.
 var (
 	ErrUnknownOrder = errors.New("this order does not exist")
-	// ErrWrongAmount means that the order has another amount.
+	// ErrWrongAmount means that the amount in the request differs from the order's amount.
 	ErrWrongAmount = errors.New("the order has another amount")
 	// ErrKeyReused means that another request used this idempotency key before.
 	ErrKeyReused = errors.New("another request used this idempotency key before")
-	// ErrCredited means that the order was credited before, so there is nothing left to do.
+	// ErrCredited means that an earlier request credited the order. The request changed nothing.
 	ErrCredited = errors.New("credited before")
 )
 
-// Recharge is one row of db_recharges: an order to credit an account. Amounts are in cents.
+// Recharge is one row of db_recharges: an order to credit an account with an amount in cents.
 type Recharge struct {
 	ID      int64 `json:"id"`
 	Account int64 `json:"account"`
@@ -30,10 +30,10 @@ type Recharge struct {
 	Balance int64 `json:"balance"`
 }
 
-// Recharges relies on a guard to keep two requests for one order apart between Due and Credit.
+// Recharges needs a guard: between Due and Credit, another request may credit the same order.
 type Recharges struct{ db *gorm.DB }
 
-// NewRecharges returns the recharges in a database of Open.
+// NewRecharges returns the recharges in db, which Open has opened.
 func NewRecharges(db *gorm.DB) *Recharges { return &Recharges{db} }
 
 // Read returns the order with its account's balance, or ErrUnknownOrder.
@@ -56,18 +56,18 @@ func (r *Recharges) Due(ctx context.Context, id, amount int64) (Recharge, error)
 	return order, nil
 }
 
-// Proof is what Credit requires of the database.
+// Proof says which checks Credit makes in the database.
 type Proof struct {
-	// Version requires an order unchanged since Due. Otherwise Credit returns ErrCredited.
+	// Version makes Credit return ErrCredited if the order has changed since Due.
 	Version bool
-	// Key is stored with the credit. For a stored key, Credit returns ErrCredited, or ErrKeyReused
-	// for another order or amount. Empty means no key.
+	// Key is stored with the credit. If Key is already stored, Credit returns ErrCredited, or
+	// ErrKeyReused if the stored order or amount differs. Empty means no key.
 	Key string
 }
 
 var errKeyTaken = errors.New("key taken")
 
-// Credit marks an order as paid and raises the balance, or does neither. See transaction.
+// Credit marks an order as paid and raises the balance, or changes nothing. See transaction.
 func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, committing func() error) error {
 	err := transaction(ctx, r.db, committing, func(tx *gorm.DB) error { return credit(tx, order, proof) })
 	switch {
@@ -83,7 +83,7 @@ func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, com
 
 func credit(tx *gorm.DB, order Recharge, proof Proof) error {
 	if proof.Key != "" {
-		// A second request with the key waits here until the first has committed or rolled back.
+		// A second request with the same key waits here until the first one commits or rolls back.
 		err := tx.Exec("INSERT INTO db_idempotency_keys (name, recharge, amount) VALUES (?, ?, ?)", proof.Key, order.ID, order.Amount).Error
 		if isDuplicate(err) {
 			return errKeyTaken
@@ -96,7 +96,7 @@ func credit(tx *gorm.DB, order Recharge, proof Proof) error {
 	if proof.Version {
 		paid = paid.Where("version = ?", order.Version)
 	}
-	// DANGER: without a proof, this overwrites the payment of a concurrent request.
+	// DANGER: without a proof, this statement overwrites the payment of a concurrent request.
 	paid = paid.Updates(map[string]any{"paid": true, "version": gorm.Expr("version + 1")})
 	if paid.Error != nil {
 		return paid.Error
@@ -107,8 +107,8 @@ func credit(tx *gorm.DB, order Recharge, proof Proof) error {
 	return tx.Exec("UPDATE db_accounts SET balance = balance + ? WHERE id = ?", order.Amount, order.Account).Error
 }
 
-// Replayed returns nil for an unknown idempotency key. It returns ErrCredited if the key is
-// stored with this order and amount, and ErrKeyReused if it is stored with others.
+// Replayed returns nil for an unknown idempotency key. It returns ErrCredited if the key is stored
+// with the same order and amount, and ErrKeyReused if either differs.
 func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) error {
 	var found []struct{ Recharge, Amount int64 }
 	err := r.db.WithContext(ctx).Raw("SELECT recharge, amount FROM db_idempotency_keys WHERE name = ?", key).Scan(&found).Error
@@ -123,7 +123,7 @@ func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) 
 	return fmt.Errorf("order %d: %w", id, ErrCredited)
 }
 
-// Reset sets the amount, sets the balance to 0, deletes the keys, and creates a missing order.
+// Reset sets the amount and a balance of 0, deletes the keys, and creates a missing order.
 func (r *Recharges) Reset(ctx context.Context, id, account, amount int64) error {
 	values := map[string]any{"id": id, "account": account, "amount": amount}
 	err := r.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {

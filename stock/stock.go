@@ -1,10 +1,10 @@
-// Package stock reads and writes the stock in MySQL, and the tables of the scenarios. It has no
-// locks: those are in package locks.
+// Package stock reads and writes the stock in MySQL, and the tables of the scenarios. The locks are
+// in package locks.
 package stock
 
 import "time"
 
-// Item is one row of db_stock: the stock of a product.
+// Item is one row of db_stock, which has the stock of one product.
 type Item struct {
 	ID          int64  `gorm:"primaryKey" json:"id"`
 	ProductCode string `json:"product_code"`
@@ -12,7 +12,7 @@ type Item struct {
 	Count       int    `json:"count"`
 	// Version counts the writes of the version strategy (tutorial 1.6.2).
 	Version int64 `json:"version"`
-	// Fence is the highest claimed fence. Only a reset lowers it, so older holders are rejected.
+	// Fence is the highest registered fence. Only a reset lowers it, so older holders are rejected.
 	Fence int64 `json:"fence"`
 }
 
@@ -25,29 +25,29 @@ type Order struct {
 	Qty     int
 	// Owner identifies the request at a lock, because a goroutine has no identity.
 	Owner string
-	// Work is extra time between read and write, for students who watch the critical section.
+	// Work is extra time between read and write, so that students can watch the critical section.
 	Work time.Duration
 	// Wait limits the wait for the lock. A Lease of 0 means the strategy's default.
 	Wait, Lease time.Duration
-	// Fenced means that the row must reject the write once a later holder has claimed it.
+	// Fenced means that the row rejects the write if a later holder has registered its fence.
 	Fenced bool
-	// Nested acquires the lock twice, like a method that calls another one with the same lock.
+	// Nested acquires the lock twice, like a method that calls a method with the same lock.
 	Nested bool
 }
 
-// Uncounted is an unknown remaining stock: a second query could return it after another sale.
+// Uncounted means that the remaining stock is unknown, because other sales could change it first.
 const Uncounted = -1
 
-// Receipt describes a sale and how long its parts took.
+// Receipt describes a sale, and how long each part of the sale took.
 type Receipt struct {
 	// Remaining is the stock after the sale, or Uncounted.
 	Remaining int
 	Fence     int64
-	// Waited is the time until the lock was acquired, Held the time in the critical section,
-	// and Pooled the wait for a database connection. They never overlap.
+	// Waited is the time until the lock was acquired. Held is the time in the critical section, and
+	// Pooled is the wait for a database connection. These times do not overlap.
 	Waited, Held, Pooled time.Duration
 	// Retries counts the attempts that failed because another request wrote first.
 	Retries int
-	// Warning is a failure after the sale: the lock was lost during the write, or not released.
+	// Warning is set if, after the sale, the lock proved lost or could not be released.
 	Warning string
 }

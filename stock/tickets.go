@@ -8,10 +8,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// The reasons why a ticket is not sold, besides ErrSoldOut. Nothing was written.
+// These are reasons why a ticket is not sold, besides ErrSoldOut. No sale was written.
 var (
 	ErrUnknownShow = errors.New("this show does not exist")
-	// ErrTicketSold means that another window has sold this number.
+	// ErrTicketSold means that another window has sold the ticket with this number.
 	ErrTicketSold = errors.New("another window has sold this ticket")
 )
 
@@ -19,7 +19,7 @@ var (
 type Show struct {
 	ID      int64 `json:"id"`
 	Tickets int   `json:"tickets"`
-	// Next is the number that is sold next; 0 means sold out.
+	// Next is the number of the ticket that is sold next. 0 means sold out.
 	Next int `gorm:"column:next_number" json:"next"`
 }
 
@@ -29,10 +29,10 @@ type Ticket struct {
 	Window string `gorm:"column:sold_by" json:"window"`
 }
 
-// Tickets relies on a guard to keep two windows apart between Read and Sell.
+// Tickets needs a guard: between Read and Sell, another window may sell the same number.
 type Tickets struct{ db *gorm.DB }
 
-// NewTickets returns the shows in a database of Open.
+// NewTickets returns the shows in db, which Open has opened.
 func NewTickets(db *gorm.DB) *Tickets { return &Tickets{db} }
 
 // Read returns the show, or ErrUnknownShow, ErrCancelled or ErrUnavailable.
@@ -40,7 +40,7 @@ func (t *Tickets) Read(ctx context.Context, show int64) (Show, error) {
 	return first[Show](ctx, t.db, show, fmt.Errorf("show %d: %w", show, ErrUnknownShow), "SELECT id, tickets, next_number FROM db_shows WHERE id = ?")
 }
 
-// Sell records a sale and lowers the show's next number, or does neither. See transaction.
+// Sell records a sale and lowers the show's next number, or changes nothing. See transaction.
 func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	return transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		if err := tx.Exec("UPDATE db_shows SET next_number = ? WHERE id = ?", sold.Number-1, show).Error; err != nil {
@@ -54,14 +54,14 @@ func insertTicket(db *gorm.DB, show int64, sold Ticket) error {
 	return db.Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error
 }
 
-// SellOnce is Sell with a unique key, which rejects a sold number with ErrTicketSold.
+// SellOnce sells like Sell, but a unique key rejects a sold number with ErrTicketSold.
 func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	err := transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_tickets (show_id, number, sold_by, once) VALUES (?, ?, ?, ?)", show, sold.Number, sold.Window, sold.Number).Error
 		if err != nil {
 			return err
 		}
-		// LEAST, because faster windows may have sold lower numbers already.
+		// LEAST keeps the lower number: a faster window may have sold lower numbers already.
 		return tx.Exec("UPDATE db_shows SET next_number = LEAST(next_number, ?) WHERE id = ?", sold.Number-1, show).Error
 	})
 	if isDuplicate(err) {
@@ -70,7 +70,7 @@ func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committ
 	return err
 }
 
-// Take lowers the next number, or returns ErrSoldOut. On purpose, it does not return the number: a
+// Take lowers the next number, or returns ErrSoldOut. On purpose, it does not return the number. A
 // caller that reads the show also sees what other windows took.
 func (t *Tickets) Take(ctx context.Context, show int64) error {
 	free, cancel := uncancelled(ctx)
@@ -85,7 +85,7 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 	return ErrSoldOut
 }
 
-// Hand records the sale of a ticket. Take has already lowered the show's next number.
+// Hand records the sale of a ticket, after Take has lowered the show's next number.
 func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()

@@ -9,18 +9,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// writeTimeout limits a write that continues after its caller has gone.
+// writeTimeout limits a write that continues after its caller's context has ended.
 const writeTimeout = 5 * time.Second
 
-// uncancelled outlives ctx: MySQL continues a statement whose client has gone. If the lock were
-// released meanwhile, the write would fall into the next holder's critical section.
+// uncancelled returns a context that outlives ctx, because MySQL completes a statement even if the
+// client has gone. If the lock were released then, the write could follow the next holder's read.
 func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }
 
-// transaction commits what write does, even if ctx ends meanwhile. It calls committing just before
-// the commit; an error of committing rolls back. Only a COMMIT without an answer has an unknown
-// outcome. After any other error, nothing was written.
+// transaction calls write, then committing, then commits, even if ctx ends meanwhile. An error of
+// committing rolls back. The outcome is unknown only if COMMIT gets no answer. After any other
+// error, no write has happened.
 func transaction(ctx context.Context, db *gorm.DB, committing func() error, write func(*gorm.DB) error) error {
 	if ctx.Err() != nil {
 		return NothingWritten(ctx, ctx.Err())

@@ -10,13 +10,13 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrNoRoom means that waiters use all connections that they may use.
+// ErrNoRoom means that waiters use all the connections that waiters may use.
 var ErrNoRoom = errors.New("too many requests are waiting for a lock, and each of them needs a database connection")
 
-// waiters limits the requests that wait for a lock with their own connection to half of the pool.
+// waiters lets only half of the pool's connections serve requests that wait for a lock.
 //
-// DANGER: if waiters used all connections, the holder of the lock could not get one to finish, and
-// neither could other strategies, reads and resets.
+// DANGER: if waiters used all connections, the holder of the lock could not get a connection for
+// its write. Other strategies, reads and resets could not get one, either.
 type waiters struct {
 	once   sync.Once
 	places *semaphore.Weighted
@@ -25,14 +25,14 @@ type waiters struct {
 
 const waitersName = "oversell:waiters"
 
-// Name makes waiters a plugin of gorm, so that all users of a database share it.
+// Name makes waiters a plugin of gorm, so that all users of a database share one limit.
 func (*waiters) Name() string { return waitersName }
 
-// Initialize does nothing: the size of the pool may change until Enter.
+// Initialize does nothing, because the size of the pool may still change before Enter.
 func (*waiters) Initialize(*gorm.DB) error { return nil }
 
-// Enter waits until a request may keep a connection while it waits, or until ctx ends. Call
-// leave when the connection is back in the pool. A pool without a limit accepts all.
+// Enter waits until a request may keep a connection while it waits for a lock, or until ctx ends.
+// Call leave when the connection is back in the pool. A pool without a limit accepts all requests.
 func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
 	r, ok := db.Plugins[waitersName].(*waiters)
 	if !ok {
@@ -57,7 +57,7 @@ func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
 	return func() { r.places.Release(1) }, nil
 }
 
-// Connection is gorm's method with the limit of Enter: use may wait for a lock in it.
+// Connection is gorm's method with the limit of Enter. use may wait for a lock on the connection.
 func Connection(ctx context.Context, db *gorm.DB, use func(*gorm.DB) error) error {
 	leave, err := Enter(ctx, db)
 	if err != nil {

@@ -1,7 +1,7 @@
-// The matrix, and the timeline of one result, which can be zoomed.
+// This script serves the matrix, and the timeline of one result, which the user can zoom.
 import { $, $$, on } from './dash.js';
 
-// Reload when there is a newer run than the one that this page shows.
+// Reload the page if there is a newer run than the one that it shows.
 on('newest', runs => {
   const result = $('#result'), newest = runs[result?.dataset.result];
   if (newest && newest !== +result.dataset.run) location.reload();
@@ -17,28 +17,28 @@ if (film) {
   const svg = $('svg', film), width = () => svg.getBoundingClientRect().width;
   const say = text => { $('#operation').textContent = text; };
   let zoom = 1;
-  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // drawn above the bars, when it moves
+  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // drawn above the bars when it moves
 
-  // magnify zooms. The point at, in pixels from the left, stays in place.
+  // magnify zooms the picture. The point at, in pixels from the left edge, stays in place.
   const magnify = (to, at = film.clientWidth / 2) => {
     const place = (film.scrollLeft + at) / width();
     zoom = Math.min(100, Math.max(1, to));
     svg.style.width = `${100 * zoom}%`;
-    // Labels that ended at the right edge may begin at their step now.
+    // Labels that ended at the right edge may now have room to begin at their step.
     $$('[data-begin]', svg).forEach(words => {
       words.setAttribute('x', zoom > 1 ? words.dataset.begin : '100%');
       words.setAttribute('text-anchor', zoom > 1 ? 'start' : 'end');
     });
     scroll(place * width() - at);
   };
-  // pin keeps the names visible.
+  // pin moves the names, so that they stay visible.
   const pin = () => {
     const left = film.scrollLeft, w = width();
     $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
     $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
   };
-  // When the window changes, the middle of the picture stays in the middle. Until then, the
-  // scroll position belongs to the old width.
+  // When the window changes its size, keep the middle of the picture in the middle. Until magnify
+  // runs, the scroll position belongs to the old width.
   let middle = .5, was = width();
   const scrolled = () => {
     pin();
@@ -71,7 +71,7 @@ if (film) {
     say(b.dataset.words);
   }));
 
-  // A request is described by its row in the tables.
+  // The text about a request is in its row of the tables.
   const described = {};
   for (const table of $$('#result table')) {
     const heads = $$('thead th', table).map(th => th.textContent);

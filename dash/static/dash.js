@@ -1,13 +1,13 @@
-// Shared by all pages: the token, forms, the stream, sortable tables.
+// This script of all pages has the token, the forms, the stream and the sortable tables.
 export const lang = document.documentElement.lang;
 export const T = (en, zh) => lang === 'zh' ? zh : en;
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// The printed link has the token behind its #. The token is stored for later visits, and removed
-// from the address, which a projector may show.
+// The printed link has the token behind its #. The script stores the token for later visits and
+// removes it from the address, which a projector may show.
 const fromLink = new URLSearchParams(location.hash.slice(1)).get('token');
-// If the browser forbids storage, localStorage throws. Then the token lasts as long as the page.
+// If the browser forbids storage, localStorage throws. The token then lasts as long as the page.
 const own = fromLink || '';
 if (fromLink) {
   try { localStorage.setItem('lab-token', fromLink); } catch { /* see above */ }
@@ -28,7 +28,7 @@ export function notice(text) {
   p.hidden = !text;
 }
 
-// post sends a form, and shows the error of the server.
+// post sends a form, and shows the server's error, if there is one.
 export async function post(url, body) {
   notice('');
   try {
@@ -76,12 +76,12 @@ function sortBy(head) {
   body.append(...rows);
 }
 
-// A part whose button is pressed is replaced after the press: otherwise the press would be lost.
+// A part whose button is pressed is replaced after the press. Otherwise, the press would be lost.
 const late = {};
 ['pointerup', 'pointercancel', 'keyup'].forEach(over =>
   addEventListener(over, () => setTimeout(() => Object.values(late).forEach(put))));
 
-// put replaces a part of the page. It keeps the focus, open details and the order of tables.
+// put replaces a part of the page. It keeps the focus, the open details and the order of tables.
 function put(words) {
   const { id, en, zh } = words;
   const part = $('#part-' + CSS.escape(id));
@@ -108,16 +108,16 @@ function put(words) {
 }
 
 const handlers = { part: put, parts: all => all.forEach(put), alive: () => {} };
-// on sets the handler of an event of the stream.
+// on sets the handler for one kind of event of the stream.
 export function on(name, act) { handlers[name] = act; }
 
 // The lab sends an event every ten seconds. A connection without events for 30 s is closed. If the
-// first event is long and the network slow, the next connection gets twice the time.
+// network is too slow for a long first event, the next connection gets twice the time.
 const silence = 30_000, longest = 8 * silence;
 let source, timer, timeout = silence;
 // listen opens the page's stream, and reopens it when it ends. A hidden tab has no stream: a
-// browser opens six connections to a server, and six streams would leave none for a form. The
-// first events of a stream have the complete state.
+// browser opens six connections to a server, and six streams would leave none for a form. A new
+// stream first sends the complete state.
 function listen() {
   source?.close();
   clearTimeout(timer);
@@ -143,7 +143,7 @@ function listen() {
   source.onerror = () => {
     $('#offline').hidden = false;
     delete document.body.dataset.live;
-    if (source.readyState !== EventSource.CLOSED) return; // the browser connects again
+    if (source.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
     clearTimeout(timer);
     timer = setTimeout(listen, 1000);
   };
@@ -151,7 +151,7 @@ function listen() {
 }
 
 enableButtons();
-// The script of the page runs after this one, and sets its handlers first.
+// The script of each page runs after this script. It sets its handlers before the stream opens.
 if (document.body.dataset.topic) {
   document.addEventListener('DOMContentLoaded', listen);
   document.addEventListener('visibilitychange', listen);

@@ -1,4 +1,4 @@
-// The charts of the run in progress.
+// This script draws the charts of the running run.
 import { $, $$, T, on } from './dash.js';
 
 let run = null, shown = -1;
@@ -59,7 +59,7 @@ function draw() {
   const known = points.filter(p => p.count);
   chart('stock', end, Math.min(0, ...known.map(due)), run.stock, (x, y) => {
     const left = [[0, run.stock], ...known.map(p => [p.t, p.count.left])], owed = [[0, run.stock], ...known.map(p => [p.t, due(p)])];
-    // Only a stock above the correct one is a loss. A lower one may be sales in progress.
+    // Only a stock above the correct one is a loss. A lower stock may come from sales in progress.
     const above = left.map(([t, v], i) => [t, Math.max(v, owed[i][1])]);
     const last = known.at(-1), gap = last ? Math.max(0, last.count.left - due(last)) : 0;
     return area('gap', above, owed, x, y) + line('due', owed, x, y) + line('left', left, x, y) +
@@ -99,7 +99,7 @@ function status(s) {
   p.textContent = text;
 }
 
-// chart draws the axes, and the picture that between returns.
+// chart draws the axes, and between them the picture that the function between returns.
 function chart(name, end, low, high, between) {
   const box = $(`[data-chart=${name}]`), w = Math.max(240, box.clientWidth), h = name === 'stock' ? 280 : 180;
   const x0 = 58, y0 = h - 26, x = t => x0 + (w - x0 - 12) * (end ? t / end : 0), y = v => y0 - (y0 - 10) * (v - low) / (high - low || 1);

@@ -1,4 +1,4 @@
-// Marks the line of code that each client has reached, and handles the keys.
+// This script marks the line of code that each client has reached, and handles the keys.
 import { $, $$, on } from './dash.js';
 
 on('mark', marks => {

@@ -1,5 +1,5 @@
-// Package backend reads what a server behind the locks reports about itself: the number of
-// requests since its start, of all clients, and whether it is a leader.
+// Package backend reads the statistics of a server behind the locks. They are the number of
+// requests from all clients since its start, and whether the server is a leader.
 package backend
 
 import (
@@ -42,8 +42,8 @@ func sum(text string, counter *regexp.Regexp, except ...string) (total int64, er
 	return total, nil
 }
 
-// RedisCommands returns the number of commands that the Redis at url has executed, those inside
-// scripts included. It leaves out those of this function, and those that set up a connection.
+// RedisCommands returns how many commands the Redis at url has executed, including those inside
+// scripts. It excludes its own commands and the commands that set up a connection.
 func RedisCommands(ctx context.Context, url string) (int64, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
@@ -53,12 +53,12 @@ func RedisCommands(ctx context.Context, url string) (int64, error) {
 	defer func() { _ = client.Close() }()
 	text, err := client.Info(ctx, "commandstats").Result()
 	if err != nil {
-		return 0, fmt.Errorf("redis at %s: %w", options.Addr, err) // not the URL: it has a password
+		return 0, fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
 	}
 	return sum(text, commandStat, "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf")
 }
 
-// MySQLQuestions returns the number of statements that clients sent to the server of dsn.
+// MySQLQuestions returns how many statements clients have sent to the server with this dsn.
 func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	db, err := sql.Open("mysql", dsn)
 	if err != nil {
@@ -73,7 +73,7 @@ func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	return n, nil
 }
 
-// ZooKeeperPackets returns the number of packets received from clients, heartbeats included.
+// ZooKeeperPackets returns how many packets the server received from clients, with heartbeats.
 func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
 	text, err := mntr(ctx, addr)
 	if err == nil && !packetsReceived.MatchString(text) {
@@ -109,7 +109,7 @@ func mntr(ctx context.Context, addr string) (string, error) {
 	return text.String(), nil
 }
 
-// EtcdMessages returns the number of messages from clients, those in streams included.
+// EtcdMessages returns how many messages the server received from clients, also in streams.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {
 	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics")
 	if err != nil {

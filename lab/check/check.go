@@ -1,5 +1,5 @@
-// Package check judges a run from its history. The same history always gets the same
-// verdict, and no server is needed.
+// Package check decides from the history of a run whether its invariants held. It needs no server,
+// and gives the same verdict each time for the same history.
 package check
 
 import "time"
@@ -7,7 +7,7 @@ import "time"
 // Verdict is the verdict of a check.
 type Verdict string
 
-// The verdicts. Undecided means that the requests with an unknown outcome allow both others.
+// Undecided means that requests with an unknown outcome allow both other verdicts.
 const (
 	Holds     Verdict = "holds"
 	Broken    Verdict = "broken"

@@ -13,8 +13,8 @@ const (
 	ms  = time.Millisecond
 )
 
-// recording makes a recording of steps such as "12 ann granted" or, with a fence, "12 ann written
-// 7". Times are milliseconds, and ann works on replica-ann.
+// recording returns a recording of steps such as "12 ann granted", or "12 ann written 7" with a
+// fencing token. Times are in milliseconds, and the replica of ann is replica-ann.
 func recording(t *testing.T, steps ...string) history.Recording {
 	t.Helper()
 	var rec history.Recording
@@ -31,7 +31,7 @@ func recording(t *testing.T, steps ...string) history.Recording {
 	return rec
 }
 
-// killed adds the death of the owner's replica.
+// killed adds the kill of the owner's replica to the recording.
 func killed(rec history.Recording, owner string, from, to time.Duration) history.Recording {
 	replica := "replica-" + owner
 	rec.Spans = append(rec.Spans, history.Span{What: "killed " + replica, Who: replica, From: from, To: to})

@@ -2,19 +2,19 @@ package check
 
 import "oversell/lab/history"
 
-// Conservation is the first invariant (I1), in pieces: sold = initial - remaining <= initial.
+// Conservation is the result of invariant I1, in pieces: sold = initial - remaining <= initial.
 type Conservation struct {
 	Initial   int
 	Remaining int
 	Sold      int // certainly sold
 	Unknown   int // perhaps sold
 	LostMin   int // lost updates if no unknown request sold anything
-	LostMax   int // lost updates if all of them did
+	LostMax   int // lost updates if all unknown requests sold
 	Verdict   Verdict
 }
 
-// Stock checks conservation. The remaining stock alone proves nothing: with 5001 sold of 5000
-// and 0 left the row looks right, and one buyer gets nothing.
+// Stock checks conservation. The remaining stock alone proves nothing. If 5001 of 5000 pieces were
+// sold and 0 are left, the row looks right, but one buyer gets nothing.
 func Stock(ops []history.Op, initial, remaining int) Conservation {
 	c := Undecidable(ops, initial)
 	c.Remaining = remaining
@@ -22,11 +22,11 @@ func Stock(ops []history.Op, initial, remaining int) Conservation {
 	c.LostMin, c.LostMax = c.Sold-taken, c.Sold+c.Unknown-taken
 	switch {
 	case c.LostMin > 0, c.LostMax < 0, taken > initial:
-		// More was sold than taken, or more taken than all requests can have bought, or
-		// the count fell below zero: the unknown outcomes cannot explain it.
+		// The unknown outcomes cannot explain these cases: more was sold than taken, more was taken than
+		// all requests can have bought, or the count is below zero.
 		c.Verdict = Broken
 	case c.LostMax == 0:
-		// Every unknown request sold: that many pieces are gone.
+		// The missing pieces show that every unknown request sold.
 		c.Verdict = Holds
 	}
 	return c
@@ -41,7 +41,7 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	}
 }
 
-// Lost returns the certainly lost updates. It is negative when pieces are gone without a sale.
+// Lost returns the certainly lost updates, or a negative number of pieces gone without a sale.
 func (c Conservation) Lost() int { return max(c.LostMin, min(0, c.LostMax)) }
 
 // Oversold returns the number of pieces that were certainly sold and never existed.

@@ -31,7 +31,7 @@ func TestStock(t *testing.T) {
 		lost, lostMax      int
 		oversold           int
 	}{
-		// Good histories.
+		// These histories keep the invariant.
 		{"nothing happened", nil, 10, 10, check.Holds, 0, 0, 0},
 		{"no stock, nothing sold", ops(0, 5, 0), 0, 0, check.Holds, 0, 0, 0},
 		{"all sold", ops(10, 0, 0), 10, 0, check.Holds, 0, 0, 0},
@@ -41,7 +41,7 @@ func TestStock(t *testing.T) {
 		{"every unknown sold", ops(3, 0, 2), 10, 5, check.Holds, 0, 0, 0},
 		{"only unknowns, all sold", ops(0, 0, 10), 10, 0, check.Holds, 0, 0, 0},
 
-		// Bad histories.
+		// These histories break the invariant.
 		{"one update lost", ops(10, 0, 0), 10, 1, check.Broken, 1, 1, 0},
 		{"the tutorial's own run", ops(5000, 0, 0), 5000, 4870, check.Broken, 4870, 4870, 0},
 		{"remaining 0 hides an oversell", ops(11, 0, 0), 10, 0, check.Broken, 1, 1, 1},
@@ -52,7 +52,7 @@ func TestStock(t *testing.T) {
 		{"stock grew", ops(0, 0, 0), 10, 11, check.Broken, 1, 1, 0},
 		{"sold from nothing", ops(1, 0, 0), 0, 0, check.Broken, 1, 1, 1},
 
-		// Unknown outcomes widen the range by their number, and by no more.
+		// Unknown outcomes widen the range of lost updates by exactly their number.
 		{"unknown, none of them gone", ops(3, 0, 2), 10, 7, check.Undecided, 0, 2, 0},
 		{"unknown, one of two gone", ops(3, 0, 2), 10, 6, check.Undecided, 0, 1, 0},
 		{"certainly lost in spite of unknowns", ops(5, 0, 2), 10, 6, check.Broken, 1, 3, 0},

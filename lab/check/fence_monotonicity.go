@@ -7,19 +7,19 @@ import (
 	"oversell/lab/history"
 )
 
-// FenceMonotonicity is the third invariant (I3): the fencing tokens of a key's writes never fall.
+// FenceMonotonicity is the result of invariant I3: the fencing tokens of a key's writes never fall.
 type FenceMonotonicity struct {
-	Writes int // number of writes with a fence; without any, the verdict proves nothing
-	// Late indexes the first of Events below an earlier token, or is -1. Higher indexes that token.
+	Writes int // number of writes with a fencing token; 0 means that the verdict proves nothing
+	// Late is the index of the first event with a lower token than the earlier event Higher, or -1.
 	Late, Higher int
 	Verdict      Verdict
 	Why          string
 }
 
-// Fences checks each key separately, and ignores writes without a fence.
+// Fences checks each key separately, and ignores writes without a fencing token.
 //
-// A write is reported after it was done. Of two writes at almost the same time, the later may be
-// reported first. Only the fence column of the row has the true order.
+// A replica reports a write after the write has ended. Of two writes at almost the same time, the
+// later may be reported first. Only the fence column of the row has the true order.
 func Fences(rec history.Recording) FenceMonotonicity {
 	c := FenceMonotonicity{Late: none, Higher: none, Verdict: Holds}
 	top := map[string]int{} // by key: the index of the write with the highest token so far

@@ -13,7 +13,7 @@ func TestFences(t *testing.T) {
 		writes       int
 		late, higher int // indices of the first regression; both 0 if there is none
 	}{
-		// Good histories.
+		// These histories keep the invariant.
 		{name: "nothing happened"},
 		{name: "one write", steps: []string{"1 ann written 7"}, writes: 1},
 		{name: "rising", steps: []string{"1 ann written 7", "2 bob written 8", "3 cat written 12"}, writes: 3},
@@ -23,7 +23,7 @@ func TestFences(t *testing.T) {
 		{name: "a negative fence is none", steps: []string{"1 ann written 7", "2 bob written -1"}, writes: 1},
 		{name: "only writes count", steps: []string{"1 ann written 7", "2 bob granted 6", "3 bob writing 6", "4 bob released 6"}, writes: 1},
 
-		// Bad histories.
+		// These histories break the invariant.
 		{name: "a late write", writes: 3, late: 2, higher: 1, steps: []string{
 			"1 ann written 32", "2 bob written 34", "3 cat written 33",
 		}},

@@ -13,10 +13,10 @@ import (
 	"oversell/lab/history"
 )
 
-// Linearizability says whether a single counter could give every answer, one request at a time. A
-// request that ended before another began must come first (Herlihy and Wing, 1990).
+// Linearizability reports whether one counter that handles one request at a time could give all
+// answers. A request that ended before another began comes first (Herlihy and Wing, 1990).
 type Linearizability struct {
-	Ops     int // number of answers that were judged; without any, the verdict proves nothing
+	Ops     int // number of answers that were judged; 0 means that the verdict proves nothing
 	Op      int // index of the first answer that fits no order, or -1
 	Verdict Verdict
 	Why     string
@@ -42,7 +42,7 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	case Undecided:
 		c.Why = fmt.Sprintf("the search for an order of %d answers took too long", c.Ops)
 	case Broken:
-		// Answers that fit no order at one time fit none later, so bisect.
+		// If the answers up to a time fit no order, the answers up to a later time fit none. So bisect.
 		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
 		c.Why = whyNot(c.Op, ops[c.Op])
 	}
@@ -79,16 +79,16 @@ func answered(op *history.Op) bool {
 	return op.Outcome == history.OK || op.Outcome == history.Refused && op.Reason == history.SoldOut
 }
 
-// request is a request as the model sees it.
+// request has the fields of a request that the model uses.
 type request struct {
 	qty          int
 	outcome      history.Outcome
 	remaining    int
 	hasRemaining bool
-	rank         int // of an unknown request, or anyRank
+	rank         int // order among unknown requests, or anyRank
 }
 
-// knownAt returns what was known at a time: a request without an answer may get any.
+// knownAt returns the requests as known at a time. One without an answer may get any answer.
 func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 	var known, open []porcupine.Operation
 	for i := range ops {
@@ -97,17 +97,17 @@ func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 		in := request{qty: op.Qty, outcome: op.Outcome, remaining: op.Remaining, hasRemaining: op.HasRemaining}
 		switch {
 		case op.Call > at, op.Outcome == history.Refused && !answered(op):
-			continue // nothing was taken, or not yet
+			continue // the request took nothing, or was sent later
 		case op.Return > at, !answered(op):
-			if op.Qty > 0 { // an unknown read says nothing
+			if op.Qty > 0 { // an unknown read proves nothing
 				in.outcome, o.Return = history.Unknown, math.MaxInt64
 				o.Input = in
 				open = append(open, o)
 			}
 			continue
 		case op.Outcome == history.Refused:
-			// The stock never grows: if it is sold out during the request, it is at its
-			// end. Moving the call there leaves less to search.
+			// The stock never grows, so a stock that is sold out during the request is also sold out at its
+			// end. A call moved to that end leaves less to search.
 			o.Call = o.Return
 		}
 		o.Input = in
@@ -117,7 +117,7 @@ func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 	return append(known, open...)
 }
 
-// anyRank is for an unknown request that may take effect before and after any other.
+// anyRank marks an unknown request that may take effect before or after any other request.
 const anyRank = -1
 
 // rank lets unknown requests of the same size take effect in the order of their calls. Otherwise
@@ -138,11 +138,11 @@ func rank(open []porcupine.Operation) {
 	}
 }
 
-// state is the stock, the answers that saw this count, and the rank of the next unknown request.
+// state has the stock, the number of answers that saw it, and the rank of the next unknown request.
 type state struct{ count, seen, next int }
 
-// model has the number of requests whose answer saw each count. The stock never grows, so all of
-// them must be served before the count changes. This saves most of the search.
+// model maps each count to the number of answers that saw this count. The stock never grows, so all
+// these requests come before the count changes. This saves most of the search.
 type model map[int]int
 
 func modelOf(requests []porcupine.Operation) model {
@@ -155,7 +155,7 @@ func modelOf(requests []porcupine.Operation) model {
 	return m
 }
 
-// after returns the state after the request, and false if its answer contradicts the state.
+// after returns the state after the request, or false if the request's answer contradicts s.
 func (m model) after(s state, r request) (state, bool) {
 	switch {
 	case r.outcome == history.Refused:
@@ -171,8 +171,8 @@ func (m model) after(s state, r request) (state, bool) {
 	case r.rank != anyRank && r.rank != s.next:
 		return s, false
 	}
-	// Unknown. A request that never took effect needs no case of its own: it may come last,
-	// where no answer sees it.
+	// The outcome is unknown. A request that never took effect needs no case of its own. It may come
+	// last, where no answer shows its effect.
 	if r.rank != anyRank {
 		s.next++
 	}
@@ -182,7 +182,7 @@ func (m model) after(s state, r request) (state, bool) {
 	return m.take(s, r.qty)
 }
 
-// take takes qty pieces, if there are enough and no other answer saw this count.
+// take removes qty pieces if enough are left and every answer with the present count came before.
 func (m model) take(s state, qty int) (state, bool) {
 	if qty == 0 {
 		return s, true
@@ -190,7 +190,7 @@ func (m model) take(s state, qty int) (state, bool) {
 	return state{count: s.count - qty, next: s.next}, s.count >= qty && s.seen == m[s.count]
 }
 
-// effort limits the memory of a search, in words: 128 MB, and some seconds at most.
+// effort limits the memory of a search to 128 MB, in words. The search then takes seconds at most.
 const effort = 1 << 24
 
 func search(requests []porcupine.Operation, initial int) Verdict {
@@ -204,7 +204,7 @@ func search(requests []porcupine.Operation, initial int) Verdict {
 			if fits {
 				left -= price
 			}
-			return fits && left >= 0, next // with nothing left, nothing fits: the search ends
+			return fits && left >= 0, next // no request fits when left is used up, so the search ends
 		},
 	}, requests)
 	switch {

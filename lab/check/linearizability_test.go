@@ -9,7 +9,7 @@ import (
 	"oversell/lab/history"
 )
 
-// sale, read, soldOut and unknown make the requests of a history. Times are milliseconds.
+// sale, read, soldOut and unknown each return a request. Times are in milliseconds.
 func sale(from, to, left int) history.Op {
 	return history.Op{Client: 1, Qty: 1, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms, Outcome: history.OK, Remaining: left, HasRemaining: true}
 }
@@ -44,9 +44,9 @@ func TestLinear(t *testing.T) {
 		name    string
 		initial int
 		ops     []history.Op
-		op      int // the first that fits no order, or -1
+		op      int // index of the first request that fits no order, or -1
 	}{
-		// Good histories.
+		// These histories are linearizable.
 		{"nothing happened", 3, nil, -1},
 		{"one after the other", 3, []history.Op{sale(1, 2, 2), sale(3, 4, 1), sale(5, 6, 0), soldOut(7, 8)}, -1},
 		{"at once, answered the other way round", 3, []history.Op{sale(1, 9, 0), sale(2, 8, 1), sale(3, 7, 2)}, -1},
@@ -64,7 +64,7 @@ func TestLinear(t *testing.T) {
 		{"an unknown read", 5, []history.Op{pieces(0, unknown(1, 2)), unknown(1, 2), sale(3, 4, 3)}, -1},
 		{"an unknown too large to have happened", 2, []history.Op{pieces(3, unknown(1, 2)), sale(3, 4, 1)}, -1},
 
-		// Bad histories.
+		// These histories are not linearizable.
 		{"two left the same", 3, []history.Op{sale(1, 9, 2), sale(2, 8, 2)}, 0},
 		{"two left the same, a long time apart", 3, []history.Op{sale(1, 2, 2), sale(3, 4, 1), sale(5, 6, 1), sale(7, 8, 0)}, 2},
 		{"against the clock", 3, []history.Op{sale(1, 2, 1), sale(3, 4, 2)}, 0},
@@ -113,19 +113,19 @@ func TestLinearSaysWhy(t *testing.T) {
 	}
 }
 
-// honest makes correct requests at random times: each takes effect at one moment between its
-// call and its answer. A sixth of the answers is lost, and half of those requests never take
-// effect. Size 0 is a read.
+// honest returns correct requests at random times. Each request takes effect between its call and
+// its answer. A sixth of the requests gets no answer, and half of these never take effect. Size 0
+// is a read.
 func honest(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
 	count := initial
 	var all []history.Op
 	for i := range requests {
-		moment := 1000 + 10*i // the order in which they take effect
+		moment := 1000 + 10*i // the requests take effect in this order
 		op := sale(moment-r.IntN(10*overlap), moment+1+r.IntN(10*overlap), 0)
 		op.Qty = sizes[r.IntN(len(sizes))]
 		lost := r.IntN(6) == 0
 		switch {
-		case lost && r.IntN(2) == 0: // never carried out
+		case lost && r.IntN(2) == 0: // the request is never carried out
 		case count >= op.Qty:
 			count -= op.Qty
 			op.Remaining = count
@@ -149,8 +149,8 @@ func TestLinearTrustsAnHonestShop(t *testing.T) {
 	}
 }
 
-// TestLinearAgainstAllOrders compares the verdict with a trial of every order, on small
-// histories that are correct or have one answer changed.
+// TestLinearAgainstAllOrders compares the verdict with the result of trying every order. Its small
+// histories are correct, or have one changed answer.
 func TestLinearAgainstAllOrders(t *testing.T) {
 	verdicts := map[check.Verdict]int{}
 	for seed := range uint64(3000) {
@@ -173,7 +173,7 @@ func TestLinearAgainstAllOrders(t *testing.T) {
 	}
 }
 
-// anyOrder reports whether the remaining requests have an order that begins with count pieces.
+// anyOrder reports whether the requests not yet done fit an order that starts with count pieces.
 func anyOrder(h []history.Op, done []bool, count int) bool {
 	open := false
 	for i, op := range h {
@@ -201,7 +201,7 @@ func anyOrder(h []history.Op, done []bool, count int) bool {
 			return true
 		}
 	}
-	return !open // what is left is unknown, and need not have happened
+	return !open // the remaining requests are unknown, and may never take effect
 }
 
 // mustWait reports whether a request that is not in the order yet ended before h[i] began.
@@ -225,11 +225,11 @@ func concurrent(n, rounds int) []history.Op {
 	return all
 }
 
-// Runs are large, and a fault leaves many requests without an answer. There must be a verdict
+// Runs are large, and a fault leaves many requests without an answer. Linear must give a verdict
 // nevertheless.
 func TestLinearDecidesLargeRuns(t *testing.T) {
 	h := concurrent(100, 30)
-	for i := range 60 { // unknown, and never happened
+	for i := range 60 { // unknown requests that never took effect
 		h = append(h, unknown(10*i, 10*i+5))
 	}
 	if got := check.Linear(h, 3000); got.Verdict != check.Holds || got.Ops != 3000 {
@@ -265,8 +265,8 @@ func TestLinearWithManyRefusals(t *testing.T) {
 	}
 }
 
-// Forty sales that do not report the remaining stock can be ordered in 40! ways. None of them
-// explains the read after them.
+// Forty sales that do not report the remaining stock can be ordered in 40! ways. No order explains
+// the read after the sales.
 func TestLinearGivesUp(t *testing.T) {
 	var h []history.Op
 	for i := range 40 {

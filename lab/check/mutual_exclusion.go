@@ -11,48 +11,48 @@ import (
 	"oversell/lab/history"
 )
 
-// Hold lasts until the release, the kill of its replica, or the end of the recording.
+// Hold lasts from a grant to the release, the kill of its replica, or the recording's end.
 type Hold struct {
 	Key, Owner, Replica string
 	From, To            time.Duration
 
-	// Indices in Events decide what came first, not times: two steps may have the same time.
+	// Indices in Events give the order of steps, because two steps may have the same time.
 	granted, end int
 	acts         []int // the holder's steps writing and written
-	entered      int   // entries not yet left; more than one when nested
+	entered      int   // entries of the lock that have not ended; more than 1 if nested
 }
 
 // Overlap is a pair of holds of one key at the same time.
 type Overlap struct {
 	First, Second *Hold // First was granted first
 	From, To      time.Duration
-	// Acted means that First wrote, or was about to, after the grant to Second. Otherwise First may
-	// have noticed its loss, or its release was reported late.
+	// Acted means that First wrote, or was about to write, after the grant to Second. Otherwise First
+	// may have noticed the loss of its lock, or its release was reported late.
 	Acted bool
 }
 
-// MutualExclusion is the second invariant (I2): no two holds of a key overlap.
+// MutualExclusion is the result of invariant I2: no two holds of a key overlap.
 type MutualExclusion struct {
-	Holds    int // number of holds; without any, the verdict proves nothing
-	Acted    int // pairs whose first holder went on writing
-	Idle     int // pairs whose first holder did no more
+	Holds    int // number of holds; 0 means that the verdict proves nothing
+	Acted    int // pairs whose first holder wrote after the second grant
+	Idle     int // pairs whose first holder did not write after the second grant
 	Overlaps []Overlap
 	Verdict  Verdict
 	Why      string
 }
 
-// mostIdle limits the idle pairs that are kept: n holds that never end make n*n/2 pairs.
+// mostIdle limits the idle pairs that are kept, because n holds that never end make n*n/2 pairs.
 const mostIdle = 100
 
-// Exclusion checks all replicas together, because they share one stock. Overlaps are in the order
-// of their second grant: every harmful pair, and the first hundred idle ones.
+// Exclusion checks all replicas together, because they share one stock. Overlaps has every harmful
+// pair and the first hundred idle ones, in the order of the grants to Second.
 //
-// A strategy must report released on every path, also after a rollback. Otherwise its holds never
-// seem to end.
+// A strategy must report released on every path, also after a rollback. A hold whose release is not
+// reported seems never to end.
 func Exclusion(rec history.Recording) MutualExclusion {
 	all := holdsOf(rec)
 	c := MutualExclusion{Holds: len(all), Verdict: Holds}
-	live := map[string][]*Hold{} // by key: granted before, and perhaps not over yet
+	live := map[string][]*Hold{} // by key: earlier holds that may not have ended
 	for _, second := range all {
 		others := slices.DeleteFunc(live[second.Key], func(h *Hold) bool { return h.end <= second.granted })
 		for _, first := range others {
@@ -91,7 +91,7 @@ func (c *MutualExclusion) add(o Overlap) {
 	}
 }
 
-// holdsOf returns all holds in the order of grants. Nested entries of an owner are one hold.
+// holdsOf returns all holds in the order of their grants. Nested entries of an owner are one hold.
 func holdsOf(rec history.Recording) []*Hold {
 	// An owner's name on two replicas means two holders.
 	type holder struct{ key, owner, replica string }

@@ -18,7 +18,7 @@ func TestExclusion(t *testing.T) {
 		acted, idle int
 		event       int // index of the second grant of the first pair that matters
 	}{
-		// Good histories.
+		// These histories have no overlap.
 		{name: "nothing happened"},
 		{name: "no grant", steps: []string{"1 ann asked", "2 ann read", "3 ann written"}},
 		{name: "one after the other", holds: 2, steps: []string{
@@ -40,7 +40,7 @@ func TestExclusion(t *testing.T) {
 			"1 ann granted", "2 ann released", "3 bob granted", "4 bob written",
 		}},
 
-		// Overlaps that do no harm.
+		// The overlaps in these histories do no harm.
 		{name: "the release is reported late", holds: 2, idle: 1, event: 2, steps: []string{
 			"1 ann granted", "2 ann written", "3 bob granted", "4 ann released", "5 bob written", "6 bob released",
 		}},
@@ -54,7 +54,7 @@ func TestExclusion(t *testing.T) {
 			"1 ann granted", "2 bob granted", "3 ann released", "4 bob released", "5 ann granted", "6 ann written", "7 ann released",
 		}},
 
-		// Bad histories.
+		// The overlaps in these histories do harm.
 		{name: "paused past the lease, ann writes late", holds: 2, acted: 1, event: 2, steps: []string{
 			"1 ann granted", "2 ann read", "30 bob granted", "31 bob written", "32 bob released", "40 ann written", "41 ann released",
 		}},

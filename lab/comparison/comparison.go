@@ -1,5 +1,5 @@
-// Package comparison sends the same load to one strategy after the other, over HTTP. For each,
-// it resets the stock, sends the load, and judges the history.
+// Package comparison sends the same load to one strategy after the other, over HTTP. For each
+// strategy, it resets the stock, sends the load, and judges the history.
 package comparison
 
 import (
@@ -17,7 +17,7 @@ import (
 	"oversell/lab/report"
 )
 
-// The limits of the service: the largest stock, and the most pieces of one request.
+// The service accepts at most MaxStock pieces of stock, and maxQty pieces in one request.
 const (
 	MaxStock = 1_000_000
 	maxQty   = 100
@@ -31,7 +31,7 @@ type planError struct{ error }
 
 func (planError) Is(target error) bool { return target == ErrPlan }
 
-// Plan is a comparison.
+// Plan has the parameters of a comparison.
 type Plan struct {
 	Target     string
 	Token      string
@@ -51,7 +51,7 @@ type Plan struct {
 	Machine  report.Machine
 	Versions map[string]string
 
-	length time.Duration // of a run in a sweep; 0 means no limit
+	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
 
 // Trial is the run of one strategy.
@@ -60,7 +60,7 @@ type Trial struct {
 	History history.History
 }
 
-// Watcher receives the progress, from one goroutine at a time.
+// Watcher receives the progress of the runs, from one goroutine at a time.
 type Watcher interface {
 	Begin(strategy string, nth, of int)
 	Progress(load.Progress)
@@ -106,9 +106,9 @@ func (p Plan) of(card api.Card) Plan {
 
 // Run runs the plan and returns a trial for each strategy that got requests.
 //
-// After an error that wraps ErrPlan, nothing was sent. Any other error comes with the trials so
-// far. It is the error of ctx, and the last trial is partial, or the stock could not be reset.
-// An unavailable backend is no error, but part of the trial.
+// If the error wraps ErrPlan, no request was sent. With any other error, Run also returns the
+// trials so far. Either ctx ended and the last trial is partial, or the stock could not be reset.
+// An unavailable backend is part of the trial, and no error.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// Choose returns the cards of the wanted strategies, in the wanted order. Without any, it returns
-// those of the core strategies, or of all. The error wraps ErrPlan.
+// Choose returns the cards of the wanted strategies, in the wanted order. If wanted is empty, it
+// returns the cards of the core strategies, or with all set every card. The error wraps ErrPlan.
 func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
@@ -180,7 +180,7 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	return chosen, nil
 }
 
-// try runs one strategy. If it returns no trial, nothing was sent.
+// try runs one strategy. If try returns no trial, it sent no request.
 func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
 	before, err := reset(ctx, service, card.ID, p.Stock)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		}
 		return nil, fmt.Errorf("%s: %w", card.ID, err)
 	}
-	// A reset warns about each strategy that it could not clear.
+	// The reset also warns about other strategies that it could not clear. Drop those warnings.
 	warnings := slices.DeleteFunc(before.Warnings, func(warning string) bool {
 		id, _, _ := strings.Cut(warning, ":")
 		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
@@ -217,8 +217,8 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	return &Trial{Result: report.Summarise(h, setup), History: h}, stopped
 }
 
-// readStock also reads after ctx has ended, and retries while the database starts. After an unknown
-// outcome, a replica may still sell, so readStock waits until the count no longer changes.
+// readStock reads the stock even after ctx has ended, and retries while the database starts. After
+// an unknown outcome, a replica may still sell, so readStock waits until the count is stable.
 func readStock(ctx context.Context, service api.Client, strategy string, h history.History) (*api.Stock, error) {
 	timeout := 15 * time.Second
 	if ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 	"oversell/lab/report"
 )
 
-// fakeService answers like a replica, correctly or not. The tests of package cli use the real
+// fakeService gives the answers of a replica, correct or not. The tests of package cli use the real
 // service.
 type fakeService struct {
 	mu       sync.Mutex
@@ -157,7 +157,7 @@ func TestRunComparesAll(t *testing.T) {
 	}
 }
 
-// Slow strategies get a fifth of the requests and of the stock.
+// TestRunAll checks that slow strategies get a fifth of the requests and of the stock.
 func TestRunAll(t *testing.T) {
 	_, plan := start(t, &fakeService{})
 	plan.All = true
@@ -268,7 +268,7 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 	}
 }
 
-// After the run, reading the stock is retried while the database starts.
+// TestDatabaseRestarts checks that the stock is read again while the database starts.
 func TestDatabaseRestarts(t *testing.T) {
 	failures := 0
 	_, plan := start(t, &fakeService{onRead: func(s *fakeService, w http.ResponseWriter) bool {
@@ -335,8 +335,8 @@ func TestStoppedRunReturnsPartialTrial(t *testing.T) {
 	}
 }
 
-// When FLUSHALL deletes the locks during a run, and updates are lost, the verdict names that. It
-// does not call the card's claim broken.
+// If FLUSHALL deletes the locks during a run and updates are lost, the verdict must name the flush.
+// The verdict must not call the card's claim broken.
 func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 	for _, flushed := range []int{0, 1} {
 		_, plan := start(t, &fakeService{flushes: 7, deduct: func(s *fakeService, w http.ResponseWriter, _ string) {

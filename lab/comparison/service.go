@@ -13,13 +13,13 @@ import (
 	"oversell/lab/load"
 )
 
-// product is the one that the tutorial sells.
+// product is the id of the product that the tutorial sells.
 const product = 1
 
 // ErrToken means that the service rejected the token.
 var ErrToken = errors.New("the token was rejected")
 
-// connect returns the service's cards and a client, which uses no proxy, like the load.
+// connect returns the service's cards, and a client that uses no HTTP proxy, like the load.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
@@ -39,7 +39,7 @@ func connect(ctx context.Context, target, token string) (service api.Client, car
 	return service, cards, err
 }
 
-// reset reads the stock again: a sale of another client would look like a lost update.
+// reset sets and rereads the stock, because another client's sale would look like a lost update.
 func reset(ctx context.Context, service api.Client, strategy string, count int) (got api.Stock, err error) {
 	set, err := service.ResetStock(ctx, product, count)
 	var rejected *api.Error

@@ -13,7 +13,7 @@ const (
 	sweepRequests = 20_000
 )
 
-// Steps returns the bounds, and 1, 2, 5, 10 and so on between them.
+// Steps returns the bounds from and to, and the numbers 1, 2, 5, 10 and so on between them.
 func Steps(from, to int) []int {
 	all := []int{from, to}
 	for decade := 1; decade <= load.MaxClients; decade *= 10 {

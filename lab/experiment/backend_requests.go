@@ -7,14 +7,14 @@ import (
 	"oversell/lab/backend"
 )
 
-// backendRequests returns the backends' counts, without the requests that read the counters.
+// backendRequests returns how many requests the backends received, without those of the readings.
 func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
 	sum, err := bed.countRequests(ctx)
 	bed.samples++
 	return sum - bed.samples*bed.ownCost, err
 }
 
-// measureOwnCost measures what one reading adds to the counters, while there is no other load.
+// measureOwnCost measures by how much one reading increases the counters, without other load.
 func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 	first, err := bed.countRequests(ctx)
 	for range 5 {
@@ -22,7 +22,7 @@ func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 		if next, err = bed.countRequests(ctx); err != nil {
 			return err
 		}
-		// A heartbeat may come in between: the smallest difference is right.
+		// A heartbeat may increase a difference, so the smallest difference is the right one.
 		if cost := next - first; bed.ownCost == 0 || cost < bed.ownCost {
 			bed.ownCost = cost
 		}

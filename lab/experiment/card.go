@@ -6,13 +6,13 @@ import (
 	"oversell/api"
 )
 
-// Card is a strategy's card, with what an experiment asks of it.
+// Card is a strategy's card, with methods that experiments need.
 type Card struct{ api.Card }
 
 // Claim is what a card claims about a hazard.
 type Claim string
 
-// The claims. Without a claim, a result is shown and not compared.
+// Silent means that the card makes no claim: the result is shown, and not compared.
 const (
 	Protects Claim = "protects"
 	Breaks   Claim = "breaks"
@@ -49,7 +49,7 @@ func (c Card) uses(backend string) bool {
 	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
 }
 
-// lockService returns the backend that stores the lock. MySQL stores the stock of all.
+// lockService returns the backend that stores the lock. MySQL is last: it stores every stock.
 func (c Card) lockService() string {
 	all := []string{"redis", "zookeeper", "etcd"}
 	if i := slices.IndexFunc(all, c.uses); i >= 0 {

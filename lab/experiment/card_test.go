@@ -17,7 +17,7 @@ func TestStepFor(t *testing.T) {
 		{plain, "pause", "writing", "writing"},
 		{blind, "race", "read", "writing"},
 		{blind, "nesting", "asked", "asked"},
-		{blind, "crash", "granted", "reserved"}, // its break says more
+		{blind, "crash", "granted", "reserved"}, // the card names a more specific step for this hazard
 		{blind, "overrun", "granted", "writing"},
 	} {
 		if got := test.card.stepFor(test.hazard, test.otherwise); got != test.want {

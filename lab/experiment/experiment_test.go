@@ -95,7 +95,7 @@ func TestDecisiveResults(t *testing.T) {
 }
 
 // TestEveryLock runs basic hazards on every lock, also where the card claims nothing about them. A
-// lock across processes must survive them, unless its card claims that they break it.
+// cross-process lock must survive each hazard, unless its card claims that the hazard breaks it.
 func TestEveryLock(t *testing.T) {
 	bed := open(t)
 	for _, test := range []struct {
@@ -111,8 +111,8 @@ func TestEveryLock(t *testing.T) {
 		{"polling", Wasteful},
 	} {
 		hazard, disagree := test.hazard, []string(nil)
-		// If the machine is so busy that no process runs for the time of a lease, every lock is
-		// lost. So a verdict contradicts the card only if three seeds agree.
+		// On a very busy machine, no process may run for as long as a lease, and every lock is lost. So a
+		// verdict contradicts the card only if three seeds agree.
 		for seed := int64(1); seed <= 3; seed++ {
 			store := &ResultStore{}
 			if err := Run(t.Context(), bed, Plan{Hazards: []string{hazard}, Strategies: disagree, Seed: seed}, store, silent{}); err != nil {

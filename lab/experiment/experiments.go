@@ -14,23 +14,23 @@ import (
 	"oversell/lab/rig"
 )
 
-// Experiment injects one hazard, for all its subjects at the same time.
+// Experiment injects one hazard into the runs of all its strategies at the same time.
 type Experiment struct {
 	Hazard string
-	// Title says what the experiment does, Shows what there is to see.
+	// Title describes the experiment, Shows the effect to expect.
 	Title, Shows string
 	// Applies reports whether the hazard can affect a strategy at all.
 	Applies func(Card) bool
-	// Fenced runs strategies with a fence twice: without and with the fence, which must protect.
+	// Fenced runs strategies with a fence without it, and then with the fence, which must protect.
 	Fenced bool
-	// ClaimedAs is the hazard whose claim applies, if that is another one.
+	// ClaimedAs is the hazard whose claim applies, if it differs from Hazard.
 	ClaimedAs string
-	// Lab configures a lab for this experiment alone. If nil, the testbed's lab serves.
+	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
 	run func(ctx context.Context, r *run) ([]Result, error)
 }
 
-// AppliesTo is true for every claim of a card, even where the hazard cannot do harm.
+// AppliesTo is also true if the card makes a claim about a hazard that cannot do harm.
 func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
 
 // Claim returns the card's claim, or for a fenced run the claim of the fence.
@@ -63,7 +63,7 @@ func claimed(hazard string) func(Card) bool {
 
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
-// grantBound limits the time from a fault to the next grant: a lease, its detection, and delays.
+// grantBound limits the time from a fault to the next grant: lease, its detection, and delays.
 const grantBound = 3*Lease + 2*time.Second
 
 func race() Experiment {
@@ -147,8 +147,8 @@ func pause() Experiment {
 	}
 }
 
-// pauseAtRead lets the late write come between the contender's read and write. A fencing token that
-// only the writes carry accepts both.
+// pauseAtRead puts the holder's late write between the contender's read and write. A fencing token
+// that only writes carry, and reads do not, accepts both writes.
 func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
@@ -157,7 +157,7 @@ func pauseAtRead() Experiment {
 	}
 }
 
-// leasesEnd waits for leases without a contender. For a lock, the next grant shows the end.
+// leasesEnd waits until leases without a lock have ended, because no next grant shows their end.
 func leasesEnd(ctx context.Context, r *run) error {
 	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil
@@ -186,7 +186,7 @@ func deadWaiter() Experiment {
 	}
 }
 
-// queued returns the step that shows that a request waits: in a queue, where there is one.
+// queued returns the step that a waiting request reports: queued at a fair lock, otherwise asked.
 func queued(c Card) string {
 	if c.Fair {
 		return string(api.Queued)

@@ -15,8 +15,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// failover promotes a Redis replica without the lock and without the counter of fencing tokens. The
-// new master issues the same tokens again: only the fence in MySQL's row tells the holders apart.
+// failover promotes a Redis replica that lacks the lock and the counter of fencing tokens. The new
+// master issues the same tokens again. Only the fence in MySQL's row distinguishes the holders.
 func failover() Experiment {
 	sched := schedule{
 		step: "writing", contenderParams: wait(grantBound),
@@ -28,7 +28,7 @@ func failover() Experiment {
 			return link.Cut()
 		},
 		inject: func(ctx context.Context, r *run) (fault.Heal, error) {
-			// With the stock in Redis, one sale reaches neither the replica nor MySQL in time.
+			// If the stock is in Redis, one sale must not reach the replica or MySQL before the failover.
 			var late []fault.Fault
 			if r.participants[0].Card.Stock == "redis" {
 				late = cuts(r.bed.links("", "mysql"))
@@ -46,7 +46,7 @@ func failover() Experiment {
 	return Experiment{
 		Hazard: "failover", Title: "the Redis master dies before it has replicated the lock", Shows: "the key is lost, and there are two holders",
 		Applies: func(c Card) bool { return c.uses("redis") }, Fenced: true,
-		// Separate runs: a cut from MySQL would end the connections that holders of a lock write with.
+		// Runs are separate, because a cut from MySQL would end the connections of other lock holders.
 		run: sched.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
 	}
 }
@@ -73,7 +73,7 @@ func minorityLoss() Experiment {
 	}
 }
 
-// majorityLoss kills more than half of the nodes: then no request may acquire the lock.
+// majorityLoss kills more than half of the nodes. No request may acquire the lock afterwards.
 func majorityLoss() Experiment {
 	return Experiment{
 		Hazard: "majority-loss", Title: "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", Shows: "requests are rejected, and no update is lost",
@@ -118,7 +118,7 @@ func cutoff() Experiment {
 	}
 }
 
-// lostReply loses the answer to an acquisition: the client does not know that it has the lock.
+// lostReply loses the answer to an acquisition, so the client does not know that it has the lock.
 func lostReply() Experiment {
 	sched := schedule{
 		step: "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound), inject: loseReply,
@@ -132,19 +132,19 @@ func lostReply() Experiment {
 	}
 	return Experiment{
 		Hazard: "lost-reply", Title: "the answer to an acquisition is lost", Shows: "an orphaned lock keeps the others waiting", Applies: claimed("lost-reply"),
-		// A link has one fault at a time, and each strategy needs its own.
+		// Strategies run one by one: each needs its own fault, and a link has one fault at a time.
 		run: sched.inGroups(Subject.Name),
 	}
 }
 
 func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
-	// The first sale loads scripts and creates directories. Those answers must not be the lost one.
+	// A first sale loads scripts and creates directories, so that the lost answer is none of theirs.
 	r.send(ctx, observer, nil)
 	r.await(observer)
 	lockService := r.participants[0].Card.lockService()
 	text := ""
 	if lockService == "zookeeper" || lockService == "etcd" {
-		text = "/oversell/" // a new node's path; a heartbeat has none
+		text = "/oversell/" // the path of a new node; a heartbeat has no path
 	}
 	var faults []fault.Fault
 	for _, link := range r.bed.links(name(r.on[holder]), lockService) {
@@ -165,7 +165,7 @@ func locksOn(backends ...string) func(Card) bool {
 	return func(c Card) bool { return c.Locker && slices.ContainsFunc(backends, c.uses) }
 }
 
-// service returns the kind of a server: redis for redis-3.
+// service returns the kind of a server, such as redis for redis-3.
 func service(server string) string {
 	kind, _, _ := strings.Cut(server, "-")
 	return kind
@@ -197,7 +197,7 @@ func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) 
 
 func noHeal(context.Context) error { return nil }
 
-// injectAll injects all faults or, after an error, none. heal ends them in reverse order.
+// injectAll injects all faults or, after an error, none. heal ends the faults in reverse order.
 func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {
@@ -238,7 +238,7 @@ func (r *run) killAndResume(ctx context.Context, servers ...string) (fault.Heal,
 	return heal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
-// resumeHolders resumes the holders before the contenders come.
+// resumeHolders resumes the holders before the contenders send their requests.
 func resumeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return noHeal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
@@ -248,11 +248,11 @@ func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
-// killReplica ends the replica of a part as a power cut does.
+// killReplica kills the replica of a part, such as holder, as a power cut does.
 func killReplica(part int) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
-		r.span.What = "killed" // the word by which a check knows that a hold has ended
+		r.span.What = "killed" // package check ends the holds of a replica at a span with this word
 		return heal, err
 	}
 }

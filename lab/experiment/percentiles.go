@@ -15,22 +15,22 @@ import (
 	"oversell/lab/rig"
 )
 
-// Both loops send at the same rate, far below what the service can sell. The freeze takes 3%
-// of the time, so it delays 3% of the requests of the open loop. In the closed loop, only the
-// requests that are in progress are delayed: 0.3 or 0.6%. The 99th percentile lies between.
+// Both loops send at the same rate, far below the limit of the service. The freeze takes 3% of the
+// time, so it delays 3% of the open loop's requests. In the closed loop, only the requests in
+// progress are delayed: 0.3 or 0.6%. So only the open loop's 99th percentile shows the freeze.
 const (
-	offered       = 100 // requests in a second
-	requests      = 720 // of each loop: 7 s
+	offered       = 100 // requests per second
+	requests      = 720 // requests of each loop, which take 7 s
 	closedClients = 2   // of the closed loop
-	// openConnections is higher: with two, a slow machine could not keep up.
+	// The open loop needs more connections: with two, a slow machine could not keep the rate.
 	openConnections = 4
 	frozen          = 200 * time.Millisecond
 	// frozenAfter is the number of answers after which MySQL freezes.
 	frozenAfter = requests / 3
-	// minRatio is how many times higher the p99 of the open loop must be.
+	// minRatio is the minimum ratio of the open loop's p99 to the closed loop's.
 	minRatio = 3
-	// Other load hides the freeze. Both loops are then repeated with twice the freeze, up to
-	// longest, until it is standsOut times what 99% of the other answers take.
+	// Other load can hide the freeze. Both loops are then repeated with a doubled freeze, up to
+	// longest. The freeze must last standsOut times as long as 99% of the other answers.
 	standsOut = 5
 	longest   = 8 * frozen
 )
@@ -51,7 +51,7 @@ func percentiles() Experiment {
 
 // Figure holds the response times of one measurement, in ms.
 type Figure struct {
-	Loop     string  `json:"loop"` // kind of load, and from when the time counts
+	Loop     string  `json:"loop"` // kind of load, and the moment from which the time counts
 	Samples  int     `json:"samples"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
@@ -79,7 +79,7 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 	every := closedClients * time.Second / offered
 	closed, open := plan, plan
 	closed.Clients, closed.Loops = closedClients, requests/closedClients
-	closed.Every, closed.RampUp = every, every // one after the other, not all at once
+	closed.Every, closed.RampUp = every, every // the clients start one after the other
 	open.Clients, open.Loops, open.Rate = openConnections, requests/openConnections, offered
 	var both [2]measured
 	var all []history.Op
@@ -107,7 +107,7 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 	return result, nil
 }
 
-// compare sets the verdict: does the closed loop hide what the open one shows?
+// compare sets the verdict by whether the closed loop hides a delay that the open loop shows.
 func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	r.Figures = []Figure{
@@ -179,7 +179,7 @@ func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts 
 	return span, err
 }
 
-// duringFreeze returns only the requests that the freeze delayed: the others are all alike.
+// duringFreeze returns only the requests that the freeze delayed. All other requests look alike.
 func (m measured) duringFreeze() []history.Op {
 	return slices.DeleteFunc(slices.Clone(m.ops), func(op history.Op) bool { return !m.frozenWhile(op.Return-op.Elapsed(), op.Return) })
 }

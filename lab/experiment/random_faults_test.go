@@ -15,10 +15,10 @@ import (
 	"oversell/lab/fault"
 )
 
-// TestFencedUnderChaos sells fenced with every lock that has a fence, while replicas are paused
-// past the end of their leases or killed, and their backends are killed or restarted, at random.
-// After each round, the pieces sold must equal the pieces taken. OVERSELL_CHAOS is the
-// duration; OVERSELL_SEED repeats the random draw of another run, which logs it.
+// TestFencedUnderChaos sells with every lock that has a fence, and uses the fence. Meanwhile, at
+// random, it pauses replicas for longer than their leases, or kills them, and kills or restarts
+// backends. After each round, the pieces sold must equal the pieces taken. OVERSELL_CHAOS is the
+// duration. OVERSELL_SEED repeats the random draw that another run has logged.
 func TestFencedUnderChaos(t *testing.T) {
 	long, round := 15*time.Second, 20*time.Second
 	if text := os.Getenv("OVERSELL_CHAOS"); text != "" {
@@ -58,8 +58,8 @@ func TestFencedUnderChaos(t *testing.T) {
 	}
 }
 
-// fencedSales lets one client on each replica buy with each lock that has a fence, for the
-// length of a round, while it injects one fault after the other. At the end it heals them all.
+// fencedSales lets one client on each replica buy with each lock that has a fence, for the length
+// of a round. It injects one fault after the other, and heals them all at the end.
 func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Duration, faults map[string]int) (groups []*clients) {
 	t.Helper()
 	for _, card := range bed.Cards() {
@@ -89,7 +89,7 @@ func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Durati
 	if err := bed.heal(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	// A sale for each after the faults: recovery is part of it.
+	// The test includes the recovery: after the faults, each strategy must sell again.
 	after := bed.since()
 	for _, s := range groups {
 		if err := eventually(t.Context(), s.Name()+" sells again", func() bool {
@@ -134,7 +134,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 		f = fault.Restart(server)
 	}
 	faults[f.Name+" "+service(target)]++
-	heal, err := f.Inject(context.WithoutCancel(ctx)) // a fault that is interrupted stays
+	heal, err := f.Inject(context.WithoutCancel(ctx)) // an interrupted fault would stay
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", f.Name, target, err)
 	}

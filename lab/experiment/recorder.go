@@ -14,7 +14,7 @@ import (
 	"oversell/lab/history"
 )
 
-// recorder records the steps of all replicas, which have one clock: all run on this machine.
+// recorder records the steps of all replicas. They share the clock of this machine.
 type recorder struct {
 	start time.Time
 	stop  context.CancelFunc
@@ -24,7 +24,7 @@ type recorder struct {
 	events    map[string][]history.Event // by key
 	connected map[string]bool            // by replica's address
 	process   map[string]string          // by replica's address: the process that sent the last hello
-	lost      int                        // least number of steps that are missing in events
+	lost      int                        // minimum number of steps that are missing in events
 }
 
 func record(client *http.Client, replicas []string, token string) *recorder {
@@ -73,7 +73,7 @@ func (r *recorder) take(base, kind string, data []byte) {
 	defer r.mu.Unlock()
 	switch {
 	case kind == api.StreamHello:
-		// A new process has lost nothing. The same process went on without a listener.
+		// A new process has lost no step. The same process took steps while no stream was open.
 		if err != nil || r.process[base] == message.Process {
 			r.lost++
 		}
@@ -102,7 +102,7 @@ func (r *recorder) eventsOf(key string) []history.Event {
 	return events
 }
 
-// forget drops the steps so far, to free memory once they are judged.
+// forget deletes the recorded steps, to free memory after they are judged.
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

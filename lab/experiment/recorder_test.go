@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLostEventsAreCounted: a step is lost if the replica reports it, if its text cannot be
-// parsed, or if the stream was opened again while the process of the replica continued.
+// TestLostEventsAreCounted counts a step as lost if the replica reports the loss, or if the step's
+// text cannot be parsed. A stream that is reopened for the same process loses a step, too.
 func TestLostEventsAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -36,7 +36,7 @@ func TestLostEventsAreCounted(t *testing.T) {
 	}
 }
 
-// TestVerdictsWithoutAllEvents: a recording with a gap cannot prove that a run was safe.
+// TestVerdictsWithoutAllEvents checks that a recording with a gap cannot prove a run safe.
 func TestVerdictsWithoutAllEvents(t *testing.T) {
 	for _, test := range []struct {
 		verdict   Verdict
@@ -60,8 +60,8 @@ func TestVerdictsWithoutAllEvents(t *testing.T) {
 	}
 }
 
-// TestBrokenStream: when a stream of events breaks in the middle of an experiment, the
-// verdict is unknown, although all sales were correct.
+// TestBrokenStream breaks a stream of events in the middle of an experiment. The verdict must be
+// unknown, although all sales were correct.
 func TestBrokenStream(t *testing.T) {
 	bed := open(t)
 	bed.rec.close()

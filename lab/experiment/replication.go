@@ -32,7 +32,7 @@ func galera() Experiment {
 	}
 }
 
-// twoMasters keeps the replication lag of two masters until the last sale is over.
+// twoMasters delays the replication between two masters until the last sale has ended.
 func twoMasters() Experiment {
 	return Experiment{
 		Hazard: "two-masters", Title: "two masters, and a lag between them", Shows: "each node sells what the other node has sold",
@@ -69,7 +69,7 @@ func staleRead() Experiment {
 	}
 }
 
-// holdReplication stops these nodes from applying writes. The heal waits for equal stocks.
+// holdReplication stops nodes from applying replicated writes. The heal waits for equal data.
 func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		release, err := r.bed.Rig.HoldReplication(ctx)
@@ -98,12 +98,12 @@ func sellUnreplicated(ctx context.Context, r *run) (fault.Heal, error) {
 	return heal, nil
 }
 
-// trustsMySQL selects strategies that use only the database, and two locks to compare with.
+// trustsMySQL selects strategies that use only the database and, for comparison, two locks.
 func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// labOf configures a small lab on that database, without the servers and links of the faults.
+// labOf configures a small lab on database, without the servers and links that faults need.
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database
@@ -123,7 +123,7 @@ func sellAgain(ctx context.Context, r *run) error {
 	return nil
 }
 
-// acrossNodes explains the contender's second answer, and a row lock lost before the commit.
+// acrossNodes adds the contender's second answer, and a row lock that was lost before the commit.
 func acrossNodes(result *Result, p *participant) {
 	if isClosed(p.ended[observer]) {
 		result.Why += "; second attempt: " + Answer(p.ops[observer])
@@ -137,7 +137,7 @@ func acrossNodes(result *Result, p *participant) {
 	}
 }
 
-// grantedAnew counts repeated grants to an owner: the lock was lost before the sale was over.
+// grantedAnew counts repeated grants to an owner, which show that it lost the lock in its sale.
 func grantedAnew(events []history.Event) (n int) {
 	had := map[string]bool{}
 	for _, e := range events {

@@ -11,8 +11,8 @@ import (
 	"oversell/lab/history"
 )
 
-// restart restarts every backend while clients buy. The answers of all clients must fit into one
-// order of all sales, whatever became of the requests without an answer.
+// restart restarts every backend while clients buy. All answers must fit into one order of all
+// sales, in which a request without an answer may have sold or not.
 func restart() Experiment {
 	return Experiment{
 		Hazard: "restart", Applies: always, run: restartUnderLoad,
@@ -64,7 +64,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	r.span.To = r.bed.since()
-	// This only waits: a strategy that does not recover is judged below.
+	// The error is ignored, because a strategy that does not recover is judged below.
 	recovering, cancel := context.WithTimeout(ctx, grantBound)
 	_ = eventually(recovering, "every client buys again", allBought(r.span.To))
 	cancel()
@@ -80,7 +80,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// buyUntilClosed lets its last request finish after open has ended: the outcome must be known.
+// buyUntilClosed buys until open ends. The last request is not cancelled: its outcome is known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
 		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))

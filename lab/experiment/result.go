@@ -7,7 +7,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Verdict says what an experiment showed of one strategy.
+// Verdict is the result of an experiment for one strategy.
 type Verdict string
 
 // The verdicts.
@@ -24,13 +24,13 @@ const (
 // Failed reports whether the hazard did harm.
 func (v Verdict) Failed() bool { return v == Broken || v == Stalled || v == Aborted || v == Wasteful }
 
-// The invariants, as a Result names the one that does not hold.
+// These constants are the values of Result.Invariant.
 const (
 	Conservation      = "conservation"       // I1: sold = initial - remaining
 	MutualExclusion   = "mutual exclusion"   // I2: no two holders at a time
 	FenceMonotonicity = "fence monotonicity" // I3: fencing tokens of writes never fall
 	Progress          = "progress"           // I4: another request acquires the lock within a bound
-	Reconciliation    = "reconciliation"     // I5: the stock elsewhere agrees with the row
+	Reconciliation    = "reconciliation"     // I5: the stock outside MySQL agrees with the row
 	Linearizability   = "linearizability"
 )
 
@@ -54,17 +54,17 @@ type Result struct {
 	Seed     int64   `json:"seed"`
 	Claim    Claim   `json:"claim,omitempty"`
 	Verdict  Verdict `json:"verdict"`
-	// Invariant is the one that does not hold, and Why says how.
+	// Invariant is the invariant that does not hold. Why explains the verdict.
 	Invariant string `json:"invariant,omitempty"`
 	Why       string `json:"why"`
-	// Sold counts the pieces that clients bought, Taken those that left the row.
+	// Sold counts the pieces that clients bought, Taken the pieces that left MySQL's row.
 	Sold  int `json:"sold"`
 	Taken int `json:"taken"`
 	// NextGrantMS is the time from the fault until another request acquired the lock.
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
 	// MySQL is the database's version. Some hazards need MariaDB even if the others use MySQL.
 	MySQL string `json:"mysql,omitempty"`
-	// Figures are the response times of a hazard that is about measuring them.
+	// Figures has the response times, for a hazard that affects how they are measured.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
 }
@@ -89,8 +89,8 @@ func (r Result) Agrees() bool {
 	}
 }
 
-// withLostEvents keeps harm that was counted. A safe run is no longer proven. Nor are two holders:
-// a hold without its release seems to last for ever.
+// withLostEvents makes a verdict unknown if lost events leave it unproven: a safe run, or two
+// holders, since a hold without its release seems endless. It keeps counted harm.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r

@@ -22,20 +22,20 @@ var ErrLeftOut = errors.New("some experiments were left out")
 
 // Plan selects the experiments to run.
 type Plan struct {
-	Hazards    []string // none: all
-	Strategies []string // none: all that the hazard applies to
-	// Fenced runs only strategies that have a fence, with it. If it is false and no strategy
-	// is named, some experiments run those strategies both ways: see Experiment.Fenced.
+	Hazards    []string // empty means all
+	Strategies []string // empty means all that the hazard applies to
+	// Fenced runs only strategies that have a fence, and uses the fence. If it is false and Strategies
+	// is empty, some experiments run both ways: see Experiment.Fenced.
 	Fenced bool
 	Seed   int64 // of the first round
-	Seeds  int   // rounds, each with a seed of its own
+	Seeds  int   // number of rounds, each with its own seed
 }
 
-// Watcher receives the progress, from one goroutine at a time.
+// Watcher receives the progress of a plan, from one goroutine at a time.
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
 	End(e Experiment, results []Result, took time.Duration)
-	// LeftOut is called instead of End, once for an experiment.
+	// LeftOut replaces End for an experiment whose servers are not installed. It is called once.
 	LeftOut(e Experiment, why error)
 }
 
@@ -120,7 +120,7 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
 	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
-	// When the testbed is healed, every stream is open again: only now is every loss known.
+	// Count lost events after heal. It reopens every stream, and only then every loss is known.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
 	for i := range results {
@@ -136,15 +136,15 @@ type run struct {
 	subjects []Subject
 	seed     int64
 
-	// Of a schedule:
+	// Only a schedule uses the following fields.
 	schedule
-	on           [3]int // the replica of each part
+	on           [3]int // the replica of holder, contender and observer
 	participants []*participant
 	span         history.Span  // the fault
 	injectedAt   time.Duration // on the recording's clock
 }
 
-// each runs f for one subject after the other, each with a product of its own.
+// each calls f for one subject after the other. It gives each subject a new product.
 func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, error)) (results []Result, err error) {
 	for _, s := range r.subjects {
 		if s.product, err = r.bed.addProduct(ctx, 0, pieces); err != nil {
@@ -170,7 +170,7 @@ func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	return result
 }
 
-// count sets what was sold and taken, from the recording and the stock that a replica reads.
+// count sets Sold and Taken, from the recording and from the stock that a replica reads.
 func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
 	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // pieces is the stock of each product at the start of a schedule.
 const pieces = 10
 
-// The parts of a schedule, each on a replica of its own.
+// A schedule has these parts. Each part sends its request to a replica of its own.
 const (
 	holder = iota
 	contender
@@ -34,24 +34,24 @@ const (
 // contender requests the same product, and the holder resumes. All strategies do this at the same
 // time, so that one fault serves them all.
 type schedule struct {
-	// step is where the holder stops, unless its card names another.
+	// step is the step at which the holder stops, unless its card names another step.
 	step string
 	// sameReplica sends the contender to the holder's replica.
 	sameReplica bool
 	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
 	twoNodes bool
-	// fresh restarts the replicas first, so that both begin to count at the same number.
+	// fresh restarts the replicas first, so that holder and contender count from the same number.
 	fresh bool
 	// prepare runs before everything else.
 	prepare func(ctx context.Context, r *run) error
-	// Parameters of the requests.
+	// These are the parameters of the requests.
 	holderParams, contenderParams url.Values
 	// inject injects the fault while all holders are stopped.
 	inject func(ctx context.Context, r *run) (fault.Heal, error)
 	// healLate resumes the holders before the fault ends.
 	healLate bool
-	// contenderAt is the step at which a contender lets its holder resume. Without it, the holders
-	// resume when every contender has its answer.
+	// contenderAt is the step of a contender at which its holder resumes. If contenderAt is empty, the
+	// holders resume when every contender has its answer.
 	contenderAt string
 	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
@@ -61,7 +61,7 @@ type schedule struct {
 	meanwhile func(ctx context.Context, r *run) error
 	// after runs when holder and contender have ended, before a late heal.
 	after func(ctx context.Context, r *run) error
-	// judge returns the verdict of this hazard, or nil if its own criterion is met.
+	// judge returns a finding, or nil if the hazard's own criterion is met.
 	judge func(p *participant) *finding
 	// explain adds to a result what only this schedule can show.
 	explain func(result *Result, p *participant)
@@ -117,8 +117,8 @@ func (s schedule) inGroups(group func(Subject) string) func(context.Context, *ru
 	}
 }
 
-// drawReplicas depends on the seed and the hazard's name only, so that a new experiment does not
-// change the runs of the others.
+// drawReplicas draws the replica of each part. The draw depends only on the seed and the hazard's
+// name, so that a new experiment does not change the runs of the others.
 func (r *run) drawReplicas() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
@@ -154,7 +154,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 	return r.awaitStopped(ctx, holder)
 }
 
-// addProducts also arms the failpoints of the holders.
+// addProducts adds a product for each strategy, and arms the failpoint of its holder.
 func (r *run) addProducts(ctx context.Context) error {
 	for _, s := range r.subjects {
 		var err error
@@ -200,7 +200,7 @@ func (r *run) awaitStopped(ctx context.Context, part int) error {
 	})
 }
 
-// execute does everything from the moment when the holders are at their step.
+// execute runs the schedule from the moment when all holders have stopped.
 func (r *run) execute(ctx context.Context) error {
 	r.span = history.Span{What: r.Hazard, Who: name(r.on[holder]), From: r.bed.since()}
 	uncancelled := context.WithoutCancel(ctx)
@@ -247,8 +247,8 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// resumeContenders resumes each contender as soon as its own holder has ended: leases are running.
-// The observer comes in between: the holder's release must not free the contender's lock.
+// resumeContenders resumes each contender as soon as its holder has ended, because leases run out.
+// Before that, an observer checks that the holder's release does not free the contender's lock.
 func (r *run) resumeContenders(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range r.participants {
@@ -369,7 +369,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	return finding{Safe, "", ""}
 }
 
-// mustSell returns a judge that finds f unless the requests of these parts have sold.
+// mustSell returns a judge that finds f if the request of one of these parts did not sell.
 func mustSell(f finding, parts ...int) func(*participant) *finding {
 	return func(p *participant) *finding {
 		for _, part := range parts {

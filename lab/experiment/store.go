@@ -13,13 +13,13 @@ import (
 	"oversell/lab/history"
 )
 
-// ResultStore keeps results and recordings in a folder. An interrupted plan continues there.
+// ResultStore keeps results and recordings in a folder, where an interrupted plan can continue.
 type ResultStore struct {
 	dir     string
 	results []Result
 }
 
-// OpenStore creates a missing folder. Without a folder, the results are kept in memory.
+// OpenStore creates a missing folder. If dir is empty, the store keeps results in memory only.
 func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil
@@ -34,7 +34,7 @@ func OpenStore(dir string) (*ResultStore, error) {
 	}
 	for line := range bytes.Lines(text) {
 		var experiment []Result
-		// A line that is cut off, by a full disk or a kill, is an experiment that is not done.
+		// A line cut off by a full disk or a kill means that its experiment is not done.
 		if json.Unmarshal(line, &experiment) == nil {
 			s.results = append(s.results, experiment...)
 		}
@@ -76,7 +76,7 @@ func (s *ResultStore) add(results []Result) error {
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
-	// The newline first ends a line that was cut off.
+	// The first newline ends a line of an earlier program that was cut off.
 	_, err = fmt.Fprintf(file, "\n%s\n", text)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("store the results: %w", err)

@@ -17,7 +17,7 @@ func results(claim Claim, verdicts ...Verdict) (results []Result) {
 	return results
 }
 
-// TestResultStore: another program reads what was stored, except a line that was cut off.
+// TestResultStore checks that another program reads all stored results but an incomplete line.
 func TestResultStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := OpenStore(dir)

@@ -43,7 +43,7 @@ type Testbed struct {
 	mysql string // the version of its MySQL or MariaDB
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	// samples counts the readings of the backends' counters so far, ownCost what each adds.
+	// samples counts the readings of the backends' counters, ownCost the requests of one reading.
 	samples, ownCost int64
 }
 

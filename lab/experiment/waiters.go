@@ -68,7 +68,7 @@ func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 		return result, err
 	}
 	result.Why = fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, result.Sold, retries)
-	// A third of the attempts fail, or more.
+	// More than a third of the attempts failed.
 	if retries > result.Sold/2 {
 		result.Verdict = Wasteful
 	}
@@ -81,7 +81,7 @@ type queue struct {
 	bed *Testbed
 }
 
-// measureEach measures one strategy after the other: a backend counts all requests together.
+// measureEach measures strategies one after the other, as a backend counts all requests together.
 func measureEach(when string, samples int, do func(context.Context, *queue) error) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
@@ -104,7 +104,7 @@ func (q *queue) measure(ctx context.Context, samples int, do func(context.Contex
 			return 0, err
 		}
 	}
-	// At the end every request is cancelled: what it would buy does not matter.
+	// Every request is cancelled at the end, because its sale does not matter.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -156,7 +156,7 @@ func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 	return err == nil && owners[q.key()] != ""
 }
 
-// awaitQuiet gives up after a number of samples, because polling waiters never stop.
+// awaitQuiet waits until the waiters hardly send requests, at most for this number of samples.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) error {
 	before, err := q.bed.backendRequests(ctx)
 	for range samples {

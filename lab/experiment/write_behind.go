@@ -13,7 +13,7 @@ import (
 	"oversell/lab/history"
 )
 
-// writeBehind kills the holder's replica after the sale in Redis, before MySQL's row has it.
+// writeBehind kills the holder's replica after its sale in Redis, before the write to MySQL's row.
 func writeBehind() Experiment {
 	return Experiment{
 		Hazard: "write-behind", Title: "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
@@ -40,7 +40,7 @@ func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
 		return nil, err
 	}
 	r.injectedAt = r.bed.since()
-	took := r.awaitReconciled(ctx) // while the holder is dead: the others must write the row
+	took := r.awaitReconciled(ctx) // the holder's replica is dead, so others must write the row
 	r.span.To = r.bed.since()
 	after, err := r.rows(ctx)
 	if err := errors.Join(err, revive(uncancelled)); err != nil {
@@ -77,7 +77,7 @@ func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, er
 	return restore, revive, nil
 }
 
-// rows returns the counts of the participants in MySQL, read past all links.
+// rows returns the participants' stock in MySQL, read over a direct connection.
 func (r *run) rows(ctx context.Context) ([]int, error) {
 	db, err := sql.Open("mysql", r.bed.Rig.Addresses().MySQL)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *run) rows(ctx context.Context) ([]int, error) {
 	return counts, nil
 }
 
-// awaitReconciled returns how long each row took to agree with the stock elsewhere; 0 means never.
+// awaitReconciled returns how long each row took to agree with the other stock; 0 means never.
 func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()

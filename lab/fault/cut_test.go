@@ -55,7 +55,7 @@ func TestCutKeepsRowLocked(t *testing.T) {
 	must(t, err)
 	_, err = direct.ExecContext(t.Context(), "REPLACE INTO held VALUES (1)")
 	must(t, err)
-	free := func() bool { // within a second
+	free := func() bool { // takes a second at most
 		var id int
 		return direct.QueryRowContext(t.Context(), "SELECT id FROM held WHERE id = 1 FOR UPDATE").Scan(&id) == nil
 	}

@@ -18,10 +18,10 @@ const syncTimeout = 30 * time.Second
 
 const masterName, replicaName = "redis-1", "redis-1-replica"
 
-// Failover replaces redis-1 by its replica, as an operator or Sentinel does: the master dies,
-// the replica is promoted, and the clients' address leads to it. Writes that the replica has
-// not received are lost, such as a lock. Heal makes redis-1 the master again, with the data of
-// the promoted one. Writes during the change may be lost. The rig needs Config.RedisReplica and
+// Failover replaces redis-1 by its replica, as an operator or Sentinel does. The master is killed,
+// the replica is promoted, and the clients' address leads to the replica. Writes that the replica
+// has not received, such as a lock, are lost. Heal makes redis-1 the master again, with the data of
+// the promoted replica. Writes during the change may be lost. The rig needs Config.RedisReplica and
 // Proxied.
 //
 // Replication takes less than a millisecond here. To lose a lock, cut the link first, let a
@@ -77,7 +77,7 @@ func findPair(r *rig.Rig) (p pair, err error) {
 }
 
 func (p *pair) failOver(ctx context.Context) error {
-	// Before the kill, or the master would send its last writes.
+	// Cut the link before the kill, because the master would otherwise send its last writes.
 	if err := p.replication.Cut(); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p *pair) lead(ctx context.Context, master *rig.Server) error {
 	return nil
 }
 
-// follow makes a server the replica of the one at master, and returns when it has its data.
+// follow makes s a replica of the server at master, and returns when s has the master's data.
 func follow(ctx context.Context, s *rig.Server, master string) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -150,7 +150,7 @@ func hasLine(ctx context.Context, c *redis.Client, line string) (bool, error) {
 	return strings.Contains(info, line), err
 }
 
-// withRedis opens a direct connection to the server, past all links.
+// withRedis calls use with a direct connection to the server, not over a link.
 func withRedis(s *rig.Server, use func(*redis.Client) error) error {
 	options, err := redis.ParseURL(s.RedisURL())
 	if err == nil {

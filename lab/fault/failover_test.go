@@ -14,7 +14,7 @@ func TestFailover(t *testing.T) {
 	must(t, client(t, over.Addr()).Set(ctx, "kept", "yes", 0).Err())
 	eventually(t, "nothing is replicated", func() bool { return value(follower, "kept") == "yes" })
 
-	for range 2 { // it can be done again after it was healed
+	for range 2 { // after its heal, the failover can be repeated
 		uncut := inject(t, fault.Cut(link(t, "redis-1-replica", "redis-1")))
 		must(t, client(t, over.Addr()).Set(ctx, "lock", "holder", 0).Err())
 		heal := inject(t, fault.Failover(lab))

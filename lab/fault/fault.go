@@ -23,13 +23,13 @@ type Fault struct {
 	heal   func(ctx context.Context) error
 }
 
-// Heal ends a fault and returns when the server serves again. It may be called again: after a
-// success it does nothing, after an error it retries. It needs a ctx that has not ended, such
-// as context.WithoutCancel of the experiment's.
+// Heal ends a fault and returns when the server serves again. A second call retries after an error,
+// and does nothing after a success. Heal needs a ctx that has not ended, such as
+// context.WithoutCancel of the experiment's ctx.
 type Heal func(ctx context.Context) error
 
-// Inject returns when the fault has its effect. With an error it has undone what it did, as far
-// as possible. The end of ctx does not heal.
+// Inject returns when the fault has its effect. After an error, Inject has undone the fault as far
+// as possible. The end of ctx does not heal the fault.
 func (f Fault) Inject(ctx context.Context) (Heal, error) {
 	if err := f.inject(ctx); err != nil {
 		return nil, err

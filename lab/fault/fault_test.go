@@ -15,7 +15,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// lab is one whole lab for all the tests: each injects its faults, and heals them.
+// lab is one lab that all tests share. Each test injects its faults, and heals them.
 var lab *rig.Rig
 
 func TestMain(m *testing.M) {
@@ -29,8 +29,8 @@ func config() rig.Config {
 	}
 }
 
-// inject injects a fault with a context that ends at once: the fault stays. It returns the heal,
-// and also calls it at the end of the test.
+// inject injects a fault with a context that ends at once, because the fault must stay. It returns
+// the heal, and also calls the heal at the end of the test.
 func inject(t *testing.T, f fault.Fault) (heal func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func inject(t *testing.T, f fault.Fault) (heal func()) {
 			t.Errorf("heal %s of %s: %v", f.Name, f.Target, err)
 		}
 	}
-	t.Cleanup(heal) // more than once does no harm
+	t.Cleanup(heal) // a second call does no harm
 	return heal
 }
 
@@ -79,7 +79,7 @@ func client(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-// moment is enough for an answer on loopback. A server without an answer for longer is silent.
+// moment is enough for an answer on loopback. A server that needs longer counts as silent.
 const moment = 300 * time.Millisecond
 
 // silent reports whether a ping gets neither an answer nor an error.
@@ -98,7 +98,7 @@ func answers(t *testing.T, c *redis.Client) bool {
 	return c.Ping(ctx).Err() == nil
 }
 
-// status returns the status of a replica's answer, 0 without an answer.
+// status returns the status of a replica's answer, or 0 without an answer.
 func status(t *testing.T, replica, path string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -131,7 +131,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestHealAfterFailedHeal: a heal that failed may be called again. After a success it does nothing.
+// TestHealAfterFailedHeal repeats a heal that failed. After its success, the heal does nothing.
 func TestHealAfterFailedHeal(t *testing.T) {
 	s := server(t, "redis-2")
 	healing, err := fault.Kill(s).Inject(t.Context())
@@ -200,7 +200,7 @@ func TestCloseWithoutHeal(t *testing.T) {
 	if len(pids) != len(r.Servers())-1 {
 		t.Fatalf("pids %v of %d servers", pids, len(r.Servers()))
 	}
-	must(t, r.Close()) // a server that had to be killed is an error
+	must(t, r.Close()) // Close returns an error if it has to kill a server
 	for _, pid := range pids {
 		if alive(pid) {
 			t.Errorf("process %d is alive", pid)

@@ -7,9 +7,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// Kill ends a server at once (SIGKILL). Heal starts it again; a replica is back when it reaches
-// its backends. A Redis has lost its data. A ZooKeeper of an ensemble serves only with a
-// majority: without one, heal the servers concurrently.
+// Kill ends a server at once (SIGKILL). Heal starts the server again, and a replica must reach its
+// backends. A Redis has lost its data. A ZooKeeper of an ensemble serves only with a majority, so
+// after the loss of a majority, heal the servers concurrently.
 func Kill(s *rig.Server) Fault {
 	return Fault{
 		Name:   "kill",

@@ -6,10 +6,10 @@ import (
 	"oversell/lab/rig"
 )
 
-// LostReply loses one reply of a backend: the backend has executed the request, the connection
-// ends, and the replica does not know the outcome. [Fault.Inject] only arms it: the next reply
-// that contains text is lost, even one to an earlier request. An empty text means any reply, even
-// one to a heartbeat.
+// LostReply loses one reply of a backend. The backend has executed the request, the connection
+// ends, and the replica does not know the outcome. [Fault.Inject] only arms the fault: the next
+// reply that contains text is lost, even one to an earlier request. An empty text means any reply,
+// even one to a heartbeat.
 func LostReply(l *rig.Link, text string) Fault {
 	return Fault{
 		Name:   "lost reply of " + l.To(),

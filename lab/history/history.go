@@ -1,5 +1,5 @@
-// Package history holds what the clients of a run recorded, request by request. The checks
-// judge it and the reports summarise it: nothing else is stored of a run.
+// Package history holds the requests that the clients of a run recorded. Checks and reports use
+// only this history, because no other data of a run are stored.
 package history
 
 import (
@@ -10,14 +10,14 @@ import (
 	"oversell/api"
 )
 
-// Outcome says what a client knows for certain when its request has ended.
+// Outcome says whether a request took stock, as far as its client can know.
 type Outcome uint8
 
 // A request without an answer is Unknown: the service may have taken the stock.
 const (
 	OK      Outcome = iota + 1 // the stock was taken, once
-	Refused                    // nothing was taken
-	Unknown                    // it timed out, the connection broke, or the service could not tell
+	Refused                    // no stock was taken
+	Unknown                    // a time-out, a broken connection, or a service that did not know
 )
 
 // String returns the outcome's name, such as "refused".
@@ -28,7 +28,7 @@ func (o Outcome) String() string {
 	return [...]string{"no outcome", "ok", "refused", "unknown"}[o]
 }
 
-// The reasons that reports distinguish. Other outcomes of the service are recorded as they are.
+// Reports distinguish these reasons. Any other outcome of the service is recorded unchanged.
 const (
 	Sold        = string(api.Sold)
 	SoldOut     = string(api.SoldOut)
@@ -77,7 +77,7 @@ type Op struct {
 	Active    int           // running clients when the request ended
 }
 
-// Elapsed includes connecting, and in an open loop the time since the request was due.
+// Elapsed returns the response time with connecting and, in an open loop, from the due time.
 func (o Op) Elapsed() time.Duration { return o.Late() + o.Served() }
 
 // Late returns the time from when the request was due until it was sent; 0 in a closed loop.
@@ -101,13 +101,13 @@ type History struct {
 	Strategy string
 	URL      string    // of every request
 	Start    time.Time // wall clock at duration 0
-	Clients  int       // as planned
-	Loops    int       // as planned, for each client
+	Clients  int       // planned number
+	Loops    int       // planned number, for each client
 	Ops      []Op      // in the order of Call
 
 	Rate    float64       // requests due in a second; 0 in a closed loop
 	Length  time.Duration // planned time after which clients send no more; 0 means no limit
-	Stopped bool          // before its planned end
+	Stopped bool          // the run was stopped before its planned end
 }
 
 // Merge joins the records of all clients, in the order of Call.

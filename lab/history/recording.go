@@ -13,9 +13,9 @@ import (
 type Event struct {
 	Replica  string        `json:"replica"`
 	Strategy string        `json:"strategy"`
-	Step     string        `json:"step"` // an api.Step, or one of the strategy
+	Step     string        `json:"step"` // an api.Step, or a step of this strategy only
 	Key      string        `json:"key"`
-	Owner    string        `json:"owner"` // one request
+	Owner    string        `json:"owner"` // identifies one request
 	Fence    int64         `json:"fence,omitempty"`
 	At       time.Duration `json:"at"` // since the recording began, in ns
 }
@@ -37,7 +37,7 @@ type Recording struct {
 	Spans  []Span
 }
 
-// entry is one line of a recording's file. It has one of these.
+// entry is one line of a recording's file. Only Start and Stock may share a line.
 type entry struct {
 	Start *time.Time `json:"start,omitempty"`
 	Stock int        `json:"stock,omitempty"`
@@ -67,7 +67,7 @@ func (r Recording) Write(w io.Writer) error {
 	return nil
 }
 
-// ReadRecording reads what Write wrote.
+// ReadRecording reads a recording that Write has written.
 func ReadRecording(r io.Reader) (rec Recording, err error) {
 	in := json.NewDecoder(bufio.NewReader(r))
 	for {

@@ -24,7 +24,7 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 	if err == nil {
 		judge(&op, status, body)
 	} else {
-		// http.Client does not say whether it sent the request.
+		// http.Client does not report whether it sent the request.
 		op.Outcome, op.Reason, op.Detail = history.Unknown, reason(ctx, err), err.Error()
 	}
 	op.Return = time.Since(start)

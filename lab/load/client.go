@@ -22,7 +22,7 @@ type client struct {
 	active  *atomic.Int64
 }
 
-// run sends a request at each due time, and records it. It ends when ctx does.
+// run sends a request at each due time, and records it. It returns early when ctx ends.
 func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done func(*history.Op)) []history.Op {
 	ops := make([]history.Op, 0, min(c.plan.Loops, 4096))
 	defer c.disconnect()
@@ -40,7 +40,7 @@ func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done fun
 	return ops
 }
 
-// send sends one request, at most once. It returns false if the run was stopped before.
+// send sends one request, at most once. It returns false if the run stopped before the request.
 func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, sent bool) {
 	op = history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
 	defer func() { op.Return, op.Active = time.Since(c.start), int(c.active.Load()) }()
@@ -64,7 +64,7 @@ func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, se
 	return op, true
 }
 
-// exchange closes the connection after a failure. The outcome is then unknown.
+// exchange sends a request and records its answer. After a failure, it closes the connection.
 func (c *client) exchange(ctx context.Context, op *history.Op) {
 	in, out := c.conn.socket.in, c.conn.socket.out
 	_, err := c.conn.stream.Write(c.request.bytes)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxBody limits the memory for an answer. The service's have 200 bytes.
+// maxBody limits the memory for an answer. The service's answers have about 200 bytes.
 const maxBody = 1 << 20
 
 var errTooLong = errors.New("the answer is longer than 1 MiB")
@@ -44,7 +44,7 @@ type conn struct {
 	release func() bool // ends the watch on ctx
 }
 
-// grace is the time in which a stopped run still accepts answers: they say more than unknown.
+// grace is the time in which a stopped run still accepts answers, for fewer unknown outcomes.
 const grace = time.Second
 
 // dial opens the connection. When ctx ends, reads and writes on it fail after the grace time.
@@ -82,7 +82,7 @@ type answer struct {
 	close  bool // the server closes the connection
 }
 
-// receive never closes the body: Close would read the rest of an endless one.
+// receive does not close the body, because Close would read the rest of an endless body.
 func (c *conn) receive() (answer, error) {
 	res, err := http.ReadResponse(c.reader, nil) //nolint:bodyclose // see above
 	if err != nil {

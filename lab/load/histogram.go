@@ -32,7 +32,7 @@ func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	return since
 }
 
-// Quantile returns an upper bound of the fraction q of all durations. Without any, it is 0.
+// Quantile returns an upper bound of the fraction q of all durations, or 0 without durations.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	var all int64
 	for _, n := range h {

@@ -141,7 +141,7 @@ func TestBytesAreWhatTheServerSaw(t *testing.T) {
 	}
 }
 
-// serveRaw serves TCP. It calls handle for every request, which may answer, and closes the
+// serveRaw serves TCP. It calls handle for every request, to answer it or not, and closes the
 // connection when handle returns false.
 func serveRaw(t *testing.T, handle func(conn net.Conn, nth int) (keep bool)) (target string, requests *atomic.Int64) {
 	t.Helper()
@@ -397,7 +397,7 @@ func TestInvalidPlanSendsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad measures one request, with the server's share.
+// BenchmarkLoad measures one request, including the work of the test's server.
 func BenchmarkLoad(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(sold))
 	defer server.Close()

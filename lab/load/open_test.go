@@ -54,7 +54,7 @@ func TestCoordinatedOmission(t *testing.T) {
 	}
 }
 
-// Due times depend on the rate alone, and no request is sent early.
+// TestDueTimesAreEven checks that due times depend on the rate alone, and no request is early.
 func TestDueTimesAreEven(t *testing.T) {
 	server := service(t, sold)
 	p := plan(server.URL, 20, 50)
@@ -74,7 +74,7 @@ func TestDueTimesAreEven(t *testing.T) {
 	}
 }
 
-// Requests that are due wait for a free connection, and all are sent.
+// TestBusyConnectionsDelayRequests checks that due requests wait for a connection and are all sent.
 func TestBusyConnectionsDelayRequests(t *testing.T) {
 	var inside, most atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +124,7 @@ func TestStopOfAnOpenLoop(t *testing.T) {
 	}
 }
 
-// A stopped run does not wait until the next request is due.
+// TestStopBetweenTwoRequests checks that a stopped run does not wait until a request is due.
 func TestStopBetweenTwoRequests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := plan(service(t, sold).URL, 5, 1000)
@@ -139,7 +139,7 @@ func TestStopBetweenTwoRequests(t *testing.T) {
 	}
 }
 
-// After the run's length, no request is sent, and those in flight are completed.
+// TestLength checks that after the run's length, no request is sent, and those in flight finish.
 func TestLength(t *testing.T) {
 	for _, rate := range []load.Rate{0, 100} {
 		server := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +160,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// A late client does not catch up.
+// TestEvery checks that a late client does not send faster to catch up.
 func TestEvery(t *testing.T) {
 	var nth atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// closed yields when the previous request is answered, but at most once per Plan.Every.
+// closed yields when the previous request is answered, and at most once in Plan.Every.
 func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		c.active.Add(1)

@@ -20,10 +20,10 @@ const (
 // MaxDuration is the longest hold and the longest wait that the service accepts.
 const MaxDuration = 60 * time.Second
 
-// answerTime is a request's time beyond its wait and hold, enough for a loaded service.
+// answerTime is what the time-out adds to Wait and Hold. It is enough for a loaded service.
 const answerTime = 10 * time.Second
 
-// Plan says which requests to send.
+// Plan has the parameters of a load.
 type Plan struct {
 	Target   string // base URL, such as http://127.0.0.1:8080
 	Path     string // empty means /check/lock
@@ -46,7 +46,7 @@ type Plan struct {
 	Hold    time.Duration // parameter: extra time inside the critical section
 	Wait    time.Duration // parameter: maximum wait for the lock
 	Timeout time.Duration // of a request; 0 means Wait + Hold + 10 s
-	Seed    int64         // draws the order in which the clients start
+	Seed    int64         // determines the order in which the clients start
 }
 
 // Validate reports the first value that is out of bounds, by its flag's name.

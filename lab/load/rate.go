@@ -16,8 +16,8 @@ const (
 	maxRate = Rate(100_000)
 )
 
-// lead is the due time of the first request. It lets the clients start first. A due time of 0 would
-// mean a closed loop.
+// lead is the due time of the first request, so that all clients have started. A due time of 0
+// would mean a closed loop.
 const lead = 10 * time.Millisecond
 
 // ParseRate reads a rate such as 2000/s or 90/m.
@@ -42,12 +42,12 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(float64(r)*60, 'g', 6, 64) + "/m"
 }
 
-// due returns the time from the start until a request is due, after a number of others.
+// due returns the time from the start until the request after sent others is due.
 func (r Rate) due(sent int) time.Duration {
 	return lead + time.Duration(float64(sent)/float64(r)*float64(time.Second))
 }
 
-// wait returns the time until the next request is due. It is negative if that is late.
+// wait returns the time until the next request is due. It is negative for a late request.
 func (r Rate) wait(elapsed time.Duration, sent int) time.Duration {
 	return r.due(sent) - elapsed
 }

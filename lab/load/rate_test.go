@@ -32,7 +32,7 @@ func TestParseRate(t *testing.T) {
 }
 
 // TestSchedule checks that due times depend on the rate alone. After a delay, all requests that
-// became due meanwhile have no more wait.
+// became due in the meantime are sent without a wait.
 func TestSchedule(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {

@@ -17,9 +17,9 @@ type reply struct {
 	Detail  string `json:"detail"`
 }
 
-// judge records the answer in the operation. If the service did not write it, the status
-// decides: a 4xx means that nothing was done, any other that the outcome is unknown. After
-// nginx's 502 and 504, the replica may have sold.
+// judge records the answer in op. If the service did not write the answer, the status decides. A
+// 4xx means that nothing was sold, and any other status an unknown outcome. After nginx's 502 and
+// 504, the replica may have sold.
 func judge(op *history.Op, status int, body []byte) {
 	op.Status = status
 	var r reply

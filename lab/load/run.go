@@ -82,7 +82,7 @@ func delay(rampUp time.Duration, position, clients int) time.Duration {
 	return time.Duration(float64(rampUp) * float64(position) / float64(clients))
 }
 
-// sleep returns false if ctx ended first.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

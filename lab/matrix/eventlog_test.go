@@ -9,7 +9,7 @@ import (
 	"oversell/lab/matrix"
 )
 
-// TestEventLog: a run is written step by step, or as the figures that it measured.
+// TestEventLog checks that a run is written step by step, or as the figures that it measured.
 func TestEventLog(t *testing.T) {
 	steps := ran("pause", "redis", 1, experiment.Breaks, experiment.Broken)
 	steps.Invariant = experiment.Conservation

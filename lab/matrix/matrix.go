@@ -80,8 +80,8 @@ func (s Summary) with(result experiment.Result) Summary {
 	if first || worse(result.Verdict, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
-	// A claim of protection holds only if no run failed. A claimed flaw is a matter of
-	// timing: one run in twenty may fail to show it.
+	// A claim of protection holds only if no run failed. A claimed flaw depends on timing, so one run
+	// in twenty may fail to show the flaw.
 	s.Agrees = s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
 	if s.Claim == experiment.Breaks && s.Failed == 0 {
 		s.Verdict = experiment.NotShown
@@ -155,7 +155,7 @@ func (r Row) name() string {
 	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
 }
 
-// Print writes a table. After a verdict, = means that the card claims the same, ! otherwise.
+// Print writes a table. After a verdict, = means that the card agrees, ! that it contradicts.
 func (m Matrix) Print(w io.Writer) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
@@ -183,7 +183,7 @@ func (s Summary) text(ok bool) string {
 	return string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.agreement()]
 }
 
-// agreement returns agrees or contradicts, and nothing if the card makes no claim.
+// agreement returns "agrees" or "contradicts". It is empty if the card makes no claim.
 func (s Summary) agreement() string {
 	switch {
 	case s.Claim == experiment.Silent:

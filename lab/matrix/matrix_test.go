@@ -19,8 +19,8 @@ func times(v experiment.Verdict, n int) []experiment.Verdict {
 	return slices.Repeat([]experiment.Verdict{v}, n)
 }
 
-// TestSummaries: a claim of protection allows no failed run, a claimed flaw may not show in one run
-// of twenty.
+// TestSummaries checks that a claim of protection allows no failed run, and that a claimed flaw may
+// fail to show in one run of twenty.
 func TestSummaries(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -59,7 +59,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestMySQLVersions: the version of a hazard is the one that it ran on, not that of the rest.
+// TestMySQLVersions checks that a hazard is listed with the version on which that hazard ran.
 func TestMySQLVersions(t *testing.T) {
 	on := func(mysql string, hazards ...string) (results []experiment.Result) {
 		for _, hazard := range hazards {
@@ -81,7 +81,7 @@ func TestMySQLVersions(t *testing.T) {
 	}
 }
 
-// Every hazard has its place in the documents, and the matrix is read back as it was written.
+// TestMarkdown checks that a table lists every hazard, and that ReadMatrix reads what was written.
 func TestMarkdown(t *testing.T) {
 	var titles []string
 	for _, p := range parts() {
@@ -117,7 +117,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestRecord: what ran again replaces what it was, and nothing else changes.
+// TestRecord checks that newer summaries replace older ones, and that all others stay the same.
 func TestRecord(t *testing.T) {
 	old := Summarise(append(results(experiment.Protects, experiment.Safe, experiment.Safe),
 		experiment.Result{Hazard: "race", Strategy: "redis", Seed: 1, Verdict: experiment.Safe},
@@ -139,7 +139,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Every verdict has its word and its sentence in both languages.
+// TestVerdictsInWords checks that every verdict has a word and a sentence in both languages.
 func TestVerdictsInWords(t *testing.T) {
 	for _, v := range []experiment.Verdict{
 		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,

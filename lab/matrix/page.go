@@ -16,7 +16,7 @@ import (
 //go:embed page.html.tmpl
 var pageFiles embed.FS
 
-// About says what the verdicts depend on. The page shows it at its foot.
+// About has the conditions that the verdicts depend on. The page shows them at its foot.
 type About struct {
 	Date, Machine, Versions, Command string
 }
@@ -41,7 +41,7 @@ type pageRow struct {
 	Links []link
 }
 
-// link leads from the matrix to a run that shows the verdict. Without a run it has no text.
+// link leads from the matrix to a run that shows the verdict. If there is no run, it has no text.
 type link struct {
 	ID, Text, Sign, Class, Says string
 }
@@ -109,9 +109,9 @@ func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, er
 	return c, nil
 }
 
-// runs returns the results of one hazard on the strategy, and the index of the first run with
-// the summary's verdict. No run has the verdict "not shown": then the index is 0. Without runs
-// it is -1.
+// runs returns the results of one hazard on the strategy, and the index of the first run with the
+// summary's verdict. The index is 0 for "not shown", which is no run's verdict, and -1 without
+// runs.
 func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {

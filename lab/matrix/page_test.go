@@ -86,9 +86,9 @@ func TestPageHasASectionForEveryLink(t *testing.T) {
 func TestPageShowsOneRunPerResultAndAllContradictions(t *testing.T) {
 	html := pageOf(t, matrixResults())
 	for id, want := range map[string]bool{
-		"pause.redis.1":        true,  // the first
-		"pause.redis.2":        false, // more of the same
-		"pause.redis.3":        true,  // contradicts
+		"pause.redis.1":        true,  // the first run with this verdict
+		"pause.redis.2":        false, // has the same verdict as run 1
+		"pause.redis.3":        true,  // contradicts the card
 		"pause.redis-fenced.1": true,
 		"pause.zk.1":           false, // the summary has the worst verdict
 		"pause.zk.2":           true,

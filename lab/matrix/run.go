@@ -14,10 +14,10 @@ import (
 //go:embed run.html.tmpl
 var RunTemplates embed.FS
 
-// Run is what a page shows of one run, in one language.
+// Run has the texts and the picture of one run for a page, in one language.
 type Run struct {
 	ID, Class, Mark, Sentence, Difference, Why string
-	// Timeline is the recording, and Picture the drawing of it, which is empty without one.
+	// Picture is the drawing of Timeline, and empty if there is no recording to draw.
 	Timeline timeline.Timeline
 	Picture  template.HTML
 	Tables   []timeline.Table

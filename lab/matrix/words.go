@@ -57,7 +57,7 @@ func Sign(v experiment.Verdict) string {
 	return map[string]string{"harm": "✗", "cost": "▲", "safe": "✓", "doubt": "?"}[Class(v)]
 }
 
-// Agreement returns agrees or contradicts, or nothing without a claim or a known verdict.
+// Agreement returns "agrees" or "contradicts", or "" without a claim or a known verdict.
 func Agreement(r experiment.Result) string {
 	switch {
 	case r.Claim == experiment.Silent || r.Verdict == experiment.Unknown:

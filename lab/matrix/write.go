@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WriteJSON writes the matrix and what its verdicts depend on.
+// WriteJSON writes the matrix, and the conditions that its verdicts depend on.
 func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", " ")
@@ -86,7 +86,7 @@ func (r Row) has(hazard string) bool {
 	return ok
 }
 
-// ReadMatrix reads what WriteJSON wrote.
+// ReadMatrix reads a matrix that WriteJSON has written.
 func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 	var in struct {
 		Date, Machine, Versions string

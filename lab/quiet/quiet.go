@@ -27,7 +27,7 @@ func Others(before, after Times, own time.Duration) float64 {
 	if total <= 0 {
 		return 0
 	}
-	// Both are rounded to ticks, so own may be slightly larger.
+	// Busy and own are rounded to ticks, so own may be slightly larger.
 	others := max(0, after.Busy-before.Busy-own)
 	return float64(others) / float64(total)
 }

@@ -7,10 +7,10 @@ import (
 	"oversell/lab/check"
 )
 
-// Charts are drawn in per cent of the width and in pixels of height: bars grow with the
-// window, and letters keep their size.
+// Charts use per cent for widths and pixels for heights, so that bars grow with the window and
+// letters keep their size.
 
-// fullBar is the width of the longest bar. The rest of the width is for its figure.
+// fullBar is the width of the longest bar, in per cent. Its figure needs the remaining width.
 const fullBar = 62.0
 
 // Heights in pixels.

@@ -35,7 +35,7 @@ type Knee struct {
 
 const kneeRule = "the last point up to which throughput still grew by at least half as much as the clients did"
 
-// Curves groups the results by strategy, in their order.
+// Curves groups the results by strategy, in the order of the results.
 func Curves(results []Result) []Curve {
 	var curves []Curve
 	for _, r := range results {
@@ -104,7 +104,7 @@ func (c Curve) grid(caption string) grid {
 	return g
 }
 
-// CurveTables writes a table and a sentence for each curve, and a Chinese one if chinese is set.
+// CurveTables writes a table and a sentence for each curve, and if chinese is set a Chinese one.
 func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
 	for _, c := range curves {
 		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)

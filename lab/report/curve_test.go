@@ -12,7 +12,7 @@ import (
 	"oversell/lab/report"
 )
 
-// swept are the results of a sweep of one strategy: clients and throughput, in turn.
+// swept returns the results of a sweep of one strategy. figures alternates clients and throughput.
 func swept(strategy string, figures ...float64) []report.Result {
 	var all []report.Result
 	left := 0
@@ -31,7 +31,7 @@ func TestKnee(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		figures []float64
-		want    int // 0: none
+		want    int // number of clients at the knee; 0 means no knee
 	}{
 		{"one point has no knee", []float64{1, 500}, 0},
 		{"as fast as the clients", []float64{1, 100, 2, 200, 5, 500, 10, 1000}, 0},
@@ -96,7 +96,7 @@ func TestGoldenCurves(t *testing.T) {
 	}
 }
 
-// TestCurvesOfNearlyNothing: a sweep that was stopped at its first point, or before.
+// TestCurvesOfNearlyNothing checks sweeps that were stopped at or before their first point.
 func TestCurvesOfNearlyNothing(t *testing.T) {
 	for _, results := range [][]report.Result{nil, swept("redis", 1, 500), swept("redis", 1, 0)} {
 		var out bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// CheckWritable reports whether a report can be written to path. It changes and leaves no file.
+// CheckWritable returns an error if no report can be written to path. It leaves no new file.
 func CheckWritable(path string) error {
 	direct, err := special(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// fill writes and closes the file. A full disk may cause an error only then.
+// fill writes and closes the file. The close may return the error of a full disk.
 func fill(file *os.File, path string, write func(io.Writer) error) error {
 	out := bufio.NewWriterSize(file, 1<<16)
 	if err := errors.Join(write(out), out.Flush(), file.Close()); err != nil {
@@ -72,7 +72,7 @@ func fill(file *os.File, path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// special reports whether path is a device or a pipe, which no file must replace.
+// special reports whether path is a device or a pipe, which WriteFile must not replace.
 func special(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -7,12 +7,12 @@ import (
 	"oversell/lab/report"
 )
 
-// The fixture is written by hand so that every figure can be checked with a pencil:
-// each client asks every step milliseconds and waits for half of it.
+// The fixture is written by hand, so that every figure can be checked on paper. Each client sends a
+// request every 20 ms (step), and each request takes half of that time.
 
 const step = 20 * time.Millisecond
 
-// fate decides what becomes of a client's nth request.
+// fate sets the result of a client's nth request.
 type fate func(client, nth int, op *history.Op)
 
 func written(strategy string, clients, loops int, f fate) history.History {
@@ -63,8 +63,8 @@ func soldOutAfter(pieces int) fate {
 	}
 }
 
-// histories are one good run, one that loses updates, one with every kind of failure,
-// and one whose every word is an attack on the page.
+// histories returns a good run, a run that loses updates, and a run with every kind of failure. All
+// texts of the fourth run try to inject code into the page.
 func histories() []history.History {
 	return []history.History{
 		written("none", 4, 10, allSold),

@@ -13,7 +13,7 @@ import (
 // fact is one condition that the figures depend on.
 type fact struct{ Name, Value string }
 
-// facts returns the conditions of the first result, which are those of all.
+// facts returns the conditions of the first result, which are the same for all results.
 func facts(results []Result) []fact {
 	if len(results) == 0 {
 		return nil
@@ -53,10 +53,10 @@ func conditions(r Result, load string) []fact {
 	return all
 }
 
-// Conditions writes what the figures of a comparison depend on.
+// Conditions writes the conditions that the figures of a comparison depend on.
 func Conditions(w io.Writer, results []Result) error { return list(w, facts(results)) }
 
-// CurveConditions writes what the figures of a sweep depend on.
+// CurveConditions writes the conditions that the figures of a sweep depend on.
 func CurveConditions(w io.Writer, results []Result) error { return list(w, sweepFacts(results)) }
 
 func list(w io.Writer, all []fact) error {

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares with the file in testdata. After a wanted change:
-// go test ./lab/report -update, and look at the difference.
+// golden compares got with a file in testdata. After an intended change, run
+// go test ./lab/report -update, and check the difference.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

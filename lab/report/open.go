@@ -13,7 +13,7 @@ type Open struct {
 	DuePerS  float64 `json:"due_per_s"`    // the planned rate
 	SentPerS float64 `json:"sent_per_s"`   // the rate at which requests were sent
 	Reached  bool    `json:"reached"`      // SentPerS is at least 95 % of DuePerS
-	FromSent Spread  `json:"from_sent_ms"` // as a closed loop measures
+	FromSent Spread  `json:"from_sent_ms"` // counted from the sending, as in a closed loop
 	Late     Spread  `json:"late_ms"`      // from when a request was due until it was sent
 }
 
@@ -32,7 +32,7 @@ func open(h history.History) *Open {
 }
 
 // sentPerSecond returns the rate from when the first request was due until the last was sent.
-// The first request marks the begin and is not counted.
+// The first request starts this time and is not counted.
 func sentPerSecond(h history.History) float64 {
 	if len(h.Ops) < 2 {
 		return h.Rate

@@ -77,7 +77,7 @@ type Result struct {
 // Reason is one reason of failure, with the number of its requests.
 type Reason struct {
 	Reason  string `json:"reason"`
-	Backend string `json:"backend,omitempty"` // that was unavailable
+	Backend string `json:"backend,omitempty"` // the unavailable backend
 	Count   int    `json:"count"`             // requests
 	Unknown bool   `json:"unknown"`           // the requests may have sold
 	Detail  string `json:"detail"`            // of the first request

@@ -55,8 +55,8 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestPercentileAsJMeterCounts compares with the way JMeter's StatCalculator finds it:
-// it walks up the samples until round(count * p) of them are passed.
+// TestPercentileAsJMeterCounts compares percentile with JMeter's StatCalculator, which counts
+// samples in ascending order until it has passed round(count * p) of them.
 func TestPercentileAsJMeterCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -108,7 +108,7 @@ func TestJain(t *testing.T) {
 	}
 }
 
-// at is an answer to a client at a moment in milliseconds.
+// at returns an answer that a client gets ms milliseconds after the start.
 func at(client, ms int) history.Op {
 	return history.Op{Client: client, Call: time.Duration(ms-1) * time.Millisecond, Return: time.Duration(ms) * time.Millisecond, Outcome: history.OK}
 }

@@ -24,7 +24,7 @@ type column struct {
 	alarm func(Result) bool
 }
 
-// columns begins with the columns of JMeter's aggregate report, in the same order.
+// columns returns the columns. The first are those of JMeter's aggregate report, in its order.
 func columns(results []Result) []column {
 	all := closedColumns()
 	if anyOpen(results) {
@@ -179,7 +179,7 @@ func (g grid) render(color bool) string {
 	return t.Render()
 }
 
-// Sentences writes one line for each result, and a Chinese one below if chinese is set.
+// Sentences writes one line for each result, and if chinese is set a Chinese line below.
 func Sentences(w io.Writer, results []Result, chinese bool) error {
 	for _, r := range results {
 		if _, err := io.WriteString(w, sentenceLines(r.Sentence, r.Warnings, chinese)); err != nil {

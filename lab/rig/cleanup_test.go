@@ -19,7 +19,7 @@ import (
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		when   string // signal when this file of the scratch folder appears; empty means when all is ready
+		when   string // the signal comes when this file appears; empty means when all is ready
 		signal syscall.Signal
 	}{
 		{"ready/kill -9", "", syscall.SIGKILL},
@@ -80,8 +80,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// processesOf returns the command lines of the processes that name dir in them or work below
-// it. Without /proc it finds none.
+// processesOf returns the command lines of the processes that name dir in their command lines or
+// work below dir. Without /proc it finds none.
 func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")

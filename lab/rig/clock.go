@@ -23,9 +23,8 @@ func findFakeClock() (fakeClock, error) {
 // env makes a program read the offset of its clock from file, each time it reads the clock.
 func (c fakeClock) env(file string) []string {
 	return []string{
-		// Debian's Redis uses jemalloc, which reads the time while libfaketime is still
-		// initialising, and that needs memory from jemalloc: a deadlock. Another allocator
-		// avoids it.
+		// Debian's Redis uses jemalloc, which reads the time while libfaketime initialises. libfaketime
+		// then needs memory from jemalloc, which is a deadlock. Another allocator avoids the deadlock.
 		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
@@ -34,13 +33,13 @@ func (c fakeClock) env(file string) []string {
 	}
 }
 
-// SetClock sets the clock of a Redis of Config.Clocks: it is ahead of the machine's by
-// offset from now on, or behind if that is negative. A restart does not change the clock.
+// SetClock sets the clock of a Redis with Config.Clocks ahead of the machine's clock by offset, or
+// behind it for a negative offset. A restart does not change the clock.
 func (s *Server) SetClock(offset time.Duration) error {
 	if s.clock == "" {
 		return fmt.Errorf("rig: set the clock of %s: it has no clock of its own: start the rig with Config.Clocks", s.name)
 	}
-	// Renamed into place: the server may read the file at any time.
+	// The rename is atomic, because the server may read the file at any time.
 	next := s.clock + ".next"
 	err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", offset.Seconds()), 0o600)
 	if err == nil {
@@ -52,7 +51,7 @@ func (s *Server) SetClock(offset time.Duration) error {
 	return nil
 }
 
-// removeClockShare removes the shared memory that libfaketime leaves of a killed process.
+// removeClockShare removes the shared memory that libfaketime leaves behind after a kill.
 func removeClockShare(pid int) {
 	for _, name := range []string{"faketime_shm_", "sem.faketime_sem_"} {
 		_ = os.Remove(fmt.Sprintf("/dev/shm/%s%d", name, pid))

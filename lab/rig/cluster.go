@@ -20,7 +20,7 @@ type Database string
 const (
 	// OneServer is the setup that every lock of the tutorial assumes.
 	OneServer Database = ""
-	// Galera is two nodes of MariaDB that certify every transaction at its commit: of two that
+	// Galera is two nodes of MariaDB that certify every transaction at its commit. If two transactions
 	// wrote the same row, one is rolled back. Row locks are local to their node.
 	Galera Database = "galera"
 	// TwoMasters is two MariaDB servers that replicate to each other after the commit, without
@@ -54,12 +54,12 @@ func (d *database) replicate(n int) {
 	d.more = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
-		// The generated ids of both never collide.
+		// The ids that the two servers generate never collide.
 		"--auto-increment-increment=2", fmt.Sprintf("--auto-increment-offset=%d", n),
 		// Otherwise the first two requests that lock the same key would end replication.
 		"--slave-exec-mode=IDEMPOTENT",
 	}
-	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // not replicated
+	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // the setup is not replicated
 }
 
 func (d *database) follow(from *database) {
@@ -75,7 +75,7 @@ func (r *Rig) joinGalera(a, b *database) {
 	scripts := a.mkdir("galera")
 	script := a.write("galera/wsrep_sst_copy", galeraCopy)
 	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, and so not an argument: with it, any user's node could
+	// The cluster's name is a secret, so no argument has it. With the name, any user's node could
 	// join, and create a database user that may write files.
 	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
 	env := environment(
@@ -129,13 +129,13 @@ func (r *Rig) mysqlOf(i int) string {
 const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
-	// Not the position in the binary log: a change without effect is not in it.
+	// The position in the binary log is no substitute: it ignores a change without effect.
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
 // AwaitEven returns when both nodes of a pair have applied each other's writes. Without a pair it
-// returns at once. It gives up after a minute: then a client still writes, or replication has
-// ended, and the servers' logs have the reason.
+// returns at once. After a minute it gives up, because a client still writes or replication has
+// ended. The servers' logs have the reason.
 func (r *Rig) AwaitEven(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return nil
@@ -192,7 +192,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	return release, nil
 }
 
-// galeraLibraries returns the paths in an unpacked MariaDB, and those of distributions.
+// galeraLibraries returns possible paths of Galera's library: in an unpacked MariaDB, or installed.
 func galeraLibraries(mariadbd string) []string {
 	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
 		mariadbd = path

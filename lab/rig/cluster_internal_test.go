@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFindFile: the error for a missing file names it.
+// TestFindFile checks that the error for a missing file names the file.
 func TestFindFile(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "lib*", "libgalera_smm.so")

@@ -80,7 +80,7 @@ func TestDelayedReads(t *testing.T) {
 	if got := wrote(t, follower); !slices.Equal(got, []string{"early", "late"}) {
 		t.Errorf("released, the follower has the rows %v", got)
 	}
-	// A server that keeps a binary log adds -log.
+	// A server that keeps a binary log adds -log to its version.
 	if version, err := r.MySQLVersion(t.Context()); err != nil || !strings.Contains(version, "MariaDB") || strings.HasSuffix(version, "-log") {
 		t.Errorf("the version is %q, %v", version, err)
 	}

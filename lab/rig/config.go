@@ -80,9 +80,9 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Addresses has the addresses of all servers, past all links. `oversell lab --json` writes it. A
-// server that the rig does not have is empty. The passwords in it are those of users that cannot
-// write files.
+// Addresses has the direct addresses of all servers, without links. `oversell lab --json` writes
+// it. The address of a server that the rig does not have is empty. The passwords in the addresses
+// are those of users that cannot write files.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each

@@ -14,8 +14,8 @@
 // When the program ends, the kernel closes the pipe, and the reaper kills the groups and
 // removes the folder.
 //
-// A process dies as a group: nginx's workers, or the server that a start script
-// began, end with their parent. No program runs before the reaper has its group: see gate.
+// A process dies as a group: nginx's workers, or the server that a start script began, end with
+// their parent. No program runs before the reaper has its group's number: see gate.
 //
 // # Ports
 //

@@ -26,11 +26,11 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		"--name", name, "--data-dir", filepath.Join(s.dir, "data"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster,
-		// In ms. They allow leases from 2 s, so that a class does not wait long for a dead holder's.
+		// These times are in ms. They allow leases from 2 s, so that a dead holder's lease ends soon.
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
-		// As with MySQL: a write is handed to the kernel, not synced to the disk.
+		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"--unsafe-no-fsync",
-		// A lock changes its keys again and again, and nothing reads their history.
+		// A lock changes its keys again and again, and no client reads the history of the keys.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
 	}
 	// A member is healthy when its cluster has a leader.

@@ -112,7 +112,7 @@ func findDatabase(kind Database) (server, installer string, err error) {
 	}
 }
 
-// findMySQL looks at the version, because MariaDB's packages call their server mysqld as well.
+// findMySQL checks the version, because MariaDB's packages call their server mysqld as well.
 func findMySQL() (mysqld string, ok bool) {
 	path, err := findProgram("mysqld")
 	if err != nil {
@@ -133,7 +133,7 @@ func isMySQL(version []byte) bool {
 	return err == nil && major >= 8
 }
 
-// errBesideMySQL means that "make servers" does not help.
+// errBesideMySQL means that "make servers" cannot help, because MySQL is installed.
 var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; "+
 	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 

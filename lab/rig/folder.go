@@ -42,8 +42,8 @@ func unfit(c rune) bool {
 // littleSpace is the free space in bytes below which a disk counts as full.
 const littleSpace = 100 << 20
 
-// fullDisk returns an error if the disk of dir is full. The servers' logs report that at their
-// beginning only.
+// fullDisk returns an error if the disk of dir is full. The servers' logs report a full disk at
+// their beginning only.
 func fullDisk(dir string) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {

@@ -164,7 +164,7 @@ func TestTail(t *testing.T) {
 }
 
 // TestEnvironment checks that the shell's variables do not configure a server. Replicas, etcd and
-// ZooKeeper read many.
+// ZooKeeper read many variables.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{
 		"MYSQL_DSN", "LAB_TOKEN", "CONNS", "LEASE", "ZK_SESSION", "ETCD_NAME", "JVMFLAGS", "UMASK", "MYSQL_HOME", "JAVA_TOOL_OPTIONS", "TMPDIR",
@@ -198,7 +198,7 @@ func TestLooseOptions(t *testing.T) {
 	}
 }
 
-// TestBesideMySQL: beside MySQL, "make servers" installs no MariaDB, so the message must not name it.
+// TestBesideMySQL checks that the message does not name "make servers", which skips MariaDB then.
 func TestBesideMySQL(t *testing.T) {
 	err := fmt.Errorf("galera: %w", errBesideMySQL)
 	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {

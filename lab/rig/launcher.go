@@ -10,8 +10,8 @@ func newLauncher() *launcher {
 	l := &launcher{jobs: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
-		// Unlocked, so that the thread does not end here. Other code may have forked a child on it
-		// before, such as a test's browser, which would die with it.
+		// The unlock keeps the thread alive. Other code may have forked a child on this thread before,
+		// such as a test's browser, and the child would die with the thread.
 		defer runtime.UnlockOSThread()
 		for job := range l.jobs {
 			job()

@@ -11,13 +11,13 @@ import (
 
 const folderPrefix = "oversell-lab-"
 
-// groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and
-// its reaper hold a shared lock on it while they live. When the file is not locked, both were
+// groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and its
+// reaper hold a shared lock on the file while they live. If the file is not locked, both were
 // killed, and the next rig cleans up: see sweep.
 const groupsFile = "groups"
 
-// createGroups makes the file in dir, and returns it locked. The file gets its name when it is
-// locked already: a sweep that finds it unlocked takes the lab for dead.
+// createGroups creates the file in dir, and returns it locked. It locks the file before it names
+// it, because sweep treats a lab whose file is not locked as dead.
 func createGroups(dir string) (*os.File, error) {
 	path := filepath.Join(dir, groupsFile)
 	file, err := openShared(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY)
@@ -40,11 +40,11 @@ func openShared(path string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// sweep cleans up after rigs in tmp that were killed together with their reapers. The kernel
-// has ended their servers but not nginx's workers, which hold its port. The log gets what sweep
-// did, and what the user has to do where sweep cannot be sure.
+// sweep cleans up after rigs in tmp that were killed together with their reapers. The kernel has
+// ended their servers but not nginx's workers, which hold its port. sweep logs its actions and, if
+// it is not sure, what the user has to do.
 func sweep(tmp string, log func(format string, args ...any)) {
-	entries, _ := os.ReadDir(tmp) // an error will be that of the next folder there
+	entries, _ := os.ReadDir(tmp) // creating the next folder there returns the same error
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), folderPrefix) {
 			sweepFolder(filepath.Join(tmp, entry.Name()), log)
@@ -68,7 +68,7 @@ func sweepFolder(dir string, log func(format string, args ...any)) {
 	}
 	defer func() { _ = file.Close() }()
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return // its rig lives
+		return // the rig of this folder is running
 	}
 	var ended []string
 	for group := range readGroups(file) {

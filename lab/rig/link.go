@@ -35,8 +35,8 @@ func (l *Link) To() string { return l.to }
 // Addr returns the host:port of the proxy.
 func (l *Link) Addr() string { return l.addr }
 
-// Cut drops all data, in both directions, of old and new connections. Connections stay open, and
-// even their end does not arrive.
+// Cut drops all data, in both directions, of old and new connections. Connections stay open: if one
+// side closes a connection, the other side does not notice.
 func (l *Link) Cut() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -101,7 +101,7 @@ func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
 }
 
 func (r *Rig) addLink(from string, to *Server) *Link {
-	toxics.Register(holeType, new(hole)) // it may be repeated
+	toxics.Register(holeType, new(hole)) // a repeated call does no harm
 	toxics.Register(lossType, new(loss))
 	// The server only holds the logger and the metrics, and never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())

@@ -33,7 +33,7 @@ type hosted struct {
 	PIDs  []int
 }
 
-// host runs a rig until SIGINT: everything, or `host experiments` with faults in it.
+// host runs a rig until SIGINT: the whole lab, or for `host experiments` a lab with faults.
 func host() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT)
 	defer stop()

@@ -21,7 +21,7 @@ func TestZookeeperOutOfMemory(t *testing.T) {
 	must(t, err)
 	defer conn.Close()
 	data := make([]byte, 1_000_000)
-	for i := range 400 { // MB, of 256
+	for i := range 400 { // in MB; the heap has 256
 		if _, err = conn.Create(fmt.Sprintf("/large-%d", i), data, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			break
 		}

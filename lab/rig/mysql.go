@@ -27,8 +27,8 @@ GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
 `)
 }
 
-// mysqlOptions returns the settings of MySQL and MariaDB alike. All others have the server's
-// default: REPEATABLE READ above all.
+// mysqlOptions returns the settings that MySQL and MariaDB share. All other settings have the
+// server's default, above all REPEATABLE READ.
 func mysqlOptions() []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -48,8 +48,8 @@ func mysqlOptions() []string {
 		// well. The default 1 would measure the disk: 5000 sales take half a minute on a laptop
 		// whose fsync takes 5 ms.
 		"--innodb-flush-log-at-trx-commit=2",
-		// Seconds that a statement waits for a row. As long as a request waits for its
-		// lock by default: a wait whose client is gone ends too.
+		// A statement waits for a row at most this many seconds, the default wait of a request for its
+		// lock. The limit also ends the wait of a disconnected client.
 		"--innodb-lock-wait-timeout=10",
 	}
 }
@@ -64,8 +64,8 @@ func onlyMySQL() []string {
 func onlyMariaDB() []string {
 	return []string{
 		"--innodb-log-file-size=32M",
-		// On by default from 11.6 on, it refuses the lost update of mutex-in-tx with error
-		// 1020. The tutorial's MySQL loses it, and so does the lab.
+		// Since 11.6 this is on by default. It would prevent the lost update of mutex-in-tx with error
+		// 1020. The tutorial's MySQL loses that update, and the lab must lose it too.
 		"--loose-innodb-snapshot-isolation=OFF",
 		// All tables are in one file. Otherwise CREATE TABLE with DATA DIRECTORY makes a file
 		// in any folder, and MariaDB requires no privilege for it.
@@ -108,7 +108,7 @@ func (r *Rig) addDatabase(found programs, name string) *database {
 	return d
 }
 
-// install creates the system tables, or waits for the server to copy from.
+// install creates the system tables, or waits for the server whose data are copied.
 func (d *database) install(ctx context.Context) error {
 	shared := d.options()
 	d.args = slices.Concat(shared, []string{
@@ -116,7 +116,7 @@ func (d *database) install(ctx context.Context) error {
 		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
-		// Not even root's password must become a way to the machine's files.
+		// Even with root's password, no client may read or write the machine's files.
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
 	}, d.more)
 	if d.origin != nil { // its users and tables come with the copy
@@ -131,24 +131,24 @@ func (d *database) install(ctx context.Context) error {
 	install := d.command
 	install.args = slices.Concat(shared, []string{"--initialize-insecure"})
 	if d.installer != "" {
-		// --rpm keeps the script from changing the owner of the machine's PAM plugin,
-		// which a MariaDB in service may need.
+		// --rpm keeps the script from changing the owner of the machine's PAM plugin, which an installed
+		// MariaDB may need.
 		install.path = d.installer
 		install.args = slices.Concat(shared, []string{"--rpm", "--auth-root-authentication-method=normal", "--skip-test-db"})
 	}
 	return d.rig.run(ctx, "install "+d.name, d.name+"-install.log", install)
 }
 
-// options returns the settings that the server and its installer share: the log files must be
-// made in the size that the server expects. Two that are being installed at once must not share
-// /tmp, where they lose each other's temporary tables.
+// options returns the settings that the server and its installer share, such as the size of the log
+// files. Databases that are installed at the same time must not share /tmp, where one would lose
+// the other's temporary tables.
 func (d *database) options() []string {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")}
 	if d.conf != "" {
 		all[0] = "--defaults-file=" + d.conf // either must come first
 	}
 	if os.Geteuid() == 0 {
-		all = append(all, "--user=root") // else both refuse to run as root
+		all = append(all, "--user=root") // otherwise both refuse to run as root
 	}
 	if d.installer == "" {
 		return slices.Concat(all, mysqlOptions(), onlyMySQL())

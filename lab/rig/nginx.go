@@ -20,8 +20,8 @@ func (r *Rig) addNginx(program string) {
 	page := cmp.Or(r.cfg.Page, upstreams[0]) // a replica answers that there is no such route
 	text, err := nginxConf(s.addr, s.dir, page, upstreams)
 	r.check(err)
-	// In the foreground, so that master and workers are in our process group: a master
-	// that is killed leaves its workers behind, and the port with them.
+	// nginx runs in the foreground, so that master and workers are in our process group. If only the
+	// master were killed, its workers would keep the port.
 	s.args = []string{"-p", s.dir, "-c", s.write("nginx.conf", text), "-e", "stderr", "-g", "daemon off;"}
 	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/nginx/healthz") }
 	r.nginx = []*Server{s}
@@ -44,7 +44,7 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
 	}
-	// Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
+	// Remove Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
 	// All replicas get the parameters of the first line.

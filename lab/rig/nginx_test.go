@@ -55,7 +55,7 @@ func TestNginx(t *testing.T) {
 	t.Run("never repeats a request", func(t *testing.T) { neverRepeats(t, r, target) })
 }
 
-// tellsHangUp cancels a request that waits. Its replica must notice that, to leave the queue.
+// tellsHangUp cancels a waiting request. The replica must notice the end, to leave the queue.
 func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 	t.Helper()
 	sum := func(route string) (n int) {

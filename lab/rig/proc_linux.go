@@ -39,7 +39,7 @@ func groupRuns(pgid int) bool {
 	return !ok
 }
 
-// groupFrozen reports whether all threads of the group have stopped: signals arrive one by one.
+// groupFrozen reports whether all threads of the group have stopped. Each gets the signal alone.
 func groupFrozen(pgid int) bool {
 	states, _ := groupStates(pgid, "/proc/[0-9]*/task/[0-9]*/stat")
 	for _, state := range states {
@@ -51,8 +51,8 @@ func groupFrozen(pgid int) bool {
 }
 
 // membersIn returns the processes of a group that work in dir or below, as `name (pid)`. The
-// group's number alone proves nothing: the kernel may have given it to another group. If sure is
-// false, this system cannot tell.
+// group's number alone proves nothing: the kernel may have given it to another group. If this
+// system does not show where processes work, sure is false.
 func membersIn(pgid int, dir string) (members []string, sure bool) {
 	if !groupExists(pgid) {
 		return nil, true

@@ -18,5 +18,5 @@ func groupFrozen(int) bool { return true }
 // groupRuns reports whether the group has a process, be it a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }
 
-// membersIn is sure on Linux only, but for a group that has ended.
+// membersIn finds no members on this system. It is sure only if the group has ended.
 func membersIn(pgid int, _ string) (members []string, sure bool) { return nil, !groupExists(pgid) }

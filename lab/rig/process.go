@@ -35,10 +35,9 @@ type process struct {
 	asked atomic.Bool // the rig ended it
 }
 
-// gate starts the program of its arguments when it reads a line, and ends when its input ends.
-// So no program runs before the reaper has its group. A lab that is killed in between, which
-// takes a while on a busy machine, leaves a gate that ends by itself. Without the gate it would
-// leave the workers that nginx has forked in the meantime.
+// gate starts the program of its arguments when it reads a line, and ends when its input ends. So
+// no program runs before the reaper has its process group. If a lab is killed in between, the gate
+// ends by itself. Without the gate, workers that nginx has forked in the meantime would stay.
 const gate = `read -r go && exec "$@" </dev/null`
 
 // spawn starts a program with its output appended to the file at log. A program that can't be
@@ -114,8 +113,8 @@ func (r *Rig) run(ctx context.Context, name, log string, c command) error {
 	return nil
 }
 
-// wait returns when the process and its group have ended: the workers of a killed nginx would
-// serve on, on the same port.
+// wait returns when the process and its group have ended. Otherwise the workers of a killed nginx
+// would still serve on its port.
 func (p *process) wait(reaper *reaper) {
 	p.err = p.cmd.Wait()
 	killGroup(p.pid())

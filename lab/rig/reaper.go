@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// reapingEnv is set for a reaper. A test binary without rigtest.Main that is started as a reaper
-// would run its tests, start a rig, and so itself, for ever.
+// reapingEnv is set for a reaper. Without rigtest.Main, a test binary started as a reaper would run
+// its tests, which start a rig and so a further reaper, without end.
 const reapingEnv = "OVERSELL_REAPING"
 
 // The reaper answers reaperReady when the folder exists, or reaperFailed and the reason.
@@ -27,8 +27,8 @@ const reaperReady, reaperFailed = "ready", "failed:"
 // `+pid` and `-pid`. When in ends, because the rig has closed or its program has died,
 // it kills the groups that are left and removes the folder.
 func Reap(dir string, in io.Reader, out io.Writer) error {
-	// Ctrl-C and a closing terminal are for the rig. SIGPIPE comes when the rig dies
-	// before it has read our answer; the folder must be removed even then.
+	// The rig handles Ctrl-C and a closing terminal. SIGPIPE comes when the rig dies before it has
+	// read our answer, and the folder must be removed even then.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	renameProcess("lab-reaper") // `killall oversell` must not end it
 	return reap(dir, in, out)
@@ -36,7 +36,7 @@ func Reap(dir string, in io.Reader, out io.Writer) error {
 
 // reap is Reap without the change of signals, which all children of a process inherit.
 func reap(dir string, in io.Reader, out io.Writer) error {
-	// Mkdir and not MkdirAll: a folder that is there already is never ours to remove.
+	// Mkdir fails for an existing folder, unlike MkdirAll: such a folder must not be removed.
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		_, _ = fmt.Fprintln(out, reaperFailed, err)
 		return fmt.Errorf("reap: %w", err)
@@ -59,7 +59,7 @@ func reap(dir string, in io.Reader, out io.Writer) error {
 	return removeAll(dir)
 }
 
-// readGroups returns the groups that were not taken back. It ignores an incomplete last line.
+// readGroups returns each pid with a line +pid and no later -pid. It ignores an incomplete line.
 func readGroups(in io.Reader) map[int]bool {
 	groups := map[int]bool{}
 	for lines := bufio.NewReader(in); ; {
@@ -93,12 +93,12 @@ func removeAll(dir string) error {
 
 type reaper struct {
 	cmd    *exec.Cmd
-	pipe   io.WriteCloser // its end is the order to clean up
+	pipe   io.WriteCloser // the reaper cleans up when this pipe is closed
 	groups *os.File       // has the same lines, for the case that rig and reaper are killed
 }
 
 // startReaper starts this program again as `reap dir` and waits until dir exists. It takes no
-// context: if it left the reaper before its answer, nothing would remove the folder.
+// context: if it ended before the reaper's answer, the folder would stay.
 func startReaper(dir string) (*reaper, error) {
 	if os.Getenv(reapingEnv) != "" {
 		return nil, fmt.Errorf("rig: %w: this program was started as one", errNoReaper)
@@ -122,7 +122,7 @@ func startReaper(dir string) (*reaper, error) {
 	}
 	r := &reaper{cmd: cmd, pipe: pipe}
 	if err := awaitAnswer(answers); err != nil {
-		killGroup(cmd.Process.Pid) // not a reaper: a test binary at its tests, perhaps
+		killGroup(cmd.Process.Pid) // no reaper, but perhaps a test binary that runs its tests
 		_ = r.close()
 		return nil, err
 	}
@@ -151,14 +151,14 @@ func awaitAnswer(answers io.ReadCloser) error {
 
 // watch makes the reaper kill the group of pid if this program ends before forget is called.
 func (r *reaper) watch(pid int) error {
-	_, _ = fmt.Fprintf(r.groups, "+%d\n", pid) // on a full disk it fails, and the rig does without
+	_, _ = fmt.Fprintf(r.groups, "+%d\n", pid) // an error, as on a full disk, does no harm
 	if _, err := fmt.Fprintf(r.pipe, "+%d\n", pid); err != nil {
 		return fmt.Errorf("notify reaper: %w", err)
 	}
 	return nil
 }
 
-// forget takes watch back. A reaper that cannot be notified is dead, so an error does not matter.
+// forget ends the watch of pid. An error does not matter: it means that the reaper is dead.
 func (r *reaper) forget(pid int) {
 	_, _ = fmt.Fprintf(r.groups, "-%d\n", pid)
 	_, _ = fmt.Fprintf(r.pipe, "-%d\n", pid)

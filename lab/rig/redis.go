@@ -71,7 +71,7 @@ func exchange(ctx context.Context, addr, request, wanted string) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	// Cancelled as well as timed out: a close would otherwise wait for the probe.
+	// The end of ctx ends the exchange at once, because a close would otherwise wait for the probe.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 
 	if _, err := io.WriteString(conn, request); err != nil {

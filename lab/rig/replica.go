@@ -20,10 +20,10 @@ func (r *Rig) addReplica(i int) {
 	s := r.newServer(name, r.cfg.Binary, preferred)
 	url := "http://" + s.addr
 	s.args = append([]string{"serve", "--lab", "--addr", s.addr, "--replica", name}, r.cfg.ReplicaArgs...)
-	// Each replica stands for a machine of its own, so it gets its share of the cores, not
-	// all of them: with more threads than cores it would pay for waking them.
+	// Each replica stands for a machine of its own, so it gets a share of the cores. With more threads
+	// than cores, a replica would lose time when it wakes them.
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
-	// Passwords and the token by environment: every user can read a command line.
+	// Passwords and the token are in the environment: every user can read a command line.
 	s.env = environment(append(r.backendsEnv(name, i), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
 	// /readyz answers 503 for backends that a partial rig leaves out, and for those
 	// that a test has stopped.

@@ -43,13 +43,13 @@ func routes(name string) http.Handler {
 	mux.HandleFunc("GET /env", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Environ()) })
 	mux.HandleFunc("GET /token", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Getenv("LAB_TOKEN")) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Get("X-Forwarded-For")) })
-	// Dies during the request.
+	// This route kills the process during the request.
 	mux.HandleFunc("GET /die", func(http.ResponseWriter, *http.Request) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	mux.HandleFunc("POST /length", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		_, _ = fmt.Fprint(w, n)
 	})
-	// Waits for the end of the connection, and counts it.
+	// This route waits for the end of the connection, and counts the end.
 	mux.HandleFunc("GET /wait", func(_ http.ResponseWriter, r *http.Request) {
 		waiting.Add(1)
 		<-r.Context().Done()
@@ -57,7 +57,7 @@ func routes(name string) http.Handler {
 	})
 	mux.HandleFunc("GET /waiting", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, waiting.Load()) })
 	mux.HandleFunc("GET /hung-up", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, hungUp.Load()) })
-	// One event, then silence.
+	// This route sends one event, and no more.
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, "data: hello\n\n")

@@ -29,17 +29,17 @@ type Rig struct {
 	backends  []*Server // MySQL, Redis, ZooKeeper, etcd
 	nginx     []*Server // one or none
 	replicas  []*Server
-	links     []*Link // from the replicas to the backends, and among these
+	links     []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
 	setUpErr  error   // the first error of the preparations; see check
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
-	close   func() error // once
+	close   func() error // runs shutDown once
 	logging sync.Mutex
 
 	changing    sync.Mutex
 	cancelStart context.CancelFunc // nil when the start is over
-	death       error              // that ended the start
+	death       error              // the death of a server that ended the start
 }
 
 // Start starts the servers of cfg and returns when all of them serve. If one fails, or ctx ends
@@ -73,7 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp fails as soon as a server dies, even one that was ready: the others need it.
+// setUp fails as soon as any server dies, even a ready one, because other servers need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
@@ -106,7 +106,7 @@ func (r *Rig) died(e Exit) {
 	}
 }
 
-// build lets the reaper watch the compiler: a test that is killed leaves no compiler.
+// build lets the reaper watch the compiler, so that a killed test leaves no compiler.
 func (r *Rig) build(ctx context.Context) error {
 	if r.cfg.Replicas == 0 || r.cfg.Binary != "" {
 		return nil
@@ -145,8 +145,8 @@ func (r *Rig) addServers(found programs) {
 	}
 }
 
-// check keeps the first error of the preparations. They continue after an error, without
-// effect, and setUp returns it before any server starts.
+// check keeps the first error of the preparations. After an error, preparations continue without
+// effect, and setUp returns the error before any server starts.
 func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
 
 func (r *Rig) memberNames(kind string) []string {
@@ -260,8 +260,8 @@ func (r *Rig) shutDown() error {
 	r.closing()
 	stop := func(s *Server) error { return s.Stop(context.Background()) }
 	kill := func(s *Server) error { s.Kill(); return nil }
-	// Heal first. Otherwise a replica would wait for answers that never come, or not receive the
-	// signal to end.
+	// End all faults first. Otherwise a replica would wait for answers that never come, or not handle
+	// the signal to end.
 	err := concurrently(r.Servers(), (*Server).Resume)
 	for _, l := range r.links {
 		err = errors.Join(err, l.Restore())
@@ -273,7 +273,7 @@ func (r *Rig) shutDown() error {
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()
 	r.ports.release()
-	// The reaper has done this, unless it was killed.
+	// The reaper has removed the folder, unless the reaper was killed.
 	if rest := os.RemoveAll(r.dir); rest != nil {
 		err = errors.Join(err, fmt.Errorf("rig: %w", rest))
 	}

@@ -83,8 +83,8 @@ func TestStartAndStopTwice(t *testing.T) {
 	}
 }
 
-// TestStopOfFrozenServer: a frozen server does not handle SIGTERM. Stop kills it when ctx ends, and
-// returns an error.
+// TestStopOfFrozenServer stops a frozen server, which does not handle SIGTERM. Stop must kill the
+// server when ctx ends, and return an error.
 func TestStopOfFrozenServer(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 1})
 	s := r.Servers()[0]

@@ -34,7 +34,7 @@ func (s secrets) mysql(user, addr string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-// RedisURL returns the URL of a Redis of this rig at addr, a host:port: its own, or a link's.
+// RedisURL returns the URL of a Redis of this rig. addr is the host:port of the Redis or a link.
 func (r *Rig) RedisURL(addr string) string {
 	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
 }

@@ -15,8 +15,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestDeathBeforeReady: a server that was ready dies before the lab is ready. Start must return an
-// error at once.
+// TestDeathBeforeReady lets a ready server die before the lab is ready. Start must return an error
+// at once.
 func TestDeathBeforeReady(t *testing.T) {
 	cfg := everything()
 	cfg.Nginx, cfg.Replicas, cfg.Redis = false, 1, 1
@@ -57,7 +57,7 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 	}
 }
 
-// TestFullDisk: the last lines of the servers' logs do not name a full disk, so the error must.
+// TestFullDisk checks that the error names a full disk. The end of the servers' logs does not.
 func TestFullDisk(t *testing.T) {
 	tmp := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {

@@ -59,7 +59,7 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 			t.Errorf("the class's user may %s", statement)
 		}
 	}
-	// Some servers reject the clause, others ignore it.
+	// Some servers reject DATA DIRECTORY, others ignore it.
 	for _, statement := range []string{
 		"CREATE TABLE elsewhere (id INT) DATA DIRECTORY = '" + filepath.Dir(target) + "'",
 		"CREATE TABLE parted (id INT) PARTITION BY HASH (id) (PARTITION p DATA DIRECTORY = '" + filepath.Dir(target) + "')",
@@ -69,7 +69,7 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 		_ = mysqlDo(t, class, statement)
 	}
 	noFiles(t, target)
-	// It can do what the service needs.
+	// The user can execute the statements that the service needs.
 	must(t, mysqlDo(t, class, "INSERT INTO mine VALUES ('商品')"))
 	must(t, mysqlDo(t, class, "SELECT * FROM mine FOR UPDATE"))
 	must(t, mysqlDo(t, class, "SELECT GET_LOCK('a', 0)"))
@@ -109,7 +109,7 @@ func strangerAtRedis(t *testing.T, url, target string) {
 	noFiles(t, target)
 }
 
-// noFiles fails when anything was written beside target.
+// noFiles fails the test if the folder of target has any file.
 func noFiles(t *testing.T, target string) {
 	t.Helper()
 	if entries, err := os.ReadDir(filepath.Dir(target)); err != nil || len(entries) > 0 {

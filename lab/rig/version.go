@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB, or an empty text without one.
+// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB, or "" without a MySQL server.
 func (r *Rig) MySQLVersion(ctx context.Context) (string, error) {
 	if r.addrs.MySQL == "" {
 		return "", nil

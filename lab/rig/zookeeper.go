@@ -46,7 +46,7 @@ func javaOptions(dir string) []string {
 		"-XX:-UsePerfData",            // its file in /tmp would outlive a kill
 		"-Djava.io.tmpdir=" + dir,
 		"-Djava.awt.headless=true",
-		// As with MySQL: a write is handed to the kernel, not synced to the disk.
+		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"-Dzookeeper.forceSync=no",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
 		// The longest pause, in ms, between two messages of a server that looks for a leader. The

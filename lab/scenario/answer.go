@@ -61,7 +61,7 @@ func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
 }
 
-// untilSoldOut sends at most most requests: a wrong guard may never answer "sold out".
+// untilSoldOut sends until "sold out", at most most requests: a wrong guard may never sell out.
 func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
 	for range most {
 		a := send()

@@ -27,7 +27,7 @@ func Coupon() Scenario {
 		Title: report.Sentence{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read),
-			// The second request checks when the first has released the lock, but not committed.
+			// The second request checks after the first has released the lock and before it commits.
 			newGuard("redis-early", false, api.Released, api.Read),
 			newGuard("redis", true, api.Read, api.Read),
 			newGuard("unique", true, api.Read, api.Read),
@@ -141,7 +141,7 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	}
 }
 
-// falling counts orders with a lower id than an order that was answered before their request.
+// falling counts orders with a lower id than any order that was answered before their request.
 func falling(clicks []click) (late int) {
 	byCall := slices.DeleteFunc(slices.Clone(clicks), func(c click) bool { return c.Outcome != couponOrdered })
 	byAnswer := slices.Clone(byCall)

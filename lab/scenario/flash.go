@@ -102,7 +102,7 @@ func mayRetry(op *history.Op) bool {
 	return op.Outcome == history.Refused && op.Reason != history.SoldOut
 }
 
-// stockLeft waits for redis-stock, which copies its stock to the MySQL row later.
+// stockLeft reads the stock. It waits until redis-stock has copied its stock to the MySQL row.
 func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
 	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -19,7 +19,7 @@ const (
 	extraWork    = 10 * time.Millisecond // inside the lock, so that one lock for all is slow
 )
 
-// Granularity sells under one lock, one per product, or a useless one per order (document 003).
+// Granularity sells under one lock, a lock per product, or a useless one per order (document 003).
 func Granularity() Scenario {
 	const at = api.Writing
 	return Scenario{

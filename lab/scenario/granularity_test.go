@@ -91,7 +91,7 @@ func TestMayRetry(t *testing.T) {
 
 func TestJudgeGranularity(t *testing.T) {
 	t.Parallel()
-	// Of product 3, n pieces are sold, and all pieces of the others.
+	// n pieces of product 3 are sold, and all pieces of each other product.
 	sold := func(n int, took time.Duration) *sale {
 		s := &sale{took: took}
 		for i := range products {

@@ -23,7 +23,7 @@ func Recharge() Scenario {
 		Title: report.Sentence{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read),
-			// The second request checks when the first has released the lock, but not committed.
+			// The second request checks after the first has released the lock and before it commits.
 			newGuard("redis-early", false, api.Released, api.Read),
 			// The second request waits for the lock, and cannot check before the first is done.
 			newGuard("redis", true, api.Read, api.Asked),

@@ -19,8 +19,8 @@ const (
 	showKey     = "show:1"
 )
 
-// Tickets sells numbered tickets at five windows, of which each is a process (document 002).
-// Every number must be sold once. A count that ends at 0 does not prove that.
+// Tickets sells numbered tickets at five windows, each a process of its own (document 002). Every
+// number must be sold once. A count that ends at 0 does not prove that every number was.
 func Tickets() Scenario { return tickets(ticketCount) }
 
 func tickets(count int) Scenario {
@@ -127,7 +127,7 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	return r
 }
 
-// compareTickets takes the sales of each number according to the answers and to the table.
+// compareTickets compares each number's sales in the answers with those in the table.
 func compareTickets(answered, stored map[int]int, count int) (wrong wrongNumbers) {
 	sold := maps.Clone(answered)
 	for number, n := range stored {

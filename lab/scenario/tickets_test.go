@@ -66,7 +66,7 @@ func windowIsKilled(t *testing.T, lab *rig.Rig, service Service, step string, so
 	}
 }
 
-// badTickets sends bad input. The answer must name the error, and nothing may be written.
+// badTickets sends bad input. The answer must name the error, and no data may be written.
 func badTickets(t *testing.T, at api.Client) {
 	if err := at.Call(t.Context(), http.MethodPut, "/shows/1?tickets=3", nil, nil); err != nil {
 		t.Fatal(err)

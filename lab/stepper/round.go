@@ -70,7 +70,7 @@ type clientState struct {
 	state  State
 	paused api.Paused // its last step
 	read   int
-	waits  bool // there is an entry of its wait since that step
+	waits  bool // the log has its wait since that step
 	op     history.Op
 	ended  chan struct{}
 }
@@ -188,7 +188,7 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 	}
 }
 
-// Look requests the states of both clients, and reports whether anything changed.
+// Look requests the states of both clients, and reports whether a state changed.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
 	before := len(r.Log)
 	for i, c := range r.clients {
@@ -221,8 +221,7 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 		c.state = Ended
 		return r.log(ctx, client, "", answer(c.op))
 	default:
-		// A client that was stopped may come here, too: a replica stops a request for at most
-		// half an hour.
+		// A stopped client may also get here, because a replica stops a request for half an hour at most.
 		c.state = Waiting
 		return nil
 	}
@@ -231,7 +230,7 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
 	c := r.clients[client]
 	c.state, c.paused, c.waits = Stopped, at, false
-	if at.Step == api.Read { // just now, and the other client does not move meanwhile
+	if at.Step == api.Read { // the client has just read, and the other client takes no step meanwhile
 		if c.read, err = r.lab.count(ctx, r.product); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ type played struct {
 type Solution struct {
 	// Lost is true if the search found a way to lose an update.
 	Lost bool
-	// Interruptions is their number in that run, or the largest number that was tried.
+	// Interruptions is the number of interruptions in that run, or the largest number tried.
 	Interruptions int
 	Tried         int // number of schedules, each in a run of its own
 	// Log and Sentence are of the run that lost the update.
@@ -48,7 +48,7 @@ func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
 
-// search tries schedules with 0 interruptions, 1, and so on. A begins: both clients do the same.
+// search tries schedules with 0 interruptions, 1, and so on. A begins, as both do the same.
 func search(play func(schedule) (played, error), tried func()) (Solution, error) {
 	var s Solution
 	level := []schedule{nil}

@@ -64,7 +64,7 @@ func TestSearchFindsTheFewestInterruptions(t *testing.T) {
 	if err != nil || !s.Lost || s.Interruptions != 1 {
 		t.Errorf("no lock: %+v, %v; one interruption is enough", s, err)
 	}
-	// One without, then after A's first step, its second and its third, the read.
+	// The search tries no interruption, then one after A's first, second and third step, the read.
 	if s.Tried != 4 || calls != 4 {
 		t.Errorf("no lock: %d schedules tried, %d callbacks; want 4", s.Tried, calls)
 	}
@@ -78,8 +78,8 @@ func TestSearchEndsWithoutALoss(t *testing.T) {
 	}
 }
 
-// A race that needs two interruptions is found when all with one have been tried, and
-// no schedule is tried twice.
+// TestSearchIsInBreadth checks that all schedules with one interruption are tried before any with
+// two, and no schedule twice.
 func TestSearchIsInBreadth(t *testing.T) {
 	t.Parallel()
 	var tried []schedule

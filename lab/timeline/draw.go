@@ -68,7 +68,7 @@ type row struct {
 	Y            int
 	X, End       string // where it begins and ends
 	AnswerX      string
-	Answered     string // where its answer came; empty without an answer
+	Answered     string // position of the request's answer; empty without an answer
 	Outcome      string // ok, refused, unknown
 	Waits, Holds []box
 	Both         []box

@@ -11,7 +11,7 @@ import (
 type label struct {
 	X     string
 	AtEnd bool   // X is its right end, because there is no room to the right
-	Begin string // then where it would begin otherwise
+	Begin string // with AtEnd, the X at which the label would begin otherwise
 	Words []word
 	at    float64
 	width float64 // with a separator after the last word

@@ -15,7 +15,7 @@ type sales struct {
 	Gone        string // from the row; empty if it is not known
 }
 
-// level lasts from one sale, or write, to the next one.
+// level is a horizontal line from one sale, or write, to the next one.
 type level struct {
 	X, End string
 	Y      int // of the level
@@ -66,7 +66,7 @@ type missing struct {
 }
 
 func (t Timeline) missing() (all []missing) {
-	if len(t.taken) == 0 { // it is not known
+	if len(t.taken) == 0 { // the pieces taken are not known
 		return nil
 	}
 	steps := slices.Concat(t.sales, t.taken)
@@ -76,7 +76,7 @@ func (t Timeline) missing() (all []missing) {
 		if i+1 < len(steps) {
 			end = steps[i+1].at
 		}
-		// The clocks of the lab and of a replica differ.
+		// The clocks of the lab and of a replica differ slightly.
 		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
 		if sold > taken && end > step.at {
 			all = append(all, missing{step.at, end, sold, taken})

@@ -71,9 +71,9 @@ func tasksOf(rec history.Recording, end time.Duration) []*task {
 // sameMoment is the tolerated difference between the clocks of a replica and of the lab.
 const sameMoment = 5 * time.Millisecond
 
-// pair gives each task its request. A request does not have the owner's name: it is the one to
-// the same replica that was open at the first step, and sent closest to it. Requests without a
-// step become tasks of their own.
+// pair assigns each task its request. A request has no owner's name. So pair chooses the request to
+// the same replica that was open at the task's first step and sent closest to it. A request without
+// a step becomes a task of its own.
 func pair(tasks []*task, ops []history.Op) (stepless []*task) {
 	taken := make([]bool, len(ops))
 	for _, t := range tasks {
@@ -145,7 +145,7 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 	}
 }
 
-// giveUp ends a wait without a grant: at the answer, if there was one.
+// giveUp ends a wait without a grant, at the request's answer if there was one.
 func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Duration) {
 	wait.to = silenced(wait.from)
 	if t.op != nil && t.op.Return <= wait.to {
@@ -153,7 +153,7 @@ func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Dur
 	}
 }
 
-// silenced returns when the replica was killed, or the end of the recording.
+// silenced returns when the replica was killed, or the recording's end if it was not killed.
 func silenced(spans []history.Span, replica string, since, end time.Duration) time.Duration {
 	for _, s := range spans {
 		if s.Who == replica && strings.HasPrefix(s.What, "killed") && s.From >= since {

@@ -1,6 +1,6 @@
-// Package timeline draws a recording: a lane for each replica, with a row for each request that
-// shows when it waited, held the lock and wrote. It gives no verdict: package check finds the
-// overlaps that it marks.
+// Package timeline draws a recording. It has a lane for each replica, and a row for each request
+// that shows when the request waited, held the lock and wrote. It gives no verdict: package check
+// finds the overlaps.
 package timeline
 
 import (
@@ -28,7 +28,7 @@ type Timeline struct {
 	spans    []history.Span
 	overlaps []overlap
 	sales    []sale
-	taken    []sale // from the row
+	taken    []sale // pieces taken from the row
 }
 
 // overlap is a time in which two tasks held the same key.
@@ -142,7 +142,7 @@ func (t Timeline) task(h *check.Hold) *task {
 }
 
 // Violation returns the first harmful overlap or lost update: its position from the left of the
-// picture, such as 43.2%, its second, and a sentence. Without one, all three are empty.
+// picture, such as 43.2%, its time in seconds, and a sentence. If there is none, all are empty.
 func (t Timeline) Violation() (place, second, words string) {
 	at := t.to + 1
 	for _, o := range t.overlaps {

@@ -55,7 +55,7 @@ func failed(replica string, from, to int, outcome history.Outcome, reason string
 	}
 }
 
-// paused: the holder pauses past the end of its lease, and writes after the next holder.
+// paused returns a recording whose holder pauses past its lease, and writes after the next holder.
 func paused(t *testing.T) history.Recording {
 	rec := recordingOf(t,
 		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
@@ -69,7 +69,7 @@ func paused(t *testing.T) history.Recording {
 	return rec
 }
 
-// killed: nobody ever gets what the dead holder had.
+// killed returns a recording in which no request gets the lock of a dead holder.
 func killed(t *testing.T) history.Recording {
 	rec := recordingOf(t,
 		"0 replica-1 o1 asked", "2 replica-1 o1 granted", "310 replica-2 o2 asked", "311 replica-2 o2 after-setnx",
@@ -83,7 +83,7 @@ func killed(t *testing.T) history.Recording {
 	return rec
 }
 
-// stepless: a strategy that is one statement takes no steps.
+// stepless returns a recording without steps, because the strategy is a single statement.
 func stepless() history.Recording {
 	return history.Recording{Ops: []history.Op{
 		sold("replica-1", 0, 30, 9), sold("replica-2", 10, 50, 8), failed("replica-3", 20, 60, history.Refused, history.SoldOut),
@@ -108,8 +108,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden compares with the file in testdata. After a wanted change:
-// go test ./lab/timeline -update, and look at the pictures.
+// golden compares got with a file in testdata. After an intended change, run
+// go test ./lab/timeline -update, and check the pictures.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -153,7 +153,7 @@ func inline(t *testing.T, rec history.Recording) string {
 	return string(svg)
 }
 
-// In Chinese no English is left, but for names: of servers, hazards, and a strategy's own steps.
+// The Chinese picture has no English but names: of servers, hazards, and a strategy's own steps.
 func TestInChinese(t *testing.T) {
 	names := regexp.MustCompile(`replica-\d|mysql|redis|pause|after-setnx|slow <disk> & "more"|\b\d*m?s\b`)
 	english := regexp.MustCompile(`[a-z]{2,}`)
@@ -210,7 +210,7 @@ func TestNoOverlapNoAlarm(t *testing.T) {
 	}
 }
 
-// A release is reported shortly after it happened, when the next holder may have the lock.
+// A release may be reported late, when the next holder already has the lock.
 func TestLateNewsIsNoOverlap(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
 	if svg := inline(t, rec); strings.Contains(svg, "overlaps") {
@@ -218,7 +218,7 @@ func TestLateNewsIsNoOverlap(t *testing.T) {
 	}
 }
 
-// A short hold inside a long one is short because it is over, not because of late news.
+// A short hold inside a long one is an overlap, because it has ended and no report was late.
 func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
 	if svg := inline(t, rec); strings.Count(svg, "overlaps") != 2 {
@@ -262,7 +262,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Two requests on one replica: each answer goes to the one that got it.
+// Two requests run on one replica. Each answer must be shown at the request that got the answer.
 func TestAnswersGoToTheirRequests(t *testing.T) {
 	rec := recordingOf(t,
 		"2 replica-1 slow asked", "3 replica-1 slow granted", "52 replica-1 fast asked",
@@ -304,8 +304,8 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// The page goes to the violation: the grant of the second holder, because the first one wrote after
-// it, or where nothing was sold in vain, to the fault.
+// Violation returns the grant to the second holder, if the first one wrote after that grant.
+// Without a violation, the page shows the fault.
 func TestViolation(t *testing.T) {
 	place, second, words := timeline.Of(paused(t)).Violation()
 	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
@@ -322,7 +322,7 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// With very many requests, it is uncertain which answer belongs to which write, and the picture
+// With very many requests, it is uncertain which answer belongs to which write. The picture then
 // shows no stock.
 func TestCrowdHasNoShelf(t *testing.T) {
 	var rec history.Recording

@@ -67,7 +67,7 @@ func (t Timeline) Requests() Table {
 	return table
 }
 
-// Events returns what the picture shows besides the requests.
+// Events returns the faults and other events that the picture shows besides the requests.
 func (t Timeline) Events() Table {
 	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
@@ -129,7 +129,7 @@ func (t *task) fences() string {
 	return strings.Join(seen, ", ")
 }
 
-// fenceOf returns the fencing token of a holder, or 0. In a queue the number is a position.
+// fenceOf returns a holder's fencing token, or 0. In a queue, Fence is a position instead.
 func fenceOf(e history.Event) int64 {
 	switch e.Step {
 	case "granted", "read", "writing", "written", "released":

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// TestFollow: the files that a strategy uses, in the order of use, and no others.
+// TestFollow checks that follow returns the files that a strategy uses, in order, and no others.
 func TestFollow(t *testing.T) {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{

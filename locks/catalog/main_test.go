@@ -37,7 +37,7 @@ type settings struct {
 	Lease time.Duration
 }
 
-// backends is the rig that all checks share, but for those that stop servers.
+// backends is the rig for all checks except the checks that stop servers.
 func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
 
 var servers *rig.Rig
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	// The checks wait for leases more than they compute.
+	// The checks mostly wait for leases, so many of them can run at once.
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}

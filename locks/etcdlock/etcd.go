@@ -17,8 +17,8 @@ import (
 // creates a key on a lease and watches the key before it; the key that was created first holds
 // the lock. etcd numbers each change: the fence is the number (revision) of the last list.
 //
-// Unlike there, each acquisition has a lease of its own. If a write gets no answer, the end of
-// the lease undoes it: a write that arrives later is rejected, for its lease does not exist.
+// Unlike etcd's recipe, each acquisition has its own lease. If a write gets no answer, the end of
+// the lease undoes the write. A write that arrives later is rejected, because its lease is gone.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
 	return locks.Reentrant(&etcdLock{client, lease})
 }

@@ -260,7 +260,7 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// eventually returns when so() is true, and fails after a minute.
+// eventually returns when so() is true. It fails the test after a minute.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {

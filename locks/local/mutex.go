@@ -9,7 +9,7 @@ import (
 )
 
 // Mutex is a lock in the memory of this process (tutorial 1.4, 1.5). Its flaw is that each replica
-// has a mutex of its own: three replicas have three locks.
+// has its own mutex, so three replicas have three locks.
 func Mutex() locks.Locker { return &mutex{} }
 
 type mutex struct{ turns locks.FIFOMutex }

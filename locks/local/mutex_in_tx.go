@@ -18,8 +18,8 @@ import (
 const unlocked api.Step = "unlocked"
 
 // MutexInTx takes the mutex inside the transaction and releases it before the commit (the
-// tutorial's 1.4 inside the transaction of 1.6.1). A Java method that is @Transactional and
-// synchronized does the same. Requests hold a pooled connection while they wait for the mutex.
+// tutorial's 1.4 inside the transaction of 1.6.1). A Java method that is both @Transactional and
+// synchronized works alike. Requests hold a pooled connection while they wait for the mutex.
 func MutexInTx(db *gorm.DB) locks.Strategy { return &mutexInTx{db: db} }
 
 type mutexInTx struct {
@@ -46,7 +46,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !stock.IsContention(err) {
 			return r, err
 		}
-		// After 1205, 1213 or 1020 the transaction is rolled back. Try again until the wait is over.
+		// Errors 1205, 1213 and 1020 roll the transaction back. Try again until the wait is over.
 		r.Retries++
 		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
 		if over := locks.SleepRetry(ctx, queue, began, pause); over != nil {
@@ -55,7 +55,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	}
 }
 
-// synchronized is the method's body, which one request at a time executes in this process.
+// synchronized is the body of the Java method. One request of this process executes it at a time.
 func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	key, asked := api.Key(o.Product), time.Now()
 	leave, err := s.turns.Take(ctx, key, wait)

@@ -26,7 +26,7 @@ type pausedSale struct {
 func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at api.Step) *pausedSale {
 	t.Helper()
 	p := &pausedSale{there: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
-	var once sync.Once // the next attempt of the same sale goes on
+	var once sync.Once // stop once: the next attempt of the same sale continues
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == at {
 			once.Do(func() {
@@ -62,8 +62,8 @@ func countOf(t *testing.T, s *mutexInTx, product int64) int {
 	return item.Count
 }
 
-// TestMutexInTxLoses: the second sale reads after the first one has unlocked and before its commit.
-// Both succeed in one process, and the stock falls by one.
+// TestMutexInTxLoses: the second sale reads after the first one has unlocked and before the first
+// one commits. Both sales succeed in one process, but the stock falls by one.
 func TestMutexInTxLoses(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -79,8 +79,8 @@ func TestMutexInTxLoses(t *testing.T) {
 	}
 }
 
-// TestMutexInTxExcludes: between lock and unlock, other requests wait until their wait is over or
-// they are cancelled.
+// TestMutexInTxExcludes checks that a request waits while another one holds the mutex. The wait
+// ends when its time is over or the request is cancelled.
 func TestMutexInTxExcludes(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -107,7 +107,7 @@ func TestMutexInTxExcludes(t *testing.T) {
 }
 
 // TestMutexInTxRowLocked: a transaction that has not committed locks the row for longer than
-// another request waits. That is contention, not an outage.
+// another request waits. The error must be contention, not an outage.
 func TestMutexInTxRowLocked(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)

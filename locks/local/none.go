@@ -1,4 +1,4 @@
-// Package local holds the strategies that use no other server than the one with the stock.
+// Package local holds the strategies that use no server except the MySQL server with the stock.
 package local
 
 import (
@@ -10,7 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// None reads the count and then writes the new one, without a lock (tutorial 1.2, 1.3).
+// None reads the count and then writes the new count, without a lock (tutorial 1.2, 1.3).
 func None(ledger *stock.Ledger) locks.Strategy { return none{ledger} }
 
 type none struct{ ledger *stock.Ledger }
@@ -30,8 +30,8 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
-	// DANGER: another request that has read the same count writes the same result. Two pieces are
-	// sold, and the stock falls by one. That is the lesson of this file.
+	// DANGER: another request that has read the same count writes the same result. Then two
+	// pieces are sold, but the stock falls by one. None exists to show this error.
 	r.Remaining = item.Count - o.Qty
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
 	if err := s.ledger.Write(ctx, o.Product, r.Remaining); err != nil {

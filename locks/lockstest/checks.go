@@ -13,9 +13,9 @@ type Claim int
 const (
 	// Silent means that the check does not apply to the card.
 	Silent Claim = iota
-	// Yes means that the card claims it.
+	// Yes means that the card claims that the check holds.
 	Yes
-	// No means that the card denies it, and the opposite must be observed.
+	// No means that the card denies the claim, and the check must observe the opposite.
 	No
 )
 

@@ -113,7 +113,7 @@ func results(t *testing.T, cfg *lockstest.Config, caught []string, names ...stri
 	return found
 }
 
-// TestSilent: to a card without claims, only the check of any sale applies.
+// TestSilent checks that only the check of any sale applies to a card without claims.
 func TestSilent(t *testing.T) {
 	var applied []string
 	for _, c := range lockstest.Checks() {

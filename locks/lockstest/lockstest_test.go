@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	// The checks wait for leases more than they compute.
+	// The checks mostly wait for leases, so many of them can run at once.
 	if err := flag.Set("test.parallel", "14"); err != nil {
 		panic(err)
 	}
@@ -91,7 +91,7 @@ func TestSound(t *testing.T) {
 	lockstest.Run(t, newTestbed(t).config(sound))
 }
 
-// TestSoundOutage is the same for the checks that stop the server.
+// TestSoundOutage checks that a sound lock passes the checks that stop the server.
 func TestSoundOutage(t *testing.T) {
 	t.Parallel()
 	lockstest.RunAlone(t, newTestbed(t).config(sound))

@@ -12,7 +12,7 @@ import (
 )
 
 // Server is a lock service with a stock, in the memory of the test's process. Its clients are the
-// suite's workers, so it is to them what Redis or MySQL is to replicas.
+// suite's workers. It replaces Redis or MySQL in these tests.
 type Server struct {
 	mu      sync.Mutex
 	down    bool

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A failure is repeated only where the process stood still, and not for ever.
+// TestUnlessStalled checks that a failure is repeated only after a stall, up to attempts times.
 func TestUnlessStalled(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, c := range []struct {

@@ -254,7 +254,7 @@ func (l *processLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 	}), nil
 }
 
-// twice acquires each lock twice, as its owner does not know.
+// twice acquires each lock twice, although its owner requests the lock once.
 type twice struct{ locks.Locker }
 
 func (l *twice) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

@@ -32,7 +32,7 @@ func TestAtomicRemaining(t *testing.T) {
 	}
 }
 
-// TestAtomicOneRoundTrip: a sale is one statement.
+// TestAtomicOneRoundTrip checks that a sale is one statement.
 func TestAtomicOneRoundTrip(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 5)
@@ -40,7 +40,7 @@ func TestAtomicOneRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool.SetMaxOpenConns(1) // all on the one that counts
+	pool.SetMaxOpenConns(1) // all statements use the connection that counts them
 	before := questions(t, db)
 	r, err := Atomic(db).Deduct(t.Context(), stock.Order{Product: product, Qty: 2, Owner: "one"})
 	if err != nil || r.Remaining != 3 {

@@ -20,7 +20,7 @@ func TestMeanPause(t *testing.T) {
 	}
 }
 
-// TestPauses: there are attempts until the wait is over, and none after it.
+// TestPauses checks that attempts are made until the wait is over, and none after the wait.
 func TestPauses(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -31,8 +31,8 @@ func TestBucketsScattered(t *testing.T) {
 	counts(t, s, product, 0)
 }
 
-// TestBucketsToTheLast: concurrent orders of more than there is. Each piece is sold once, and none
-// is left.
+// TestBucketsToTheLast sends concurrent orders of more pieces than there are. Each piece must be
+// sold once, and no piece may be left.
 func TestBucketsToTheLast(t *testing.T) {
 	db := database(t, "")
 	s := Buckets(db)

@@ -90,7 +90,7 @@ func (s *combining) await(w *saleRequest) (leads bool) {
 	return false
 }
 
-// quit leaves the queue, unless w is in a batch already.
+// quit removes w from the queue, unless w is in a batch already.
 func (s *combining) quit(w *saleRequest, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

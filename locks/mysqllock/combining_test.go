@@ -123,7 +123,7 @@ func TestCombining(t *testing.T) {
 			t.Errorf("number %d in the queue: %+v, want %d left", i, got, want)
 		}
 	}
-	// One of the two statements is the one that was held up.
+	// One of the two statements is the statement that was held up.
 	if n := c.updates() - before; n != 2 || c.left() != 13 || c.waiting() != 0 || len(c.s.queues) != 0 {
 		t.Errorf("%d statements, %d left, %d wait, %d queues", n, c.left(), c.waiting(), len(c.s.queues))
 	}

@@ -100,7 +100,7 @@ func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Dura
 	return epoch, err
 }
 
-// renew and release name the owner of one grant, so they never change another grant.
+// renew and release name the owner of one grant, so they never change another grant's row.
 func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", lease.Microseconds(), key, owner)

@@ -219,7 +219,7 @@ func TestFairLeavesNothing(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
 	var all sync.WaitGroup
-	n := 0 // without a lock of its own: the race detector sees to it
+	n := 0 // the tested lock protects n, and the race detector checks this
 	for i := range 6 {
 		owner := string(rune('a' + i))
 		all.Go(func() {

@@ -72,7 +72,7 @@ func TestNaiveContention(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()
 	var all sync.WaitGroup
-	n := 0 // without a lock of its own: the race detector sees to it
+	n := 0 // the tested lock protects n, and the race detector checks this
 	for range 6 {
 		all.Go(func() {
 			for range 5 {

@@ -139,7 +139,7 @@ func TestLateStatement(t *testing.T) {
 	<-held
 	cancel()
 	select {
-	case err := <-done: // it does not wait for the answer: its clean-up is over
+	case err := <-done: // Acquire does not wait for the answer, because its clean-up is over
 		done <- err
 	case <-time.After(300 * time.Millisecond):
 	}

@@ -15,9 +15,9 @@ import (
 	"oversell/stock"
 )
 
-// GetLock uses MySQL's named lock (manual: Locking Functions). It belongs to a connection, so
-// each holder and each waiter pins one; when the connection ends, the lock is free. There is no
-// lease, and no fence.
+// GetLock uses MySQL's named lock (manual: Locking Functions). The lock belongs to a connection, so
+// each holder and each waiter uses one connection. When the connection ends, the lock is free.
+// A named lock has no lease and no fence.
 //
 // DANGER: the lock exists on one server only. A second node of a cluster, or a second master,
 // does not have it (oversell break galera get-lock), and it is lost in a fail-over. If the network
@@ -144,7 +144,7 @@ func (p *pinned) queue(ctx context.Context, seconds int) (granted bool, err erro
 	return granted, err
 }
 
-// verify returns ErrNotHeld if this connection no longer holds the lock.
+// verify returns ErrNotHeld if this connection does not hold the lock any more.
 func (p *pinned) verify(ctx context.Context) error {
 	held, err := p.call(ctx, "COALESCE(IS_USED_LOCK("+lockName+") = CONNECTION_ID(), 0)", p.key)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *pinned) discard() {
 	p.giveBack()
 }
 
-// Clear ends the holder's connection: there is no other way to free its lock.
+// Clear ends the holder's connection, because only that frees the lock of another connection.
 func (l *getLock) Clear(ctx context.Context, key string) error {
 	var holder sql.NullInt64
 	err := l.db.WithContext(ctx).Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&holder)

@@ -20,7 +20,7 @@ func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// After a failure, the next tick tries again.
+			// If the statement fails, the next tick tries again.
 			_ = db.WithContext(ctx).Exec(
 				"UPDATE db_lock SET owner = NULL WHERE owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)").Error
 			_ = reapAll(ctx, &dbRowFair{db: db})

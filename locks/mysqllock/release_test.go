@@ -15,7 +15,7 @@ import (
 
 // released returns the locks whose release names its holder, so that it may be sent again.
 func released(db *gorm.DB) map[string]locks.Locker {
-	const lease = time.Hour // no test waits for it
+	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{"db-row": DBRow(db, lease), "db-row-fair": DBRowFair(db, lease)}
 }
 

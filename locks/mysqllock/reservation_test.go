@@ -69,7 +69,7 @@ func TestReservationLate(t *testing.T) {
 	if !errors.Is(err, locks.ErrLost) {
 		t.Errorf("confirmed too late: %v", err)
 	}
-	books(t, db, product, 3, 0) // he put them back himself
+	books(t, db, product, 3, 0) // confirm has put the pieces back itself
 }
 
 // TestReservationCrash: the pieces of a crashed request stay reserved until they expire. At every

@@ -91,7 +91,7 @@ func TestShareModeDeadlockError(t *testing.T) {
 		wrote <- err
 	}()
 	close(goOn)
-	// The server chooses which of the two it rolls back.
+	// The server chooses which of the two sales it rolls back.
 	first, second := <-sale, <-wrote
 	var e *mysql.MySQLError
 	if !errors.As(errors.Join(first, second), &e) || e.Number != 1213 || (first != nil) == (second != nil) {

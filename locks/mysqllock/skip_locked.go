@@ -37,7 +37,7 @@ type unit struct{ Product, ID int64 }
 // TableName returns the name in the migration.
 func (unit) TableName() string { return "db_units" }
 
-// errShort says that too few unlocked pieces were found. That does not mean sold out.
+// errShort says that too few unlocked pieces were found. Locked pieces may still become free.
 var errShort = fmt.Errorf("%w: other sales have locked the remaining pieces", stock.ErrConflict)
 
 func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -99,9 +99,9 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 	return ids, err
 }
 
-// DANGER: SKIP LOCKED skips pieces that another sale has locked, and that sale may roll back. So
-// only a plain read shows that all is sold: it returns a row until its sale has committed. For
-// locked pieces, recount waits.
+// DANGER: SKIP LOCKED skips pieces that another sale has locked, and that sale may roll back. Only
+// a plain read shows that no piece is left, because it returns each row until its sale has
+// committed. If pieces are locked, recount waits.
 func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	inStock, inUnits, err := s.count(ctx, o.Product)
 	switch {
@@ -160,7 +160,7 @@ func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
 	return inStock + inUnits, err
 }
 
-// Clear deletes the rows.
+// Clear deletes the product's rows in db_units.
 func (s *skipLocked) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_units", key)
 }

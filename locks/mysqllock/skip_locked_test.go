@@ -56,8 +56,8 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	}
 }
 
-// TestSkipLockedRestock: concurrent sales find no rows, again and again. No piece becomes two rows,
-// none is lost, and an order of several pieces gets them together.
+// TestSkipLockedRestock: concurrent sales find no rows, again and again. Each piece must become
+// one row, and an order of several pieces must get all of them together.
 func TestSkipLockedRestock(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 2*restockSize+5)

@@ -12,9 +12,9 @@ import (
 	"oversell/stock"
 )
 
-// statement sends one statement that writes, in one round trip. It does not end with ctx: that
-// would not stop the statement in the server, only hide its outcome. InnoDB limits the wait for a
-// row (stock.Open), and the driver the wait for an answer. gorm does not return LAST_INSERT_ID.
+// statement sends one statement that writes, in one round trip. It does not end with ctx, because
+// a cancellation hides the outcome but does not stop the statement in the server. InnoDB limits the
+// wait for a row (stock.Open), the driver that for an answer. gorm hides LAST_INSERT_ID.
 func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Duration, query string, args ...any) (sql.Result, error) {
 	pool, err := db.DB()
 	if err != nil {

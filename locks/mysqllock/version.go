@@ -13,9 +13,9 @@ import (
 	"oversell/stock"
 )
 
-// Version locks nothing: it writes only where the version is still the one that it read (tutorial
-// 1.6.2). After a conflict it reads again, in a new snapshot: inside one REPEATABLE READ
-// transaction it would read the old version for ever.
+// Version locks nothing. It writes only if the row still has the version that it read (tutorial
+// 1.6.2). After a conflict it reads again, in a new snapshot. One REPEATABLE READ transaction
+// would read the old version for ever.
 func Version(db *gorm.DB) locks.Strategy { return &version{db, stock.NewLedger(db)} }
 
 type version struct {

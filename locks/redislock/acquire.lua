@@ -10,7 +10,7 @@ if redis.call('exists', KEYS[1]) == 0 then
   end
   return {1, fence}
 end
--- Our own token: the answer to an earlier try was lost.
+-- The key has our own token: the answer to an earlier try was lost.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[2])
   return {1, tonumber(redis.call('get', KEYS[2]) or '1')}

@@ -14,10 +14,10 @@ import (
 //go:embed mint.lua
 var mintLua string
 
-// fences makes fencing tokens on independent masters, for Redlock itself has none. It reads
-// the highest fence from a majority, and stores the next one on a majority. Any two majorities
-// share a master, which accepts a number only once. So no two holders get the same fence, and
-// a later holder gets a higher one.
+// fences makes fencing tokens on independent masters, because Redlock has none. mint reads the
+// highest fence from a majority, and stores the next one on a majority. Any two majorities share a
+// master, which accepts a fence only once. So no two holders get the same fence, and a later
+// holder gets a higher one.
 type fences struct {
 	nodes []redis.UniversalClient
 	take  *redis.Script
@@ -29,7 +29,7 @@ func newFences(nodes []redis.UniversalClient) fences {
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
 
-// attempts is the number of tries of mint: a holder with an expired lock may mint at the same time.
+// attempts is the number of tries of mint. A holder with an expired lock may mint at the same time.
 const attempts = 5
 
 // mint returns a fence above floor and above every fence minted before.

@@ -24,8 +24,8 @@ var (
 const latchMost = 1_000_000
 
 // latch is a count-down latch (tutorial 3.9.7): a Redis hash with the count and a unique
-// id for each time the count is set. A latch without a hash is open. No request holds it, so it
-// needs no lease.
+// id for each time the count is set. A latch without a hash is open. No request holds a latch, so
+// a latch needs no lease.
 type latch struct {
 	*primitive
 	set, count *redis.Script
@@ -35,8 +35,8 @@ func newLatch(p *primitive) *latch {
 	return &latch{primitive: p, set: redis.NewScript(latchSetLua), count: redis.NewScript(latchCountLua)}
 }
 
-// latches is the set of all latches. A latch does not expire, so their number is limited. The
-// first braces keep all of them on one node of a cluster.
+// latches is the set of all latches. A latch does not expire, so the number of latches is limited.
+// The braces after "latch" keep all latches on one node of a cluster.
 const latches = primitivePrefix + "latch{all}"
 
 func latchNames(key string) (latch, channel string) {
@@ -77,8 +77,8 @@ func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys 
 	return answer, nil
 }
 
-// Await waits until the latch has opened. The latch may be set again before the next request, so
-// Await compares the name of the setting, not the count.
+// Await waits until the latch has opened. The latch may be set again before the next request of
+// Await. So Await compares the unique id of the setting, not the count.
 func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -98,7 +98,7 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 		case found != first:
 			return nil
 		}
-		// Also read it once in each lease: a Redis that lost its data sends no message.
+		// Read the latch at least once in each lease: a Redis that lost its data sends no message.
 		if err := l.notifier.wait(ctx, r, began, channel, sequence, l.lease); err != nil {
 			return err
 		}

@@ -29,8 +29,8 @@ func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
 	}
 }
 
-// TestLatchOfSix is the trial of the tutorial: the latch opens at the sixth count. The counts come
-// from three replicas, and one of them dies in between.
+// TestLatchOfSix is the tutorial's trial: the latch opens at the sixth count. The counts come from
+// three replicas, and one replica dies between the counts.
 func TestLatchOfSix(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	mortal, err := Open(servers.Addresses().Redis[0], 4)

@@ -45,13 +45,13 @@ func client(t *testing.T, url string) redis.UniversalClient {
 	return c
 }
 
-// one is a client for the first server.
+// one returns a client for the first server.
 func one(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	return client(t, servers.Addresses().Redis[0])
 }
 
-// newKey is a key that no other test uses.
+// newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
 func request(key, owner string, wait, lease time.Duration) locks.Request {
@@ -68,7 +68,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// soon returns when is() is true, and fails if that takes more than 20 s.
+// soon returns when is() is true. It fails the test after 20 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

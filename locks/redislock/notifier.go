@@ -17,26 +17,26 @@ const (
 	pingAfter = 5 * time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
-	// linger is the life of an unused subscription: the next waiter of the key uses it again.
+	// linger is the life of a subscription after its last waiter. The next waiter can use it.
 	linger = 5 * time.Second
 )
 
-// notifier wakes waiters when a message arrives on their channel. A process has one
-// connection for it, and one subscription for each channel, which all its waiters share.
+// notifier wakes waiters when a message arrives on their channel. A process has one connection
+// for all messages, and one subscription for each channel, which the channel's waiters share.
 type notifier struct {
 	client redis.UniversalClient
-	linger time.Duration // of a subscription after its last waiter has left
+	linger time.Duration // life of a subscription after its last waiter has left
 
 	ordering sync.Mutex // held while a SUBSCRIBE or UNSUBSCRIBE is sent
 
 	mu       sync.Mutex
 	pubsub   *redis.PubSub
 	subs     map[string]*subscription
-	messages uint64 // on all channels
+	messages uint64 // number of messages on all channels
 }
 
-// subscription has the sequence number of its last message. A waiter compares it with the
-// number from before its try. So it does not miss a message in between.
+// subscription has the sequence number of its last message. A waiter compares this number with the
+// number that it read before its try. So the waiter does not miss a message between try and wait.
 type subscription struct {
 	sequence  uint64        // 0 means that not even the confirmation has arrived
 	confirmed uint64        // the sequence number of the last confirmation
@@ -61,7 +61,7 @@ func (n *notifier) snapshot(channel string) (sub subscription) {
 	return sub
 }
 
-// wait returns at the first message after sequence, when limit has passed, or with ErrNotAcquired.
+// wait returns at a message after sequence, or after limit, or with ErrNotAcquired after r.Wait.
 func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, channel string, sequence uint64, limit time.Duration) error {
 	if time.Since(began) >= r.Wait { // a single try needs no subscription
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -72,8 +72,8 @@ func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, c
 }
 
 // listen returns a channel that is closed at the first message after sequence. Redis confirms each
-// subscription, also after a reconnect. The confirmation counts as a message: messages from before
-// it were missed, so the waiter must try again.
+// subscription, also after a reconnect. The confirmation counts as a message. The waiter missed
+// all messages before the confirmation, so it must try again.
 func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}, leave func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,8 +100,8 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 	return wake, func() { n.leave(channel, sub) }
 }
 
-// order subscribes if the channel has a subscription now, else it unsubscribes. So two orders that
-// overtake each other send the same command. Errors can be ignored: the client subscribes again
+// order subscribes if the channel has a subscription now. Otherwise it unsubscribes. So concurrent
+// calls send the same command in any order. Errors can be ignored: the client subscribes again
 // after a reconnect, and until then every waiter has its time-out.
 func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	n.ordering.Lock()
@@ -116,8 +116,8 @@ func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	}
 }
 
-// receive runs until the client is closed. When the connection breaks, it wakes all waiters, for
-// they may have missed a release. The client connects and subscribes again by itself.
+// receive runs until the client is closed. When the connection breaks, receive wakes all waiters,
+// because they may have missed a release. The client reconnects and subscribes again by itself.
 func (n *notifier) receive(pubsub *redis.PubSub) {
 	ctx := context.Background()
 	for silent := false; ; {
@@ -168,8 +168,8 @@ func (n *notifier) notify(channel string, confirmed bool) {
 	}
 }
 
-// wake needs the mutex. All channels share one counter, so that a new subscription never
-// repeats the numbers of an old one.
+// wake wakes the waiters of sub. Its caller must hold the mutex. All channels share one counter, so
+// the numbers of a new subscription differ from those of an old one.
 func (n *notifier) wake(sub *subscription) {
 	n.messages++
 	sub.sequence = n.messages

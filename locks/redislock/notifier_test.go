@@ -18,7 +18,7 @@ func woken(t *testing.T, what string, wake <-chan struct{}) {
 	}
 }
 
-// asleep returns when the subscription is confirmed.
+// asleep returns when Redis has confirmed the subscription of the channel.
 func asleep(t *testing.T, s *notifier, channel string) {
 	t.Helper()
 	soon(t, "the subscription is confirmed", func() bool {

@@ -34,18 +34,18 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		// By default, the time-outs below apply even to a context of 100 ms.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
-		// An answer that comes later counts as lost: the outcome is unknown.
+		// An answer that comes after this time counts as lost, so the outcome is unknown.
 		ReadTimeout:     execTimeout,
 		WriteTimeout:    execTimeout,
 		PoolSize:        conns,
 		DisableIdentity: true,
-		Protocol:        2, // 3 checks for pushed messages before each command: one more system call
+		Protocol:        2, // version 3 costs one more system call before each command
 	}), nil
 }
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 
-// Flushes returns how many FLUSHALL and FLUSHDB the servers have executed since their start.
+// Flushes returns how many FLUSHALL and FLUSHDB commands the servers have executed.
 func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
 	for _, server := range servers {
 		stats, err := server.Info(ctx, "commandstats").Result()

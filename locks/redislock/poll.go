@@ -10,31 +10,31 @@ import (
 	"oversell/locks"
 )
 
-// pollPause is the sleep of a polling strategy between two tries (tutorial 3.1; its later
-// sections sleep 50 and 60 ms).
+// pollPause is the sleep of a polling strategy between two tries (tutorial 3.1). Later sections of
+// the tutorial sleep 50 and 60 ms.
 const pollPause = 100 * time.Millisecond
 
 type polledLock struct {
 	client redis.UniversalClient
 	prefix string        // of the keys in Redis
-	lease  time.Duration // for requests that name none
+	lease  time.Duration // lease of requests that name none
 }
 
 func (l *polledLock) of(r locks.Request) (lock string, lease time.Duration) {
 	return l.prefix + r.Key, cmp.Or(r.Lease, l.lease)
 }
 
-// Clear deletes the key, also a holder's. A key without expiry stays after a crash of its holder.
+// Clear deletes the key, even if held. A key without expiry stays after its holder's crash.
 func (l *polledLock) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, l.prefix+key).Err()
 }
 
 type attempt struct {
 	take func(context.Context) (bool, error)
-	// unsure releases what a take without an answer may have got. nil means that no release is
-	// possible: the key in Redis could be another holder's.
+	// unsure releases a lock that a take without an answer may have acquired. nil means that no
+	// release is possible, because the key in Redis could be another holder's.
 	unsure func(context.Context) error
-	// grant describes the lock. acquire adds its Key, Owner and Asked.
+	// grant describes the lock. acquire sets its Key, Owner and Asked.
 	grant locks.Grant
 }
 
@@ -47,9 +47,9 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return locks.NewLock(ctx, a.grant), nil
 }
 
-// poll repeats the try; with a wait of 0 it tries once. asked is when the successful try was sent.
-// Without a message at a release, each waiter costs a command every 100 ms. The lock can be
-// free for 100 ms before a waiter notices. The strategy redis sends messages.
+// poll repeats the try. With a wait of 0 it tries once. asked is the time when the successful try
+// was sent. No message reports a release, so each waiter sends a command every 100 ms. The lock may
+// be free for 100 ms before a waiter notices. The strategy redis sends messages.
 func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {

@@ -27,7 +27,7 @@ func pollers(c redis.UniversalClient) []locks.Locker {
 	}
 }
 
-// poller returns one of them, as a replica has it.
+// poller returns the polling lock with this id, as a new replica has it.
 func poller(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
 	t.Helper()
 	for _, l := range pollers(c) {

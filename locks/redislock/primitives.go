@@ -18,7 +18,7 @@ import (
 const primitivePrefix = "primitive:"
 
 // Primitives returns the read-write lock, the semaphore and the latch in one Redis (tutorial
-// 3.9.5 to 3.9.7). lease is for requests that name none; it is renewed while the holder lives.
+// 3.9.5 to 3.9.7). lease is for requests that name none. It is renewed while the holder lives.
 func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
 	p := &primitive{client: c, lease: lease, notifier: newNotifier(c, linger)}
 	return locks.Primitives{
@@ -32,10 +32,10 @@ type primitive struct {
 	notifier *notifier
 }
 
-// want is one acquisition of a primitive.
+// want describes one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request. Without a grant, busy is the time until the first lease may expire.
+	// try sends one request. If it is not granted, busy is the time until a lease may expire.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
 	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
@@ -54,7 +54,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst also fails the waiters behind the first one of this process if Redis is unavailable.
+// takeAsFirst tries until it is granted. If Redis is unavailable, the queue behind it fails, too.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
 	h, err := p.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
@@ -63,7 +63,7 @@ func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time
 	return h, err
 }
 
-// tryOnce sends one request. Without a Lock and an error, it returns how long to wait.
+// tryOnce sends one request. If it returns no Lock and no error, it returns the time to wait.
 func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
 	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // the release names a token
 	// DANGER: the script must end before our clean-up begins, or the lock may be granted after
@@ -84,7 +84,7 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
-// clear makes waiters try again. A holder notices its loss at the next renewal.
+// clear makes waiters try again. A holder notices the loss of its lock at the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	var err error

@@ -24,13 +24,13 @@ var (
 	readWriteReleaseLua string
 )
 
-// readWrite is a read-write lock (tutorial 3.9.5): sorted sets of the locks of the readers and
-// of the writer, each with its own deadline. Redisson has one time-out for all readers, so a
-// dead reader stays as long as any other reads.
+// readWrite is a read-write lock (tutorial 3.9.5). One sorted set has the locks of the readers, and
+// another one the writer's, each with its own deadline. Redisson has one time-out for all readers,
+// so a dead reader blocks writers while any other reader lives.
 //
-// Writers go first: a waiting writer keeps new readers out. A reader that reads again never
-// waits. Otherwise a writer would wait for its first read, its second read for the writer, and
-// both for ever.
+// A waiting writer keeps new readers out. But an owner that reads already never waits to read
+// again. Otherwise the writer would wait for that owner's first read, and the owner's second read
+// would wait for the writer: a deadlock.
 type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
@@ -42,8 +42,8 @@ type readWrite struct {
 }
 
 // writerGroup counts the writers of this process that wait for a key. They share one entry in
-// Redis, which stays until the last has left. Otherwise a reader that arrived later could
-// overtake them when one writer gives up.
+// Redis, which stays until the last of them has left. If it ended when one writer gives up, readers
+// that arrived later could overtake the other writers.
 type writerGroup struct {
 	id      string
 	writers int
@@ -58,7 +58,7 @@ func newReadWrite(p *primitive) *readWrite {
 	}
 }
 
-// readWriteNames returns the keys of one lock; waiting has the groups of waiting writers.
+// readWriteNames returns the keys of one lock. The key waiting holds the groups of waiting writers.
 func readWriteNames(key string) (readers, writers, waiting string) {
 	base := primitivePrefix + "rw:{" + key + "}"
 	return base + ":readers", base + ":writers", base + ":waiting"
@@ -95,15 +95,15 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 				mine.stored = true
 				l.mu.Unlock()
 			}
-			// The entry has a lease, so that it does not outlive this process. Renew it.
+			// The entry has a lease, in case this process dies. The next try renews it.
 			return granted, min(busy, l.lease/3), err
 		}
 		return w
 	})
 }
 
-// acquire tries once before it waits for its turn: an owner that holds the lock already must
-// not queue behind those that wait for it. Then the first of the queue tries until granted.
+// acquire tries once before it queues. An owner that holds the lock already must not queue behind
+// requests that wait for this lock. The first request of the queue then tries until it is granted.
 func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.FIFOMutex, ask func(first bool) want) (*locks.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -124,7 +124,7 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 	return l.takeAsFirst(ctx, r, began, turns, ask(true))
 }
 
-// want returns an acquisition that lacks its try. set is the key in which the token is stored.
+// want returns an acquisition without its try. set is the key in which the token is stored.
 func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
 	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
@@ -139,8 +139,8 @@ func (l *readWrite) want(r locks.Request, set, token string) want {
 	}}
 }
 
-// join adds a writer to the key's group. A new group has a new name: the request that deletes
-// the one before may still be on its way to Redis.
+// join adds a writer to the key's group. A new group has a new name, because the request that
+// deletes the old group may still be on its way to Redis.
 func (l *readWrite) join(key string) *writerGroup {
 	l.mu.Lock()
 	defer l.mu.Unlock()

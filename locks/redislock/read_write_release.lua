@@ -13,7 +13,7 @@ if not mine then
   return 0
 end
 redis.call('zrem', KEYS[1], ARGV[1])
--- The waiters sleep until the last deadline in their way: send a message only if it is earlier now.
+-- Waiters sleep until the last deadline that blocks them. Send a message only if it is earlier now.
 if tonumber(mine) > math.max(last(KEYS[1]), last(KEYS[2])) then
   redis.call('publish', KEYS[3], '0')
 end

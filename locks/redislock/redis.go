@@ -24,14 +24,14 @@ var (
 )
 
 // Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count that
-// expires, renewed every third of the lease, and a message to the waiters at each release. Unlike
-// Redisson's, it notifies its holder when the lock is lost, and each grant has a fencing token.
+// expires. The lease is renewed every third of it. Each release sends a message to the waiters.
+// Unlike Redisson's, a lost lock notifies its holder, and each grant has a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
 }
 
-// RedisOnce is Redis for any number of keys that are used once, such as one for each order.
-// Redis drops their fence counters a minute after the last grant: guard no row by them.
+// RedisOnce is Redis for keys that are used once, such as one key for each order. It deletes a
+// fence counter one minute after the last grant, so its fences must not protect a row.
 func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	l := newRedisLock(c, lease)
 	l.counterLife = max(time.Minute, 2*lease)
@@ -40,7 +40,7 @@ func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
 
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 	return &redisLock{
-		client: c, lease: lease, notifier: newNotifier(c, 5*time.Millisecond), // short: no messages during backOff
+		client: c, lease: lease, notifier: newNotifier(c, 5*time.Millisecond), // no messages in backOff
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
 		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
 	}
@@ -60,9 +60,9 @@ func redisNames(key string) (lock, fence, channel string) {
 	return lock, "{" + lock + "}:fence", "redisson_lock__channel:{" + lock + "}"
 }
 
-// backOff keeps a herd from forming. A release wakes one waiter of each replica, and only one
-// of them wins. The others stay away until 30 ms after their first try. From then on they
-// try at every release, so that no replica starves.
+// backOff reduces useless tries. A release wakes one waiter of each replica, and only one of these
+// waiters gets the lock. The others do not try until 30 ms after their first try. From then on
+// they try at every release, so that no replica starves.
 const backOff = 30 * time.Millisecond
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
@@ -70,7 +70,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	lock, counter, channel := redisNames(r.Key)
 	release := func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
 	for began, woken := time.Now(), false; ; {
-		// Read the sequence before the try: then a release between try and wait is not missed.
+		// Read the sequence before the try, so that no release between try and wait is missed.
 		sequence, asked := l.notifier.sequence(channel), time.Now()
 		// DANGER: the script must end before our clean-up begins, or the lock may be granted
 		// after it. So the end of ctx does not cancel the script.
@@ -97,7 +97,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// try sends one request. Without a grant, fence is 0 and busy the rest of the holder's lease.
+// try sends one request. Without a grant, fence is 0 and busy is the rest of the holder's lease.
 func (l *redisLock) try(ctx context.Context, key, token string, lease time.Duration) (fence int64, busy time.Duration, err error) {
 	lock, counter, _ := redisNames(key)
 	reply, err := l.acquire.Run(ctx, l.client, []string{lock, counter}, token, lease.Milliseconds(), l.counterLife.Milliseconds()).Int64Slice()

@@ -10,8 +10,8 @@ import (
 	"oversell/locks"
 )
 
-// Expire creates the key with its expiry in one command, SET NX PX (tutorial 3.2), so that a
-// dead holder's lock expires. lease is for requests that name none.
+// Expire creates the key with its expiry in one command, SET NX PX (tutorial 3.2). So the lock of a
+// dead holder expires. lease is for requests that name none.
 func Expire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisExpire{polledLock{c, "redis-expire:", lease}}
 }
@@ -24,7 +24,7 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", lease).Result() },
 		grant: locks.Grant{
 			Lease: lease,
-			// DANGER: the DEL does not compare. After our lease, it deletes the next holder's lock.
+			// DANGER: DEL does not compare. After our lease, it deletes the next holder's lock.
 			// That holder then deletes its successor's lock, and soon no lock protects anything.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},

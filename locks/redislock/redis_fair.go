@@ -27,21 +27,21 @@ var (
 )
 
 const (
-	// fairLife is the life of a waiter in the queue after its last refresh, on Redis's clock.
-	// Redisson waits 5 s for each dead waiter; here waiters that died together expire together.
+	// fairLife is the life of a waiter in the queue after its last refresh, on Redis's clock. Dead
+	// waiters expire together if they died together. Redisson waits 5 s for each of them.
 	fairLife = 5 * time.Second
-	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays
-	// the next by fairLife + fairBeat at most, under 7 s.
+	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays the
+	// next waiter by fairLife + fairBeat at most, under 7 s.
 	fairBeat = fairLife / 3
 	// fairBatch limits the number of waiters in one script.
 	fairBatch = 500
 )
 
-// Fair is Redisson's fair lock (tutorial 3.9.2): the lock of Redis, but all waiters of all
-// replicas are in one queue inside Redis, and a release wakes only the first.
+// Fair is Redisson's fair lock (tutorial 3.9.2). It is the lock of Redis, but all waiters of all
+// replicas are in one queue inside Redis. A release wakes only the first waiter.
 //
-// It has no locks.Queue: with only one waiter of each process in the queue, waiters of other
-// processes would overtake the rest.
+// Fair does not use locks.Queue. Then only one waiter of each process would be in the queue, and
+// waiters of other processes would overtake its other waiters.
 func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(newFair(c, lease))
 }
@@ -64,10 +64,10 @@ type fairLock struct {
 	waiting map[string]map[string]bool // this process's waiters: key -> tokens
 }
 
-// fair has the keys of one lock. The braces keep them on one node of a cluster.
+// fair has the keys of one lock. The braces keep these keys on one node of a cluster.
 type fair struct {
 	lock, fence, queue, deadlines string
-	channel                       string // followed by a token: wakes that waiter
+	channel                       string // a waiter's channel is this prefix and its token
 }
 
 func fairNames(key string) fair {
@@ -80,7 +80,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	began, lease, token := time.Now(), cmp.Or(r.Lease, l.lease), locks.Token(r.Owner)
 	n := fairNames(r.Key)
 	// release frees the lock, or leaves the queue. If Redis cannot be reached, the entry in the
-	// queue expires like that of a dead waiter.
+	// queue expires like the entry of a dead waiter.
 	release := func(ctx context.Context) error {
 		return run(ctx, l.client, l.leave, []string{n.lock, n.queue, n.deadlines}, token, n.channel)
 	}
@@ -113,8 +113,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// awaitTurn waits for the message that it is the waiter's turn. The first in the queue also returns
-// when the holder's lease may have expired. After a lost message, the next beat wakes the waiter.
+// awaitTurn waits for the message that the lock is free for this waiter. For the first in the queue
+// it also returns when the holder's lease may have ended. After a lost message, beats wakes it.
 func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
@@ -123,7 +123,7 @@ func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel strin
 	defer leave()
 	err := locks.Await(ctx, r, began, busy, wake)
 	// The first message confirms the subscription. The first two in the queue then try again,
-	// for they may have missed a release. The others keep waiting.
+	// because they may have missed a release. The other waiters keep waiting.
 	if err == nil && sequence == 0 && ahead > 1 {
 		wake, leave := l.notifier.listen(channel, l.notifier.snapshot(channel).confirmed)
 		defer leave()
@@ -148,7 +148,7 @@ func (l *fairLock) try(ctx context.Context, r locks.Request, token string, lease
 	return 0, time.Duration(reply[1]) * time.Millisecond, reply[2], nil
 }
 
-// alive keeps a waiter in the queue until end: one command in each beat refreshes all waiters.
+// alive keeps a waiter in the queue until end is called. beats refreshes the waiter.
 func (l *fairLock) alive(key, token string) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +164,8 @@ func (l *fairLock) alive(key, token string) (end func()) {
 	}
 }
 
-// beats refreshes the waiters of a key until there are none. It wakes those that are no longer
-// in the queue, or could not be refreshed: they try again.
+// beats refreshes the waiters of a key until no waiter is left. It wakes each waiter that is not in
+// the queue any more, or could not be refreshed. Such a waiter tries again.
 func (l *fairLock) beats(key string) {
 	l.mu.Lock()
 	tokens := slices.Collect(maps.Keys(l.waiting[key]))
@@ -194,7 +194,7 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear removes lock, counter and queue. The waiters notice it at the next beat, and queue again.
+// Clear deletes lock, counter and queue. At the next refresh, the waiters queue again.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()

@@ -12,9 +12,9 @@ import (
 	"oversell/locks"
 )
 
-// GetSet stores the end of the lease in the value (002, 003). At that time, Redis could not set a
-// key with an expiry in one command. Clients compare the deadline, and replace one that has passed
-// with GETSET. lease is for requests that name none.
+// GetSet stores the deadline of the lease in the value (002, 003). It is for a Redis that could not
+// set a key with an expiry in one command. Clients compare the deadline with their clock, and use
+// GETSET to replace an old one. lease is for requests that name none.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisGetSet{polledLock{c, "redis-getset:", lease}}
 }
@@ -27,15 +27,15 @@ func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		take: func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
 		grant: locks.Grant{
 			Lease: lease,
-			// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
+			// DEL does not compare: after our lease it frees another holder's lock, as in Expire.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)
 }
 
 func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration) (bool, error) {
-	// DANGER: one client's clock writes the deadline, another one's reads it. A client whose
-	// clock is fast by a lease takes the lock from a holder that still works.
+	// DANGER: the deadline is written by one client's clock and compared with another one's. If a
+	// client's clock is fast by a lease, it takes the lock from a holder that still works.
 	now := time.Now()
 	deadline := strconv.FormatInt(now.Add(lease).UnixMilli()+1, 10)
 	if got, err := l.client.SetNX(ctx, lock, deadline, 0).Result(); err != nil || got {
@@ -43,7 +43,7 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	}
 	seen, err := l.client.Get(ctx, lock).Result()
 	if errors.Is(err, redis.Nil) {
-		return false, nil // released in the meantime: the next try gets it
+		return false, nil // the lock was released meanwhile: try again
 	}
 	if err != nil {
 		return false, err
@@ -51,12 +51,12 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	if end, err := strconv.ParseInt(seen, 10, 64); err != nil || now.UnixMilli() <= end {
 		return false, nil //nolint:nilerr // without a deadline, the key is foreign
 	}
-	// Several clients may have read the same old deadline. The first GETSET returns it and gets
-	// the lock; the others return a newer one. DANGER: the others have overwritten the
-	// deadline of the first with their own.
+	// Several clients may have read the same old deadline. The first GETSET returns that deadline,
+	// and its client gets the lock. The other clients get a newer deadline. DANGER: they have
+	// overwritten the deadline of the first client with their own.
 	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result() // GETSET, as Redis spells it today
 	if errors.Is(err, redis.Nil) {
-		return true, nil // deleted in the meantime: our GETSET created the key
+		return true, nil // the key was deleted meanwhile: our GETSET created it
 	}
 	return err == nil && before == seen, err
 }

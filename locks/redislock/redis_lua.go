@@ -15,8 +15,8 @@ import (
 var luaReleaseLua string
 
 // Lua compares and deletes in one script, which Redis runs without any other command in between
-// (tutorial 3.4, 3.5; 001, 004). The driver sends the hash of the script (EVALSHA), and its text
-// if Redis does not have it yet. lease is for requests that name none.
+// (tutorial 3.4, 3.5; 001, 004). The driver sends the hash of the script (EVALSHA). If Redis does
+// not know the hash, the driver sends the text. lease is for requests that name none.
 func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisLua{polledLock{c, "redis-lua:", lease}, redis.NewScript(luaReleaseLua)}
 }
@@ -35,8 +35,8 @@ func (l *redisLua) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 		unsure: func(ctx context.Context) error { // the token shows whether the key is ours
 			return locks.GiveBack(ctx, time.Time{}, release)
 		},
-		// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder
-		// that ignores that works at the same time as the next one.
+		// DANGER: the lease is not renewed. The Lock reports when the lease has expired. A holder
+		// that ignores this report works at the same time as the next holder.
 		grant: locks.Grant{Lease: lease, Release: release, Again: release},
 	}.acquire(ctx, r)
 }

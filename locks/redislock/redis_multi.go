@@ -38,7 +38,7 @@ func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	}), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse has its own names: its locks must not exclude sales of the strategy redis.
+// productAndWarehouse uses names of its own, so that its locks do not exclude sales of redis.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -17,11 +17,11 @@ var reentrantAcquireLua string
 //go:embed redis_reentrant_release.lua
 var reentrantReleaseLua string
 
-// ReentrantLock is a hash of owner -> count (tutorial 3.6). The holder may acquire again, each
-// time with a Lock of its own, and the last release frees it. The count is in Redis, so an owner
-// may even re-enter from another process. Each grant also has a field, which its release
-// deletes. So a release whose answer was lost can be sent again, and counts down only once.
-// lease is for requests that name none.
+// ReentrantLock is a hash of owner -> count (tutorial 3.6). The holder may acquire the lock again,
+// each time with a new Lock. The last release frees the key. The count is in Redis, so an owner
+// may re-enter from another process. Each grant also has a field in the hash, which its release
+// deletes. So a release whose answer was lost can be sent again, but counts only once. lease is for
+// requests that name none.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return newReentrant(c, "redis-reentrant:", lease)
 }
@@ -36,16 +36,16 @@ type redisReentrant struct {
 }
 
 func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	// DANGER: the lease is not renewed. The Lock reports when it has expired, but a holder that
-	// ignores that works at the same time as the next one.
+	// DANGER: the lease is not renewed. The Lock reports when the lease has expired. A holder that
+	// ignores this report works at the same time as the next holder.
 	return l.attempt(r).acquire(ctx, r)
 }
 
-// DANGER: after a lost answer, the count may be one too high: the lock stays until its lease ends.
-// The tutorial has no remedy. The strategy redis has one.
+// DANGER: after a lost answer, the count may be one too high. Then the lock stays until its lease
+// ends. The tutorial does not solve this; the strategy redis does.
 func (l *redisReentrant) attempt(r locks.Request) attempt {
 	lock, lease := l.of(r)
-	grant := locks.Token(r.Owner) // names this grant: a release that is sent twice counts once
+	grant := locks.Token(r.Owner) // names this grant, so that a repeated release counts once
 	release := func(ctx context.Context) error {
 		return counted(l.release.Run(ctx, l.client, []string{lock}, r.Owner, grant).Int64())
 	}
@@ -57,7 +57,7 @@ func (l *redisReentrant) attempt(r locks.Request) attempt {
 	}
 }
 
-// counted reads the answer of the release script: below 0 is "not ours".
+// counted translates the answer of the release script: a negative answer means ErrNotHeld.
 func counted(answer int64, err error) error {
 	if err == nil && answer < 0 {
 		return locks.ErrNotHeld

@@ -10,21 +10,21 @@ import (
 	"oversell/locks"
 )
 
-// SetNXExpire adds an expiry to the key of SetNX with a second command (001, 002, 003; the
-// tutorial warns of it in 3.2). lease is for requests that name none.
+// SetNXExpire is SetNX with an expiry, which a second command sets (001, 002, 003). The tutorial
+// warns of this in 3.2. lease is for requests that name none.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisSetNXExpire{polledLock{c, "redis-setnx-expire:", lease}}
 }
 
 type redisSetNXExpire struct{ polledLock }
 
-// afterSetNX is the step of a request that has the key while the key has no expiry yet.
+// afterSetNX is the step of a request between its SETNX and its PEXPIRE.
 const afterSetNX api.Step = "after-setnx"
 
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
-	var asked time.Time // when the PEXPIRE was sent: the lease begins with it
-	// DEL does not compare: after our lease it frees another holder's lock, as in redis-expire.
+	var asked time.Time // when the PEXPIRE was sent: the lease counts from this time
+	// DEL does not compare: after our lease it frees another holder's lock, as in Expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	take := func(ctx context.Context) (got bool, err error) {
 		got, err = l.client.SetNX(ctx, lock, "locked", 0).Result()
@@ -40,9 +40,9 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 			return err
 		})
 		if err != nil {
-			_ = uncut(ctx, release) // the key is ours: the SETNX was answered
+			_ = uncut(ctx, release) // the SETNX was answered, so the key is ours
 		}
-		return got, err // false: a Clear deleted the key
+		return got, err // false means that a Clear deleted the key
 	}
 	if _, err := (attempt{take: take, grant: locks.Grant{Release: release}}).poll(ctx, r); err != nil {
 		return nil, err

@@ -28,11 +28,11 @@ var (
 	stockTrimLua string
 )
 
-// Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script, and one
-// round trip: it checks the count, takes from it and adds the order to an outbox. The
-// [locks.Runner] writes the outbox to the row.
+// Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script in one round
+// trip: it checks the count, reduces the count, and adds the order to an outbox. The
+// [locks.Runner] subtracts the sales in the outbox from the row.
 //
-// The keys share a hash tag, for a script may use only one slot of a cluster.
+// The keys share a hash tag, because a script may use only one slot of a cluster.
 func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
 	return &shelf{
 		client: c, db: db, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
@@ -49,7 +49,7 @@ type shelf struct {
 	sold             chan struct{} // wakes Run
 }
 
-// taken is the step of a sale that is in Redis, and not in the row yet.
+// taken is the step of a sale that is in Redis, but not in the row yet.
 const taken api.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
@@ -87,7 +87,7 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 		return r, err
 	}
 	// DANGER: the sale is in Redis only. If Redis loses its data before the sale is in the row,
-	// the count of the row is loaded again and sold once more.
+	// the next load reads the old count of the row, and the same pieces are sold once more.
 	locks.Trace(ctx, taken, key, o.Owner, 0)
 	select {
 	case s.sold <- struct{}{}:
@@ -97,17 +97,17 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	return r, nil
 }
 
-// take is the sale. It is sent only once (Open disables retries), for a second script would sell
-// a second time. After a lost answer the outcome is unknown.
+// take sells by one script. It is sent only once (Open disables retries), because a second script
+// would sell a second time. If no answer comes, the outcome is unknown.
 func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
 	}
-	// The end of ctx cannot stop the script any more, so wait for its answer.
+	// The end of ctx cannot stop the script any more, so take waits for the answer.
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 	defer cancel()
-	// Concurrent sales of this replica share one message: a system call costs more than a
-	// sale. Measured: a quarter more sales per second.
+	// Concurrent sales of this replica share one message, because a system call costs more than
+	// a sale. In a measurement, this gave a quarter more sales per second.
 	together, err := s.client.AutoPipeline()
 	if err != nil {
 		return 0, beforeExec(free, err)
@@ -129,8 +129,8 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	return int(answer[1]), err
 }
 
-// bring loads the count from the row to Redis, once for all requests of this replica. It locks
-// the row, for another replica may load or carry at the same time.
+// bring loads the count from the row to Redis, once for all requests of this replica. It locks the
+// row, because another replica may run bring or carry at the same time.
 func (s *shelf) bring(ctx context.Context, product int64) error {
 	done := s.loading.DoChan(strconv.FormatInt(product, 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
@@ -139,7 +139,7 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 			return nil, err // unknown product, or MySQL is unavailable
 		}
 		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *saleID) error {
-			// All earlier sales are carried by now, so the row is up to date.
+			// carry has written all earlier sales to the row, so the row is up to date.
 			var count int
 			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
 				return err
@@ -163,11 +163,11 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 	}
 }
 
-// saleID identifies a sale: the load that it sold from, and its number in that load.
+// saleID identifies a sale by the load of the count that it sold from, and its number in that load.
 type saleID struct{ load, sale int64 }
 
-// carry takes the sales in the outbox from the row. In the same transaction it stores the id of
-// the last one, so that each sale is taken once, even if a replica dies. The lock on the row with
+// carry subtracts the sales in the outbox from the row. The same transaction stores the id of the
+// last sale, so that each sale is subtracted once, even if a replica dies. The lock on the row of
 // that id excludes other replicas. then, if set, also runs in the transaction.
 func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *saleID) error) (last saleID, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
@@ -178,7 +178,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 		if err != nil {
 			return err
 		}
-		// Not before the lock: another replica could carry the same sales in the meantime.
+		// Read the outbox after the lock. Before it, another replica could carry the same sales.
 		pieces, err := s.pending(ctx, product, &last)
 		if err == nil && pieces > 0 {
 			err = tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error
@@ -197,7 +197,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 	return last, stock.NothingWritten(ctx, err)
 }
 
-// pending returns the pieces in the outbox after last, and moves last to the end of the outbox.
+// pending returns the number of pieces in the outbox after last. It sets last to the last sale.
 func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (pieces int, err error) {
 	const batch = 1000
 	for {
@@ -224,16 +224,16 @@ func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (piece
 }
 
 const (
-	// gather is the pause after a sale, so that many sales share one transaction.
+	// gather is the pause after a sale. It lets many sales share one transaction.
 	gather = 50 * time.Millisecond
 	// carryInterval is the interval at which Run carries the sales that dead replicas have left. It
 	// is also the pause after an error of Redis or MySQL.
 	carryInterval = time.Second
-	// carryTimeout limits one carryAll, including the last one.
+	// carryTimeout limits one carryAll, including the one at the end of Run.
 	carryTimeout = 5 * time.Second
 )
 
-// Run carries until ctx ends, and then once more.
+// Run calls carryAll until ctx ends, and then once more.
 func (s *shelf) Run(ctx context.Context) {
 	tick := time.NewTicker(carryInterval)
 	defer tick.Stop()
@@ -247,13 +247,13 @@ func (s *shelf) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if s.carryAll(ctx) != nil {
-			_ = locks.Work(ctx, carryInterval) // nothing is lost: the next carryAll tries again
+			_ = locks.Work(ctx, carryInterval) // no sale is lost: the next carryAll tries again
 		}
 	}
 }
 
-// carryAll carries the outbox of all products, including the sales of other replicas. Without
-// sales, that is one request to Redis and none to MySQL.
+// carryAll carries the outbox of all products, including sales of other replicas. If there are no
+// sales, it sends one request to Redis and none to MySQL.
 func (s *shelf) carryAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, carryTimeout)
 	defer cancel()
@@ -261,11 +261,11 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	for _, name := range products {
 		product, bad := strconv.ParseInt(name, 10, 64)
 		if bad != nil {
-			continue // a foreign member
+			continue // this member of the set is no product
 		}
 		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// If a replica dies before this, the next carry skips the entries that stay behind.
+			// If a replica dies before the trim, the next carry skips the remaining entries.
 			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
@@ -273,14 +273,14 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	return err
 }
 
-// Count returns the count in Redis, or that of the row if Redis has none.
+// Count returns the count in Redis. If Redis has none, it returns the count of the row.
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
 }
 
-// Clear deletes the count and all sales that are not carried. It waits for a carry that is under
-// way. It also begins a new load: a later carry skips all sales so far, even if Redis could not
-// be reached and still has them.
+// Clear deletes the count and all sales that are not carried. It waits for a running carry. Clear
+// also begins a new load. So a later carry skips all earlier sales, even if Redis could not be
+// reached and still has these sales.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {

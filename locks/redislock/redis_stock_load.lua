@@ -1,4 +1,4 @@
--- KEYS[1] stock  ARGV[1] count  ARGV[2] number of this load  -> 1 loaded, 0 there was one
+-- KEYS[1] stock  ARGV[1] count  ARGV[2] number of this load  -> 1 loaded, 0 a count existed already
 if redis.call('exists', KEYS[1]) == 1 then
   return 0
 end

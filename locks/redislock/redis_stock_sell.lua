@@ -9,8 +9,8 @@ local left = stock[1] - ARGV[1]
 if left < 0 then
   return {0, tonumber(stock[1])}
 end
--- The id does not come from a clock: MySQL counts the loads, and each load counts its sales. So
--- no later sale has a lower id. This command goes first: if it is rejected, nothing was written.
+-- The id does not come from a clock: MySQL counts the loads, and each load counts its sales. So a
+-- later sale has a higher id. XADD goes first: if it is rejected, the script has written no data.
 local sale = stock[3] + 1
 redis.call('xadd', KEYS[2], stock[2] .. '-' .. sale, 'order', ARGV[3], 'qty', ARGV[1])
 redis.call('hset', KEYS[1], 'count', left, 'sale', sale)

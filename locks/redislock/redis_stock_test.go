@@ -39,7 +39,7 @@ func (s *backends) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) 
 	return Stock(c, db).(*shelf) //nolint:forcetypeassert // it is one
 }
 
-// TestStock needs a MySQL as well, so all its parts share one.
+// TestStock runs all tests of Stock with one MySQL.
 func TestStock(t *testing.T) {
 	t.Parallel()
 	s := startBackends(t)

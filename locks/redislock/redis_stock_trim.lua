@@ -2,8 +2,8 @@
 -- ARGV[1] product  ARGV[2] load and ARGV[3] sale of the last carried one  -> entries left
 local stock = redis.call('hmget', KEYS[1], 'load', 'sale')
 local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
--- The row has sales that Redis lacks: a replica that lagged behind was promoted. It would use
--- their ids again, and those sales would never be carried.
+-- The row has sales that Redis lacks, because a replica that lagged behind was promoted. New sales
+-- would get the ids of the missing ones, and would never be carried.
 if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and stock[2] + 0 < sale) then
   redis.call('del', KEYS[1], KEYS[2])
 end

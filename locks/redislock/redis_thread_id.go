@@ -29,9 +29,9 @@ type redisThreadID struct {
 
 func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
-	// DANGER: the number is unique in this process only. Other replicas have a thread 1, too.
-	// After our lease, when such a thread holds the lock, our release finds "its own" number
-	// and frees another holder's lock.
+	// DANGER: the number is unique in this process only. Other replicas have a thread 1, too. If
+	// such a thread holds the lock after our lease, our release finds the number that it expects.
+	// The release then frees the lock of another holder.
 	number, leave := l.threads.enter(r.Key)
 	h, err := attempt{
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
@@ -48,9 +48,9 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	return h, nil
 }
 
-// threads numbers the tasks of this process for each key. A goroutine has no visible number,
-// so a task gets one like a thread of a pool: the smallest that is free, from 1, until its
-// release. The zero value is ready.
+// threads numbers the tasks of this process for each key, because a goroutine has no visible
+// number. A task gets the smallest free number from 1 on, like a thread of a pool, and keeps the
+// number until its release. The zero value is ready.
 type threads struct {
 	mu   sync.Mutex
 	busy map[thread]bool

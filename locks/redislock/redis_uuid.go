@@ -11,15 +11,15 @@ import (
 	"oversell/locks"
 )
 
-// UUID stores a random value, and compares it before it deletes the key (tutorial 3.3; 001).
-// lease is for requests that name none.
+// UUID stores a random value. A release compares this value before it deletes the key (tutorial
+// 3.3; 001). lease is for requests that name none.
 func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisUUID{polledLock{c, "redis-uuid:", lease}}
 }
 
 type redisUUID struct{ polledLock }
 
-// compared is the step of a release that has found its own value, and deletes the key next.
+// compared is the step of a release that has found its own value, before it deletes the key.
 const compared api.Step = "compared"
 
 func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

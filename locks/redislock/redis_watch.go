@@ -14,9 +14,9 @@ import (
 	"oversell/stock"
 )
 
-// Watch keeps the stock in Redis and locks nothing (tutorial document 002): WATCH the count, read
-// it, write it in MULTI and EXEC. EXEC does nothing if the count was written since the WATCH;
-// then the sale starts again.
+// Watch keeps the stock in Redis and locks nothing (tutorial document 002). A sale sends WATCH for
+// the count, reads it, and writes it in MULTI and EXEC. If the count was written after the WATCH,
+// EXEC changes nothing, and the sale starts again.
 //
 // The first sale of a product loads its count from the row in MySQL. Later sales neither read nor
 // write the row.
@@ -33,7 +33,7 @@ const (
 	// The mean pause before another try begins at shortestPause and doubles up to longestPause.
 	longestPause  = 64 * time.Millisecond
 	shortestPause = time.Millisecond
-	// execTimeout limits an EXEC, which goes on when its request is cancelled.
+	// execTimeout limits an EXEC. An EXEC continues even if its request is cancelled.
 	execTimeout = 5 * time.Second
 )
 
@@ -57,7 +57,7 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 			return r, err
 		}
 		r.Retries++
-		// Random, so that requests which collided do not collide again.
+		// The pause is random, so that requests which collided do not collide again.
 		pause := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
 		if pause >= o.Wait-time.Since(began) {
 			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
@@ -69,8 +69,8 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 
 var errNotLoaded = errors.New("redis has no such stock")
 
-// try is one round of WATCH and EXEC. It returns ErrConflict if the count was written in between.
-// It keeps one connection, for a WATCH belongs to its connection.
+// try sends one WATCH and one EXEC. It returns ErrConflict if the count was written in between. It
+// uses one connection, because a WATCH belongs to its connection.
 func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
@@ -79,12 +79,12 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	sent := false
 	err = s.client.Watch(ctx, func(tx *redis.Tx) error {
 		if remaining, err = s.read(ctx, tx, o); err != nil {
-			// Also if ctx is cancelled: the connection must not keep the WATCH.
+			// Send UNWATCH even if ctx is cancelled: the connection must not keep the WATCH.
 			_ = tx.Unwatch(context.WithoutCancel(ctx)).Err()
 			return err
 		}
 		locks.Trace(ctx, api.Writing, api.Key(o.Product), o.Owner, 0)
-		// The end of ctx cannot stop the EXEC any more, so wait for its answer.
+		// The end of ctx cannot stop the EXEC any more, so wait for the answer to the EXEC.
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 		defer cancel()
 		sent = true
@@ -122,7 +122,7 @@ func (s *watch) read(ctx context.Context, tx *redis.Tx, o stock.Order) (remainin
 	return count - o.Qty, locks.Work(ctx, o.Work)
 }
 
-// beforeExec returns the error of a try that sent no EXEC: nothing was taken.
+// beforeExec returns the error of a try that sent no EXEC, so no stock was taken.
 func beforeExec(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNotLoaded), errors.Is(err, stock.ErrSoldOut), errors.Is(err, stock.ErrCancelled):
@@ -136,8 +136,8 @@ func beforeExec(ctx context.Context, err error) error {
 	}
 }
 
-// afterExec returns the error of a try that sent an EXEC. If Redis answered with an error,
-// nothing was written; without an answer, the outcome is unknown.
+// afterExec returns the error of a try that sent an EXEC. If Redis answered with an error, the
+// count is unchanged. If no answer came, the outcome is unknown.
 func afterExec(err error) error {
 	var answer redis.Error
 	switch {
@@ -163,7 +163,7 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// Count returns the count in Redis, or that of the row if Redis has none yet.
+// Count returns the count in Redis. If Redis has none, it returns the count of the row.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }
@@ -180,7 +180,7 @@ func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledg
 	return count, nil
 }
 
-// Clear deletes the count, and with it all sales: the next sale loads it from the row.
+// Clear deletes the count, and so all sales: the next sale loads the count from the row.
 func (s *watch) Clear(ctx context.Context, key string) error {
 	return s.client.Del(ctx, "redis-watch:"+key).Err()
 }

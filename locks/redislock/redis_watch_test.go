@@ -54,7 +54,7 @@ func (s *backends) client(t *testing.T) redis.UniversalClient {
 	return client(t, s.Addresses().Redis[0])
 }
 
-// TestWatch needs a MySQL as well, so all its parts share one.
+// TestWatch runs all tests of Watch with one MySQL.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := startBackends(t)

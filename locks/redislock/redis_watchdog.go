@@ -28,9 +28,9 @@ type redisWatchdog struct {
 func (l *redisWatchdog) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	renewed := l.attempt(r)
-	// The Lock calls Renew every third of the lease, and stops that before the release.
-	// DANGER: a process that is paused renews nothing. When it goes on after its lease, the
-	// next holder works at the same time.
+	// The Lock calls Renew every third of the lease, and stops these calls before the release.
+	// DANGER: a process that is paused renews no lease. When it continues after its lease, it
+	// works at the same time as the next holder.
 	renewed.grant.Renew = func(ctx context.Context) error {
 		return run(ctx, l.client, l.renew, []string{lock}, r.Owner, millis(lease))
 	}

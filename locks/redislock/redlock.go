@@ -18,9 +18,9 @@ import (
 	"oversell/stock"
 )
 
-// Redlock sends its request to five independent masters. It holds the lock when a majority
-// has granted it in time (tutorial 3.8, 3.9.4; redsync). The loss of a minority changes
-// nothing; without a majority there are no grants.
+// Redlock sends its request to five independent masters. A request holds the lock when a majority
+// has granted it in time (tutorial 3.8, 3.9.4; redsync). The loss of a minority of the masters has
+// no effect. Without a majority, no lock is granted.
 func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedlock(nodes, lease)))
 }
@@ -41,7 +41,7 @@ const (
 
 type redlock struct {
 	redsync *redsync.Redsync
-	each    []*redsync.Redsync // of one master each
+	each    []*redsync.Redsync // one for each master
 	nodes   []redis.UniversalClient
 	lease   time.Duration
 	fences  fences
@@ -51,8 +51,8 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	lease := cmp.Or(r.Lease, l.lease)
 	for began := time.Now(); ; {
 		asked, m := time.Now(), l.newMutex(r, lease)
-		// DANGER: the SETs must end before our clean-up begins, or one may be carried out after
-		// it. So the end of ctx does not cancel them.
+		// DANGER: the SETs must end before our clean-up begins, or a master may execute a SET after
+		// the clean-up. So the end of ctx does not cancel the SETs.
 		trying, done := locks.CleanUp(ctx)
 		err := m.TryLockContext(trying)
 		done()
@@ -70,13 +70,13 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 			m.sweep(ctx, failed)
 		}
 		down := failed.unreachable
-		if time.Since(began) < r.Wait { // except at the last try, a slow master is no outage: its machine may be under load
+		if time.Since(began) < r.Wait { // at the last try, a slow master counts as unreachable, too
 			down -= failed.tooSlow
 		}
 		if down > minority {
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters did not answer: %w", failed.unreachable, len(l.nodes), err)}
 		}
-		// Random: waiters that split the masters between them must not collide again.
+		// The pause is random, so that waiters that split the masters do not collide again.
 		if err := locks.SleepRetry(ctx, r, began, shortestRetry+rand.N(longestRetry-shortestRetry)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}

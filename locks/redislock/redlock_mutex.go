@@ -11,19 +11,19 @@ import (
 	"oversell/locks"
 )
 
-// mutex is one try for a lock, and its result. Each try has a value of its own: a late SET or
-// DEL of a slow try must not affect the next one.
+// mutex is one try for a lock, and its result. Each try has its own token, so that a late SET or
+// DEL of a slow try does not affect the next try.
 type mutex struct {
 	*redsync.Mutex
 	// hasty is the same lock, for calls that return when a majority has answered. TryLock waits
 	// for all masters, and for each at most nodeTimeout.
 	hasty *redsync.Mutex
-	each  []*redsync.Mutex // on one master each
+	each  []*redsync.Mutex // one for each master
 	lease time.Duration
 }
 
 func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
-	// With the value set, an unlock also deletes what a failed try left on some masters.
+	// The token is set in advance, so that unlock also deletes keys of a failed try.
 	token := locks.Token(r.Owner)
 	options := []redsync.Option{
 		redsync.WithExpiry(lease), redsync.WithTimeoutFactor(float64(nodeTimeout(lease)) / float64(lease)),
@@ -41,20 +41,20 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 	return m
 }
 
-// nodeTimeout is far less than the lease, which a single master that hangs would otherwise use up.
+// nodeTimeout is far shorter than the lease. Else one master that hangs could use up the lease.
 func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
-// unlockTimeout limits an unlock on the masters that are slower than a majority.
+// unlockTimeout limits an unlock on the masters that answer after the majority.
 const unlockTimeout = 3 * time.Second
 
-// unlock sends its request to every master, also to those whose grant timed out: they may have
-// the key. It returns when a majority has answered. Where no answer comes, it repeats the
-// request in the background, until the given time.
+// unlock sends its request to every master, even if the grant timed out there, because the master
+// may have the key. It returns when a majority has answered. To masters that do not answer, it
+// repeats the request in the background, until the given time.
 //
-// DANGER: a release on a majority is not enough. One key that stays on one master, and one of
-// the next holder on another, soon leave no majority to acquire.
+// DANGER: a release on a majority is not enough. If each release leaves a key on another master,
+// soon no majority of the masters is free.
 func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	ctx, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -89,7 +89,7 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// unlockOne goes on after unlock returns. ErrNotHeld means no such key, or another holder's key.
+// unlockOne continues after unlock returns. ErrNotHeld means no such key, or another holder's key.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -99,16 +99,16 @@ func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error 
 	})
 }
 
-// sweep deletes what a failed try may have left on masters without an answer, in the background.
+// sweep deletes keys of a failed try on masters without an answer, in the background.
 func (m *mutex) sweep(ctx context.Context, failed failures) {
 	for _, node := range failed.sent {
 		go func() { _ = m.unlockOne(ctx, node, time.Now().Add(m.lease)) }()
 	}
 }
 
-// extend renews the lease on every master. It returns when a majority has answered, or ctx
-// ends; the requests to the others go on for a lease. A request that arrives after the unlock
-// finds no key, and makes none.
+// extend renews the lease on every master. It returns when a majority has answered, or ctx ends.
+// The requests to the other masters continue for a lease. A request that arrives after the unlock
+// finds no key and creates none.
 func (m *mutex) extend(ctx context.Context) error {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	time.AfterFunc(m.lease, cancel)
@@ -125,8 +125,8 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority reads redsync's answer. The lock is not held if the masters that reject the request
-// leave no majority. If that depends on masters that did not answer, the outcome is unknown.
+// majority translates redsync's result. The lock is not held if the masters that reject the request
+// leave no majority. If masters without an answer decide that, the outcome is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:
@@ -139,10 +139,10 @@ func majority(ok bool, err error, nodes int) error {
 }
 
 type failures struct {
-	rejected    int   // they have no such lock, or another holder's
-	unreachable int   // they did not answer
-	tooSlow     int   // of the unreachable, those that did not answer in time
-	sent        []int // of the unreachable, those that may have received the request
+	rejected    int   // number of masters without the lock, or with another holder's
+	unreachable int   // number of masters that did not answer
+	tooSlow     int   // number of unreachable masters whose answer did not come in time
+	sent        []int // indexes of unreachable masters that may have received the request
 }
 
 func failuresOf(err error) (f failures) {

@@ -19,8 +19,8 @@ import (
 	"oversell/stock"
 )
 
-// TestMajority checks when a lock counts as not held. A master that does not answer counts for
-// neither side.
+// TestMajority checks when a lock counts as not held. A master without an answer neither grants nor
+// rejects the lock.
 func TestMajority(t *testing.T) {
 	silent, no := error(&redsync.RedisError{Err: errors.New("refused")}), error(&redsync.ErrNodeTaken{})
 	tests := []struct {
@@ -131,8 +131,8 @@ func TestMintOutages(t *testing.T) {
 	if fence, err := f.mint(t.Context(), key, 0); err == nil {
 		t.Fatalf("minted %d with a majority away", fence)
 	}
-	begin(t, r, 1, 2, 3) // empty: they persist nothing
-	stop(t, r, 3)        // 1 and 2 know nothing, 4 and 5 do
+	begin(t, r, 1, 2, 3) // these masters have no data, because they persist nothing
+	stop(t, r, 3)        // 1 and 2 have no fence, 4 and 5 have one
 	rises("a minority has lost its data", 0)
 	begin(t, r, 3)
 	for _, node := range nodes {

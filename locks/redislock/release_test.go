@@ -14,7 +14,7 @@ import (
 
 // released returns the locks whose release names its holder, so that it can be sent again.
 func released(clients []redis.UniversalClient) map[string]locks.Locker {
-	const lease = time.Hour // no test waits for it
+	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{
 		"redis": Redis(clients[0], lease), "redis-fair": Fair(clients[0], lease), "redis-lua": Lua(clients[0], lease),
 		"redis-reentrant": ReentrantLock(clients[0], lease), "redis-watchdog": Watchdog(clients[0], lease),

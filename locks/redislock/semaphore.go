@@ -21,9 +21,9 @@ var (
 	semaphoreReleaseLua string
 )
 
-// semaphore is a semaphore with leases (tutorial 3.9.6). Redisson's RSemaphore is a number: the
-// permits of a dead process are lost for ever. Here every permit that is taken is a member of
-// a sorted set, with a deadline on Redis's clock, and its holder renews it.
+// semaphore is a semaphore with leases (tutorial 3.9.6). Redisson's RSemaphore is a number, so the
+// permits of a dead process are lost for ever. In this semaphore, each taken permit is a member of
+// a sorted set, with a deadline on Redis's clock. Its holder renews this deadline.
 type semaphore struct {
 	*primitive
 	acquire, renew, release *redis.Script
@@ -38,7 +38,7 @@ func newSemaphore(p *primitive) *semaphore {
 	}
 }
 
-// semaphoreNames returns the keys of one semaphore. Both are deleted with the last permit.
+// semaphoreNames returns the keys of one semaphore. The last release deletes both keys.
 func semaphoreNames(key string) (permits, total string) {
 	base := primitivePrefix + "semaphore:{" + key + "}"
 	return base + ":permits", base + ":total"
@@ -47,9 +47,9 @@ func semaphoreNames(key string) (permits, total string) {
 // Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is more than total,
 // or if another total is in use.
 //
-// A process serves its tasks in order of arrival: small requests do not overtake a large one.
-// Processes compete. With a wait of 0, a task takes free permits before the waiters do, like
-// Java's tryAcquire.
+// A process serves its tasks in order of arrival, so small requests do not overtake a large one.
+// Requests of different processes have no order. With a wait of 0, a task does not queue: it takes
+// free permits before the waiters, like Java's tryAcquire.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	switch {
 	case qty < 1 || qty > total:
@@ -65,17 +65,17 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	if err != nil {
 		return nil, err
 	}
-	defer leave() // the turn is for the request, not for the permits
+	defer leave() // the turn ends with the request, not with the permits
 	return s.takeAsFirst(ctx, r, began, &s.turns, w)
 }
 
-// turn waits until the task is first in this process. A request with a wrong total fails at once.
+// turn waits until the task is first in this process. A wrong total returns an error at once.
 func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, total int) (leave func(), err error) {
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil
 	}
 	_, size := semaphoreNames(r.Key)
-	// After an error, wait all the same: the first of the queue gets the same error.
+	// An error of this check can be ignored: the first of the queue gets the same error.
 	if inUse, err := s.client.Get(ctx, size).Int(); err == nil && inUse != total {
 		return nil, mismatch(r.Key, inUse, total)
 	}

@@ -13,7 +13,7 @@ if total ~= ARGV[3] then
 end
 local lacking = taken + ARGV[4] - total
 if lacking > 0 then
-  -- The deadlines are sorted: when this one has passed, enough permits are free.
+  -- The deadlines are sorted. When the deadline at this index has passed, enough permits are free.
   local free = redis.call('zrange', KEYS[1], lacking - 1, lacking - 1, 'withscores')[2]
   return {0, free - now}
 end

@@ -2,7 +2,7 @@
 -- -> 1 renewed, 0 not ours
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- All permits of a token have one deadline. After it they are free.
+-- All permits of a token have one deadline. After this deadline the permits are free.
 if tonumber(redis.call('zscore', KEYS[1], ARGV[1] .. ':1') or now) <= now then
   return 0
 end

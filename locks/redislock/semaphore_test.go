@@ -95,7 +95,7 @@ func TestDeadPermit(t *testing.T) {
 	}
 	nothingLeft(t, c, key)
 	die()
-	nothingLeft(t, c, key) // by itself
+	nothingLeft(t, c, key) // the keys expire without a release
 }
 
 // TestSemaphoreSizes checks that the first user sets the total until the last permit is released.
@@ -211,7 +211,7 @@ func TestSemaphoreThousand(t *testing.T) {
 	giveBack(t, given(t, h, err))
 }
 
-// TestSemaphoreCancel cancels a waiter, the first of the queue or a later one. It leaves nothing.
+// TestSemaphoreCancel cancels the first waiter of the queue, or a later one. No data may stay.
 func TestSemaphoreCancel(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	h, err := all[0].Semaphore.Acquire(t.Context(), request(key, "holder", 0, 0), 1, 1)

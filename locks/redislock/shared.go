@@ -66,7 +66,7 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 	}[hazard]
 }
 
-// undo releases what a failed try may have acquired: its answer was lost, or its request cancelled.
+// undo releases a lock that a try without an answer, or a cancelled one, may have acquired.
 func undo(ctx context.Context, release func(context.Context) error) {
 	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
 }
@@ -90,13 +90,13 @@ func held(answer int64, err error) error {
 	return err
 }
 
-// uncut runs do to its end, even if ctx is cancelled. Otherwise Redis could carry out a
-// command after the clean-up that should undo it.
+// uncut runs do to its end, even if ctx is cancelled. Otherwise Redis could execute the command
+// after the clean-up that should undo this command.
 func uncut(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	return do(ctx)
 }
 
-// millis returns the lease for a script: Redis takes whole ms, and rejects 0.
+// millis returns the lease in ms for a script. Redis accepts whole ms only, and rejects 0.
 func millis(lease time.Duration) int64 { return max(1, lease.Milliseconds()) }

@@ -50,7 +50,7 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 	}
 }
 
-// Await waits until the barrier is gone.
+// Await waits until the barrier's node does not exist.
 func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	began := time.Now()
 	calls, cancel := b.session.bound(ctx, r, began)
@@ -70,7 +70,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	}
 }
 
-// Remove deletes the barrier. It returns false if there was none.
+// Remove deletes the barrier. It returns false if the barrier did not exist.
 func (b *barrier) Remove(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
 	_, err := write(ctx, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })

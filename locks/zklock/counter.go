@@ -113,7 +113,7 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 		if done.Retries = retries; !again {
 			return done, err
 		}
-		// At random, or requests that failed together would collide again.
+		// The pause is random, so that requests that failed together do not collide again.
 		if locks.Work(ctx, rand.N(time.Millisecond<<min(retries, 4))) != nil { //nolint:gosec // no secret
 			return done, locks.NotAcquired(ctx, r.Key, r.Wait)
 		}

@@ -44,7 +44,7 @@ func linkTo(t *testing.T) *lockstest.Link {
 	return link
 }
 
-// newKey is a key that no other test uses.
+// newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
 func request(key, owner string, wait time.Duration) locks.Request {
@@ -74,7 +74,7 @@ func nodes(t *testing.T, s *Session, key string) (names []string, changes int32)
 	return names, stat.Cversion
 }
 
-// soon returns when is() is true, and fails if that takes more than 30 s.
+// soon returns when is() is true. It fails the test after 30 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

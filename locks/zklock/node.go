@@ -62,7 +62,7 @@ func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence
 	})
 }
 
-// stat returns ErrNotHeld if the node does not exist.
+// stat returns the state of the node. It returns ErrNotHeld if the node does not exist.
 func (n *node) stat(ctx context.Context) (*zk.Stat, error) {
 	stat, err := n.session.stat(ctx, n.path())
 	return stat, lost(err)

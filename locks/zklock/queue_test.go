@@ -13,8 +13,8 @@ import (
 	"oversell/locks"
 )
 
-// TestWatches checks that each waiter has one watch, which ends with it. The last waiter gets the
-// lock when those before it have given up.
+// TestWatches checks that each waiter has one watch, which ends with that waiter. The last waiter
+// gets the lock when all waiters before it have given up.
 func TestWatches(t *testing.T) {
 	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 	l := ZK(here)
@@ -55,8 +55,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// TestSweptAway deletes all nodes, like a reset. A waiter that is woken by that must not take it
-// for a release: its own node is deleted as well.
+// TestSweptAway deletes all nodes, like a reset. That wakes a waiter, which must not treat the
+// deletion as a release, because its own node is deleted as well.
 func TestSweptAway(t *testing.T) {
 	for name, test := range map[string]struct {
 		session time.Duration

@@ -53,8 +53,8 @@ func isAny(err error, targets ...error) bool {
 
 var errUnknown = errors.New("no answer from ZooKeeper: the write may have been carried out; read the value before you repeat it")
 
-// bound ends the calls of a request one session time-out after its wait: a late answer must not
-// look like an unavailable server.
+// bound ends the calls of a request one session time-out after its wait. Otherwise a late
+// answer would look like an unavailable server.
 func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.timeout)
 }

@@ -21,7 +21,7 @@ func newSemaphore(p, mutex recipe) *semaphore {
 	return &semaphore{p, locks.Queue(side{&nodeQueue{recipe: mutex}, writing})}
 }
 
-// tryWait limits the time for which a request with a wait of 0 waits for the mutex. Its holder may
+// tryWait limits the wait for the mutex of a request whose wait is 0. The holder of the mutex may
 // be about to take its permits.
 const tryWait = time.Second
 
@@ -67,8 +67,8 @@ func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) 
 	return mismatch(r, err)
 }
 
-// take creates a lease and waits until it and those before it are within the total. That rule
-// needs no mutex: a request that lost the mutex during a pause takes no permit of another one.
+// take creates a lease, and waits until this lease and all leases before it fit in the total. So a
+// request that lost the mutex during a pause cannot take another request's permit.
 func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (*locks.Lock, error) {
 	kind := fmt.Sprintf("lease-%dof%d-", qty, total)
 	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {

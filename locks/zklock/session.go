@@ -23,8 +23,8 @@ import (
 //go:embed *.go
 var Source embed.FS
 
-// Session is this replica's one session with a ZooKeeper server or ensemble. It connects in
-// the background, again and again, and opens a new session when the old one has expired.
+// Session is the one session of this replica with a ZooKeeper server or ensemble. It reconnects in
+// the background, and opens a new session when the old one has expired.
 type Session struct {
 	*zk.Conn
 	timeout  time.Duration
@@ -140,7 +140,7 @@ func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	})
 }
 
-// remove deletes a node. It returns ErrNotHeld if there is none.
+// remove deletes a node. It returns ErrNotHeld if the node does not exist.
 func (s *Session) remove(ctx context.Context, node string) error {
 	_, err := do(ctx, func() (bool, error) { return true, s.Delete(node, -1) })
 	if isNoNode(err) {

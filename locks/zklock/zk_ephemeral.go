@@ -82,7 +82,7 @@ func (l *singleNode) check(ctx context.Context, key, token string) error {
 	return lost(err)
 }
 
-// remove deletes the node of this holder, in two requests: check and delete. Between them, the
+// remove deletes the node of this holder, in two requests: check and delete. Between the two, the
 // node can become another holder's only if this session ends.
 func (l *singleNode) remove(ctx context.Context, key, token string) error {
 	if err := l.check(ctx, key, token); err != nil {

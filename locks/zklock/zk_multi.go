@@ -24,7 +24,7 @@ func Multi(s *Session) locks.Locker {
 	}, api.Pause), ZK(s), productAndWarehouse)
 }
 
-// productAndWarehouse has its own names: its locks must not exclude sales of the strategy zk.
+// productAndWarehouse uses names of its own, so that its locks do not exclude sales of zk.
 func productAndWarehouse(key string) []string {
 	product := "zk-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -1,6 +1,6 @@
 // Package rigtest starts rigs in tests.
 //
-// A package that starts one begins its tests with
+// A package that starts a rig begins its tests with
 //
 //	func TestMain(m *testing.M) { rigtest.Main(m) }
 //

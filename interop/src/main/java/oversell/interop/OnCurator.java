@@ -10,16 +10,16 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * Curator's InterProcessMutex (tutorial 4.6.1). It shares the lock with the strategy zk because
- * it has the same path.
+ * Curator's InterProcessMutex (tutorial 4.6.1). The strategy zk shares the lock, because both use
+ * the same path.
  */
 final class OnCurator implements SharedLock {
     private final CuratorFramework client;
 
-    /** A mutex for each key: a thread can acquire a lock again only through the same mutex. */
+    /** The mutex of each key. A thread can acquire a lock again only through the same mutex. */
     private final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
 
-    /** {@code lease} is the time-out of the session: it limits how long a dead process holds the lock. */
+    /** {@code lease} is the session's time-out: a dead process holds the lock no longer. */
     OnCurator(String address, Duration lease) throws InterruptedException {
         client = CuratorFrameworkFactory.builder()
                 .connectString(address)

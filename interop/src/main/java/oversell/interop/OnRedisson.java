@@ -10,16 +10,16 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * Redisson's RLock (tutorial 3.9.1). It shares the lock with the strategy redis because it has
- * the same name: the strategy's id, and the key.
+ * Redisson's RLock (tutorial 3.9.1). The strategy redis shares the lock, because both use the same
+ * name: the strategy's id, and the key.
  */
 final class OnRedisson implements SharedLock {
     private final RedissonClient client;
 
-    /** The watchdog renews the lock every third of {@code lease}, which is also the lease of the lock. */
+    /** {@code lease} is the lease of each lock. The watchdog renews it three times per lease. */
     OnRedisson(String address, Duration lease) {
         Config config = new Config();
-        // Locks need no codec. But the default of Redisson 3.11 uses java.lang by reflection, which Java 17 forbids.
+        // Locks need no codec. But Redisson 3.11's default codec needs reflection that Java 17 forbids.
         config.setCodec(StringCodec.INSTANCE);
         config.setLockWatchdogTimeout(lease.toMillis());
         URI uri = URI.create(address); // of the form redis://:password@host:port

@@ -13,17 +13,17 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** The critical section: read the count of the row, then write a count that is lower by one. */
+/** Shop sells items. Its critical section reads the count of the row and writes a lower count. */
 final class Shop {
     private static final Duration WAIT = Duration.ofSeconds(60);
 
     private final SharedLock lock;
     private final String database;
 
-    /** The count that this process wrote last, under the lock. MIN_VALUE means that it has written none. */
+    /** The last count that this process wrote, under the lock. MIN_VALUE means no count yet. */
     private int written = Integer.MIN_VALUE;
 
-    /** The number of times that another process had sold since then. */
+    /** The number of times that this process found a count from another process. */
     private int turns;
 
     Shop(SharedLock lock, String database) {
@@ -31,7 +31,7 @@ final class Shop {
         this.database = database;
     }
 
-    /** Sells {@code pieces} items in each of {@code threads}. Returns how often another process sold in between. */
+    /** Sells {@code pieces} items in each of {@code threads} threads, and returns {@code turns}. */
     int sell(String key, int pieces, int threads) throws Exception {
         written = Integer.MIN_VALUE;
         turns = 0;
@@ -67,7 +67,7 @@ final class Shop {
         return null;
     }
 
-    /** DANGER: these are two statements, on purpose. Without the lock, updates are lost between them. */
+    /** DANGER: on purpose, this needs the lock: updates between its two statements are lost. */
     private void sellOne(Connection connection, long product) throws SQLException {
         int count = read(connection, product);
         if (count < 1) {

@@ -18,7 +18,7 @@ import java.util.concurrent.ExecutionException;
  *                            ready LIBRARY.jar java VERSION
  *   acquire KEY WAIT_MS      granted | timeout
  *   release KEY              released
- *   count KEY                the acquisitions of this thread
+ *   count KEY                the number of acquisitions by the program's thread
  *   deduct KEY N THREADS     the number of times that another process sold in between
  * </pre>
  *
