@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/rig"
@@ -78,42 +80,57 @@ func backendStops(t *testing.T, strategy, backend string, servers []string) {
 	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
-// TestClientDisconnects disconnects a waiting client: it must leave no lock and no sale behind.
+// TestClientDisconnects disconnects waiting clients: they must leave no lock and no sale behind.
 func TestClientDisconnects(t *testing.T) {
 	for _, strategy := range safe {
 		if strategy == "version" {
 			continue // requests of version never wait
 		}
-		restock(t, 10)
-		held := make(chan reply, 1)
-		go func() {
-			r, _ := send(t.Context(), http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "hold=2s"))
-			held <- r
-		}()
-		eventually(t, strategy+" is held", func() (bool, string) {
-			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[1], checkLock(strategy, "wait=0s"))
-			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
+		t.Run(strategy, func(t *testing.T) { clientsDisconnect(t, strategy) })
+	}
+}
+
+// clientsDisconnect pauses a holder, so that the lock stays held until each replica has noticed
+// that its waiting client has gone.
+func clientsDisconnect(t *testing.T, strategy string) {
+	restock(t, 10)
+	replicas := scenarioService(t).Replicas
+	must(t, replicas[0].Arm(t.Context(), api.Failpoint{Strategy: strategy, Product: 1, Step: api.Granted}))
+	defer func() { _ = replicas[0].ResumeAll(context.WithoutCancel(t.Context())) }()
+	held := make(chan reply, 1)
+	go func() {
+		r, _ := send(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
+		held <- r
+	}()
+	eventually(t, "the holder is paused", func() (bool, string) {
+		paused, err := replicas[0].Paused(t.Context())
+		return len(paused) == 1, fmt.Sprintf("%v, %v", paused, err)
+	})
+	for _, replica := range replicas {
+		refused := fmt.Sprintf("oversell_requests_total{outcome=%q,strategy=%q}", api.NotAcquired, strategy)
+		before := metric(t, replica.Base, refused)
+		waiting, disconnect := context.WithCancel(t.Context())
+		sent := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(300*time.Millisecond, disconnect) }}
+		if r, err := send(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
+			t.Errorf("the waiter should have waited, got %+v", r)
+		}
+		eventually(t, "the replica notices that its client has gone", func() (bool, string) {
+			now := metric(t, replica.Base, refused)
+			return now == before+1, fmt.Sprintf("%d requests refused before, %d now", before, now)
 		})
-		before := left(t)
-		for _, replica := range testLab.Addresses().Replicas {
-			disconnecting, disconnect := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			if r, err := send(disconnecting, http.MethodGet, replica, checkLock(strategy, "wait=60s")); err == nil {
-				t.Errorf("%s: the waiter should have waited, got %+v", strategy, r)
-			}
-			disconnect()
+	}
+	must(t, replicas[0].ResumeAll(t.Context()))
+	if r := <-held; r.HTTP != http.StatusOK {
+		t.Errorf("the holder: %+v", r)
+	}
+	// If a disconnected client left a lock, that lock would expire only after ten seconds.
+	for _, replica := range replicas {
+		if r := ask(t, http.MethodGet, replica.Base, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
+			t.Errorf("the next sale: %+v", r)
 		}
-		if r := <-held; r.HTTP != http.StatusOK {
-			t.Errorf("%s: the holder: %+v", strategy, r)
-		}
-		// If the disconnected client left a lock, that lock would expire only after ten seconds.
-		for _, replica := range testLab.Addresses().Replicas {
-			if r := ask(t, http.MethodGet, replica, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
-				t.Errorf("%s: the next one: %+v", strategy, r)
-			}
-		}
-		if n := left(t); n != before-4 {
-			t.Errorf("%s: %d left of %d after one holder and three more", strategy, n, before)
-		}
+	}
+	if n := left(t); n != 6 {
+		t.Errorf("%d left of 10 after the holder's sale and three more", n)
 	}
 }
 
