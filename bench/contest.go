@@ -44,12 +44,12 @@ func groups() []group {
 		{
 			title: "Five Redis", backend: lab.redlockRequests, asked: "requests",
 			ours: []string{"redlock", "cohort-redlock"}, peers: []string{"redsync, 5 nodes"},
-			compared: []comparison{{"redlock", []string{"redsync, 5 nodes"}, 1.2, 0}, {"cohort-redlock", []string{serial}, 0.85, 0}},
+			compared: []comparison{{"redlock", []string{"redsync, 5 nodes"}, 1.2, 0}, {"cohort-redlock", []string{"redsync, 5 nodes"}, 1.5, 0}},
 		},
 		{
 			title: "ZooKeeper", backend: lab.zooKeeperPackets, asked: "packets",
 			ours: []string{"zk", "cohort-zk"}, peers: []string{"go-zookeeper Lock"},
-			compared: []comparison{{"zk", []string{"go-zookeeper Lock"}, 1.5, 0}, {"cohort-zk", []string{serial}, 0.85, 0}},
+			compared: []comparison{{"zk", []string{"go-zookeeper Lock"}, 1.2, 0}, {"cohort-zk", []string{"go-zookeeper Lock"}, 1.5, 0}},
 		},
 		{
 			title: "etcd", backend: lab.etcdMessages, asked: "messages",

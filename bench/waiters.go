@@ -17,7 +17,7 @@ func (b bench) waiters(ctx context.Context) error {
 	const few, many = 100, 1000
 	b.printf("## A thousand waiters\n\nThrough nginx, for %v each, in turn, %d rounds.\n\n", b.length, b.rounds)
 	b.printf("| strategy | %d clients /s | %d clients /s | ratio | wanted | failed |\n|---|---:|---:|---:|---:|---:|\n", few, many)
-	for _, strategy := range []string{"redis", "zk"} {
+	for _, strategy := range []string{"redis", "zk", "cohort-zk"} {
 		measured, err := inTurn(b, []int{few, many}, func(clients int) (figures, error) {
 			// The wait is long: the last of a thousand clients waits for a thousand sales.
 			return b.viaNginx(ctx, load.Plan{Strategy: strategy, Clients: clients, Wait: time.Minute})
