@@ -39,7 +39,7 @@ func (s *Service) readBody(c *gin.Context) {
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // fails in tests, which have no deadline
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		c.Header("Connection", "close") // else the unread body would be taken for a request
+		c.Header("Connection", "close") // else the unread body would be taken for the next request
 		switch long := (*http.MaxBytesError)(nil); {
 		case errors.As(err, &long):
 			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", maxBody))

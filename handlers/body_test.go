@@ -152,7 +152,7 @@ func TestBadResets(t *testing.T) {
 	}
 }
 
-// TestLongInput: answers quote only the beginning of a parameter. A long body is not fully read.
+// TestLongInput checks that answers quote only the start of a value. A long body is not fully read.
 func TestLongInput(t *testing.T) {
 	t.Parallel()
 	s := serviceOf(t, &orderRecorder{id: "none"})
@@ -206,7 +206,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestNoRedirects: a trailing slash gives no redirect, because a header would set its target.
+// TestNoRedirects checks that a trailing slash causes no redirect: a header would set its target.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock/", nil)

@@ -18,7 +18,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	card, receipt := strategy.Card(), stock.Receipt{}
-	// A strategy that keeps the stock in another backend must also sell while MySQL is down.
+	// A strategy that keeps the stock in another backend must sell even if MySQL is down.
 	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
 	}
@@ -35,7 +35,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	return s.sale(card.ID, order, receipt), nil
 }
 
-// maxKnown limits the products that a replica remembers. It looks up other products at each sale.
+// maxKnown limits the products that a replica remembers. All others are looked up at each sale.
 const maxKnown = 10_000
 
 // has returns an error if the product does not exist. Call it before acquiring the lock: a lock

@@ -25,7 +25,7 @@ type couponGuard struct {
 var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
 	// A transactional method that contains the lock has the same effect. Tutorial document 001
-	// calls the method through a proxy to avoid it.
+	// calls the method through a proxy to avoid this effect.
 	"redis-early":  {lock: "redis", early: true},
 	"redis":        {lock: "redis"},
 	"unique":       {once: true},

@@ -59,8 +59,8 @@ func (f *failpoints) stop(strategy string, e api.Event) {
 		}
 		select {} // no other code may run before the process ends
 	case api.DoPause:
-		// A request whose client has gone stays paused. In a paused process, nothing could notice
-		// that the client has gone, either.
+		// A request whose client has gone stays paused. A process that is really paused could not
+		// notice that the client has gone, either.
 		limit := time.NewTimer(maxPause)
 		defer limit.Stop()
 		select {

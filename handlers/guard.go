@@ -31,7 +31,7 @@ func (s *Service) locker(id string) (locks.Locker, error) {
 	return nil, fmt.Errorf("this replica has no lock %s: %w", id, stock.ErrUnavailable)
 }
 
-// heldLock is the lock of a scenario's request. It reports the request's steps with its key.
+// heldLock is the lock of a scenario's request. It reports the request's steps with the lock's key.
 type heldLock struct {
 	lock     *locks.Lock
 	released bool

@@ -54,7 +54,7 @@ type Config struct {
 type Backend struct {
 	Name string
 	Ping func(context.Context) error
-	// Flushes counts FLUSHALL and FLUSHDB since the server started. nil means that it is no Redis.
+	// Flushes counts FLUSHALL and FLUSHDB since the server started. It is nil except for Redis.
 	Flushes func(context.Context) (int64, error)
 }
 
@@ -92,7 +92,7 @@ func New(config Config) *Service {
 		s.cards = append(s.cards, card)
 	}
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.RedirectTrailingSlash = false // a header of the request would set its target
+	s.engine.RedirectTrailingSlash = false // a header of the request would set the target
 	s.engine.Use(boundWrites, s.recovered, s.readBody)
 	s.routes()
 	s.routePrimitives()
@@ -139,12 +139,12 @@ func (s *Service) Close() {
 	s.failpoints.clear()
 }
 
-// newOwner returns a name for the owner of a lock. It is unique over replicas and restarts.
+// newOwner returns a name for the owner of a lock. The name is unique over replicas and restarts.
 func (s *Service) newOwner() string {
 	return fmt.Sprintf("%s-%s-%d", s.Replica, s.boot, s.owners.Add(1))
 }
 
-// recovered answers a panic with the outcome unknown, because the panic may follow the write.
+// recovered answers a panic with the outcome "unknown": the write may have happened already.
 func (s *Service) recovered(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {

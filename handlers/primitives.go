@@ -131,7 +131,7 @@ func (c *primitiveCall) waited() time.Duration {
 	return c.granted.Sub(c.began)
 }
 
-// failure adds the primitive and the times to an error, unless the error has a complete problem.
+// failure adds the primitive and the times to an error. It does not change a complete problem.
 func (c *primitiveCall) failure(err error) error {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return err

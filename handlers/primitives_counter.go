@@ -19,7 +19,7 @@ type countAnswer struct {
 type changeAnswer struct {
 	primitiveAnswer
 	locks.Changed
-	// Version is read after the change, so a later change may have raised it. nil: it was not read.
+	// Version is read after the change, so a later change may have raised it. nil means not read.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -109,7 +109,7 @@ func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	}
 	low := int64(math.MinInt64)
 	if op == "subtract" {
-		low++ // the lowest int64 has no negative
+		low++ // the lowest int64 has no positive counterpart
 	}
 	return c.needed(name, low, math.MaxInt64)
 }

@@ -13,7 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// outcomes is in order: the first error that matches counts. A lost lock often also cancels.
+// outcomes is ordered: the first match decides. A lost lock often also cancels the request.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -55,7 +55,7 @@ func badParameter(name, value, allowed string) *refusal {
 	return r
 }
 
-// describe makes a problem of err. An error in no table is "unknown", as it may have taken stock.
+// describe returns the problem for err. An error in no table is "unknown": stock may be taken.
 func describe(err error) api.Problem {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete.Problem

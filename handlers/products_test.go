@@ -11,7 +11,7 @@ import (
 	"oversell/stock"
 )
 
-// The service must look up a product before the strategy runs, and only once for each product.
+// TestProductIsLookedForFirst checks that a sale looks up its product first, unless known to exist.
 func TestProductIsLookedForFirst(t *testing.T) {
 	t.Parallel()
 	none, asked := &orderRecorder{id: "none"}, map[int64]int{}

@@ -14,7 +14,7 @@ import (
 	"oversell/stock"
 )
 
-// idempotencyKey is a header. Repetitions of one request have the same value in it.
+// idempotencyKey is the name of a header. Repetitions of a request send the same value in it.
 const idempotencyKey = "Idempotency-Key"
 
 type rechargeGuard struct {
@@ -98,7 +98,7 @@ func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeReques
 	})
 }
 
-// putRecharge resets the order. It also sets its account to 0, and deletes its keys and locks.
+// putRecharge resets the order, sets the account's balance to 0, and deletes keys and locks.
 func (s *Service) putRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)

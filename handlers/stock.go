@@ -37,8 +37,8 @@ func (s *Service) getStock(c *gin.Context) (any, error) {
 	}{item, s.flushes(ctx, strategy.Card())}, nil
 }
 
-// flushes counts FLUSHALL and FLUSHDB. They delete held locks, so a lab must not blame the strategy
-// for a failure after them. nil means that there is no Redis or no answer.
+// flushes counts FLUSHALL and FLUSHDB. Both commands delete held locks, so a lab must not blame the
+// strategy for a later failure. nil means that there is no Redis or no answer.
 func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	for _, backend := range s.Backends {
 		if backend.Flushes == nil || !slices.Contains(card.Backends, backend.Name) {

@@ -18,7 +18,7 @@ const (
 	writeTime = 10 * time.Second
 )
 
-// timedWriter limits each write. A deadline per response would end streams and lock waits.
+// timedWriter limits the time of each write. A limit per response would end streams and lock waits.
 type timedWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController

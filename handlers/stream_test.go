@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// At most mostStreams streams may be open without the token, of both kinds. The lab can open more.
+// TestStreamsAreBounded opens mostStreams streams. One more is rejected without the lab's token.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)

@@ -86,7 +86,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 	}, nil
 }
 
-// sellNext must run under a lock or a unique key: another window may read the same number.
+// sellNext needs a lock or a unique key: between its read and its write, another window may sell.
 func (s *Service) sellNext(ctx context.Context, held *heldLock, w *ticketSale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
 	show, err := s.Tickets.Read(held.lock.Context(), w.show)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	return sold.Number, nil
 }
 
-// sellOnce uses no lock: the table accepts each number once. A window that lost tries the next one.
+// sellOnce uses no lock: the table accepts each number once. A rejected window tries the next one.
 func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
 		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)
@@ -154,7 +154,7 @@ func (s *Service) show(ctx context.Context, id int64) (a showAnswer, err error) 
 	return a, err
 }
 
-// putShow resets a show and clears its locks. If a lock's backend is down, there is a warning.
+// putShow resets a show and clears its locks. The answer has a warning if a lock's backend is down.
 func (s *Service) putShow(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "tickets")
 	tickets := int(p.needed("tickets", 0, maxCount))

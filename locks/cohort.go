@@ -10,10 +10,10 @@ import (
 	"oversell/stock"
 )
 
-// Cohort is a decorator: a replica passes the shared lock on to its own waiters before it releases
-// the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing the lock on needs no
-// round trip. The bounds keep the other replicas from starving. Each holder has its own Lock, with
-// the fence of the shared Lock. It loses its own Lock when the shared Lock is lost.
+// Cohort decorates a shared lock. A replica passes the lock on to its own waiters before it
+// releases the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing the lock on
+// needs no round trip. The bounds keep the other replicas from starving. Each holder has its own
+// Lock, with the fence of the shared Lock. A holder loses its Lock when the shared Lock is lost.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.releaseUnclaimed
@@ -24,7 +24,7 @@ func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 type Bounds struct {
 	// Holders is the largest number of holders in a row.
 	Holders int
-	// Time is the time after which no further holder follows. It is at most a third of the lease.
+	// Time is the period in which the lock may be passed on. It is at most a third of the lease.
 	Time time.Duration
 	// Yield is the pause of a replica that has reached its bounds while requests of its own
 	// wait. It gives the other replicas time to acquire the lock.
@@ -39,7 +39,7 @@ type cohort struct {
 
 	mu      sync.Mutex
 	passed  map[string]*sharedLock // locks that were passed on to the next request
-	yielded map[string]time.Time   // when bounds were reached while requests of our own waited
+	yielded map[string]time.Time   // when the bounds were reached while own requests waited
 }
 
 type sharedLock struct {
@@ -144,7 +144,7 @@ func takeEntry[V any](c *cohort, of map[string]V, key string) V {
 	return entry
 }
 
-// releaseUnclaimed releases a shared lock that was left for waiters which have ended since.
+// releaseUnclaimed releases a shared lock that was passed on to a waiter that has ended since.
 func (c *cohort) releaseUnclaimed(key string) {
 	if shared := takeEntry(c, c.passed, key); shared != nil {
 		_ = shared.Release(context.Background())

@@ -27,7 +27,7 @@ func (s *shelf) took() string {
 	return strings.ReplaceAll(strings.Join(s.log, ""), "stock:1", "")
 }
 
-// inLine starts tasks that queue for the lock one after the other. Each holds it for hold.
+// inLine queues tasks for the lock, and returns their fences. Each task holds the lock for hold.
 func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change func(i int, r *locks.Request)) (fences []int64) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -67,7 +67,7 @@ func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Lock {
 	return next
 }
 
-// TestCohortBounds checks that the lock is passed on until either bound is reached, and no further.
+// TestCohortBounds checks that the lock is passed on until one of the bounds is reached.
 func TestCohortBounds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		bounds locks.Bounds
@@ -98,7 +98,7 @@ func TestCohortBounds(t *testing.T) {
 	}
 }
 
-// TestCohortAlone checks that without another waiter here the shared lock is released at once.
+// TestCohortAlone checks that the shared lock is released at once if no request here waits.
 func TestCohortAlone(t *testing.T) {
 	s := newShelf()
 	l := cohort(s, locks.Bounds{Holders: 10, Time: time.Hour, Yield: time.Hour})
@@ -110,8 +110,8 @@ func TestCohortAlone(t *testing.T) {
 	}
 }
 
-// TestCohortLoss checks that the holder in this process loses its lock when the shared lock is
-// lost, and that a lost lock is not passed on.
+// TestCohortLoss checks that a holder in this process loses its lock when the shared lock is lost.
+// A lost lock must not be passed on.
 func TestCohortLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -135,8 +135,8 @@ func TestCohortLoss(t *testing.T) {
 	})
 }
 
-// TestCohortLooksAtTheClock: a process was paused past the lease of the shared lock. Verify must
-// report the loss before any timer runs. Here the watchdog hangs in a renewal.
+// TestCohortLooksAtTheClock simulates a process that was paused past the lease of the shared lock,
+// with a watchdog that hangs in a renewal. Verify must report the loss before any timer runs.
 func TestCohortLooksAtTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -162,7 +162,7 @@ func TestCohortLooksAtTheClock(t *testing.T) {
 	})
 }
 
-// TestCohortHangsUpLate cancels a request while the backend grants the lock.
+// TestCohortHangsUpLate cancels a request during its grant. The shared lock must be released.
 func TestCohortHangsUpLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &late{shelf: newShelf()}
@@ -175,7 +175,7 @@ func TestCohortHangsUpLate(t *testing.T) {
 	})
 }
 
-// late is a shelf that grants the lock even if the request was cancelled meanwhile.
+// late is a test lock that grants a request even if the request was cancelled meanwhile.
 type late struct {
 	*shelf
 	granting func()
@@ -186,7 +186,7 @@ func (l *late) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error
 	return l.shelf.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// TestCohortOutlivesItsFirst checks that the lock is passed on after its first request has ended.
+// TestCohortOutlivesItsFirst ends the request that acquired the lock. The lock must be passed on.
 func TestCohortOutlivesItsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -210,7 +210,7 @@ func TestCohortOutlivesItsFirst(t *testing.T) {
 	})
 }
 
-// TestCohortForTheDead cancels a waiter at the moment when the lock is passed on to it.
+// TestCohortForTheDead cancels a waiter while the lock is passed on to it. No lock may stay held.
 func TestCohortForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -267,7 +267,7 @@ func TestCohortFits(t *testing.T) {
 	})
 }
 
-// TestCohortRaise checks that the next holder gets the fence that the last holder has raised.
+// TestCohortRaise checks that the next holder gets the fence that the last holder has advanced.
 func TestCohortRaise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

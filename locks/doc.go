@@ -1,11 +1,11 @@
-// Package locks is the contract that every strategy keeps, and the parts that all of them share.
+// Package locks defines the contract of all strategies, and contains the code that they share.
 //
-// A Strategy takes stock while requests on other replicas do the same. Most are a Locker
-// under Guard: acquire, read, check, write, release. A Locker grants a Lock, and the Lock
-// reports when it can no longer be trusted.
+// A Strategy takes pieces from the stock while requests on other replicas do the same. In most
+// strategies, Guard makes the sale with a Locker: it acquires, reads, checks, writes and releases.
+// A Locker grants a Lock, and the Lock reports when it can no longer be trusted.
 //
-// The work under a lock runs in Lock.Context, which ends with ErrLost when the lock
-// is lost. Work that may outlive its lease writes with Lock.Fence as well.
+// The work under a lock runs in Lock.Context, which ends with ErrLost when the lock is lost. Work
+// that may outlive its lease also passes Lock.Fence to its write, so a late write is rejected.
 //
 // Each request has three time-outs, and none replaces another: the wait for the lock, the
 // lease of the grant (on the backend's clock), and the deadline of the request itself.

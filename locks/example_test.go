@@ -11,7 +11,7 @@ import (
 	"oversell/locks/local"
 )
 
-// A lock around a critical section: a hundred tasks read a count and write it back.
+// A lock protects a critical section. A hundred tasks read a count and write it back.
 func ExampleLocker() {
 	ctx := context.Background()
 	locker := local.Mutex() // or redislock.Redis, zklock.ZK: any locks.Locker
@@ -27,7 +27,7 @@ func ExampleLocker() {
 				fmt.Println(err)
 				return
 			}
-			// Also when ctx is cancelled: a release that is left out blocks all the others.
+			// Release even if ctx is cancelled: a lock that is never released blocks all other tasks.
 			defer func() { _ = lock.Release(ctx) }()
 			read := count
 			count = read - 1
@@ -38,7 +38,7 @@ func ExampleLocker() {
 	// Output: 0 left
 }
 
-// The work under a lock runs in the lock's context. It ends as soon as the lock is lost.
+// The work under a lock runs in the lock's context, which ends as soon as the lock is lost.
 func ExampleLock_Context() {
 	ctx := context.Background()
 	lock := locks.NewLock(ctx, locks.Grant{
@@ -58,7 +58,7 @@ func ExampleLock_Context() {
 	// nothing to release: true
 }
 
-// row is what the locks protect. It stores the highest fence that a holder registered.
+// row is the data that the locks protect. It stores the highest fence that a holder registered.
 type row struct {
 	count int
 	fence int64
@@ -82,8 +82,8 @@ func (r *row) write(fence int64, count int) bool {
 	return true
 }
 
-// A holder that sleeps past its lease can't be stopped by any lock. With the fence, the row
-// itself rejects the late write.
+// No lock can stop a holder that sleeps past its lease. With the fence, the row itself rejects the
+// late write.
 func ExampleLock_Fence() {
 	ctx := context.Background()
 	grant := func(owner string, fence int64) *locks.Lock {

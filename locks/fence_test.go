@@ -43,12 +43,12 @@ func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 	return h, nil
 }
 
-// claimed is the step between the two statements of a claim.
+// claimed is the step between the two SQL statements with which a sale claims the row.
 const claimed api.Step = "claimed"
 
 // TestFencedSalesInEveryOrder tries all interleavings of the statements of some sales, behind a
-// lock that excludes no request. With a fence, no order loses an update, even if the backend
-// grants one fence twice. Without a fence, some orders must lose one.
+// lock that excludes no request. With a fence, no order loses an update, even if the backend grants
+// the same fence twice. Without a fence, some orders must lose an update.
 func TestFencedSalesInEveryOrder(t *testing.T) {
 	t.Parallel()
 	db, _ := database(t, 8)
@@ -149,7 +149,7 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	t.Helper()
 	r := rigtest.Start(t, rig.Config{MySQL: true})
-	db, err := stock.Open(r.Addresses().MySQL, 2) // a migration needs two
+	db, err := stock.Open(r.Addresses().MySQL, 2) // a migration needs two connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	return db, pool
 }
 
-// order is one interleaving: for each point, the sale that continued and the number that could.
+// order is one interleaving. It has, for each point, the chosen sale and the number of choices.
 type order struct{ choices, options []int }
 
 // following returns the next interleaving to try, depth first. It returns nil after the last.
@@ -178,7 +178,7 @@ func (o order) following() []int {
 	return nil
 }
 
-// play lets one sale at a time run to its next statement. begin has the first choices.
+// play lets one sale at a time run to its next statement. begin lists the first sales to run.
 func play(t *testing.T, strategy locks.Strategy, sales int, fenced bool, begin []int) (ran order, sold int) {
 	t.Helper()
 	type sale struct {

@@ -10,8 +10,8 @@ import (
 	"oversell/stock"
 )
 
-// Guard makes a Strategy of a Locker. A sale acquires, reads, checks, writes and releases. A
-// fenced sale also claims the row before it reads, and writes only if its claim still stands.
+// Guard makes a Strategy of a Locker. A sale acquires, reads, checks, writes and releases. A fenced
+// sale first stores its fence in the row, and writes only if the row has no later fence.
 func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
 
 type guard struct {
@@ -46,9 +46,9 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	return receipt, err
 }
 
-// deduct is the critical section.
+// deduct is the critical section of a sale.
 func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
-	ctx, key := hold.Context(), api.Key(o.Product) // the lock may have another key than the product
+	ctx, key := hold.Context(), api.Key(o.Product) // the lock's key may differ from the product's key
 	item, err := g.read(ctx, hold, o)
 	if err != nil {
 		return 0, lossOr(hold, err)
@@ -70,8 +70,8 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 		return item.Count, lossOr(hold, fmt.Errorf("%w: %w", stock.ErrCancelled, err))
 	}
 	Trace(ctx, api.Writing, key, hold.Owner(), hold.Fence())
-	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison
-	// with a clock can prevent that; the fence can.
+	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison with a clock
+	// can prevent this late write; the fence can.
 	if o.Fenced {
 		err = writer.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
 	} else {
@@ -91,12 +91,12 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 	return g.ledger.Connect(ctx)
 }
 
-// read reads the item. With a fence it claims the row first: from then on, a holder with a
-// lower fence cannot write.
+// read reads the item. A fenced sale first claims the row, which then stores its fence. From then
+// on, a holder with a lower fence cannot write.
 //
-// The row stores the highest fence that was ever claimed. It may be as high as ours for three
-// reasons. Another holder of our cohort has used the fence, the backend has lost its counter, or
-// our lease has expired. A holder that still has the lock gets a new, higher fence.
+// The row stores the highest fence that was ever claimed. This fence is as high as ours in three
+// cases. Another holder of our cohort has used our fence, the backend has lost its counter, or our
+// lease has expired. A holder that still has the lock gets a new, higher fence.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -111,7 +111,7 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// lossOr returns ErrLost if the lock was lost: the loss has caused err. Else it returns err.
+// lossOr returns ErrLost if the lock was lost, for the loss has caused err. Else it returns err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost

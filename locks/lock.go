@@ -12,7 +12,7 @@ import (
 // releaseTimeout limits a release. A release continues even if its request is cancelled.
 const releaseTimeout = 3 * time.Second
 
-// Grant describes a lock that a backend has granted. NewLock makes a Lock of it.
+// Grant describes a lock that a backend has granted. NewLock makes a Lock of a Grant.
 type Grant struct {
 	Key, Owner string
 	// Asked is the time when the request was SENT. The lease counts from Asked, because the
@@ -21,7 +21,7 @@ type Grant struct {
 	// Lease is how long the backend keeps the grant. 0 means as long as the process lives.
 	Lease time.Duration
 	Fence int64
-	// Within is a Lock that contains this one. This Lock ends with Within, unless Within is nil.
+	// Within, if set, is the outer Lock of this Lock. This Lock is lost when Within is lost.
 	Within *Lock
 	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone. After
 	// any other error, Renew is called again. Nil means that the grant cannot be renewed.
@@ -58,8 +58,8 @@ type Lock struct {
 	joined chan struct{}      // closed when the watchdog has ended
 }
 
-// NewLock renews the grant until Release. The Lock's context ends with ctx. It ends with cause
-// ErrLost when the lock can no longer be trusted.
+// NewLock returns a Lock that renews the grant until Release. The Lock's context ends with ctx. It
+// ends with cause ErrLost when the lock can no longer be trusted.
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
@@ -90,10 +90,10 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
 
-// margin covers clocks that run at different speeds, as the description of Redlock does.
+// margin returns a safety margin for clocks that run at different speeds, as Redlock has one.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease every third of it. Without a timely renewal it marks the lock lost.
+// watchdog renews the lease after a third of it. Without a timely renewal, it marks the lock lost.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -159,7 +159,7 @@ func (h *Lock) Key() string { return h.grant.Key }
 // Owner returns the owner of the request that holds the lock.
 func (h *Lock) Owner() string { return h.grant.Owner }
 
-// Context is for the work under the lock. It ends with ErrLost when the lock can't be trusted.
+// Context returns the context for the work. It ends with ErrLost when the lock can't be trusted.
 func (h *Lock) Context() context.Context { return h.ctx }
 
 // Fence returns the fencing token, which rises with every grant of the key. It is 0 if the
@@ -193,9 +193,9 @@ func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Verify returns ErrLost if the lock can no longer be trusted. It compares the clock instead
-// of relying on a timer: in a process that was paused, timers run too late. It also asks the
-// backend if the Grant has a Verify.
+// Verify returns ErrLost if the lock can no longer be trusted. It reads the clock instead of
+// relying on a timer, because timers run too late in a process that was paused. If the Grant has a
+// Verify, Verify also asks the backend.
 func (h *Lock) Verify() error {
 	if h.grant.Within != nil {
 		if lost := h.grant.Within.Verify(); lost != nil {
@@ -229,7 +229,7 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	}
 }
 
-// MarkLost ends the context with ErrLost when the backend reports a loss. It does not release.
+// MarkLost ends the context with ErrLost when the backend reports a loss. It releases no lock.
 func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
@@ -251,7 +251,7 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave returns the number of acquisitions that are left. It returns -1 after the last release.
+// leave ends one acquisition. It returns the number of those left, or -1 if none was left before.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,8 +288,8 @@ func (h *Lock) Release(ctx context.Context) error {
 	case left > 0:
 		return nil
 	}
-	// DANGER: the watchdog must end first. A renewal after the release could keep alive a
-	// lock that nobody holds.
+	// DANGER: the watchdog must end first. A renewal after the release could keep alive a lock that no
+	// request holds.
 	h.stop()
 	<-h.joined
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

@@ -29,7 +29,7 @@ type backend struct {
 	deadlines []time.Duration // time until the deadline of each renewal's context
 }
 
-// grant returns a grant of this backend, whose answer decides the result of each renewal.
+// grant returns a grant of this backend. b.answer decides the result of each renewal.
 func (b *backend) grant(lease time.Duration) locks.Grant {
 	b.began = time.Now()
 	return locks.Grant{
@@ -221,8 +221,8 @@ func TestRenewalDeadline(t *testing.T) {
 	})
 }
 
-// TestCheckLooksAtTheClock: a process was paused past its lease, and its timers have not run yet.
-// Verify must report the loss. Here the watchdog hangs in a renewal.
+// TestCheckLooksAtTheClock simulates a process that was paused past its lease, with a watchdog that
+// hangs in a renewal. Verify must report the loss before any timer runs.
 func TestCheckLooksAtTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := (&backend{}).grant(3 * second)
@@ -336,7 +336,7 @@ func TestReleaseOnce(t *testing.T) {
 	}
 }
 
-// TestLose checks that the first loss that the backend reports is the cause of the context's end.
+// TestLose checks that Verify returns the loss that the backend reported, with its reason.
 func TestLose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := locks.NewLock(t.Context(), (&backend{}).grant(3*second))

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Locker grants a key to one owner at a time, within the limits of its card. See Guard.
+// Locker grants a key to one owner at a time, except under the hazards that its card admits.
 type Locker interface {
 	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
@@ -27,14 +27,14 @@ type Request struct {
 	Wait time.Duration
 	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
-	// Fenced says that the holder will use the fence. A fence costs one more round trip in zk, and
-	// two in redlock. There, only the grant of a Fenced request has a fence.
+	// Fenced says that the holder will use the fence. A fence costs one more round trip in zk, and two
+	// in redlock. In zk and redlock, only the grant of a Fenced request has a fence.
 	Fenced bool
 }
 
 type decorated struct{ Locker }
 
-// Clear clears the inner Locker.
+// Clear deletes the key's data in the backend of the inner Locker, if that is a Cleaner.
 func (d decorated) Clear(ctx context.Context, key string) error {
 	if c, ok := d.Locker.(Cleaner); ok {
 		return c.Clear(ctx, key)
@@ -43,7 +43,7 @@ func (d decorated) Clear(ctx context.Context, key string) error {
 }
 
 // Token returns a new name for one grant of an owner. The token differs from those of the owner's
-// other grants. It finds the grant in the backend after an answer was lost.
+// other grants. After a lost answer, the token identifies the grant in the backend.
 func Token(owner string) string { return owner + ":" + uuid.NewString() }
 
 // CleanUp returns a context that does not end with ctx, for requests that must be sent even after
@@ -53,7 +53,7 @@ func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // SleepRetry sleeps for d between two tries, but no longer than r.Wait allows. It returns
-// ErrNotAcquired when r.Wait has passed since began, or when ctx ends.
+// ErrNotAcquired if r.Wait has already passed since began, or if ctx ends.
 func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
 	return Await(ctx, r, began, d, nil)
 }

@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// TestAwait checks that Await returns after the pause, a wake-up, the wait, or a cancellation,
-// whichever comes first. After the last two it returns an error.
+// TestAwait checks that Await returns after the pause, a wake-up, the wait, or a cancellation. It
+// returns an error if ctx is cancelled, or if the wait was over before the call.
 func TestAwait(t *testing.T) {
 	cause := errors.New("hung up")
 	const never = time.Hour
@@ -55,7 +55,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitNobody checks that a request that is woken and cancelled at once counts as cancelled.
+// TestAwaitNobody checks that a request that is both woken and cancelled counts as cancelled.
 func TestAwaitNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

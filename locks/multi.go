@@ -10,8 +10,8 @@ import (
 	"oversell/api"
 )
 
-// Multi joins several locks into one: it acquires all of them or none (tutorial 3.9.3, 4.6.4).
-// keys returns the keys to lock for a requested key. The fence is that of the first one.
+// Multi joins several locks into one: it acquires all of them or none (tutorial 3.9.3, 4.6.4). keys
+// returns the keys to lock for a requested key. The joined lock has the fence of the first key.
 //
 // The locks are acquired in sorted order of their keys. Otherwise two requests could each
 // hold one lock and wait for the other, which is a deadlock. r.Wait limits the sum of all waits.
@@ -63,8 +63,8 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
-		// The sub-locks renew their own leases. This renewal records the time of the new lease:
-		// after a pause of the process, Verify must see the end of the lease before any timer runs.
+		// This renewal tells the joined lock when the leases of the sub-locks end. After a pause of the
+		// process, Verify must report a loss before any timer runs.
 		Renew: func(ctx context.Context) error {
 			for _, sub := range subLocks {
 				if sub.grant.Renew == nil {

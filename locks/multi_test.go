@@ -21,7 +21,7 @@ type shelf struct {
 	locks.Locker // a mutex
 	lease        time.Duration
 	renews       bool
-	hang         chan struct{} // renewals wait until it is closed; nil means that they do not wait
+	hang         chan struct{} // if set, renewals wait until this channel is closed
 
 	mu      sync.Mutex
 	log     []string
@@ -219,8 +219,8 @@ func TestMultiTrust(t *testing.T) {
 	})
 }
 
-// TestMultiLostWhileWaiting: the lease of a sub-lock ends before the last one is granted. Then
-// Multi must not grant the joined lock.
+// TestMultiLostWhileWaiting lets the lease of a sub-lock end before the last sub-lock is granted.
+// Multi must then not grant the joined lock.
 func TestMultiLostWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

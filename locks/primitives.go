@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// MaxNames limits the names in use of one kind of primitive in one backend.
+// MaxNames is the largest number of names in use for one kind of primitive in one backend.
 const MaxNames = 1000
 
 // Primitives are the synchronization primitives of one backend, besides locks. A nil field means
@@ -49,7 +49,7 @@ type Semaphore interface {
 	Acquire(ctx context.Context, r Request, total, qty int) (*Lock, error)
 }
 
-// Latch opens when its count reaches 0, and stays open.
+// Latch opens when its count reaches 0, and stays open until TrySet sets a new count.
 type Latch interface {
 	// TrySet sets the count if the latch is new or open.
 	TrySet(ctx context.Context, key string, count int) (set bool, err error)
@@ -116,6 +116,6 @@ type Runner interface {
 
 // StockHolder is a Strategy that keeps the stock outside the row in MySQL.
 type StockHolder interface {
-	// Count returns the product's stock outside the row. After a Clear, a sale loads the row.
+	// Count returns the product's stock outside the row. After a Clear, the next sale loads the row.
 	Count(ctx context.Context, product int64) (int, error)
 }

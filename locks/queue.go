@@ -40,14 +40,14 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// FIFOMutex is a mutex per key in this process, in order of arrival. Its zero value is ready.
+// FIFOMutex locks keys within this process, in order of arrival. Its zero value is ready for use.
 type FIFOMutex struct {
 	// Idle, if set, runs when the mutex of a key is released and no request waits for it.
 	Idle func(key string)
 
 	mu sync.Mutex
-	// waiting has an entry for each locked key: a channel for each waiting request. The request
-	// receives nil when it gets the mutex, or an error.
+	// waiting has a list for each locked key, with a channel for each waiting request. The request
+	// receives nil on its channel when it gets the mutex, or the error of Fail.
 	waiting map[string][]chan error
 }
 

@@ -122,7 +122,7 @@ func TestQueueKeys(t *testing.T) {
 	}
 }
 
-// TestTurns checks how a wait in FIFOMutex.Take ends.
+// TestTurns checks when FIFOMutex.Take returns, and whether it returns an error.
 func TestTurns(t *testing.T) {
 	cause := errors.New("hung up")
 	for _, test := range []struct {
@@ -201,8 +201,8 @@ func TestTurnsPassOn(t *testing.T) {
 	})
 }
 
-// TestTurnAndTimeOut lets a request get the mutex when its wait ends. The mutex must go to the
-// next request. The test is repeated, because select chooses a ready case at random.
+// TestTurnAndTimeOut lets a wait end at the moment when its request gets the mutex. The next
+// request must get the mutex. The test is repeated, because select chooses a ready case at random.
 func TestTurnAndTimeOut(t *testing.T) {
 	taken := 0
 	for range 200 {

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Reentrant is a decorator: an owner may acquire again a lock that it holds, without a request
-// to the backend. The owner gets the same Lock again, with its lease and fence. The
-// last Release frees the lock (as in Curator's InterProcessMutex). Two requests that compete must
-// never have the same Owner.
+// Reentrant decorates a Locker. An owner may acquire again a lock that it holds, without a request
+// to the backend. The owner gets the same Lock again, with its lease and fence. The last Release
+// frees the lock (as in Curator's InterProcessMutex). Two requests that compete must never have the
+// same Owner.
 func Reentrant(l Locker) Locker { return &reentrant{decorated: decorated{l}, held: map[holder]*Lock{}} }
 
 type reentrant struct {

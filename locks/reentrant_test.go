@@ -96,7 +96,7 @@ func TestReentrantForTheDead(t *testing.T) {
 	released(t, h)
 }
 
-// TestReentrantQueue puts Reentrant before Queue. Otherwise an owner would wait for itself.
+// TestReentrantQueue puts Reentrant around Queue. In the other order, an owner would block itself.
 func TestReentrantQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := locks.Reentrant(locks.Queue(&single{}))

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// prompt limits the duration of a failed release that is repeated while its caller waits. A
-	// failure within this time is a broken connection, and the next try opens a new one.
+	// prompt is the time within which a failed release is repeated while its caller waits. Such a
+	// quick failure means a broken connection, and the next try opens a new connection.
 	prompt = 100 * time.Millisecond
-	// The pauses between two tries in the background grow from shortestPause.
+	// The pauses between the tries in the background grow from shortestPause to longestPause.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 500 * time.Millisecond
 )

@@ -53,7 +53,7 @@ func TestReleaseAgain(t *testing.T) {
 		slow    time.Duration // duration of each answer
 		late    time.Duration // time from the grant to the release
 		want    error         // the error that the holder gets
-		sent    int           // 0 means more than ten requests, and none after the lease
+		sent    int           // 0 means ten requests or more, all within the lease
 	}{
 		{"released", []error{nil}, 0, 0, nil, 1},
 		{"lost before", []error{locks.ErrNotHeld}, 0, 0, locks.ErrNotHeld, 1},
@@ -113,8 +113,8 @@ func TestBlindReleaseOnce(t *testing.T) {
 	})
 }
 
-// TestAwaitReleases checks that a process that stops waits for the answers to its releases, until
-// its context ends.
+// TestAwaitReleases checks that AwaitReleases waits until each release has an answer, or until its
+// context ends.
 func TestAwaitReleases(t *testing.T) {
 	var back atomic.Bool
 	send := func(context.Context) error {

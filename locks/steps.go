@@ -7,8 +7,8 @@ import (
 	"oversell/api"
 )
 
-// Tracer is called at every step, in the goroutine of the request. So a Tracer can also pause or
-// end this goroutine, as failpoints do.
+// Tracer is called at every step of a request, in the goroutine of the request. So a Tracer can
+// also pause or end this goroutine, as failpoints do.
 type Tracer func(ctx context.Context, e api.Event)
 
 type tracerKey struct{}

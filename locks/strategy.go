@@ -7,13 +7,13 @@ import (
 	"oversell/stock"
 )
 
-// Strategy takes stock while requests on other replicas do the same.
+// Strategy takes pieces from the stock while requests on other replicas do the same.
 type Strategy interface {
 	// Card describes the strategy. It is constant, and needs no backend.
 	Card() api.Card
-	// Deduct takes o.Qty or nothing. Without an error, the stock was taken once. With an
-	// error for which NothingTaken is true, nothing was taken. With any other error the
-	// outcome is unknown, and a retry could take the stock twice.
+	// Deduct takes o.Qty pieces or none. Without an error, the pieces were taken once. With an error
+	// for which NothingTaken is true, none was taken. With any other error the outcome is unknown, and
+	// a retry could take the pieces twice.
 	Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error)
 }
 

@@ -13,7 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// Sell is the critical section of a sale in a transaction.
+// Sell is the critical section of a sale in a transaction. count is the stock that was read.
 func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
 	key := api.Key(o.Product)
 	Trace(ctx, api.Read, key, o.Owner, 0)
@@ -35,7 +35,7 @@ func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write
 // InTransaction runs deduct between BEGIN and COMMIT. It stores the wait for a connection in r.
 func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration, deduct func(*gorm.DB) error, opts ...*sql.TxOptions) error {
 	asked, committing := time.Now(), false
-	r.Held = 0 // discard the time of a failed attempt
+	r.Held = 0 // discard the time of an earlier, failed attempt
 	waiting, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	err := stock.Connection(waiting, db, func(conn *gorm.DB) error {

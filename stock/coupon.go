@@ -37,7 +37,7 @@ type CouponOrder struct {
 // Made returns the time of the order, in microseconds.
 func (o CouponOrder) Made() time.Time { return time.UnixMicro(o.ID).UTC() }
 
-// Coupons needs a guard: between Check and Place, another request of the user may place an order.
+// Coupons needs a lock or a unique key: between Check and Place, the user may place another order.
 type Coupons struct{ db *gorm.DB }
 
 // NewCoupons returns the coupons in db, which Open has opened.
@@ -106,9 +106,9 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 	return order, err
 }
 
-// nextOrderID returns the microseconds since 1970, or the last id plus one if that is higher. Its
-// row stays locked until the commit, so a higher id means a later commit. Ids stay below 2^53,
-// because JavaScript cannot represent every higher integer.
+// nextOrderID returns the microseconds since 1970, or the last id plus one if that is higher. The
+// row with the last id stays locked until the commit, so a higher id means a later commit. Ids stay
+// below 2^53, because JavaScript cannot represent every higher integer.
 func nextOrderID(tx *gorm.DB) (id int64, err error) {
 	err = tx.Exec(`UPDATE db_order_ids SET last = LAST_INSERT_ID(
 		GREATEST(last + 1, CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED))) WHERE id = 1`).Error

@@ -48,7 +48,7 @@ const (
 )
 
 // IsContention reports a lock wait time-out, a deadlock, or a row changed since the snapshot. After
-// any of them, roll back and repeat the transaction: 1205 undoes only one statement.
+// such an error, roll back and repeat the transaction: error 1205 undoes only one statement.
 func IsContention(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {

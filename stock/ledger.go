@@ -32,10 +32,10 @@ func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 }
 
 // Claim registers a fence in the row, then reads the item on the primary. If the row already has
-// this fence or a higher one, it returns ErrFenced and the item.
+// this fence or a higher one, Claim returns ErrFenced and the item.
 //
 // The fence must be registered before the read. Otherwise a paused holder with fence 1 could write
-// after the holder with fence 2 has read, and fence 2 would overwrite that sale.
+// after the holder with fence 2 has read. The holder with fence 2 would then overwrite that sale.
 func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) {
 	claimed := l.db.WithContext(ctx).Exec("UPDATE db_stock SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence)
 	if claimed.Error != nil {

@@ -39,7 +39,7 @@ func taken(t *testing.T, pool *sql.DB) (giveBack func()) {
 }
 
 // TestWriteWithoutConnection checks that a write without a free connection is not sent. The
-// returned error must say so.
+// returned error must be ErrUnavailable.
 func TestWriteWithoutConnection(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
@@ -59,7 +59,7 @@ func TestWriteWithoutConnection(t *testing.T) {
 }
 
 // TestLateWrite checks that a write returns its result although the caller's context has ended.
-// That happens when a lock is lost.
+// The context of a holder ends when the lock is lost.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
@@ -82,7 +82,7 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestClaim checks that a fence can be registered only once, and no lower fence after it.
+// TestClaim checks that a fence can be registered only once, and that a lower fence is rejected.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)

@@ -59,9 +59,9 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 		return nil, fmt.Errorf("mysql address: %w", err)
 	}
 	cfg.InterpolateParams = true // one round trip for a statement with arguments
-	cfg.ClientFoundRows = true   // rows affected = rows found, also where nothing changed
+	cfg.ClientFoundRows = true   // RowsAffected counts the rows found, even if unchanged
 	cfg.ParseTime = true
-	cfg.Logger = &mysql.NopLogger{} // errors are returned already
+	cfg.Logger = &mysql.NopLogger{} // the driver also returns its errors
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Second
 	}

@@ -30,7 +30,7 @@ type Recharge struct {
 	Balance int64 `json:"balance"`
 }
 
-// Recharges needs a guard: between Due and Credit, another request may credit the same order.
+// Recharges needs a lock or a Proof: between Due and Credit, another request may credit the order.
 type Recharges struct{ db *gorm.DB }
 
 // NewRecharges returns the recharges in db, which Open has opened.
@@ -67,7 +67,7 @@ type Proof struct {
 
 var errKeyTaken = errors.New("key taken")
 
-// Credit marks an order as paid and raises the balance, or changes nothing. See transaction.
+// Credit marks an order as paid and raises the balance, or neither. transaction calls committing.
 func (r *Recharges) Credit(ctx context.Context, order Recharge, proof Proof, committing func() error) error {
 	err := transaction(ctx, r.db, committing, func(tx *gorm.DB) error { return credit(tx, order, proof) })
 	switch {
@@ -123,7 +123,7 @@ func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) 
 	return fmt.Errorf("order %d: %w", id, ErrCredited)
 }
 
-// Reset sets the amount and a balance of 0, deletes the keys, and creates a missing order.
+// Reset sets the amount and a balance of 0, deletes idempotency keys, and creates a missing order.
 func (r *Recharges) Reset(ctx context.Context, id, account, amount int64) error {
 	values := map[string]any{"id": id, "account": account, "amount": amount}
 	err := r.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {

@@ -29,7 +29,7 @@ type Ticket struct {
 	Window string `gorm:"column:sold_by" json:"window"`
 }
 
-// Tickets needs a guard: between Read and Sell, another window may sell the same number.
+// Tickets needs a lock or a unique key: another window may sell a number between Read and Sell.
 type Tickets struct{ db *gorm.DB }
 
 // NewTickets returns the shows in db, which Open has opened.
@@ -40,7 +40,7 @@ func (t *Tickets) Read(ctx context.Context, show int64) (Show, error) {
 	return first[Show](ctx, t.db, show, fmt.Errorf("show %d: %w", show, ErrUnknownShow), "SELECT id, tickets, next_number FROM db_shows WHERE id = ?")
 }
 
-// Sell records a sale and lowers the show's next number, or changes nothing. See transaction.
+// Sell records a sale and lowers the show's next number, or neither. transaction calls committing.
 func (t *Tickets) Sell(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	return transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		if err := tx.Exec("UPDATE db_shows SET next_number = ? WHERE id = ?", sold.Number-1, show).Error; err != nil {
@@ -70,8 +70,8 @@ func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committ
 	return err
 }
 
-// Take lowers the next number, or returns ErrSoldOut. On purpose, it does not return the number. A
-// caller that reads the show also sees what other windows took.
+// Take lowers the next number, or returns ErrSoldOut. On purpose, it does not return the number.
+// Before the caller reads the show, other windows may lower the next number again.
 func (t *Tickets) Take(ctx context.Context, show int64) error {
 	free, cancel := uncancelled(ctx)
 	defer cancel()

@@ -57,7 +57,7 @@ func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
 	return func() { r.places.Release(1) }, nil
 }
 
-// Connection is gorm's method with the limit of Enter. use may wait for a lock on the connection.
+// Connection calls use with one connection, within the limit of Enter. use may wait for a lock.
 func Connection(ctx context.Context, db *gorm.DB, use func(*gorm.DB) error) error {
 	leave, err := Enter(ctx, db)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package catalog lists all strategies. A new strategy needs a file in its family and a line here.
+// Package catalog lists all strategies. A new strategy must be added to the function Strategies.
 package catalog
 
 import (
@@ -26,7 +26,7 @@ type Backends struct {
 	Redlock   []redis.UniversalClient // independent masters
 	ZooKeeper *zklock.Session
 	Etcd      *clientv3.Client
-	// Lease is the lease of requests that have none.
+	// Lease is the default lease, for requests that name no lease.
 	Lease time.Duration
 }
 
@@ -90,13 +90,13 @@ func Cards() []api.Card {
 	return all
 }
 
-// Primitives returns what the backends offer besides locks.
+// Primitives returns the synchronization primitives of Redis and ZooKeeper, besides the locks.
 func Primitives(b Backends) []locks.Primitives {
 	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }
 
-// Lockers returns locks for other purposes than the stock, by the id of their card. They share no
-// queues with the strategies.
+// Lockers returns locks for other uses than the stock, by the ID of their card. Requests for these
+// locks do not queue with the requests of strategies.
 func Lockers(b Backends) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
 	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {

@@ -11,7 +11,7 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// TestConformance runs the suite on each strategy of the catalogue.
+// TestConformance runs the conformance suite lockstest on each strategy of the catalogue.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	bed := newTestbed(t, servers)
@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestOutages stops the servers of a rig of its own, one after the other.
+// TestOutages runs the checks that stop servers, on a rig that no other test uses.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, backends())
@@ -41,7 +41,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage stops the named servers of the rig together.
+// outage returns an Outage that stops and starts the named servers of the rig together.
 func outage(t *testing.T, r *rig.Rig, names ...string) lockstest.Outage {
 	t.Helper()
 	var all []*rig.Server

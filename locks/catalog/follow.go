@@ -23,9 +23,9 @@ type sourcePackage struct {
 
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
-// follow returns the names of a strategy's files in the order of use, its own file first. It
-// includes each file with a declaration that the strategy uses, and then the scripts of that file.
-// Types are not read: a method counts as used if its type is used, and its name is selected.
+// follow returns the names of a strategy's files in the order of use, its own file first. Each file
+// that declares a used name is included, followed by its scripts. follow does not check types. A
+// method counts as used if its receiver type is used and the code selects its name.
 func follow(files fs.FS, own string) (names []string, err error) {
 	p, first, err := parse(files, own)
 	if err != nil {
@@ -142,8 +142,8 @@ func receiverOf(d *ast.FuncDecl) (name string) {
 	return name
 }
 
-// used reports the names that a declaration uses, and those that it selects. It leaves out the
-// names of the declaration's own variables and fields, which hide those of the package.
+// used calls name for each name that a declaration uses, and selected for each name after a dot. It
+// leaves out the declaration's own variables and fields, which hide the names of the package.
 func used(node ast.Node, name, selected func(string)) {
 	own := variables(node)
 	var report func(ast.Node) bool

@@ -26,8 +26,8 @@ import (
 	"oversell/stock"
 )
 
-// workerEnv is the environment variable that makes the test binary a worker. It holds its
-// settings in JSON.
+// workerEnv is the environment variable that makes the test binary a worker of lockstest. Its value
+// is the worker's settings in JSON.
 const workerEnv = "OVERSELL_LOCKSTEST_WORKER"
 
 // settings are the addresses of the servers, and the default lease, which is also the timeout of
@@ -37,7 +37,7 @@ type settings struct {
 	Lease time.Duration
 }
 
-// backends is the rig for all checks except the checks that stop servers.
+// backends returns the configuration of a rig with all servers that the strategies need.
 func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
 
 var servers *rig.Rig
@@ -77,7 +77,7 @@ func work(text string) error {
 	})
 }
 
-// open opens the catalogue as a replica does.
+// open returns all strategies, with clients of their own, as a replica has them.
 func open(c settings) ([]locks.Strategy, error) {
 	const conns = 16
 	db, err := stock.Open(c.MySQL, conns)
@@ -105,7 +105,7 @@ func open(c settings) ([]locks.Strategy, error) {
 	}), nil
 }
 
-// testbed is a rig with workers and a stock.
+// testbed has the worker processes of a rig, and the database with the stock.
 type testbed struct {
 	workers *lockstest.Workers
 	db      *gorm.DB
@@ -168,5 +168,5 @@ func (b *testbed) count(ctx context.Context, product int64) (int, error) {
 	return item.Count, err
 }
 
-// cards returns the cards of the catalogue, for which no server is needed.
+// cards returns the cards of the catalogue. It needs no server.
 func cards() []api.Card { return catalog.Cards() }

@@ -16,9 +16,9 @@ import (
 	"oversell/locks/zklock"
 )
 
-// Source returns the code of a card's strategy in reading order: the file with its id, the files of
-// the family that it uses, and the scripts that they embed. The last file is guard.go, the sale
-// around a lock, or transaction.go. The shared contract in package locks is left out.
+// Source returns the files of a card's strategy in reading order. The file named after the card's
+// id is first, then the files that this file uses, each with its scripts. A lock also has guard.go,
+// and a sale in a transaction has transaction.go. Other files of package locks are left out.
 func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string

@@ -7,8 +7,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestSource: the first file of each strategy is named after its id and has its card. The last one
-// is the sale around a lock, for locks only.
+// TestSource checks that the first file of each strategy has its card, and that only locks end with
+// guard.go. Each script must begin with a comment.
 func TestSource(t *testing.T) {
 	for _, card := range cards() {
 		files, err := catalog.Source(card)

@@ -13,12 +13,12 @@ import (
 	"oversell/stock"
 )
 
-// Etcd follows etcd's own recipe (client/v3/concurrency, Mutex; etcdctl lock). Every waiter
-// creates a key on a lease and watches the key before it; the key that was created first holds
-// the lock. etcd numbers each change: the fence is the number (revision) of the last list.
+// Etcd follows etcd's own recipe (client/v3/concurrency, Mutex; etcdctl lock). Each waiter creates
+// a key on a lease and watches the preceding key. The owner of the oldest key holds the lock. The
+// fence is etcd's revision when the holder last listed the keys of the queue.
 //
 // Unlike etcd's recipe, each acquisition has its own lease. If a write gets no answer, the end of
-// the lease undoes the write. A write that arrives later is rejected, because its lease is gone.
+// the lease undoes the write. etcd rejects a write that arrives after the end of its lease.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
 	return locks.Reentrant(&etcdLock{client, lease})
 }
@@ -41,27 +41,27 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 		case !errors.Is(err, locks.ErrNotHeld) && !l.memberDied(r, began):
 			return nil, &stock.Unavailable{Backend: "etcd", Err: err}
 		}
-		// The key was deleted during the wait, or a member died: queue again, with a new key.
+		// The key was deleted during the wait, or a member died, so join again with a new key.
 		if err := locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// memberDied reports whether another member may answer: at once, or after an election.
+// memberDied reports whether another member may answer a retry, at once or after an election.
 func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
 }
 
-// try creates a key and waits until it is the first. On failure, no key stays.
+// try creates a key and waits until no older lock key exists. If try fails, it deletes the key.
 func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
-	// One lease longer than the wait: a late answer must not look like an unavailable server.
+	// The time-out is the wait plus one lease, so that a late answer does not look like an outage.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
 	defer cancel()
 	k, err := grantKey(calls, l.client, root+r.Key+"/", lease)
 	if err != nil {
-		return nil, err // at worst a lease without a key remains, which expires
+		return nil, err // at worst, a lease without a key remains until it expires
 	}
 	defer func() {
 		if err != nil {
@@ -74,8 +74,8 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	}
 	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	for before != "" {
-		// Then list again: the key before may have belonged to a waiter that gave up, while
-		// another one further ahead still holds the lock.
+		// List the keys again. The watched key may have belonged to a waiter that gave up, while
+		// the holder is further ahead in the queue.
 		if err = k.watch(calls, r, began, before); err == nil {
 			before, err = k.before(calls)
 		}

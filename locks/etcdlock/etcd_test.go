@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 const lease = 4 * time.Second
 
-// replica returns a client of its own, as another process has.
+// replica returns a lock with its own etcd client, as a separate process would have.
 func replica(t *testing.T) (locks.Locker, *clientv3.Client) {
 	t.Helper()
 	client, err := etcdlock.Open(servers.Addresses().Etcd)
@@ -42,7 +42,7 @@ func request(key, owner string, wait time.Duration) locks.Request {
 	return locks.Request{Key: key, Owner: owner, Wait: wait}
 }
 
-// left returns the keys of a queue.
+// left returns the etcd keys that are in the queue of the given lock key.
 func left(t *testing.T, client *clientv3.Client, key string) []string {
 	t.Helper()
 	row, err := client.Get(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix())
@@ -92,8 +92,8 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	}
 }
 
-// TestOtherReplicaHasItsTurn checks that thirty waiters of one replica do not exclude the waiter of
-// another one. Each grant has a higher fence than the one before.
+// TestOtherReplicaHasItsTurn checks that one waiter of another replica is not served last, after
+// thirty waiters of this replica. Each grant must have a higher fence than the grant before.
 func TestOtherReplicaHasItsTurn(t *testing.T) {
 	t.Parallel()
 	one, client := replica(t)
@@ -144,8 +144,8 @@ func TestOtherReplicaHasItsTurn(t *testing.T) {
 	}
 }
 
-// TestForeignKeys creates keys with the lock's prefix that no lock created. They do not block the
-// lock, and a reset deletes them.
+// TestForeignKeys writes keys with the lock's prefix that belong to no lock. The foreign keys must
+// not block the lock, and Clear must delete them.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)
@@ -162,7 +162,7 @@ func TestForeignKeys(t *testing.T) {
 		}
 	}
 	put("config")
-	put("694d81417acd4702") // named as by a lease, and without one
+	put("694d81417acd4702") // looks like the name of a lock's key, but has no lease
 	put("leased", clientv3.WithLease(leased.ID))
 	h, err := l.Acquire(t.Context(), request(key, "first", 0))
 	if err != nil {
@@ -199,8 +199,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestDeletedUnderHolder deletes the key of the holder. The next waiter is granted the lock, and
-// the release of the first returns ErrNotHeld.
+// TestDeletedUnderHolder deletes the key of the holder. The next request must acquire the lock, and
+// the first holder's release must return ErrNotHeld.
 func TestDeletedUnderHolder(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)
@@ -225,8 +225,8 @@ func TestDeletedUnderHolder(t *testing.T) {
 	}
 }
 
-// TestReleaseOutage breaks the connection before the release. The next holder is granted the lock
-// when it is back, not after the lease of an hour.
+// TestReleaseOutage cuts the connection before the release. The lock must be free soon after the
+// outage, not after its lease of one hour.
 func TestReleaseOutage(t *testing.T) {
 	t.Parallel()
 	link, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
@@ -270,8 +270,8 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// TestRaise checks that a new fence is above the old one and below the next holder's. A holder
-// without a key gets none.
+// TestRaise checks that AdvanceFence returns a fence above the old fence and below the next
+// holder's fence. AdvanceFence must fail if the holder's key was deleted.
 func TestRaise(t *testing.T) {
 	t.Parallel()
 	l, client := replica(t)

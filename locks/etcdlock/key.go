@@ -17,13 +17,13 @@ type leasedKey struct {
 	client    *clientv3.Client
 	dir, name string
 	lease     clientv3.LeaseID
-	ttl       time.Duration // the server rounds it up to seconds, and to its minimum
+	ttl       time.Duration // granted by the server, which may raise the requested TTL
 	asked     time.Time     // when the last request was sent that prolonged the lease
-	created   int64         // the revision that created the key: its position in the queue
-	seen      int64         // the revision of the last list
+	created   int64         // the revision that created the key; it orders the queue
+	seen      int64         // etcd's revision when the queue was last listed
 }
 
-// grantKey requests a lease. The key does not exist before queue.
+// grantKey requests a lease for a key. The method queue creates the key later.
 func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time.Duration) (*leasedKey, error) {
 	asked := time.Now()
 	lease, err := client.Grant(ctx, int64((ttl+time.Second-1)/time.Second))
@@ -36,7 +36,7 @@ func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time
 	}, nil
 }
 
-// queue creates the key and returns the one just before it, or "" if there is none.
+// queue creates the key and returns the preceding lock key, or "" if this key is the first.
 func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err error) {
 	put := clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))
 	answer, err := k.client.Txn(ctx).Then(put, k.list(2)).Commit()
@@ -51,14 +51,14 @@ func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err
 	return before, err
 }
 
-// list reads this key and those before it, the newest first. n limits their number; 0 means all.
+// list returns a read of this key and older keys, newest first: at most n keys, or all if n is 0.
 func (k *leasedKey) list(n int64) clientv3.Op {
 	return clientv3.OpGet(k.dir, clientv3.WithPrefix(), clientv3.WithLimit(n), clientv3.WithMaxCreateRev(k.created),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// pick returns the key just before this one, or "" if there is none. further means that the answer
-// has only foreign keys, and there are more. pick returns ErrNotHeld if this key does not exist.
+// pick returns the preceding lock key, or "" if there is none. further is true if the answer was
+// limited and shows no preceding lock key. pick returns ErrNotHeld if this key does not exist.
 func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further bool, err error) {
 	if len(keys.Kvs) == 0 || string(keys.Kvs[0].Key) != k.name {
 		return "", false, k.gone()
@@ -71,13 +71,13 @@ func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further boo
 	return "", keys.More, nil
 }
 
-// isLock reports whether a lock created the key: then its name is that of its lease. A foreign key
-// without a lease would block the lock for ever.
+// isLock reports whether a lock created the key, which is then named after its own lease. Foreign
+// keys must not count, because one without a lease would block the lock for ever.
 func isLock(dir string, kv *mvccpb.KeyValue) bool {
 	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
-// before returns the key just before this one. It returns ErrNotHeld if this key does not exist.
+// before returns the preceding lock key, or "". It returns ErrNotHeld if this key does not exist.
 func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	further := true
 	for n := int64(2); further && err == nil; n = 0 {
@@ -91,7 +91,7 @@ func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	return before, err
 }
 
-// watch renews the lease until the other key is deleted, or can't be watched any more.
+// watch renews the lease until the key other is deleted, the watch breaks, or the wait is over.
 func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time, other string) error {
 	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
@@ -129,7 +129,7 @@ func (k *leasedKey) renew(ctx context.Context) error {
 	return nil
 }
 
-// renewHeld also checks the key, which may have been deleted before the lease ends.
+// renewHeld renews the lease. It returns ErrNotHeld if the lease has ended or the key was deleted.
 func (k *leasedKey) renewHeld(ctx context.Context) error {
 	if err := k.renew(ctx); err != nil {
 		return err
@@ -138,12 +138,12 @@ func (k *leasedKey) renewHeld(ctx context.Context) error {
 	return err
 }
 
-// advanceFence writes the key and returns the revision of the write, which is above all before it.
+// advanceFence writes the key and returns the revision of the write, the highest so far.
 func (k *leasedKey) advanceFence(ctx context.Context, owner string) (int64, error) {
 	return k.ifExists(ctx, clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease)))
 }
 
-// release deletes the key, for which the next waiter waits. The lease ends in the background.
+// release deletes the key, which the next waiter watches. The lease is ended in the background.
 func (k *leasedKey) release(ctx context.Context) error {
 	_, err := k.ifExists(ctx, clientv3.OpDelete(k.name))
 	if err == nil || errors.Is(err, locks.ErrNotHeld) {
@@ -152,7 +152,7 @@ func (k *leasedKey) release(ctx context.Context) error {
 	return err
 }
 
-// ifExists returns ErrNotHeld if the key was deleted: another owner may have held the lock since.
+// ifExists executes op only if the key was not deleted. Otherwise, ifExists returns ErrNotHeld.
 func (k *leasedKey) ifExists(ctx context.Context, op clientv3.Op) (revision int64, err error) {
 	exists := clientv3.Compare(clientv3.CreateRevision(k.name), "=", k.created)
 	answer, err := k.client.Txn(ctx).If(exists).Then(op).Commit()

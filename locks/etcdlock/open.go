@@ -1,4 +1,4 @@
-// Package etcdlock has the lock that is kept in etcd.
+// Package etcdlock holds the strategy that locks in etcd.
 package etcdlock
 
 import (
@@ -23,12 +23,12 @@ var Source embed.FS
 func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
-		Logger:    zap.NewNop(), // the client also returns its errors
-		// A request that may be repeated is sent to each member once. The default is a hundred
-		// times: the wait would end before the error.
+		Logger:    zap.NewNop(), // the client returns the errors that it would log
+		// A repeatable request is sent once for each member, and at least twice. The default is a
+		// hundred times, for which the wait of most requests is too short.
 		MaxUnaryRetries: uint(max(2, len(members))),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// gRPC's default back-off grows to two minutes, for which a server that is back is not used.
+			// gRPC's default back-off grows to 2 minutes. A restarted server would long be unused.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}), grpc.WithChainUnaryInterceptor(failFast)},
@@ -39,12 +39,12 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast fails a request if no member can be reached. By default, the client waits for one.
+// failFast fails a request if no member is reachable. By default, the client waits for a member.
 func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// disconnected closes its channel when ctx ends, or the connection breaks: then events may be lost.
+// disconnected returns a channel that closes when ctx ends or a broken connection may lose events.
 func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
 	go func() {

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
 }
 
-// database returns a pool for the migrated database of the rig.
+// database migrates the database of the test servers, and returns a connection pool.
 func database(t *testing.T) *gorm.DB {
 	t.Helper()
 	db, err := stock.Open(servers.Addresses().MySQL, 8)
@@ -35,7 +35,7 @@ func database(t *testing.T) *gorm.DB {
 	return db
 }
 
-// newProduct adds a product with the given count.
+// newProduct adds a product with the given count, and returns its id.
 func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
 	t.Helper()
 	item := stock.Item{ProductCode: "local", StockCode: "001", Count: count}

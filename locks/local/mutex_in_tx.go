@@ -14,12 +14,12 @@ import (
 	"oversell/stock"
 )
 
-// unlocked is the step after the release of the mutex and before the commit.
+// unlocked is the traced step of a sale between the release of the mutex and the commit.
 const unlocked api.Step = "unlocked"
 
-// MutexInTx takes the mutex inside the transaction and releases it before the commit (the
-// tutorial's 1.4 inside the transaction of 1.6.1). A Java method that is both @Transactional and
-// synchronized works alike. Requests hold a pooled connection while they wait for the mutex.
+// MutexInTx takes the mutex inside the transaction and releases it before the commit (the mutex of
+// tutorial 1.4 in the transaction of 1.6.1). A Java method that is both @Transactional and
+// synchronized does the same. Requests hold a pooled connection while they wait for the mutex.
 func MutexInTx(db *gorm.DB) locks.Strategy { return &mutexInTx{db: db} }
 
 type mutexInTx struct {
@@ -36,9 +36,9 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 			if err := s.synchronized(ctx, tx, o, &r, left); err != nil {
 				return err
 			}
-			// DANGER: from here to the COMMIT the mutex is free, and the UPDATE is invisible to
-			// others. The next request reads the old count from its snapshot, waits for this
-			// row lock when it writes, and then overwrites this sale. MariaDB with
+			// DANGER: from here to the COMMIT the mutex is free, but the UPDATE is invisible to
+			// others. The next request reads the old count from its snapshot. Its write waits for
+			// the row lock of this transaction, and then overwrites this sale. MariaDB with
 			// innodb_snapshot_isolation rejects that write with error 1020.
 			locks.Trace(ctx, unlocked, queue.Key, o.Owner, 0)
 			return nil
@@ -46,7 +46,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		if !stock.IsContention(err) {
 			return r, err
 		}
-		// Errors 1205, 1213 and 1020 roll the transaction back. Try again until the wait is over.
+		// The transaction was rolled back (1205, 1213 or 1020). Try again until the wait is over.
 		r.Retries++
 		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
 		if over := locks.SleepRetry(ctx, queue, began, pause); over != nil {
@@ -55,7 +55,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 	}
 }
 
-// synchronized is the body of the Java method. One request of this process executes it at a time.
+// synchronized acts like a synchronized Java method: one request of this process runs it at a time.
 func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	key, asked := api.Key(o.Product), time.Now()
 	leave, err := s.turns.Take(ctx, key, wait)

@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// pausedSale is a sale that stops at a step until it is resumed.
+// pausedSale is a sale that pauses at a traced step until end is called.
 type pausedSale struct {
 	there, goOn chan struct{}
 	receipt     stock.Receipt
@@ -26,7 +26,7 @@ type pausedSale struct {
 func pauseAt(t *testing.T, s locks.Strategy, o stock.Order, at api.Step) *pausedSale {
 	t.Helper()
 	p := &pausedSale{there: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
-	var once sync.Once // stop once: the next attempt of the same sale continues
+	var once sync.Once // pause only once: a retry of the same sale does not pause
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == at {
 			once.Do(func() {
@@ -62,8 +62,8 @@ func countOf(t *testing.T, s *mutexInTx, product int64) int {
 	return item.Count
 }
 
-// TestMutexInTxLoses: the second sale reads after the first one has unlocked and before the first
-// one commits. Both sales succeed in one process, but the stock falls by one.
+// TestMutexInTxLoses lets the second sale read after the first sale has unlocked, and before the
+// first sale commits. Both sales succeed in one process, but the stock falls by one.
 func TestMutexInTxLoses(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -79,8 +79,8 @@ func TestMutexInTxLoses(t *testing.T) {
 	}
 }
 
-// TestMutexInTxExcludes checks that a request waits while another one holds the mutex. The wait
-// ends when its time is over or the request is cancelled.
+// TestMutexInTxExcludes checks that a request waits while another request holds the mutex. The wait
+// must end when the order's wait is over, or when the request is cancelled.
 func TestMutexInTxExcludes(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -106,8 +106,8 @@ func TestMutexInTxExcludes(t *testing.T) {
 	}
 }
 
-// TestMutexInTxRowLocked: a transaction that has not committed locks the row for longer than
-// another request waits. The error must be contention, not an outage.
+// TestMutexInTxRowLocked lets an uncommitted transaction lock the row for longer than another
+// request waits. The error of that request must be contention, not an outage.
 func TestMutexInTxRowLocked(t *testing.T) {
 	s := &mutexInTx{db: database(t)}
 	product := newProduct(t, s.db, 10)
@@ -124,8 +124,8 @@ func TestMutexInTxRowLocked(t *testing.T) {
 	}
 }
 
-// TestMutexInTxSnapshotIsolation: MariaDB rejects a write over a change that was committed since the
-// snapshot. The sale starts again in a new snapshot, and no update is lost.
+// TestMutexInTxSnapshotIsolation checks that MariaDB rejects a write to a row that changed after
+// the snapshot. The sale must start again with a new snapshot, and no update may be lost.
 func TestMutexInTxSnapshotIsolation(t *testing.T) {
 	var version string
 	if err := database(t).Raw("SELECT VERSION()").Row().Scan(&version); err != nil {

@@ -25,7 +25,7 @@ func (t *trial) contend(all []participant, tasks, rounds int) {
 		calls[i] = p.send(command{Do: doContend, Request: r, Tasks: tasks, Rounds: rounds, Dir: dir})
 	}
 	errs := make([]error, len(all))
-	for i, c := range calls { // all of them: a task that still runs would create the files again
+	for i, c := range calls { // await every call: a running task would create the files again
 		errs[i] = all[i].await(c).err()
 	}
 	for _, err := range errs {

@@ -34,7 +34,7 @@ func noFence(t *trial) {
 	h.mustRelease()
 }
 
-// lateReceipt ignores lost updates: the experiment pause judges them.
+// lateReceipt ignores lost updates, because the experiment "pause" judges them.
 func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 
 func fencedWrite(t *trial) {
@@ -77,8 +77,8 @@ func (t *trial) writeLate(fenced bool) (lost int, late error) {
 	return made - (stocked - t.remaining(product)), late
 }
 
-// amnesia deletes the backend's data about the key between fenced sales, and with it the counter
-// of some strategies. The fence in the stock row remains, so the fences must rise above it.
+// amnesia deletes the backend's data of a key between fenced sales. Some strategies thereby lose
+// their fence counter. The fence in the stock row remains, so later fences must be above that one.
 func amnesia(t *trial) {
 	const before, after = 3, 2
 	all, product := t.participants(2, t.Workers.Lease), t.newProduct(before+after)

@@ -20,7 +20,7 @@ func expiry(t *trial) {
 	mustBe("verify the lost lock, at once", h.verify(), locks.ErrLost)
 	mustBe("the cause with which the context of the lost lock ends", h.lost(t.Timeout), locks.ErrLost)
 	if breaks(t.Card, api.ForeignUnlock) {
-		return // such a release frees the successor's lock, which an experiment shows
+		return // the card admits that this release would free the successor's lock
 	}
 	mustBe("release the lost lock", h.release(), locks.ErrNotHeld)
 	others[1].mustNotAcquire("after the release of the lost lock", key, "contender")
@@ -31,7 +31,7 @@ func expiry(t *trial) {
 func noExpiry(t *trial) {
 	mine, other, key := t.shortPair()
 	r := t.short(key, "holder")
-	r.Lease = t.Lease // a strategy without leases must ignore it
+	r.Lease = t.Lease // a strategy without leases must ignore this lease
 	h := mine.acquire("acquire", r)
 	t.mustStayHeld(h, other, key, 2*t.Lease)
 	h.mustRelease()

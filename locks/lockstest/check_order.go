@@ -6,7 +6,7 @@ import (
 	"oversell/api"
 )
 
-// inOrder queues waiters one after the other, and compares the order of their grants.
+// inOrder queues waiters one after the other, and checks that they get the lock in the same order.
 func inOrder(t *trial) {
 	const waiters = 30
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()

@@ -42,7 +42,7 @@ func refusals(t *trial) {
 	mustBe("an order of an unknown product", err, stock.ErrUnknownProduct)
 
 	o, step := order(product, "cancelled-buyer", t.Timeout), cmp.Or(t.Card.CriticalStep, api.Read)
-	if step != api.Writing { // else the work comes before that step
+	if step != api.Writing { // otherwise the sale would work for a lease before that step
 		o.Work = t.Workers.Lease
 	}
 	sale := all[0].deductUntil(o, step)
@@ -57,7 +57,7 @@ func refusals(t *trial) {
 	must("a sale after the rejected ones", err)
 }
 
-// outage stops each backend of a process and starts it again. The strategy is not opened again.
+// outage stops and restarts each backend of the strategy. It does not open the strategy again.
 func outage(t *trial) {
 	const stocked = 100
 	p, product, made := t.participant(0, t.Workers.Lease), t.newProduct(stocked), 0

@@ -7,7 +7,7 @@ import (
 	"oversell/locks"
 )
 
-// timeOut also waits for longer than a lease: the wait and the lease must not depend on each other.
+// timeOut also waits for longer than a lease, because the wait must not depend on the lease.
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
 	other.mustFindFreeNow(key, "first")
@@ -54,7 +54,7 @@ func cancellation(t *trial) {
 func cleanUp(t *trial) {
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
 	t.churn("on a free key", all[:2], key, 60, 10)
-	settle(t.ctx) // as in cancellation
+	settle(t.ctx) // a cancelled acquisition that still runs acquires the lock now
 	all[2].mustFindFree(key, "next")
 	h := all[2].acquire("acquire", t.long(key, "holder", 0))
 	t.churn("on a held key", all[:2], key, 30, 20)

@@ -13,7 +13,7 @@ type Claim int
 const (
 	// Silent means that the check does not apply to the card.
 	Silent Claim = iota
-	// Yes means that the card claims that the check holds.
+	// Yes means that the card makes the claim of the check.
 	Yes
 	// No means that the card denies the claim, and the check must observe the opposite.
 	No
@@ -24,11 +24,11 @@ type Check struct {
 	Name string
 	// Says is the claim in words, and Denies is its opposite.
 	Says, Denies string
-	// Alone means that the check stops backends, so no other may run at the same time.
+	// Alone means that the check stops backends, so no other check may run at the same time.
 	Alone bool
 
 	applies func(api.Card) bool
-	// claims returns what the card says. Nil means that all cards to which the check applies claim it.
+	// claims reports whether a card makes the claim. If nil, all cards to which the check applies do.
 	claims  func(api.Card) bool
 	yes, no func(*trial)
 }
@@ -45,13 +45,13 @@ func (c Check) Claim(card api.Card) Claim {
 	}
 }
 
-// Run returns an error if the strategy contradicts its card. If this process had no processor for
-// a fifth of the lease, it repeats a failed check, up to three attempts in all.
+// Run returns an error if the strategy contradicts its card. It repeats a failed check if the test
+// process got no CPU for a fifth of the lease, with at most three attempts in all.
 func (c Check) Run(ctx context.Context, cfg *Config) error {
 	return unlessStalled(ctx, cfg.Lease/5, func() error { return c.RunOnce(ctx, cfg) })
 }
 
-// RunOnce is Run without a second attempt, for a strategy that must fail.
+// RunOnce is Run with a single attempt, for a strategy whose check must fail.
 func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
 	switch c.Claim(cfg.Card) {
 	case Yes:
@@ -138,7 +138,7 @@ func saleChecks() []Check {
 		applies: func(api.Card) bool { return true }, yes: refusals,
 	}, {
 		Name: "outage", Says: "an unreachable backend is named in an error at once, and used again when it is back", Alone: true,
-		// Stock that is lost with its backend does not come back: the hazard is failover.
+		// If the stock is lost with its backend, the check does not apply: that is the hazard failover.
 		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, yes: outage,
 	}}
 }

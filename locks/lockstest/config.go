@@ -18,9 +18,9 @@ type Config struct {
 	// Count returns the remaining count of a product.
 	Count func(ctx context.Context, product int64) (int, error)
 
-	// Lease is for checks that let one expire: short, but a busy machine can still renew it in time.
+	// Lease is for checks in which a lease expires. It is short, but a busy machine can renew in time.
 	Lease time.Duration
-	// Timeout bounds the wait for an event. It is generous: a later event counts as missing.
+	// Timeout limits the wait for an event, and is generous. A later event counts as missing.
 	Timeout time.Duration
 
 	// Outages has an entry for each backend of the card, for the checks that run alone.

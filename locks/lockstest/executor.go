@@ -15,13 +15,13 @@ import (
 	"oversell/stock"
 )
 
-// Open returns the strategy with that ID. A worker calls it for each command, so it must return
-// the same strategy each time.
+// Open returns the strategy with the given ID. A worker calls Open for each command, so Open must
+// return the same strategy each time.
 type Open func(id string) (locks.Strategy, error)
 
-// Work makes this process a worker: it executes the commands from in, and writes the answers to
-// out, until in ends. That happens at the latest when the parent process ends. The caller should
-// exit then, because commands may still run.
+// Work makes this process a worker. It executes the commands from in and writes the answers to out.
+// It returns when in ends, at the latest when the parent process ends. The caller should then exit
+// the process, because commands may still run.
 func Work(in io.Reader, out io.Writer, open Open) error {
 	e := &executor{open: open, out: json.NewEncoder(out), running: map[int]*running{}, held: map[int]*locks.Lock{}}
 	lines := bufio.NewScanner(in)
@@ -53,7 +53,7 @@ type executor struct {
 
 	mu      sync.Mutex
 	running map[int]*running
-	held    map[int]*locks.Lock // by the ID of the acquisition
+	held    map[int]*locks.Lock // by the ID of the acquire command
 }
 
 type running struct {
@@ -84,7 +84,7 @@ func (e *executor) end(id int) {
 func (e *executor) answer(r reply) {
 	e.answering.Lock()
 	defer e.answering.Unlock()
-	_ = e.out.Encode(r) // on failure the parent process has ended, and in ends as well
+	_ = e.out.Encode(r) // if this fails, the parent process has ended, and in ends as well
 }
 
 func (e *executor) execute(ctx context.Context, c command) (reply, error) {
@@ -168,14 +168,14 @@ func (e *executor) useLock(ctx context.Context, c command) (reply, error) {
 	}
 }
 
-// deduct sells. The sale stops at the command's step until it is resumed.
+// deduct makes a sale, which stops at the command's step until the command resume arrives.
 func (e *executor) deduct(ctx context.Context, c command, s locks.Strategy) (reply, error) {
 	resume := e.find(c.ID).resume
 	receipt, err := s.Deduct(e.atStep(ctx, c, func() { <-resume }), c.Order)
 	return reply{Receipt: receipt}, err
 }
 
-// atStep reports when the command reaches its step for the first time, and then calls do.
+// atStep returns a context that reports when the command first reaches its step, and then calls do.
 func (e *executor) atStep(ctx context.Context, c command, do func()) context.Context {
 	if c.Step == "" {
 		return ctx

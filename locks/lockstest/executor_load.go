@@ -25,13 +25,13 @@ func runStorm(ctx context.Context, c command, s locks.Strategy) reply {
 		mu.Lock()
 		defer mu.Unlock()
 		outcomes[outcomeOf(err)]++
-		// After another error the check has failed, and each further wait would be long.
+		// After any other error the check has failed, and each further sale could take a long time.
 		return err == nil || errors.Is(err, stock.ErrSoldOut)
 	})
 	return reply{Outcomes: outcomes}
 }
 
-// inTasks gives each call of do an owner of its own. A task ends early when do returns false.
+// inTasks runs do in each round of each task, with a new owner. A task ends if do returns false.
 func inTasks(c command, do func(owner string) bool) {
 	var tasks sync.WaitGroup
 	for task := range c.Tasks {

@@ -10,15 +10,15 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// TestFlaws plants each flaw. The checks in caught must find it, and no others may, but those in
-// may: they find it by chance.
+// TestFlaws runs the checks on strategies with one flaw each. The checks in caught must find the
+// flaw, those in may can find it by chance, and all others must pass.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	bed := newTestbed(t)
 	tests := []struct {
 		flaw        flaw
 		caught, may []string
-		only        []string // for a flaw with which the other checks take minutes
+		only        []string // the only checks to run, if other checks take minutes with the flaw
 	}{
 		{flaw: excludesNothing, caught: []string{
 			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal",
@@ -72,7 +72,7 @@ func TestOutageFlaws(t *testing.T) {
 	}
 }
 
-// compare reports checks that found a flaw and should not, or should have found it.
+// compare reports each check that found a flaw by mistake, and each check that missed the flaw.
 func compare(t *testing.T, found map[string]error, caught, may []string) {
 	t.Helper()
 	for name, err := range found {
@@ -90,8 +90,8 @@ func compare(t *testing.T, found map[string]error, caught, may []string) {
 	}
 }
 
-// results runs the named checks, or without names all that need not run alone, and returns the
-// error of each. On an overloaded machine a check may miss the flaw, so it has three attempts.
+// results returns the error of each named check. Without names, it runs all checks that need not
+// run alone. A check in caught has three attempts: an overloaded machine may hide the flaw.
 func results(t *testing.T, cfg *lockstest.Config, caught []string, names ...string) map[string]error {
 	t.Helper()
 	found := map[string]error{}
@@ -113,7 +113,7 @@ func results(t *testing.T, cfg *lockstest.Config, caught []string, names ...stri
 	return found
 }
 
-// TestSilent checks that only the check of any sale applies to a card without claims.
+// TestSilent checks that only the check "refusals" applies to a card without claims.
 func TestSilent(t *testing.T) {
 	var applied []string
 	for _, c := range lockstest.Checks() {

@@ -2,7 +2,7 @@ package lockstest_test
 
 import "oversell/api"
 
-// flaw is one way to break the contract or the card, and the ID of the strategy that does so.
+// flaw is the ID of a strategy, and names the one way in which it breaks the contract or the card.
 type flaw string
 
 const (
@@ -10,13 +10,13 @@ const (
 
 	// Flaws of the lock.
 	excludesNothing     flaw = "excludes-nothing"
-	onlyThisProcess     flaw = "only-this-process" // a lock in one process whose card says that it is shared
+	onlyThisProcess     flaw = "only-this-process" // works in one process, although its card says shared
 	shortWait           flaw = "short-wait"
-	zombieWaiter        flaw = "zombie-waiter" // a cancelled waiter that goes on in the background
+	zombieWaiter        flaw = "zombie-waiter" // a cancelled waiter continues in the background
 	hidesTheCause       flaw = "hides-the-cause"
-	keepsCancelledGrant flaw = "keeps-cancelled-grant" // a grant that came when the request had just been cancelled
+	keepsCancelledGrant flaw = "keeps-cancelled-grant" // a request that is cancelled late keeps the lock
 	cancelledRelease    flaw = "cancelled-release"     // a cancelled request does not release
-	firstReleaseFails   flaw = "first-release-fails"   // the second release returns nil, because the first did nothing
+	firstReleaseFails   flaw = "first-release-fails"   // the first release does nothing, so the second returns nil
 	releasesForeignLock flaw = "releases-foreign-lock"
 	neverExpires        flaw = "never-expires"
 	neverRenews         flaw = "never-renews"
@@ -26,23 +26,23 @@ const (
 	waitsForItself      flaw = "waits-for-itself"
 	namesAnotherBackend flaw = "names-another-backend"
 	namesNoBackend      flaw = "names-no-backend"
-	staysDown           flaw = "stays-down" // after the server is back
+	staysDown           flaw = "stays-down" // the strategy stays unavailable after the server is back
 
 	// Flaws of the sale.
 	readsEarly         flaw = "reads-early"
 	releasesEarly      flaw = "releases-early"
 	writesWithoutFence flaw = "writes-without-fence"
-	warnsOfNothing     flaw = "warns-of-nothing" // not even that the lock was lost before its release
+	warnsOfNothing     flaw = "warns-of-nothing" // no warning of a lost lock
 	oversells          flaw = "oversells"
 	forgetsToRelease   flaw = "forgets-to-release"
 
-	// A sound lock whose card is wrong.
+	// The lock is sound, but its card is wrong.
 	deniesReEntry flaw = "denies-re-entry"
 	deniesFence   flaw = "denies-fence"
 	deniesRenewal flaw = "denies-renewal"
 	deniesLease   flaw = "denies-lease"
 	deniesScope   flaw = "denies-scope"
-	claimsOrder   flaw = "claims-order" // its first waiter sleeps too long
+	claimsOrder   flaw = "claims-order" // the first waiter sleeps too long
 )
 
 func cardOf(f flaw) api.Card {

@@ -39,9 +39,9 @@ func NewLink(ctx context.Context, target string) (*Link, error) {
 // Addr returns the address at which clients reach the server through the link.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// HoldNext holds up the next client message that contains text, and what follows on its
-// connection, until free is called. It closes held when the message has come. The message is sent
-// later even if its client closes the connection meanwhile.
+// HoldNext delays the next client message that contains text, and all later messages of the same
+// connection, until free is called. It closes held when the message arrives. The message is sent
+// even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,15 +50,15 @@ func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	return l.held, sync.OnceFunc(func() { close(gate) })
 }
 
-// LoseAnswer loses the answer to the next client message that contains text: the server receives
-// the message, and the connection ends when it answers.
+// LoseAnswer loses the answer to the next client message that contains text. The server receives
+// the message, and the connection ends when the server answers.
 func (l *Link) LoseAnswer(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose = []byte(text)
 }
 
-// Cut ends all connections, and new ones at once, until it is called with false.
+// Cut with true ends all connections, and new ones at once. Cut with false allows new connections.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

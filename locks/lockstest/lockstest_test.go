@@ -15,7 +15,7 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// serverEnv is the environment variable that makes the test binary a worker. It holds the
+// serverEnv is the environment variable that makes the test binary a worker. Its value is the
 // server's address.
 const serverEnv = "OVERSELL_LOCKSTEST_SERVER"
 
@@ -85,7 +85,7 @@ func (b testbed) config(planted flaw) *lockstest.Config {
 	}
 }
 
-// TestSound: a sound lock passes every check that applies to it.
+// TestSound checks that a sound lock passes every check that applies to it.
 func TestSound(t *testing.T) {
 	t.Parallel()
 	lockstest.Run(t, newTestbed(t).config(sound))

@@ -19,8 +19,8 @@ const (
 	doDeduct  = "deduct"
 	doCancel  = "cancel" // ends the context of another command
 	doResume  = "resume" // continues a sale that has stopped at its step
-	doClear   = "clear"  // deletes what the backend has for a key
-	doCount   = "count"  // counts a product, if the strategy keeps the stock
+	doClear   = "clear"  // deletes the backend's data of a key
+	doCount   = "count"  // counts a product, if the strategy keeps the stock itself
 	doContend = "contend"
 	doChurn   = "churn"
 	doStorm   = "storm"
@@ -30,14 +30,14 @@ type command struct {
 	ID       int    `json:"id"`
 	Do       string `json:"do"`
 	Strategy string `json:"strategy,omitempty"`
-	// Of is the ID of another command: the acquisition of the lock to release, the sale to resume.
+	// Of is the ID of the command to cancel or resume, or of the command that acquired the lock.
 	Of int `json:"of,omitempty"`
 
 	Request locks.Request `json:"request,omitzero"`
 	Order   stock.Order   `json:"order,omitzero"`
-	// Step is where a sale stops once. An acquisition only reports that it has reached the step.
+	// Step is the step at which a sale stops once. An acquisition reports the step, but does not stop.
 	Step api.Step `json:"step,omitempty"`
-	// Cancelled means that the context of the command has ended before it begins.
+	// Cancelled means that the context of the command has ended before the command begins.
 	Cancelled bool          `json:"cancelled,omitempty"`
 	Wait      time.Duration `json:"wait,omitempty"`
 
@@ -57,10 +57,10 @@ type reply struct {
 	Receipt stock.Receipt `json:"receipt,omitzero"`
 	// Kept means that the strategy keeps the stock itself, and the receipt has the count.
 	Kept     bool           `json:"kept,omitempty"`
-	Outcomes map[string]int `json:"outcomes,omitempty"` // numbers of sales
+	Outcomes map[string]int `json:"outcomes,omitempty"` // number of sales for each outcome
 }
 
-// err returns the error without the trap of a nil pointer in an interface.
+// err returns nil if Error is nil. A nil pointer in an error interface would not equal nil.
 func (r reply) err() error {
 	if r.Error == nil {
 		return nil
@@ -70,13 +70,13 @@ func (r reply) err() error {
 
 var errCancelled = errors.New("the command was cancelled")
 
-// remoteError is an error of a worker's strategy. errors.Is returns the same as in the worker.
+// remoteError is an error of a worker's strategy. errors.Is gives the same result as in the worker.
 type remoteError struct {
 	Text    string   `json:"text"`
 	Matches []string `json:"is,omitempty"`
 	// Backend is the backend that a stock.Unavailable names.
 	Backend string `json:"backend,omitempty"`
-	// NothingTaken is locks.NothingTaken of the error.
+	// NothingTaken is the result of locks.NothingTaken in the worker.
 	NothingTaken bool `json:"nothing_taken,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func (s *Server) Take(a Args, got *Result) error {
 	})
 }
 
-// Renew makes a grant last its lease from now.
+// Renew makes a grant last for a.Lease from now.
 func (s *Server) Renew(a Args, got *Result) error {
 	return s.do(func() {
 		g := s.grants[a.Key]
@@ -94,7 +94,7 @@ func (s *Server) Read(a Args, got *Result) error {
 	})
 }
 
-// Write sets the count, unless a later fence has written.
+// Write sets the count, unless a request with a higher fence has written before.
 func (s *Server) Write(a Args, got *Result) error {
 	return s.do(func() {
 		i := s.stocked[a.Product]

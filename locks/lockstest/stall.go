@@ -13,8 +13,8 @@ const (
 	pulse = 10 * time.Millisecond
 )
 
-// unlessStalled repeats a failed check if this process had no processor for longer than limit. A
-// holder that cannot renew in time loses its lease, and that is no flaw of the lock.
+// unlessStalled repeats a failed check if this process got no CPU for longer than limit. Then a
+// holder cannot renew in time and loses its lease, which is no flaw of the lock.
 func unlessStalled(ctx context.Context, limit time.Duration, check func() error) error {
 	for i := 1; ; i++ {
 		stalled := longestStall(ctx)
@@ -30,7 +30,7 @@ func unlessStalled(ctx context.Context, limit time.Duration, check func() error)
 	}
 }
 
-// longestStall samples the clock until its result is called. That call returns the longest stall.
+// longestStall samples the clock. Call the returned function to end this and get the longest stall.
 func longestStall(ctx context.Context) func() time.Duration {
 	ctx, cancel := context.WithCancel(ctx)
 	longest := make(chan time.Duration, 1)

@@ -12,7 +12,7 @@ func TestUnlessStalled(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		limit   time.Duration
-		results []error // of the attempts; the last of them is returned
+		results []error // of the attempts; unlessStalled returns the last result
 	}{
 		{"passes at once", 0, []error{nil}},
 		{"fails on a calm machine", time.Hour, []error{wrong}},

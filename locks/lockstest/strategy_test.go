@@ -14,7 +14,7 @@ import (
 	"oversell/stock"
 )
 
-// serverLock is a lock on the server: sound, or with one flaw.
+// serverLock is a lock on the server. It is sound, or has one flaw.
 type serverLock struct {
 	server  *rpc.Client
 	flaw    flaw
@@ -29,7 +29,7 @@ type strategy struct {
 	down   atomic.Bool
 }
 
-// newStrategy returns the strategy with that flaw.
+// newStrategy returns the strategy with the flaw f.
 func newStrategy(server *rpc.Client, f flaw) locks.Strategy {
 	l := locks.Queue(&serverLock{server: server, flaw: f})
 	switch f {
@@ -57,7 +57,7 @@ func (l *serverLock) call(method string, a Args) (Result, error) {
 	return got, nil
 }
 
-// unavailable returns the error while the server is down.
+// unavailable returns the error of a strategy with the flaw f while the server is down.
 func unavailable(f flaw, err error) error {
 	switch f {
 	case namesAnotherBackend:
@@ -110,11 +110,11 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	}
 }
 
-// cleanUp releases what a cancelled request may have acquired.
+// cleanUp releases the lock that a cancelled request may have acquired.
 func (l *serverLock) cleanUp(ctx context.Context, r locks.Request, a Args) error {
 	switch l.flaw {
 	case zombieWaiter:
-		// One for each key is enough, and no two checks share a key.
+		// One zombie waiter for each key is enough, because no two checks share a key.
 		if _, there := l.zombies.LoadOrStore(r.Key, true); !there {
 			later := r
 			later.Wait = 20 * time.Second

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// trial is one run of a check. A step that does not have the expected result ends it with a
-// panic, so a check is a plain sequence of steps.
+// trial is one run of a check. A step with an unexpected result ends the trial with a panic. So the
+// code of a check is a plain sequence of steps.
 type trial struct {
 	*Config
 	ctx context.Context
@@ -57,8 +57,8 @@ func orNone(err error) error {
 	return err
 }
 
-// settle gives a request that was sent time to reach the point where it waits. No check fails
-// because this time is too short; it could only miss a flaw.
+// settle gives a request time to arrive and to begin its wait. If this time is too short, a check
+// may miss a flaw, but no check fails.
 func settle(ctx context.Context) {
 	select {
 	case <-time.After(100 * time.Millisecond):
@@ -72,8 +72,8 @@ type participant struct {
 	worker *Worker
 }
 
-// participants returns the strategy in n processes, or n times in the same process if it
-// excludes in one process only. Leases last as long as given, if requests cannot choose theirs.
+// participants returns the strategy in n processes, or n times in one process if its lock works in
+// one process only. lease is the default lease, for strategies whose requests cannot choose one.
 func (t *trial) participants(n int, lease time.Duration) []participant {
 	all := make([]participant, n)
 	for i := range all {
@@ -98,7 +98,7 @@ func (t *trial) pair() (first, second participant, key string) {
 	return all[0], all[1], t.newKey()
 }
 
-// shortPair is a pair whose leases can expire, also if requests cannot choose theirs.
+// shortPair returns a pair whose leases can expire, even if requests cannot choose their lease.
 func (t *trial) shortPair() (first, second participant, key string) {
 	all := t.participants(2, t.defaultLease())
 	return all[0], all[1], t.newKey()
@@ -111,8 +111,8 @@ func (t *trial) alone() participant {
 	return participant{t, w}
 }
 
-// defaultLease is short only if requests cannot choose their lease: otherwise it would hide that
-// the strategy ignores a request's lease.
+// defaultLease returns a short lease only if requests cannot choose their lease. Otherwise it would
+// hide that a strategy ignores the lease of a request.
 func (t *trial) defaultLease() time.Duration {
 	if t.Card.LeasePerRequest {
 		return t.Workers.Lease
@@ -128,7 +128,7 @@ func (t *trial) newProduct(count int) int64 {
 
 func (t *trial) newKey() string { return api.Key(t.newProduct(1)) }
 
-// long returns a request whose lease does not expire during a check, short one whose lease does.
+// long returns a request whose lease outlasts a check. short returns one whose lease can expire.
 func (t *trial) long(key, owner string, wait time.Duration) locks.Request {
 	return t.request(key, owner, wait, t.Workers.Lease)
 }
@@ -194,7 +194,7 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
-// mustFindFree waits for the Timeout, which is shorter than the lease of a lock left behind.
+// mustFindFree waits up to Timeout. A lock that was left behind has a longer lease: the wait fails.
 func (p participant) mustFindFree(key, owner string) {
 	p.acquire("the key must be free", p.long(key, owner, p.Timeout)).mustRelease()
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Worker is a process that runs strategies. It executes Work.
+// Worker is a process that runs strategies. It calls Work.
 type Worker struct {
 	cmd    *exec.Cmd
 	stderr tail
@@ -25,8 +25,8 @@ type Worker struct {
 	err   error         // how the process ended; set before ended is closed
 }
 
-// A worker ends at the end of its input, but a paused worker cannot read its input. So each worker
-// leads a process group: the kernel resumes and ends the paused members of an orphaned group.
+// start makes each worker lead a process group. A paused worker cannot read the end of its input,
+// but the kernel resumes and ends the paused members of an orphaned group.
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	w := &Worker{cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr, cmd.SysProcAttr = &w.stderr, &syscall.SysProcAttr{Setpgid: true}
@@ -52,7 +52,7 @@ func (w *Worker) read(out io.Reader) {
 	for lines.Scan() {
 		var r reply
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			_, _ = fmt.Fprintf(&w.stderr, "%s\n", lines.Text()) // a panic, or the race detector
+			_, _ = fmt.Fprintf(&w.stderr, "%s\n", lines.Text()) // the output of a panic or the race detector
 			continue
 		}
 		w.mu.Lock()
@@ -152,7 +152,7 @@ func (w *Worker) Kill() {
 // closeTimeout is the time that a worker has to end after the end of its input.
 const closeTimeout = 10 * time.Second
 
-// close returns an error if the process failed: the race detector exits with 66 after a race.
+// close ends the worker. It returns an error if the process failed, for example with a data race.
 func (w *Worker) close() error {
 	_ = w.Resume()
 	w.mu.Lock()

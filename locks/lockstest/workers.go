@@ -42,12 +42,12 @@ func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Wor
 	return w, nil
 }
 
-// start starts a worker that its caller must end with Kill.
+// start starts a worker. Close ends only shared workers, so callers must end any other with Kill.
 func (ws *Workers) start(ctx context.Context, lease time.Duration) (*Worker, error) {
 	return start(ctx, ws.Command(lease))
 }
 
-// Close ends the shared workers, and returns the errors of those that failed.
+// Close ends the shared workers, and returns the errors of the workers that failed.
 func (ws *Workers) Close() error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

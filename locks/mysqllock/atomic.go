@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// Atomic needs no lock: one UPDATE checks and writes at once. The database holds the row's lock
-// for that statement only, not for a round trip.
+// Atomic needs no explicit lock, because one UPDATE checks and writes the count. The database locks
+// the row for this statement only, not for a round trip.
 func Atomic(db *gorm.DB) locks.Strategy { return &atomic{db, stock.NewLedger(db)} }
 
 type atomic struct {

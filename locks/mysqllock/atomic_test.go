@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// TestAtomicRemaining: each sale returns the count after itself, so no two sales return the same.
+// TestAtomicRemaining checks that each sale returns its own remaining count, and no two the same.
 func TestAtomicRemaining(t *testing.T) {
 	db := database(t, "")
 	const pieces, asked = 40, 60
@@ -51,8 +51,8 @@ func TestAtomicOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAtomicCancelled: a statement that was sent completes. A request that is cancelled before
-// that takes nothing.
+// TestAtomicCancelled cancels a request while its UPDATE waits. That UPDATE must complete. A
+// request that is cancelled before its UPDATE must take no piece.
 func TestAtomicCancelled(t *testing.T) {
 	db := database(t, "")
 	s, product := Atomic(db), newProduct(t, db, 5)
@@ -78,8 +78,8 @@ func TestAtomicCancelled(t *testing.T) {
 	}
 }
 
-// TestAtomicLockedRow: a sale waits for a transaction that has locked the row until the order's
-// wait is over, which may be after InnoDB's own time-out.
+// TestAtomicLockedRow checks that a sale waits for a locked row until the order's wait is over,
+// even if InnoDB's own time-out is shorter.
 func TestAtomicLockedRow(t *testing.T) {
 	db := database(t, "")
 	s, product := Atomic(db), newProduct(t, db, 5)
@@ -95,8 +95,8 @@ func TestAtomicLockedRow(t *testing.T) {
 	}
 }
 
-// sellAll sends a number of orders from twelve tasks. It returns the counts after the sales, and
-// the number of orders that were rejected as sold out. Any other outcome fails the test.
+// sellAll sends the given number of orders from twelve goroutines. It returns the count after each
+// sale, and the number of orders rejected as sold out. Any other outcome fails the test.
 func sellAll(t *testing.T, s locks.Strategy, product int64, asked, qty int) (left []int, soldOut int) {
 	t.Helper()
 	var mu sync.Mutex

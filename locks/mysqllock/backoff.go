@@ -23,8 +23,8 @@ type backoff struct {
 	began   time.Time
 	wait    time.Duration
 	attempt time.Time // the beginning of the present attempt
-	// minPause is the least mean pause, as a multiple of the duration of an attempt. It is 0
-	// where one of the competing requests always succeeds.
+	// minPause is the least mean pause, as a multiple of the duration of an attempt. It is 0 for
+	// strategies in which one of the competing requests always succeeds.
 	minPause time.Duration
 }
 
@@ -34,8 +34,8 @@ func newBackoff(wait time.Duration) *backoff {
 
 func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began)) }
 
-// retry repeats an attempt after contention, until the wait is over. MySQL has then rolled the
-// attempt back: after error 1205 the statement, after 1213 the transaction.
+// retry repeats an attempt after contention, until the wait is over. MySQL has then rolled back the
+// statement (after error 1205) or the transaction (after error 1213).
 func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, attempt func(left time.Duration) error) error {
 	for {
 		err := attempt(b.left())
@@ -49,8 +49,8 @@ func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, at
 	}
 }
 
-// pause waits before the next attempt, at random: otherwise requests that collided would collide
-// again. It returns false if there is no time for another attempt.
+// pause waits a random time before the next attempt, because requests that collided would otherwise
+// collide again. It returns false if there is no time for another attempt.
 func (b *backoff) pause(ctx context.Context) bool {
 	mean := max(meanPause(b.left(), b.wait), b.minPause*time.Since(b.attempt))
 	most := b.left() - lastAttempt
@@ -61,8 +61,8 @@ func (b *backoff) pause(ctx context.Context) bool {
 	return locks.Work(ctx, min(rand.N(2*mean), most)) == nil && ctx.Err() == nil //nolint:gosec // jitter, not a secret
 }
 
-// meanPause returns a pause that shrinks towards the end of the wait, fast at first. The usual
-// back-off grows instead: then new requests, which try most often, overtake the oldest.
+// meanPause returns a pause that shrinks towards the end of the wait, fast at first. With the usual
+// back-off, which grows, new requests try most often and overtake the oldest.
 func meanPause(left, wait time.Duration) time.Duration {
 	if wait <= 0 {
 		return shortestPause

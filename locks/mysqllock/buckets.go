@@ -17,12 +17,12 @@ import (
 	"oversell/stock"
 )
 
-// Buckets splits the count over sixteen rows, so that sales do not all queue for one row. Each
-// sale takes from a row drawn at random, as Atomic does from the only row.
+// Buckets splits the count over sixteen rows, so that sales do not all queue for one row. Each sale
+// takes its pieces from a random row, with one conditional UPDATE as in Atomic.
 //
-// The count in db_stock is in no bucket yet. If no bucket has enough, a sale collects all pieces
-// in one transaction, takes its own, and distributes the rest evenly. That also fills new buckets,
-// so a reset only deletes the buckets.
+// The count in db_stock is not in a bucket yet. If no bucket has enough pieces, a sale collects all
+// pieces in one transaction, takes its own, and distributes the remaining pieces evenly. This also
+// fills new buckets, so Clear only has to delete the buckets.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
@@ -38,7 +38,7 @@ type bucket struct {
 // TableName returns the name in the migration.
 func (bucket) TableName() string { return "db_buckets" }
 
-// errScattered says that no bucket has enough pieces, but all together may.
+// errScattered means that no single bucket has enough pieces, but all buckets together may.
 var errScattered = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -49,7 +49,7 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 			if errors.Is(err, errScattered) {
 				err = s.gather(ctx, o, &r, wait, unassigned)
 			}
-			if !errors.Is(err, errScattered) { // or another sale has just distributed them
+			if !errors.Is(err, errScattered) { // else retry, because another sale moved pieces
 				return err
 			}
 		}
@@ -57,8 +57,8 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	return r, err
 }
 
-// take draws a bucket, and draws again while any has enough: near the end of the stock, other sales
-// have emptied many buckets. With errScattered it returns the count that is in no bucket yet.
+// take sells from a random bucket. While that bucket has too few pieces but another one has enough,
+// take tries again. With errScattered, take returns the count that is in no bucket yet.
 func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (unassigned int, err error) {
 	drawn := rand.N(bucketCount) //nolint:gosec // no secret
 	for {
@@ -74,7 +74,7 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 		if err != nil {
 			return 0, err
 		}
-		if unassigned+piecesIn(all) < o.Qty { // includes pieces of sales that may be rolled back
+		if unassigned+piecesIn(all) < o.Qty { // the sum includes pieces of uncommitted sales
 			return 0, stock.ErrSoldOut
 		}
 		all = slices.DeleteFunc(all, func(b bucket) bool { return b.Count < o.Qty })
@@ -86,13 +86,13 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	}
 }
 
-// gather collects all pieces: an order of three must succeed while three buckets have one each. It
-// returns errScattered if another sale did so after the buckets were read. All sales lock in the
-// same order, the row first, so none deadlock.
+// gather collects all pieces, so that an order of three succeeds if three buckets have one each. It
+// returns errScattered if another sale has changed the row since the buckets were read. All sales
+// lock the row of db_stock before the buckets, so no two sales deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
-		// A sale that finds the row locked tries the buckets again, because another sale
-		// distributes the pieces now. Waiting sales would lock the row in vain.
+		// Do not wait if the row is locked. Another sale is distributing the pieces now, and the
+		// next attempt finds the pieces in the buckets.
 		item, err := lockRow(ctx, tx, o.Product, 0)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func distribute(product int64, pieces int) string {
 		" ON DUPLICATE KEY UPDATE count = VALUES(count)"
 }
 
-// read reads the row and the buckets in one statement, so each piece is counted once.
+// read reads the db_stock row and the buckets in one statement, so each piece is counted once.
 func (s *buckets) read(ctx context.Context, product int64) (unassigned int, all []bucket, err error) {
 	err = s.db.WithContext(ctx).Raw(
 		"SELECT -1 AS bucket, count FROM db_stock WHERE id = ? UNION ALL SELECT bucket, count FROM db_buckets WHERE product = ? ORDER BY bucket",
@@ -146,13 +146,13 @@ func piecesIn(all []bucket) (sum int) {
 	return sum
 }
 
-// Count returns the pieces for sale, in the row and in the buckets.
+// Count returns the number of pieces for sale in db_stock and in the buckets.
 func (s *buckets) Count(ctx context.Context, product int64) (int, error) {
 	unassigned, all, err := s.read(ctx, product)
 	return unassigned + piecesIn(all), err
 }
 
-// Clear deletes the buckets.
+// Clear deletes the buckets of the product.
 func (s *buckets) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_buckets", key)
 }

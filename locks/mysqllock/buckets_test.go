@@ -10,8 +10,8 @@ import (
 	"oversell/stock"
 )
 
-// TestBucketsScattered: three pieces are in three buckets, and an order of three gets them. An
-// order of four is rejected.
+// TestBucketsScattered puts three pieces into three buckets. An order of four pieces must be
+// rejected, and an order of three pieces must succeed.
 func TestBucketsScattered(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 0)
@@ -31,8 +31,8 @@ func TestBucketsScattered(t *testing.T) {
 	counts(t, s, product, 0)
 }
 
-// TestBucketsToTheLast sends concurrent orders of more pieces than there are. Each piece must be
-// sold once, and no piece may be left.
+// TestBucketsToTheLast sends concurrent orders for more pieces than there are. Each piece must be
+// sold once, and fewer pieces than one order needs may be left.
 func TestBucketsToTheLast(t *testing.T) {
 	db := database(t, "")
 	s := Buckets(db)
@@ -47,7 +47,7 @@ func TestBucketsToTheLast(t *testing.T) {
 	}
 }
 
-// TestBucketsDistribution: all pieces are distributed evenly.
+// TestBucketsDistribution checks that distribute puts all pieces evenly into the buckets.
 func TestBucketsDistribution(t *testing.T) {
 	db := database(t, "")
 	for _, pieces := range []int{0, 1, bucketCount - 1, bucketCount, 5000} {
@@ -62,7 +62,7 @@ func TestBucketsDistribution(t *testing.T) {
 	}
 }
 
-// TestBucketsCrash: a crash during the distribution leaves the stock unchanged.
+// TestBucketsCrash checks that a crash during the distribution leaves the stock unchanged.
 func TestBucketsCrash(t *testing.T) {
 	db, dying := database(t, ""), database(t, "")
 	power := errors.New("power cut")
@@ -86,7 +86,7 @@ func TestBucketsCrash(t *testing.T) {
 	counts(t, Buckets(db), product, 7)
 }
 
-// TestBucketsReset: after a reset, a product has its new count, and no buckets until the first sale.
+// TestBucketsReset checks that a reset product has its new count, and no buckets before a sale.
 func TestBucketsReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 300)

@@ -16,9 +16,9 @@ import (
 )
 
 // Combining combines the requests that wait in one replica into one UPDATE (flat combining:
-// Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first request leads: it takes
-// all waiting requests as a batch, and writes the sum of their quantities. Requests that arrive
-// meanwhile wait, and then the first of them leads. The busier a replica is, the fewer
+// Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first request is the leader. The
+// leader takes all waiting requests as a batch, and deducts the sum of their quantities. Requests
+// that arrive meanwhile wait, and then the first of them leads. The busier a replica is, the fewer
 // statements a sale costs.
 func Combining(db *gorm.DB) locks.Strategy {
 	return &combining{db: db, ledger: stock.NewLedger(db), queues: map[int64][]*saleRequest{}}
@@ -33,11 +33,11 @@ type combining struct {
 
 const (
 	largestBatch = 256
-	// batchTimeout bounds the statements for a batch, which no caller can cancel.
+	// batchTimeout limits the time for the statements of a batch, which no caller can cancel.
 	batchTimeout = 5 * time.Second
 )
 
-// saleRequest is a queued request. Only the leader writes receipt and err before done is closed.
+// saleRequest is a queued request. In a batch, only the leader writes to it until done is closed.
 type saleRequest struct {
 	stock.Order
 	ctx        context.Context //nolint:containedctx // the leader traces a step of this request
@@ -50,8 +50,8 @@ type saleRequest struct {
 func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	// The extra work comes before the queue: the critical section is one statement, and work
-	// inside it would delay the whole batch.
+	// The extra work comes before the queue. Work inside the critical section, which is one
+	// statement, would delay the whole batch.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return stock.Receipt{}, err
 	}
@@ -74,7 +74,7 @@ func (s *combining) enter(w *saleRequest) (leads bool) {
 	return !led
 }
 
-// await returns true when w must lead, and false when it is done or has left the queue.
+// await returns true when w must lead, and false when w is done or has left the queue.
 func (s *combining) await(w *saleRequest) (leads bool) {
 	timer := time.NewTimer(w.Wait)
 	defer timer.Stop()
@@ -90,7 +90,7 @@ func (s *combining) await(w *saleRequest) (leads bool) {
 	return false
 }
 
-// quit removes w from the queue, unless w is in a batch already.
+// quit ends w with the error why and removes w from the queue, unless w is in a batch already.
 func (s *combining) quit(w *saleRequest, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *combining) quit(w *saleRequest, why error) {
 	w.err = why
 	close(w.done)
 	select {
-	case <-w.lead: // chosen at the last moment
+	case <-w.lead: // w was chosen as leader meanwhile
 		s.pass(w.Product)
 	default:
 	}
@@ -116,9 +116,9 @@ func (s *combining) pass(product int64) {
 	}
 }
 
-// serve sells for a batch, whose first request is the leader.
+// serve sells for the waiting requests as one batch, and then chooses the next leader.
 func (s *combining) serve(product int64) {
-	runtime.Gosched() // lets other requests join: a fifth fewer statements under load
+	runtime.Gosched() // lets other requests join, which saves a fifth of the statements under load
 	s.mu.Lock()
 	queue := s.queues[product]
 	n := min(len(queue), largestBatch)
@@ -146,8 +146,8 @@ func (s *combining) serve(product int64) {
 	}
 }
 
-// sell sets the outcome of each request of the batch. DANGER: if no answer to the statement comes,
-// the outcome is unknown for all of them.
+// sell sets the outcome of each request of the batch. DANGER: if the statement gets no answer, the
+// outcome of the whole batch is unknown.
 func (s *combining) sell(product int64, batch []*saleRequest) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), batchTimeout)
@@ -184,9 +184,9 @@ func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequ
 	}
 }
 
-// deduct uses LAST_INSERT_ID(x), with which the server sends x, the remaining count, in its answer.
+// deduct takes qty pieces. LAST_INSERT_ID(x) makes the server send x, the remaining count.
 func (s *combining) deduct(ctx context.Context, product int64, qty int) (left int, err error) {
-	for pauses := newBackoff(batchTimeout / 2); ; { // not longer: a statement may take InnoDB's 2 s
+	for pauses := newBackoff(batchTimeout / 2); ; { // half, as the last statement may take 2 s
 		id, found, err := lastInsertID(s.db.Statement.ConnPool.ExecContext(ctx,
 			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty))
 		switch {

@@ -15,7 +15,7 @@ import (
 	"oversell/stock"
 )
 
-// testbed is a combining strategy behind a link that can hold up its statements.
+// testbed has a combining strategy, whose statements run over a link that can delay them.
 type testbed struct {
 	t       *testing.T
 	db      *gorm.DB // not over the link
@@ -45,7 +45,7 @@ type sale struct {
 	err error
 }
 
-// buy sends a request, and returns when it is in the queue or leads.
+// buy sends a request, waits until the queue has it, and returns the channel for its outcome.
 func (c *testbed) buy(ctx context.Context, qty int, wait time.Duration) <-chan sale {
 	c.t.Helper()
 	before, done := c.waiting(), make(chan sale, 1)
@@ -63,7 +63,7 @@ func (c *testbed) waiting() int {
 	return len(c.s.queues[c.product])
 }
 
-// lead holds up the UPDATE of one request, so that the next requests queue.
+// lead delays the UPDATE of a first request until free is called, so that later requests queue.
 func (c *testbed) lead() (first <-chan sale, free func()) {
 	held, free := c.link.HoldNext("UPDATE db_stock")
 	done := make(chan sale, 1)
@@ -84,7 +84,7 @@ func (c *testbed) left() int {
 	return item.Count
 }
 
-// updates counts the UPDATE statements of the server so far.
+// updates returns the number of UPDATE statements that the server has executed so far.
 func (c *testbed) updates() (n int) {
 	c.t.Helper()
 	var name string
@@ -94,8 +94,8 @@ func (c *testbed) updates() (n int) {
 	return n
 }
 
-// TestCombining: requests that arrive during a statement share the next one, each with its own
-// answer. Requests that are cancelled or whose wait is over are not part of it.
+// TestCombining checks that requests that arrive during an UPDATE share the next UPDATE, each with
+// its own receipt. Cancelled and timed-out requests must not be part of that UPDATE.
 func TestCombining(t *testing.T) {
 	c := newTestbed(t, 20)
 	first, free := c.lead()
@@ -129,8 +129,8 @@ func TestCombining(t *testing.T) {
 	}
 }
 
-// TestCombiningNextLeader: the request that should lead leaves the queue at this moment, and the
-// next one leads.
+// TestCombiningNextLeader lets the next leader leave the queue before it leads. The request after
+// it must lead instead.
 func TestCombiningNextLeader(t *testing.T) {
 	c := newTestbed(t, 5)
 	var queue []*saleRequest
@@ -143,7 +143,7 @@ func TestCombiningNextLeader(t *testing.T) {
 		}
 		queue = append(queue, w)
 	}
-	c.s.quit(queue[0], stock.ErrCancelled) // before its batch
+	c.s.quit(queue[0], stock.ErrCancelled) // before a batch takes the request
 	close(queue[1].lead)
 	c.s.quit(queue[1], stock.ErrCancelled)
 	select {
@@ -158,8 +158,8 @@ func TestCombiningNextLeader(t *testing.T) {
 	}
 }
 
-// TestCombiningDoesNotFit: if the stock is too small for the batch, the requests are served in order
-// of arrival while it lasts.
+// TestCombiningDoesNotFit checks that requests are served in order of arrival if the stock is too
+// small for the batch.
 func TestCombiningDoesNotFit(t *testing.T) {
 	c := newTestbed(t, 6)
 	first, free := c.lead()
@@ -189,7 +189,7 @@ func TestCombiningDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCombiningUnknown: without an answer, the outcome of the whole batch is unknown.
+// TestCombiningUnknown checks that without an answer, the outcome of a whole batch is unknown.
 func TestCombiningUnknown(t *testing.T) {
 	c := newTestbed(t, 20)
 	first, free := c.lead()
@@ -214,8 +214,8 @@ func TestCombiningUnknown(t *testing.T) {
 	})
 }
 
-// TestCombiningCancellations: concurrent requests on two replicas are cancelled at any moment. All
-// sales are taken from the stock, and no request is left in a queue.
+// TestCombiningCancellations cancels concurrent requests on two replicas at random moments. All
+// sales must be taken from the stock, and no queue may be left.
 func TestCombiningCancellations(t *testing.T) {
 	db, other := database(t, ""), database(t, "")
 	replicas := []locks.Strategy{Combining(db), Combining(other)}

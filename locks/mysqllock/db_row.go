@@ -14,9 +14,9 @@ import (
 	"oversell/stock"
 )
 
-// DBRow locks with a row of db_lock under a unique key, as corrected in the tutorial (2, 2.3).
-// The row expires by the database's clock, so no client's clock matters. A new owner takes it
-// over in one conditional UPDATE. The epoch counts the grants and is the fence. Every statement
+// DBRow locks with a row of db_lock under a unique key, as corrected in the tutorial (2, 2.3). The
+// row expires by the database's clock, so no client's clock matters. A new owner takes over the row
+// in one conditional UPDATE. The row's epoch counts the grants, and is the fence. Every statement
 // commits by itself.
 func DBRow(db *gorm.DB, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(&dbRow{db, lease}))
@@ -31,16 +31,16 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	began, owner, lease := time.Now(), locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	for {
 		asked := time.Now()
-		// The statement is not cancelled with ctx: it would go on inside the server, and could
-		// take the row after the clean-up.
+		// ctx does not cancel the statement. The server would still execute it, and could grant the
+		// row after the clean-up.
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
-		if stock.IsContention(err) { // rolled back: another client has locked the row
+		if stock.IsContention(err) { // rolled back, because another client has locked the row
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
-			// The answer is lost, or the request was cancelled. The row may have been taken.
+			// The answer is lost, or the request was cancelled. This request may have the row.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
@@ -58,7 +58,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 				Release:      release, Again: release,
 			}), nil
 		}
-		// MySQL sends no message when the row is free, so try again, at random.
+		// MySQL does not notify waiters of a free row, so try again after a random pause.
 		if err := locks.SleepRetry(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration
 	return l.takeOver(ctx, key, owner, lease)
 }
 
-// takeOver takes a free or expired row in one statement: with LAST_INSERT_ID(x) the server sends x.
+// takeOver takes a free or expired row. LAST_INSERT_ID(x) makes the server send x, the new epoch.
 func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	epoch, _, err := lastInsertID(l.exec(ctx, `UPDATE db_lock
 		SET owner = ?, epoch = LAST_INSERT_ID(epoch + 1), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -100,7 +100,7 @@ func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Dura
 	return epoch, err
 }
 
-// renew and release name the owner of one grant, so they never change another grant's row.
+// renew and release match the owner token of one grant, so they never change another grant's row.
 func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", lease.Microseconds(), key, owner)
@@ -111,7 +111,7 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// advanceFence raises the epoch above floor: the epoch begins again at 1 after the row is deleted.
+// advanceFence raises the epoch above floor. The epoch of a new row, after a deletion, begins at 1.
 func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
 	epoch, found, err := lastInsertID(l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner))

@@ -14,14 +14,14 @@ import (
 )
 
 // DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row,
-// and the lowest id holds the lock. The id is the fence. The next waiter may delete a row that has
-// expired by the database's clock, so a dead waiter delays it by one lease at most.
+// and the row with the lowest id holds the lock. The id is the fence. The next waiter deletes a row
+// that has expired by the database's clock, so a dead waiter costs one lease at most.
 //
 // Every statement commits by itself and locks one row, by its primary key. So there are no gap
 // locks, and no deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
-	// With locks.Queue, one request of each replica would be in the table, and the rest in
-	// memory, without an order among the replicas.
+	// locks.Queue is not used. With locks.Queue, most requests would wait in memory, and requests
+	// of different replicas would have no common order.
 	return locks.Reentrant(&dbRowFair{db, lease})
 }
 
@@ -30,8 +30,8 @@ type dbRowFair struct {
 	lease time.Duration
 }
 
-// The nth waiter reads the queue at an interval of n times readPause, but of no more than
-// longestQueue times. A hundred waiters then read 1400 times a second instead of 20000 times.
+// The nth waiter reads the queue every n times readPause, with n limited to longestQueue. A hundred
+// waiters then send 1400 reads per second instead of 20000.
 const (
 	readPause    = 5 * time.Millisecond
 	longestQueue = 20
@@ -50,7 +50,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	p := &queueRow{key: r.Key, token: locks.Token(r.Owner), owner: r.Owner, lease: cmp.Or(r.Lease, l.lease)}
 	for {
 		ahead, err := l.advance(ctx, p)
-		if stock.IsContention(err) { // rolled back: another client has locked the row
+		if stock.IsContention(err) { // rolled back, because another client has locked the row
 			ahead, err = 1, nil
 		}
 		if err == nil && ahead == 0 && ctx.Err() == nil {
@@ -76,7 +76,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// advance returns the number of rows ahead, at most longestQueue. At 0 the lock is held.
+// advance returns the number of rows ahead, at most longestQueue. At 0 the waiter has the lock.
 func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err error) {
 	for {
 		if err := l.stay(ctx, p); err != nil {
@@ -87,7 +87,7 @@ func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err er
 		case err != nil:
 			return 0, err
 		case len(rows) == 0 || rows[0].ID != p.id:
-			p.id = 0 // the row expired while the process was paused: join again, at the end
+			p.id = 0 // the row was deleted after its expiry, so join again, at the end
 		case len(rows) == 1:
 			return 0, nil
 		case !rows[1].Dead:
@@ -100,7 +100,7 @@ func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err er
 	}
 }
 
-// stay joins the queue, or renews the row after a third of its lease.
+// stay joins the queue, or renews the waiter's row after a third of its lease.
 func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	asked := time.Now()
 	if p.id != 0 && asked.Sub(p.asked) < p.lease/3 {
@@ -114,8 +114,8 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 			return err
 		}
 	}
-	// The INSERT is not cancelled with ctx: it would go on inside the server, and block the
-	// queue for a lease.
+	// ctx does not cancel the INSERT. The server would still execute the INSERT, and the row would
+	// block the queue for a lease.
 	trying, done := locks.CleanUp(ctx)
 	defer done()
 	asked, p.id = time.Now(), 0
@@ -128,9 +128,9 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	return nil
 }
 
-// MySQL assigns an id before its row is visible. Of two concurrent rows 7 and 8, row 8 could be
-// visible first, and hold the lock when row 7 appears ahead of it. So join locks the queue's row of
-// db_turnstile until its own row is committed, and the ids of one queue appear in order.
+// join inserts the waiter's row. MySQL assigns an id before the row is visible: row 8 could be
+// visible first, and hold the lock when row 7 appears ahead. So join locks the queue's row of
+// db_turnstile until the new row is committed, and the ids of one queue appear in order.
 func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
@@ -152,14 +152,14 @@ type rowState struct {
 	Dead bool
 }
 
-// read returns the own row and those before it, in descending order. It locks nothing.
+// read returns the waiter's row and the rows ahead, newest first. It locks no row.
 func (l *dbRowFair) read(ctx context.Context, p *queueRow) (rows []rowState, err error) {
 	err = l.db.WithContext(ctx).Raw(`SELECT id, expires_at <= UTC_TIMESTAMP(6) AS dead FROM db_queue
 		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+longestQueue).Scan(&rows).Error
 	return rows, err
 }
 
-// renew ignores the expiry: while the row exists, no other waiter has the lock.
+// renew also extends an expired row, because no other waiter has the lock while the row exists.
 func (l *dbRowFair) renew(ctx context.Context, id int64, lease time.Duration) error {
 	return l.own(ctx, "UPDATE db_queue SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND WHERE id = ?", lease.Microseconds(), id)
 }
@@ -168,14 +168,14 @@ func (l *dbRowFair) leave(ctx context.Context, id int64) error {
 	return l.own(ctx, "DELETE FROM db_queue WHERE id = ?", id)
 }
 
-// reap deletes an expired row. Its owner may renew it at this moment: then the row lock decides
-// which statement is first, and the other one has no effect.
+// reap deletes an expired row. If the owner renews the row at this moment, only the statement that
+// locks the row first has an effect.
 func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit deletes the row, even if its INSERT got no answer. If the server does not answer, quit
-// continues in the background: otherwise later waiters would wait for the lease to end.
+// quit deletes the waiter's row, even if the INSERT got no answer. If the server does not answer,
+// quit goes on in the background. Otherwise, the row would block later waiters for a lease.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -187,8 +187,8 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 		if p.id != 0 {
 			return l.leave(ctx, p.id)
 		}
-		// The INSERT may still run in the server, also without its connection, and keeps the
-		// queue's row of db_turnstile locked until it ends.
+		// The INSERT may still run in the server, even if its connection has ended. Until the
+		// INSERT ends, it locks the queue's row of db_turnstile, so wait for that row.
 		if err := l.db.WithContext(ctx).Exec("SELECT lock_name FROM db_turnstile WHERE lock_name = ? FOR UPDATE", p.key).Error; err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	})
 }
 
-// Clear deletes the key's queue and the holder's row.
+// Clear deletes all rows of the key's queue, and so the holder's lock.
 func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }
@@ -216,7 +216,7 @@ func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error
 	return nil
 }
 
-// own sends a statement about one row. It returns ErrNotHeld if there is no such row.
+// own executes a statement on one row. It returns ErrNotHeld if the row does not exist.
 func (l *dbRowFair) own(ctx context.Context, query string, args ...any) error {
 	tx := l.db.WithContext(ctx).Exec(query, args...)
 	if tx.Error == nil && tx.RowsAffected == 0 {

@@ -21,7 +21,7 @@ func queueOf(t *testing.T, db *gorm.DB, key string) (ids []int64) {
 	return ids
 }
 
-// joinDead adds a waiter to the queue that never renews its row.
+// joinDead inserts the row of a waiter that never renews its row.
 func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 {
 	t.Helper()
 	l := &dbRowFair{db, time.Minute}
@@ -32,8 +32,8 @@ func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 
 	return id
 }
 
-// TestFairOrder: twelve waiters on two replicas are granted the lock in the order
-// of arrival, and their fences rise.
+// TestFairOrder checks that twelve waiters on two replicas get the lock in the order of arrival,
+// and that their fences rise.
 func TestFairOrder(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	replicas := []locks.Locker{DBRowFair(db, time.Minute), DBRowFair(database(t, ""), time.Minute)}
@@ -71,8 +71,8 @@ func TestFairOrder(t *testing.T) {
 	}
 }
 
-// TestFairDead: a dead holder and a dead waiter between living ones each delay the next one until
-// their own lease is over. The order does not change.
+// TestFairDead checks that a dead holder and a dead waiter delay the queue only until their own
+// leases end. The order of the living waiters must not change.
 func TestFairDead(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
@@ -92,7 +92,7 @@ func TestFairDead(t *testing.T) {
 	begin("first", 2)
 	dead = append(dead, joinDead(t, db, key, 2*time.Second))
 	begin("second", 4)
-	// The leases of the living are a minute: with the same lease for the dead, this would take minutes.
+	// Living waiters have a lease of a minute. Only the dead waiters' lease of 2 s may delay them.
 	for _, owner := range []string{"first", "second"} {
 		h := <-granted
 		if h == nil || h.Owner() != owner {
@@ -112,8 +112,8 @@ func TestFairDead(t *testing.T) {
 	}
 }
 
-// TestFairWaiterOutlivesLease: a living waiter keeps its row for longer than its lease, and so does
-// a living holder.
+// TestFairWaiterOutlivesLease checks that a living waiter and a living holder keep their rows for
+// longer than one lease.
 func TestFairWaiterOutlivesLease(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Second)
@@ -142,8 +142,8 @@ func TestFairWaiterOutlivesLease(t *testing.T) {
 	}
 }
 
-// TestFairReaped: a waiter whose row was deleted while it was paused joins again at the end of the
-// queue.
+// TestFairReaped checks that a waiter whose row was deleted during a pause joins again at the end
+// of the queue.
 func TestFairReaped(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := &dbRowFair{db, time.Minute}
@@ -159,7 +159,7 @@ func TestFairReaped(t *testing.T) {
 	if ahead, err := l.advance(t.Context(), paused); err != nil || ahead != 2 || paused.id <= later {
 		t.Errorf("%d ahead of row %d, %v; the later waiter has row %d", ahead, paused.id, err, later)
 	}
-	// The same after Clear: without its row, no waiter holds the lock.
+	// Clear deletes all rows. The holder loses the lock, and the waiter joins again.
 	if err := l.Clear(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestFairReaped(t *testing.T) {
 	l.quit(t.Context(), paused, nil)
 }
 
-// TestFairRowsAppearInOrder: no higher id is assigned while a lower one is not yet visible.
+// TestFairRowsAppearInOrder checks that no waiter gets the lock before all lower ids are visible.
 func TestFairRowsAppearInOrder(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := &dbRowFair{db, time.Minute}
@@ -213,8 +213,8 @@ func TestFairRowsAppearInOrder(t *testing.T) {
 	_ = h.Release(t.Context())
 }
 
-// TestFairLeavesNothing: requests whose wait is over, that are cancelled at any moment, or that try
-// once leave no row, and concurrent requests do not deadlock.
+// TestFairLeavesNothing checks that cancelled requests and single tries leave no row, and that
+// concurrent requests do not deadlock.
 func TestFairLeavesNothing(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := DBRowFair(db, time.Minute)
@@ -254,7 +254,7 @@ func TestFairLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestFairJanitor: the janitor deletes the expired rows of a queue without waiters, and only them.
+// TestFairJanitor checks that the janitor deletes only the expired rows of queues without waiters.
 func TestFairJanitor(t *testing.T) {
 	db, dead, living := database(t, ""), newKey(), newKey()
 	joinDead(t, db, dead, time.Microsecond)

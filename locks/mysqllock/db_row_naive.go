@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// DBRowNaive locks with a row under a unique key (tutorial 2.2). The request that INSERTs it
-// holds the lock, and DELETEs it to release; the others sleep 50 ms and try again.
+// DBRowNaive locks with a row under a unique key (tutorial 2.2). The request that INSERTs the row
+// holds the lock, and DELETEs the row to release. Other requests sleep 50 ms and try again.
 func DBRowNaive(db *gorm.DB) locks.Locker { return &dbRowNaive{db} }
 
 type dbRowNaive struct{ db *gorm.DB }
@@ -24,13 +24,13 @@ const (
 	duplicateKey = 1062
 )
 
-// Acquire tries until the row is inserted. DANGER: only the holder's DELETE frees this lock. If the
-// holder dies, or the answer to the INSERT is lost, the row stays for ever. It has no expiry, and
-// does not name its owner.
+// Acquire repeats the INSERT until it succeeds or the wait is over. DANGER: if the holder dies, or
+// the answer to the INSERT is lost, the row stays until Clear deletes it. The row has no expiry,
+// and does not name its owner.
 func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	for began := time.Now(); ; {
 		asked := time.Now()
-		// The INSERT is not cancelled with ctx: it would go on in the server.
+		// ctx does not cancel the INSERT, because the server would still execute it.
 		trying, done := locks.CleanUp(ctx)
 		id, err := l.insert(trying, r.Key)
 		done()
@@ -53,8 +53,8 @@ func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	}
 }
 
-// insert returns the new row's id, or 0 if the lock is held. Errors 1213 and 1205 also mean that
-// it is held: requests that wait for the same row may deadlock.
+// insert returns the new row's id, or 0 if the lock is held. insert treats errors 1213 and 1205 as
+// a held lock, because requests that wait for the same row may deadlock.
 func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 	id, _, err := lastInsertID(l.db.Statement.ConnPool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key))
 	var answer *mysql.MySQLError
@@ -69,7 +69,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	for {
 		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
 		switch {
-		case stock.IsContention(tx.Error) && ctx.Err() == nil: // rolled back: the row would stay for ever
+		case stock.IsContention(tx.Error) && ctx.Err() == nil: // the DELETE was rolled back, so try again
 		case tx.Error != nil:
 			return tx.Error
 		case tx.RowsAffected == 0:
@@ -80,7 +80,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	}
 }
 
-// Clear deletes the key's row, with its holder's lock. Nothing else frees the lock after a crash.
+// Clear deletes the key's row, with its holder's lock. Only Clear frees the lock after a crash.
 func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }

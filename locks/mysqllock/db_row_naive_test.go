@@ -20,8 +20,8 @@ func naiveRows(t *testing.T, db *gorm.DB, key string) (n int64) {
 	return n
 }
 
-// TestNaiveFlaws: the owner cannot acquire the lock twice, the janitor does not free it, and without
-// a release only Clear does.
+// TestNaiveFlaws checks that an owner cannot acquire its lock twice, and that the janitor never
+// frees it. Without a release, only Clear frees the lock.
 func TestNaiveFlaws(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()
@@ -47,8 +47,8 @@ func TestNaiveFlaws(t *testing.T) {
 	}
 }
 
-// TestNaiveCancelled: a request that is cancelled at any moment leaves no row, which would stay for
-// ever.
+// TestNaiveCancelled cancels requests at different moments. No request may leave a row, because the
+// row would stay for ever.
 func TestNaiveCancelled(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()
@@ -66,8 +66,8 @@ func TestNaiveCancelled(t *testing.T) {
 	}
 }
 
-// TestNaiveContention: one request at a time holds the lock, and deadlocks between INSERTs and
-// DELETEs are not reported.
+// TestNaiveContention checks that one request at a time holds the lock. Callers must not get the
+// deadlock errors of INSERTs and DELETEs.
 func TestNaiveContention(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()

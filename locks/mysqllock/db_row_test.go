@@ -31,7 +31,7 @@ func rowOf(t *testing.T, db *gorm.DB, key string) (got row) {
 	return got
 }
 
-// TestRow: a key has one row. Its epoch counts the grants, and it expires by the database's clock.
+// TestRow checks that a row's epoch counts the grants, and that the lease sets the row's expiry.
 func TestRow(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -50,8 +50,8 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestTakeOver: an expired row can be taken over. Its old owner can neither renew nor release it,
-// even before another request takes it.
+// TestTakeOver checks that a new owner can take over an expired row. The old owner can neither
+// renew nor release the row, even before another request takes it.
 func TestTakeOver(t *testing.T) {
 	db := database(t, "")
 	l, key := &dbRow{db, time.Minute}, newKey()
@@ -88,8 +88,8 @@ func expire(t *testing.T, db *gorm.DB, key string) {
 	}
 }
 
-// TestFirstGrant: concurrent requests for a key without a row. One of them acquires it, and none
-// deadlocks.
+// TestFirstGrant sends concurrent requests for a key without a row. One request must acquire the
+// lock, and no request may deadlock.
 func TestFirstGrant(t *testing.T) {
 	db := database(t, "")
 	for range 20 {
@@ -114,7 +114,7 @@ func TestFirstGrant(t *testing.T) {
 	}
 }
 
-// TestLateStatement: when the UPDATE of a cancelled request runs late, its grant is released.
+// TestLateStatement delays the UPDATE of a cancelled request. The late grant must be released.
 func TestLateStatement(t *testing.T) {
 	server, err := servers.Server("mysql")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestLateStatement(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = link.Close() })
 	l, key := DBRow(database(t, link.Addr()), time.Minute), newKey()
-	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the row is there
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // creates the row
 		t.Fatal(err)
 	}
 	held, free := link.HoldNext("UPDATE db_lock")
@@ -139,7 +139,7 @@ func TestLateStatement(t *testing.T) {
 	<-held
 	cancel()
 	select {
-	case err := <-done: // Acquire does not wait for the answer, because its clean-up is over
+	case err := <-done: // Acquire gave up the wait for an answer, because its clean-up is over
 		done <- err
 	case <-time.After(300 * time.Millisecond):
 	}
@@ -150,7 +150,7 @@ func TestLateStatement(t *testing.T) {
 	acquire(t, DBRow(database(t, ""), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// TestJanitor: the janitor frees expired rows only, and does not change the epochs.
+// TestJanitor checks that the janitor frees only expired rows, and does not change the epochs.
 func TestJanitor(t *testing.T) {
 	db := database(t, "")
 	l, dead, living := &dbRow{db, time.Minute}, newKey(), newKey()
@@ -180,8 +180,8 @@ func TestJanitor(t *testing.T) {
 	}
 }
 
-// TestRowLocked: another client has locked the row with FOR UPDATE. That is contention, not an
-// outage.
+// TestRowLocked lets another client lock the row with FOR UPDATE. Acquire must treat the lock as
+// contention, not as an outage.
 func TestRowLocked(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -189,7 +189,7 @@ func TestRowLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock := lockRowOf(t, db, "SELECT owner FROM db_lock WHERE lock_name = ? FOR UPDATE", key)
-	time.AfterFunc(2500*time.Millisecond, unlock) // InnoDB gives a statement 2 s (stock.Open), then it says 1205
+	time.AfterFunc(2500*time.Millisecond, unlock) // after 2 s (stock.Open), InnoDB returns 1205
 	h, err := l.Acquire(t.Context(), request(key, "waiter", 20*time.Second, 0))
 	if err != nil {
 		t.Fatalf("while the row was locked by a statement: %v (unavailable: %v)", err, errors.Is(err, stock.ErrUnavailable))
@@ -197,8 +197,8 @@ func TestRowLocked(t *testing.T) {
 	_ = h.Release(t.Context())
 }
 
-// TestRowDeleted: after an operator has deleted the row, its epoch begins again. The stock row keeps
-// the highest fence, so fenced sales continue above it.
+// TestRowDeleted deletes the row, as an operator may, so that the epoch begins again. Fenced sales
+// must continue above the highest fence, which the stock row keeps.
 func TestRowDeleted(t *testing.T) {
 	db := database(t, "")
 	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: 10}

@@ -47,12 +47,12 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	})
 }
 
-// lockRow locks by primary key: without an index, FOR UPDATE would lock every row that it scans.
+// lockRow locks by primary key. Without an index, FOR UPDATE would lock every row that it scans.
 func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration) (item stock.Item, err error) {
 	locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
 	if wait <= 0 {
 		locking.Options = clause.LockingOptionsNoWait
-		wait = time.Second // for the answer, not for the lock
+		wait = time.Second // for the answer; NOWAIT does not wait for the lock
 	}
 	err = withTimeout(ctx, api.Key(product), wait, func(ctx context.Context) error {
 		return tx.WithContext(ctx).Clauses(locking).Take(&item, product).Error

@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestForUpdateWaiters: a request whose wait is over and a cancelled one get different errors, take
-// nothing, and do not block others.
+// TestForUpdateWaiters checks that timed-out and cancelled requests get different errors, take no
+// piece, and do not block other requests.
 func TestForUpdateWaiters(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
@@ -39,8 +39,8 @@ func TestForUpdateWaiters(t *testing.T) {
 	}
 }
 
-// TestForUpdateOutlastsInnoDB: a wait may be longer than the 2 s after which InnoDB ends a statement
-// (stock.Open).
+// TestForUpdateOutlastsInnoDB checks that a sale can wait for longer than the 2 s after which
+// InnoDB ends a statement (stock.Open).
 func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
@@ -51,12 +51,12 @@ func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	}
 }
 
-// TestVersionGivesUp: after a wait with conflicts only, the error is ErrConflict, and the receipt
-// counts the retries.
+// TestVersionGivesUp checks that a sale returns ErrConflict if all its attempts fail, and that the
+// receipt counts the retries.
 func TestVersionGivesUp(t *testing.T) {
 	db := database(t, "")
 	s, product := Version(db), newProduct(t, db, 5)
-	// Another request writes between each read and its write.
+	// Another request writes between each read and the following write.
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == api.Read {
 			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {

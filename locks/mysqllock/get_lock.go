@@ -19,16 +19,16 @@ import (
 // each holder and each waiter uses one connection. When the connection ends, the lock is free.
 // A named lock has no lease and no fence.
 //
-// DANGER: the lock exists on one server only. A second node of a cluster, or a second master,
-// does not have it (oversell break galera get-lock), and it is lost in a fail-over. If the network
-// drops the holder's packets, the server keeps the lock until TCP times out, which takes hours. A
-// load balancer before several servers breaks the waiters: KILL QUERY names a connection by its
-// number, which another server uses for another connection.
+// DANGER: the lock exists on one server only. A second cluster node or master does not have the
+// lock (oversell break galera get-lock), and a fail-over loses it. If the network drops the
+// holder's packets, the server keeps the lock until TCP times out, which takes hours. Waiters
+// behind a load balancer are unsafe. Their KILL QUERY may reach another server, where the same
+// connection number names another connection.
 //
-// The sale is written on the connection that holds the lock. If the server has ended it, and
-// granted the lock to another connection, the write fails.
+// The sale is written on the connection that holds the lock. If the server has ended this
+// connection, and granted the lock to another one, the write fails.
 //
-// With locks.Queue, one request of each replica waits in MySQL, on one connection.
+// locks.Queue lets one request of each replica and key wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
 	return locks.Reentrant(locks.Queue(&getLock{db}))
 }
@@ -36,26 +36,26 @@ func GetLock(db *gorm.DB) locks.Locker {
 type getLock struct{ db *gorm.DB }
 
 const (
-	// Names are global on the server, and have at most 64 characters. This one contains the
-	// schema, and has 49 for any key. MySQL 9.6 no longer has SHA1.
+	// lockName computes a name of 49 characters from the schema and the key. MySQL allows 64, and
+	// names are global on the server. The hash is SHA2, because MySQL 9.6 no longer has SHA1.
 	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
-	// longestWait is the longest wait of one GET_LOCK. MySQL counts in whole seconds, and the
-	// driver gives up after 10 s without an answer (stock.Open).
+	// longestWait limits the wait of one GET_LOCK, in whole seconds as in MySQL. Without an answer,
+	// the driver gives up after 10 s (stock.Open).
 	longestWait = 5 * time.Second
-	// oneTry is the time-out for an answer if the request has no wait.
+	// oneTry is the time-out for an answer to a request without a wait, or after KILL QUERY.
 	oneTry = 2 * time.Second
 )
 
 func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	began := time.Now()
-	// A single try needs a connection and an answer, too.
+	// A request without a wait also needs time to get a connection and an answer.
 	waiting, cancel := context.WithTimeout(ctx, max(r.Wait, oneTry))
 	defer cancel()
 	for {
 		p, err := l.pin(waiting, r.Key)
 		granted := false
 		if err == nil {
-			if r.Wait > 0 { // the server does not report when it has queued the request
+			if r.Wait > 0 { // traced early, because the server does not report the queueing
 				locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 			}
 			granted, err = p.wait(waiting, r.Wait-time.Since(began))
@@ -69,7 +69,7 @@ func (l *getLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 			p.discard()
 		}
 		switch {
-		case errors.Is(err, driver.ErrBadConn) && waiting.Err() == nil: // the connection ended in the pool, and no request was sent
+		case errors.Is(err, driver.ErrBadConn) && waiting.Err() == nil: // the connection had ended in the pool; no request was sent
 		case err == nil, errors.Is(err, errLeft), waiting.Err() != nil:
 			return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 		default:
@@ -122,23 +122,23 @@ func (p *pinned) wait(ctx context.Context, wait time.Duration) (granted bool, er
 	return granted, err
 }
 
-// errLeft says that a waiter has left the queue, and its connection must be ended.
+// errLeft means that a waiter has left the server's queue, and that its connection must be ended.
 var errLeft = errors.New("left the queue")
 
-// queue waits in the server's queue, and leaves it before it returns. MySQL counts in seconds, so
-// KILL QUERY ends a wait that is shorter, or whose request was cancelled.
+// queue waits for the lock in the server, and returns only after its statement has ended. MySQL
+// counts in seconds, so KILL QUERY ends a shorter wait, or the wait of a cancelled request.
 //
-// DANGER: to end only the connection is not enough. Its waiter stays in the queue for up to a
-// second, until the server checks the connection. It may be granted the lock, and block others.
+// DANGER: ending only the connection is not enough. Its waiter stays in the server's queue until
+// the server's next check, for up to a second. The waiter may get the lock, and block others.
 func (p *pinned) queue(ctx context.Context, seconds int) (granted bool, err error) {
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stays := context.AfterFunc(ctx, func() {
-		time.AfterFunc(oneTry, cancel) // a server that does not answer
+		time.AfterFunc(oneTry, cancel) // in case the server does not answer
 		_, _ = p.pool.ExecContext(asking, fmt.Sprintf("KILL QUERY %d", p.id))
 	})
 	granted, err = p.call(asking, "GET_LOCK("+lockName+", ?)", p.key, seconds)
-	if !stays() { // KILL QUERY may also hit the next query of this connection
+	if !stays() { // KILL QUERY was sent, and may end the next query of this connection
 		return false, errLeft
 	}
 	return granted, err
@@ -188,14 +188,14 @@ func (p *pinned) giveBack() {
 	p.unpin()
 }
 
-// discard ends the connection, and with it the lock. DANGER: Close alone would return it to the
-// pool, and its next user would hold a lock that it never requested.
+// discard ends the connection, and with it the lock. DANGER: Close alone would return the
+// connection to the pool, and its next user would hold a lock that this user never requested.
 func (p *pinned) discard() {
 	_ = p.conn.Raw(func(any) error { return driver.ErrBadConn })
 	p.giveBack()
 }
 
-// Clear ends the holder's connection, because only that frees the lock of another connection.
+// Clear ends the holder's connection. MySQL cannot free another connection's lock otherwise.
 func (l *getLock) Clear(ctx context.Context, key string) error {
 	var holder sql.NullInt64
 	err := l.db.WithContext(ctx).Raw("SELECT IS_USED_LOCK("+lockName+")", key).Row().Scan(&holder)

@@ -25,8 +25,8 @@ func holderOf(t *testing.T, db *gorm.DB, key string) (id sql.NullInt64) {
 	return id
 }
 
-// waitersFor returns the number of statements that wait for the key's lock. A statement that was
-// answered may still be listed, but without that state.
+// waitersFor returns the number of statements that wait for the key's lock. An answered statement
+// may still be in the list, but not in the state 'User lock'.
 func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
 	t.Helper()
 	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ? AND state = 'User lock'",
@@ -36,8 +36,8 @@ func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
 	return n
 }
 
-// TestGetLockName: the server accepts the lock name of any key, and different keys have different
-// names.
+// TestGetLockName checks that MySQL accepts the lock name of any key, and that different keys have
+// different names.
 func TestGetLockName(t *testing.T) {
 	db := database(t, "")
 	l, key := GetLock(db), newKey()
@@ -49,7 +49,7 @@ func TestGetLockName(t *testing.T) {
 	}
 }
 
-// TestGetLockPoolHoldsNothing: a connection in the pool holds no lock, however its request ended.
+// TestGetLockPoolHoldsNothing checks that no connection in the pool holds a lock after a release.
 func TestGetLockPoolHoldsNothing(t *testing.T) {
 	db := database(t, "")
 	l, key := GetLock(db), newKey()
@@ -70,8 +70,8 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	}
 	free("a release for a cancelled request")
 
-	// RELEASE_LOCK returns 0, because the lock was released before: it is unclear what the
-	// connection holds.
+	// Release another key, which the connection does not hold. RELEASE_LOCK fails, and release must
+	// end the connection, because it may hold a lock.
 	p, err := (&getLock{db: db}).pin(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	free("a release that was refused")
 }
 
-// TestGetLockCancelled: a cancelled request leaves no statement behind that would acquire the lock
-// later.
+// TestGetLockCancelled checks that a cancelled request leaves no statement in the server. Such a
+// statement could acquire the lock later.
 func TestGetLockCancelled(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
@@ -111,8 +111,8 @@ func TestGetLockCancelled(t *testing.T) {
 	acquire(t, GetLock(db), request(key, "next", 0, 0))
 }
 
-// TestGetLockWaits: a wait may be shorter than a second, or longer than one GET_LOCK waits. A
-// request whose wait is over leaves the queue.
+// TestGetLockWaits tests waits below one second, and longer than one GET_LOCK waits. A request
+// whose wait is over must leave the server's queue.
 func TestGetLockWaits(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
@@ -131,8 +131,8 @@ func TestGetLockWaits(t *testing.T) {
 	}
 }
 
-// TestGetLockLoss: a holder whose connection has ended gets ErrLost before it writes, and the next
-// request acquires the lock.
+// TestGetLockLoss ends the holder's connection. The holder must get ErrLost before it writes, and
+// the next request must acquire the lock.
 func TestGetLockLoss(t *testing.T) {
 	db := database(t, "")
 	l, product := GetLock(db), newProduct(t, db, 5)
@@ -159,7 +159,7 @@ func TestGetLockLoss(t *testing.T) {
 	}
 }
 
-// TestGetLockClear: Clear frees the lock of another holder.
+// TestGetLockClear checks that Clear frees a held lock, and that the holder loses the lock.
 func TestGetLockClear(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	l := GetLock(db)
@@ -183,8 +183,8 @@ func TestGetLockClear(t *testing.T) {
 	}
 }
 
-// TestGetLockSmallPool: the locks of many products never take all connections of a pool. With one
-// connection, a lock is not possible, and the error says so.
+// TestGetLockSmallPool checks that the locks of many products never use up a small pool. With one
+// connection only, Acquire must return ErrUnavailable.
 func TestGetLockSmallPool(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()
@@ -214,7 +214,7 @@ func TestGetLockSmallPool(t *testing.T) {
 	}
 }
 
-// TestGetLockStaleConnections: connections that ended in the pool make no request fail.
+// TestGetLockStaleConnections ends connections in the pool. No later request may fail.
 func TestGetLockStaleConnections(t *testing.T) {
 	db, other := database(t, ""), database(t, "")
 	l := GetLock(db)
@@ -238,8 +238,8 @@ func TestGetLockStaleConnections(t *testing.T) {
 	}
 }
 
-// TestGetLockEndedBeforeTheWrite: the server ends the holder's connection between its last check and
-// its write, and grants the lock to the next request, which sells. The late write fails.
+// TestGetLockEndedBeforeTheWrite ends the holder's connection between the last check and the write.
+// The next request acquires the lock and sells, and the late write must fail.
 func TestGetLockEndedBeforeTheWrite(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)

@@ -8,10 +8,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// Janitor frees the expired rows of db_lock at the given interval until ctx ends, so that the
-// table shows live holders only (tutorial 2.3). No lock depends on it: an expired row can be taken
-// over. It does not delete rows of db_lock: the epochs would begin again at 1, and old fences would
-// be accepted. From db_queue it deletes the expired rows.
+// Janitor frees the expired rows of db_lock at the given interval until ctx ends, so that the table
+// shows live holders only (tutorial 2.3). No lock depends on Janitor, because an expired row can be
+// taken over. Janitor deletes expired rows of db_queue, but no rows of db_lock. A new row would
+// begin again with epoch 1, and old fences would be accepted.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
 }
 
-// database returns a pool for the migrated database at the address, or at the address of the rig.
+// database migrates the database at addr, or of the test servers if addr is "". It returns a pool.
 func database(t *testing.T, addr string) *gorm.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
@@ -47,7 +47,7 @@ func database(t *testing.T, addr string) *gorm.DB {
 	return db
 }
 
-// newProduct adds a product with the given count.
+// newProduct adds a product with the given count, and returns its id.
 func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
 	t.Helper()
 	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: count}
@@ -57,7 +57,7 @@ func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
 	return item.ID
 }
 
-// lockRowOf begins a transaction with a locking read, and ends it when called.
+// lockRowOf begins a transaction with a locking read. unlock ends the transaction.
 func lockRowOf(t *testing.T, db *gorm.DB, query string, id any) (unlock func()) {
 	t.Helper()
 	pool, err := db.DB()
@@ -92,7 +92,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// soon waits until is returns true, and fails the test after 20 s.
+// soon waits until is() returns true. It fails the test after 20 s.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

@@ -13,13 +13,13 @@ import (
 	"oversell/stock"
 )
 
-// released returns the locks whose release names its holder, so that it may be sent again.
+// released returns the locks whose release names the holder, so that a release may be repeated.
 func released(db *gorm.DB) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{"db-row": DBRow(db, lease), "db-row-fair": DBRowFair(db, lease)}
 }
 
-// viaLink returns a pool whose connections run over a link.
+// viaLink returns a link that tests can cut, and a pool whose connections use the link.
 func viaLink(t *testing.T) (*lockstest.Link, *gorm.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
@@ -34,8 +34,8 @@ func viaLink(t *testing.T) (*lockstest.Link, *gorm.DB) {
 	return link, database(t, link.Addr())
 }
 
-// TestReleaseOutage: the connections break before the release. The next request acquires the lock
-// when they are back, not after the lease of an hour.
+// TestReleaseOutage cuts the connections before the release. The lock must be free soon after the
+// outage, not after the lease of one hour.
 func TestReleaseOutage(t *testing.T) {
 	link, db := viaLink(t)
 	others := released(database(t, ""))
@@ -54,8 +54,8 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// TestQueuedOutage: a waiter has joined the queue, and the connection breaks. Later waiters do not
-// wait for its lease of an hour.
+// TestQueuedOutage cuts the connection of a waiter in the queue. Later waiters must not wait until
+// the lost waiter's lease of one hour ends.
 func TestQueuedOutage(t *testing.T) {
 	link, db := viaLink(t)
 	other, key := DBRowFair(database(t, ""), time.Hour), newKey()
@@ -82,7 +82,7 @@ func TestQueuedOutage(t *testing.T) {
 	acquire(t, other, request(key, "next", 30*time.Second, 0))
 }
 
-// TestReleaseLostAnswer: the server releases the lock, and the answer is lost. Release returns no
+// TestReleaseLostAnswer loses the answer to a successful release. Release must still return no
 // error.
 func TestReleaseLostAnswer(t *testing.T) {
 	link, db := viaLink(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // Reservation reserves the pieces, does the work, and then confirms the sale, as a shop does
-// between the basket and the payment. Meanwhile no transaction is open, and no other request
-// waits. A reservation that is never confirmed expires with its lease, and its pieces are for sale
+// between the basket and the payment. During the work, no transaction is open and no other request
+// waits. A reservation that is not confirmed expires with its lease, and its pieces are for sale
 // again. Each piece is for sale, reserved, or sold (O'Neil's escrow method, 1986).
 func Reservation(db *gorm.DB, lease time.Duration) locks.Strategy {
 	return &reservation{db, lease}
@@ -28,14 +28,14 @@ type reservation struct {
 	lease time.Duration
 }
 
-// reserved is the step after the reservation.
+// reserved is the traced step of a sale between the reservation and the work.
 const reserved api.Step = "reserved"
 
 type booking struct{ ID, Product, Qty int64 }
 
 func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := api.Key(o.Product)
-	r.Remaining = stock.Uncounted // reserved pieces may be sold, or returned
+	r.Remaining = stock.Uncounted // unknown, because reserved pieces may be sold or returned
 	o.Lease = cmp.Or(o.Lease, s.lease)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
 	pieces, err := s.reserve(ctx, o, &r)
@@ -60,14 +60,14 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 	return r, err
 }
 
-// giveUp returns the pieces now: otherwise they are not for sale until the reservation expires.
+// giveUp returns the pieces to the stock now, instead of when the reservation expires.
 func (s *reservation) giveUp(ctx context.Context, pieces booking, lease time.Duration) {
 	free, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	_ = locks.GiveBack(free, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
 }
 
-// reserve makes the reservation. If it fails, nothing was sold.
+// reserve makes the reservation. If reserve returns an error, no piece was sold.
 func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Receipt) (pieces booking, err error) {
 	pauses := newBackoff(o.Wait)
 	err = pauses.retry(ctx, o, r, func(time.Duration) (err error) {
@@ -84,15 +84,15 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		}
 	})
 	if err != nil && !locks.NothingTaken(err) {
-		// The answer to the COMMIT may be lost: then the pieces are reserved for no request.
-		// Without a COMMIT there is no row with that id, and giveUp returns nothing.
+		// The answer to the COMMIT may be lost, and the pieces may be reserved for no request. If
+		// there was no COMMIT, no row has this id, and giveUp returns no pieces.
 		s.giveUp(ctx, pieces, o.Lease)
 		err = stock.NothingWritten(ctx, err)
 	}
 	return pieces, err
 }
 
-// setAside locks the stock row last, because all requests wait for that row until the COMMIT.
+// setAside changes the stock row last, because all requests wait for that row until the COMMIT.
 func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
 	err = locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
@@ -117,10 +117,10 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 	return pieces, err
 }
 
-// DANGER: a check of this process's clock before the statement is not enough. A process that is
-// paused past its lease after the check would sell pieces that another request has bought.
+// confirm compares the expiry with the database's clock. DANGER: a check of the process's clock is
+// not enough, because the process may be paused past its lease after the check.
 func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Duration) error {
-	var r stock.Receipt // the wait for a connection is part of the hold here
+	var r stock.Receipt // not the caller's receipt: this wait for a connection is part of Held
 	done, err := statement(ctx, s.db, &r, wait,
 		"DELETE FROM db_reservations WHERE id = ? AND expires_at > UTC_TIMESTAMP(6)", pieces.ID)
 	if err != nil {
@@ -132,11 +132,11 @@ func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Dur
 	return nil
 }
 
-// errReturned says that pieces were returned, so there may be enough.
+// errReturned means that expired reservations were returned, so there may be enough pieces now.
 var errReturned = fmt.Errorf("%w: reservations have expired", stock.ErrConflict)
 
-// returnExpired returns the pieces of expired reservations to db_stock, and then errReturned. A
-// request that would be rejected calls it, so no other process is needed.
+// returnExpired moves pieces of expired reservations to db_stock, and returns errReturned. Requests
+// that find too few pieces call it, so no background process is needed.
 func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	return errReturned
 }
 
-// putBack returns pieces to db_stock: the own ones, or expired ones. Only the transaction that
-// deletes the row of a reservation returns or sells its pieces, so that happens once.
+// putBack returns the pieces of a reservation to db_stock, if own is true or the reservation has
+// expired. Only the transaction that deletes a reservation's row sells or returns its pieces.
 func (s *reservation) putBack(ctx context.Context, pieces booking, own bool) error {
 	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		gone := tx.Exec("DELETE FROM db_reservations WHERE id = ? AND (? OR expires_at <= UTC_TIMESTAMP(6))", pieces.ID, own)
@@ -169,7 +169,7 @@ func (s *reservation) putBack(ctx context.Context, pieces booking, own bool) err
 	})
 }
 
-// Count returns the pieces for sale: in db_stock, or in expired reservations.
+// Count returns the number of pieces for sale, in db_stock and in expired reservations.
 func (s *reservation) Count(ctx context.Context, product int64) (count int, err error) {
 	row := s.db.WithContext(ctx).Raw(`SELECT count + (
 		SELECT COALESCE(SUM(qty), 0) FROM db_reservations WHERE product = s.id AND expires_at <= UTC_TIMESTAMP(6)
@@ -181,7 +181,7 @@ func (s *reservation) Count(ctx context.Context, product int64) (count int, err 
 	return count, stock.NothingWritten(ctx, err)
 }
 
-// Clear deletes all reservations.
+// Clear deletes all reservations of the product.
 func (s *reservation) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_reservations", key)
 }

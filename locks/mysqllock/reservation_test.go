@@ -14,14 +14,14 @@ import (
 	"oversell/stock"
 )
 
-// The long lease does not expire during a test; tests wait for the end of the short one.
+// The long lease does not expire during a test. Tests wait until the short lease ends.
 const (
 	long  = time.Hour
 	short = 200 * time.Millisecond
 )
 
-// TestReservationLateConfirm: the reservation of the last piece expires during a pause, and another
-// request buys the piece. The late confirmation is rejected.
+// TestReservationLateConfirm pauses a sale until its reservation of the last piece expires. Another
+// request buys the piece, and the late confirmation must be rejected.
 func TestReservationLateConfirm(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 1)
@@ -52,8 +52,8 @@ func TestReservationLateConfirm(t *testing.T) {
 	books(t, db, product, 0, 0)
 }
 
-// TestReservationLate: an expired reservation cannot be confirmed, even if no other request wanted
-// the piece.
+// TestReservationLate checks that an expired reservation cannot be confirmed, even if no other
+// request wanted its pieces.
 func TestReservationLate(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 3)
@@ -69,11 +69,11 @@ func TestReservationLate(t *testing.T) {
 	if !errors.Is(err, locks.ErrLost) {
 		t.Errorf("confirmed too late: %v", err)
 	}
-	books(t, db, product, 3, 0) // confirm has put the pieces back itself
+	books(t, db, product, 3, 0) // giveUp has returned the pieces to the stock
 }
 
-// TestReservationCrash: the pieces of a crashed request stay reserved until they expire. At every
-// moment, initial = remaining + sold + reserved (reconciliation).
+// TestReservationCrash checks that the pieces of a crashed request stay reserved until their lease
+// ends. At every moment, initial = remaining + sold + reserved (reconciliation).
 func TestReservationCrash(t *testing.T) {
 	db := database(t, "")
 	for _, lease := range []time.Duration{long, short} {
@@ -110,8 +110,8 @@ func TestReservationCrash(t *testing.T) {
 	}
 }
 
-// TestReservationReturnsOnce: concurrent requests find the stock empty and expired reservations. Each
-// piece is returned once.
+// TestReservationReturnsOnce lets concurrent requests find an empty stock and expired reservations.
+// Each piece must be returned once.
 func TestReservationReturnsOnce(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 0)
@@ -129,7 +129,7 @@ func TestReservationReturnsOnce(t *testing.T) {
 	books(t, db, product, 0, 0)
 }
 
-// TestReservationCancelled: a request that is cancelled during its work returns its pieces at once.
+// TestReservationCancelled checks that a request cancelled during its work returns its pieces.
 func TestReservationCancelled(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 5)
@@ -148,8 +148,8 @@ func TestReservationCancelled(t *testing.T) {
 	books(t, db, product, 5, 0)
 }
 
-// TestReservationLostCommit: the pieces are reserved, and the answer is lost. They are for sale
-// again at once, not after the lease of an hour.
+// TestReservationLostCommit loses the answer to the COMMIT of a reservation. The pieces must be for
+// sale again at once, not after the lease of one hour.
 func TestReservationLostCommit(t *testing.T) {
 	link, db := viaLink(t)
 	s, product := Reservation(db, long), newProduct(t, db, 5)
@@ -161,8 +161,8 @@ func TestReservationLostCommit(t *testing.T) {
 	awaitReturn(t, db, product, 5)
 }
 
-// TestReservationOutage: MySQL becomes unreachable while pieces are reserved. When it is back, the
-// pieces of unconfirmed reservations are for sale again.
+// TestReservationOutage makes MySQL unreachable while pieces are reserved. After the outage, the
+// pieces of unconfirmed reservations must be for sale again.
 func TestReservationOutage(t *testing.T) {
 	link, db := viaLink(t)
 	s, product := Reservation(db, long), newProduct(t, db, 5)
@@ -191,7 +191,7 @@ func awaitReturn(t *testing.T, db *gorm.DB, product int64, count int) {
 	books(t, db, product, count, 0)
 }
 
-// TestReservationReset: a reset deletes the reservations, so a later confirmation is rejected.
+// TestReservationReset checks that a reset deletes reservations, so they cannot be confirmed.
 func TestReservationReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Reservation(db, long), newProduct(t, db, 5)
@@ -207,7 +207,7 @@ func TestReservationReset(t *testing.T) {
 	counts(t, s, product, 5000)
 }
 
-// books fails the test unless the numbers of pieces in stock and of reserved pieces are as given.
+// books fails the test unless inStock pieces are in stock and setAside pieces are reserved.
 func books(t *testing.T, db *gorm.DB, product int64, inStock, setAside int) {
 	t.Helper()
 	var noted int

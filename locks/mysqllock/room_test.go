@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestWaitersLeaveConnections: requests that hold a connection while they wait for a lock never take
-// all connections of a replica, in any mix of strategies.
+// TestWaitersLeaveConnections checks that requests that keep a connection while they wait for a
+// lock never take all connections, even if strategies are mixed.
 func TestWaitersLeaveConnections(t *testing.T) {
 	db, elsewhere := database(t, ""), database(t, "")
 	pool, err := db.DB()
@@ -24,7 +24,7 @@ func TestWaitersLeaveConnections(t *testing.T) {
 	strategies := []locks.Strategy{ForUpdate(db), ShareMode(db), locks.Guard(GetLock(db), ledger)}
 	unlock := lockRowOf(t, elsewhere, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
 	acquire(t, GetLock(elsewhere), request(api.Key(product), "holder", time.Minute, 0))
-	before := pool.Stats().WaitCount // of the migrations
+	before := pool.Stats().WaitCount // the waits for a connection during the migrations
 	var all sync.WaitGroup
 	for i := range 30 {
 		all.Go(func() {
@@ -57,8 +57,8 @@ func TestWaitersLeaveConnections(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a request that gets no connection within its wait is rejected with the same error as
-// one that does not acquire the lock.
+// TestNoRoom checks that a request that gets no connection within its wait returns ErrNotAcquired,
+// not ErrUnavailable.
 func TestNoRoom(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 100)
@@ -77,8 +77,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestResetOutwaitsSales: a sale locks the row for longer than InnoDB lets others wait, and no
-// connection of the sales is free. A reset succeeds all the same.
+// TestResetOutwaitsSales locks the row for longer than InnoDB lets a sale wait, and takes all
+// connections of the sales. A reset must still succeed.
 func TestResetOutwaitsSales(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()
@@ -93,7 +93,7 @@ func TestResetOutwaitsSales(t *testing.T) {
 	if ownPool, err := own.DB(); err == nil {
 		t.Cleanup(func() { _ = ownPool.Close() })
 	}
-	for range 7 { // the eighth is the holder's
+	for range 7 { // the eighth connection locks the row
 		conn, err := pool.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"oversell/stock"
 )
 
-// ShareMode reads the row under a shared lock, and then writes it (tutorial 1.6.1). It loses no
-// update, but it is the wrong lock. Two transactions that have both read wait for each other, and
-// the database rolls one of them back.
+// ShareMode reads the row under a shared lock, and then writes the row (tutorial 1.6.1). No update
+// is lost, but a shared lock is the wrong lock. Two transactions that have both read wait for each
+// other, and the database rolls one of them back.
 func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 
 type shareMode struct{ db *gorm.DB }
@@ -23,8 +23,8 @@ type shareMode struct{ db *gorm.DB }
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	pauses := newBackoff(o.Wait)
-	// The longer an attempt takes, the more transactions deadlock with it. Without longer
-	// pauses, all of them could deadlock for ever on a busy machine.
+	// The longer an attempt takes, the more transactions deadlock with it. Pauses grow with that
+	// time, because on a busy machine all transactions could otherwise deadlock for ever.
 	pauses.minPause = 8
 	err = pauses.retry(ctx, o, &r, func(left time.Duration) error {
 		return locks.InTransaction(ctx, s.db, o, &r, left, func(tx *gorm.DB) error {
@@ -53,8 +53,8 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
 	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
 		// DANGER: other transactions may have read the row under a shared lock as well. To write,
-		// each must wait until the others have ended: a deadlock, which InnoDB resolves with
-		// error 1213. With FOR UPDATE only one of them would have read.
+		// each must wait until the others end. InnoDB resolves this deadlock with error 1213. With
+		// FOR UPDATE, only one transaction would have read the row.
 		return withTimeout(ctx, key, max(pauses.left(), time.Second), func(ctx context.Context) error {
 			return tx.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
 		})

@@ -14,8 +14,8 @@ import (
 	"oversell/stock"
 )
 
-// TestShareModeDeadlocks: two sales read, and then both write. One of them gets error 1213 and tries
-// again, and no update is lost.
+// TestShareModeDeadlocks lets two sales read before either of them writes. One sale must get error
+// 1213 and try again, and no update may be lost.
 func TestShareModeDeadlocks(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
@@ -55,7 +55,7 @@ func TestShareModeDeadlocks(t *testing.T) {
 	}
 }
 
-// TestShareModeDeadlockError: without time for another try, the sale returns error 1213.
+// TestShareModeDeadlockError checks that a deadlock ends with error 1213 if no time is left.
 func TestShareModeDeadlockError(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
@@ -102,7 +102,7 @@ func TestShareModeDeadlockError(t *testing.T) {
 	}
 }
 
-// TestShareModeWaiters: a row is locked for longer than a wait, and a request is cancelled.
+// TestShareModeWaiters checks the errors of a timed-out request and of a cancelled request.
 func TestShareModeWaiters(t *testing.T) {
 	db := database(t, "")
 	s, product := ShareMode(db), newProduct(t, db, 5)

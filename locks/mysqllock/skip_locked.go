@@ -16,17 +16,17 @@ import (
 	"oversell/stock"
 )
 
-// SkipLocked has one row for each piece. Each sale locks pieces that no other transaction has
-// locked, so sales do not wait for each other.
+// SkipLocked stores each piece of the stock as one row. Each sale locks rows that no other
+// transaction has locked, so sales do not wait for each other.
 //
-// The rows are in db_units. A sale that finds too few of them converts a part of the count in
-// db_stock into rows. The stock is the sum of both, so a reset only deletes the rows.
+// The table db_units has the rows. A sale that finds too few rows converts a part of the count in
+// db_stock into rows. The stock is the count plus the rows, so Clear only deletes the rows.
 func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
 
 // restockSize is the number of rows that are inserted at once. With fewer than lowUnits rows,
-// concurrent sales would compete for the same ones.
+// concurrent sales would compete for the same rows, so a sale inserts more.
 const (
 	restockSize = 1000
 	lowUnits    = 200
@@ -46,13 +46,13 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 	pauses := newBackoff(o.Wait)
 	err = pauses.retry(ctx, o, &r, func(time.Duration) error {
 		for {
-			// The search begins at a random piece: from the first one, it would skip all that
+			// Search from a random piece. A search from the first piece would skip all pieces that
 			// other sales have locked or just sold.
 			err := s.sell(ctx, o, &r, pauses.left(), rand.Int64(), clause.LockingOptionsSkipLocked) //nolint:gosec // no secret
 			if errors.Is(err, errShort) {
 				err = s.recount(ctx, o, &r, pauses.left())
 			}
-			if !errors.Is(err, errShort) { // else there are new rows, or another sale took the pieces
+			if !errors.Is(err, errShort) { // else search again, because the rows have changed
 				return err
 			}
 		}
@@ -80,11 +80,11 @@ func (s *skipLocked) sell(ctx context.Context, o stock.Order, r *stock.Receipt, 
 		}
 		locks.Trace(ctx, api.Written, key, o.Owner, 0)
 		return nil
-	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // REPEATABLE READ locks the gaps as well
+	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // REPEATABLE READ would lock gaps as well
 }
 
-// lockPieces locks the ordered number of pieces, or returns errShort. It searches by the primary
-// key, so that it locks no others, and in order, so that no two sales deadlock.
+// lockPieces locks as many pieces as ordered, or returns errShort. It searches by primary key, to
+// lock no other rows, and in the order of the ids, so that no two sales deadlock.
 func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Duration, from int64, option string) (ids []int64, err error) {
 	if option == "" && wait <= 0 {
 		option = clause.LockingOptionsNoWait
@@ -99,9 +99,9 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 	return ids, err
 }
 
-// DANGER: SKIP LOCKED skips pieces that another sale has locked, and that sale may roll back. Only
-// a plain read shows that no piece is left, because it returns each row until its sale has
-// committed. If pieces are locked, recount waits.
+// recount sells, adds rows, or returns ErrSoldOut. DANGER: SKIP LOCKED skips pieces that another
+// sale has locked, and that sale may roll back. Only a plain read shows that too few pieces are
+// left, because it also returns locked rows. If pieces are locked, recount waits.
 func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	inStock, inUnits, err := s.count(ctx, o.Product)
 	switch {
@@ -122,8 +122,8 @@ func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receip
 	return s.sell(ctx, o, r, wait, 0, "")
 }
 
-// restock converts up to restockSize pieces of db_stock into rows, unless another sale has just
-// done so and the count has changed. It returns errShort, so that the sale searches again.
+// restock converts up to restockSize pieces of db_stock into rows, unless the count has changed
+// since the caller read it. restock returns errShort, so that the sale searches again.
 func (s *skipLocked) restock(ctx context.Context, product int64, seen int) error {
 	n := min(restockSize, seen)
 	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
@@ -137,7 +137,7 @@ func (s *skipLocked) restock(ctx context.Context, product int64, seen int) error
 		}
 		return tx.Create(&pieces).Error
 	})
-	if err != nil { // nothing was sold, even if rows were inserted
+	if err != nil { // no piece was sold, even if rows were inserted
 		return stock.NothingWritten(ctx, err)
 	}
 	return errShort
@@ -154,7 +154,7 @@ func (s *skipLocked) count(ctx context.Context, product int64) (inStock, inUnits
 	return inStock, inUnits, stock.NothingWritten(ctx, err)
 }
 
-// Count returns the pieces for sale, in both tables.
+// Count returns the number of pieces for sale in db_stock and db_units.
 func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
 	inStock, inUnits, err := s.count(ctx, product)
 	return inStock + inUnits, err

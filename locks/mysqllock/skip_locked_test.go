@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// TestSkipLockedSoldOutIsSure: the last piece is locked by a sale that is then cancelled. Another sale
-// waits for the piece, and is not rejected as sold out.
+// TestSkipLockedSoldOutIsSure cancels a sale that has locked the last piece. Another sale must wait
+// for the piece, and must not be rejected as sold out.
 func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 1)
@@ -56,12 +56,12 @@ func TestSkipLockedSoldOutIsSure(t *testing.T) {
 	}
 }
 
-// TestSkipLockedRestock: concurrent sales find no rows, again and again. Each piece must become
-// one row, and an order of several pieces must get all of them together.
+// TestSkipLockedRestock runs concurrent sales that repeatedly find no rows. Each piece must become
+// one row, and an order must get all of its pieces or none.
 func TestSkipLockedRestock(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 2*restockSize+5)
-	sold, soldOut := sellAll(t, s, product, restockSize, 3) // orders of 3000 pieces
+	sold, soldOut := sellAll(t, s, product, restockSize, 3) // orders for 3000 pieces in total
 	if len(sold) != 668 || soldOut != restockSize-668 {
 		t.Errorf("%d sales of 3 and %d rejected orders of %d pieces", len(sold), soldOut, 2*restockSize+5)
 	}
@@ -71,7 +71,7 @@ func TestSkipLockedRestock(t *testing.T) {
 	}
 }
 
-// TestSkipLockedCrash: a crash during the restocking leaves the stock unchanged.
+// TestSkipLockedCrash checks that a crash during a restock leaves the stock unchanged.
 func TestSkipLockedCrash(t *testing.T) {
 	db, dying := database(t, ""), database(t, "")
 	power := errors.New("power cut")
@@ -89,7 +89,7 @@ func TestSkipLockedCrash(t *testing.T) {
 	}
 }
 
-// TestSkipLockedReset: after a reset, a product has its new count, and no rows until the first sale.
+// TestSkipLockedReset checks that a reset product has its new count, and no rows before a sale.
 func TestSkipLockedReset(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 3)
@@ -113,7 +113,7 @@ func TestSkipLockedReset(t *testing.T) {
 	}
 }
 
-// reset does what PUT /stock/:id does.
+// reset deletes the strategy's rows and sets the count, as PUT /stock/:id does.
 func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int) {
 	t.Helper()
 	cleared := s.(locks.Cleaner).Clear(t.Context(), api.Key(product))

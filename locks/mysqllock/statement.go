@@ -12,9 +12,9 @@ import (
 	"oversell/stock"
 )
 
-// statement sends one statement that writes, in one round trip. It does not end with ctx, because
-// a cancellation hides the outcome but does not stop the statement in the server. InnoDB limits the
-// wait for a row (stock.Open), the driver that for an answer. gorm hides LAST_INSERT_ID.
+// statement sends one write in one round trip. ctx does not cancel the write, because the server
+// would still execute it, with an unknown outcome. InnoDB limits the wait for the row, and the
+// driver the wait for an answer (stock.Open). gorm is bypassed, because it hides LAST_INSERT_ID.
 func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Duration, query string, args ...any) (sql.Result, error) {
 	pool, err := db.DB()
 	if err != nil {
@@ -35,8 +35,8 @@ func statement(ctx context.Context, db *gorm.DB, r *stock.Receipt, wait time.Dur
 	return result, stock.Indeterminate(err)
 }
 
-// lastInsertID returns the x of LAST_INSERT_ID(x), or a new row's id. Its parameters are the
-// statement's results. If the statement found no row, found is false and the value undefined.
+// lastInsertID takes the results of a statement. It returns the x of LAST_INSERT_ID(x), or the id
+// of a new row. If the statement found no row, found is false and id is 0.
 func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) {
 	if err != nil {
 		return 0, false, err
@@ -48,7 +48,7 @@ func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) 
 	return id, err == nil, err
 }
 
-// workThenWrite locks nothing during the extra work, so the stock may be sold out after the work.
+// workThenWrite does the work without a lock, and then writes. By then, the stock may be sold out.
 func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write func(wait time.Duration) error) error {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)

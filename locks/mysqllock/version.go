@@ -13,9 +13,9 @@ import (
 	"oversell/stock"
 )
 
-// Version locks nothing. It writes only if the row still has the version that it read (tutorial
-// 1.6.2). After a conflict it reads again, in a new snapshot. One REPEATABLE READ transaction
-// would read the old version for ever.
+// Version locks nothing. A sale writes only if the row still has the version that the sale has read
+// (tutorial 1.6.2). After a conflict the sale reads again, in a new snapshot. One REPEATABLE READ
+// transaction would read the old version for ever.
 func Version(db *gorm.DB) locks.Strategy { return &version{db, stock.NewLedger(db)} }
 
 type version struct {

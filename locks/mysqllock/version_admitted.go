@@ -15,12 +15,12 @@ import (
 	"oversell/stock"
 )
 
-// VersionAdmitted adds admission control to the compare-and-set of Version. In each process one
-// request at a time tries, in order of arrival, and keeps its turn after a conflict. (Of two in
-// one process that try at once, one always fails.) So at most one request of each replica
-// competes. Each replica limits its own rate, without messages: it tries for a share of the time.
-// A sale adds a constant to the share, and a conflict multiplies it by a factor below 1. This is
-// AIMD, with which TCP senders reach fair shares of a link (Chiu, Jain, 1989).
+// VersionAdmitted adds admission control to the compare-and-set of Version. In each process, one
+// request per product tries at a time, in order of arrival, until its sale has an outcome. (Of two
+// attempts at once, one always fails.) So at most one request of each replica competes. Each
+// replica also limits the share of the time in which it tries, without messages. A sale adds a
+// constant to the share, and a conflict multiplies the share by a factor below 1. This is AIMD,
+// with which TCP senders reach fair shares of a link (Chiu, Jain, 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
 	return &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
 }
@@ -59,23 +59,23 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 }
 
-// pace is the rate of attempts for a product. Only the request with the turn uses share and took.
+// pace is the rate of attempts for a product. Only the admitted request uses share and took.
 type pace struct {
-	requests int           // of this process for the product; guarded by the map's mutex
+	requests int           // of this process for the product; guarded by versionAdmitted.mu
 	share    float64       // the part of the time during which this process tries
 	took     time.Duration // mean time of an attempt
 }
 
-// A sale adds raise to the share, and a conflict multiplies it by cut. The two balance when two of
-// three attempts fail. With fewer failures, as with three replicas, a pause costs more than it
-// saves. With ten replicas, raise and cut halve the retries.
+// A sale adds raise to the share, and a conflict multiplies the share by cut. Both effects balance
+// if two of three attempts fail. With fewer failures, as with three replicas, a pause costs more
+// than it saves. With ten replicas, raise and cut halve the retries.
 const (
 	smallestShare = 1.0 / 16
 	raise         = 1.0 / 2
 	cut           = 3.0 / 4
 )
 
-// pause waits before an attempt, at random: otherwise two replicas would collide again and again.
+// pause waits a random time before an attempt, so that two replicas do not collide repeatedly.
 func (p *pace) pause(ctx context.Context, left time.Duration) error {
 	mean := time.Duration(float64(p.took) * (1/p.share - 1))
 	if mean <= 0 || left <= 0 {
@@ -84,7 +84,7 @@ func (p *pace) pause(ctx context.Context, left time.Duration) error {
 	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
 }
 
-// adjust uses sales and conflicts: only these give information about contention.
+// adjust changes the share only after a sale or a conflict. Other outcomes show no contention.
 func (p *pace) adjust(took time.Duration, err error) {
 	switch {
 	case err == nil:
@@ -95,7 +95,7 @@ func (p *pace) adjust(took time.Duration, err error) {
 	p.took += (took - p.took) / 8
 }
 
-// enter and leave keep the pace of a product while it has requests.
+// enter and leave keep the pace of a product in the map while the product has requests.
 func (s *versionAdmitted) enter(product int64) *pace {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestAdmittedOneAtATime: in one process there are no conflicts, and a product without requests has
-// no pace.
+// TestAdmittedOneAtATime checks that requests of one process have no conflicts. After the last
+// request for a product, the product's pace must be deleted.
 func TestAdmittedOneAtATime(t *testing.T) {
 	db := database(t, "")
 	s := &versionAdmitted{cas: version{db, stock.NewLedger(db)}, paces: map[int64]*pace{}}
@@ -58,13 +58,13 @@ func TestAdmittedOneAtATime(t *testing.T) {
 	}
 }
 
-// TestVersionsGiveUp: after a wait with conflicts only, the error of the other two strategies is
-// ErrConflict, too. A request that is not admitted in time takes nothing.
+// TestVersionsGiveUp checks that VersionNaive and VersionAdmitted return ErrConflict if all
+// attempts fail. A request that is not admitted in time must get ErrNotAcquired.
 func TestVersionsGiveUp(t *testing.T) {
 	db := database(t, "")
 	for _, s := range []locks.Strategy{VersionNaive(db), VersionAdmitted(db)} {
 		product, behind := newProduct(t, db, 5), sync.Once{}
-		// Another request writes between each read and its write.
+		// Another request writes between each read and the following write.
 		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 			if e.Step != api.Read {
 				return

@@ -13,9 +13,9 @@ import (
 	"oversell/stock"
 )
 
-// VersionNaive repeats the compare-and-set of Version as the tutorial does (1.6.2): after a
-// conflict it tries again at once. Only the wait bounds it; the tutorial's function calls itself
-// until the stack overflows.
+// VersionNaive repeats the compare-and-set of Version as the tutorial does (1.6.2), at once after a
+// conflict. Only the order's wait limits the attempts. The tutorial's function calls itself until
+// the stack overflows.
 func VersionNaive(db *gorm.DB) locks.Strategy {
 	return &versionNaive{version{db, stock.NewLedger(db)}}
 }
@@ -31,8 +31,8 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 			return r, err
 		}
 		r.Retries++
-		// DANGER: no pause. A hundred clients make a hundred attempts at once, of which one
-		// succeeds. The others keep the database busy: the more clients, the fewer sales.
+		// DANGER: there is no pause. Of a hundred concurrent attempts, one succeeds. The failed
+		// attempts keep the database busy: the more clients, the fewer sales.
 		if time.Since(began) >= o.Wait {
 			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
 		}

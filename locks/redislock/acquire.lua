@@ -1,6 +1,6 @@
 -- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] lease in ms
--- ARGV[3] ms that the fence counter lives after this grant, 0: for ever
--- -> {1, fence} granted, {0, ms until the lock may be free (a foreign lock without expiry: a day)}
+-- ARGV[3] life of the fence counter after this grant in ms, 0: for ever
+-- -> {1, fence} granted, {0, ms until the lock may be free (a day if the lock never expires)}
 if redis.call('exists', KEYS[1]) == 0 then
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])

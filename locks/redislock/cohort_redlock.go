@@ -9,9 +9,9 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedlock passes redlock on within a replica. The masters send no message when the lock is
-// free. So a replica keeps the lock longer than with CohortRedis. Then the replica pauses for as
-// long as waiters of other replicas sleep between two tries.
+// CohortRedlock hands over the lock of Redlock within a replica. The masters send no message when
+// the lock is free. So a replica keeps the lock longer than in CohortRedis. After that, the replica
+// pauses for longestRetry, in which each waiter of another replica tries at least once.
 func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redlock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redlock", false, nil

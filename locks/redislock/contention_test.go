@@ -19,8 +19,8 @@ func contended() map[string]func(redis.UniversalClient, time.Duration) locks.Loc
 	return map[string]func(redis.UniversalClient, time.Duration) locks.Locker{"redis": Redis, "cohort-redis": CohortRedis}
 }
 
-// TestNextWaiterLeaves: the next waiter of the releasing process gives up at that moment.
-// A waiter in another process must be granted the lock at once, not when the lease expires.
+// TestNextWaiterLeaves lets the next waiter of a process give up at the moment of a release. Then a
+// waiter in another process must be granted the lock at once, not when the lease expires.
 func TestNextWaiterLeaves(t *testing.T) {
 	for id, lock := range contended() {
 		t.Run(id, func(t *testing.T) {
@@ -64,13 +64,13 @@ func nextWaiterLeaves(t *testing.T, here, there locks.Locker, round int) {
 	tasks.Wait()
 }
 
-// TestNoReplicaStarves lets one task of one process compete with ten tasks of another.
+// TestNoReplicaStarves checks that a task gets the lock although ten tasks of another process try.
 func TestNoReplicaStarves(t *testing.T) {
 	for id, lock := range contended() {
 		t.Run(id, func(t *testing.T) {
 			many, few := lock(one(t), time.Hour), lock(one(t), time.Hour)
 			key := newKey()
-			var granted atomic.Int64 // to the many
+			var granted atomic.Int64 // grants to the ten tasks
 			ctx, cancel := context.WithCancel(t.Context())
 			var tasks sync.WaitGroup
 			for i := range 10 {

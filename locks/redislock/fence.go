@@ -29,7 +29,7 @@ func newFences(nodes []redis.UniversalClient) fences {
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
 
-// attempts is the number of tries of mint. A holder with an expired lock may mint at the same time.
+// attempts limits the tries of mint. A try fails if a holder with an expired lock was faster.
 const attempts = 5
 
 // mint returns a fence above floor and above every fence minted before.

@@ -23,9 +23,9 @@ var (
 
 const latchMost = 1_000_000
 
-// latch is a count-down latch (tutorial 3.9.7): a Redis hash with the count and a unique
-// id for each time the count is set. A latch without a hash is open. No request holds a latch, so
-// a latch needs no lease.
+// latch is a count-down latch (tutorial 3.9.7). A Redis hash stores the count, and an id that is
+// new each time the count is set. A latch without a hash is open. No request holds a latch, so a
+// latch needs no lease.
 type latch struct {
 	*primitive
 	set, count *redis.Script
@@ -35,8 +35,8 @@ func newLatch(p *primitive) *latch {
 	return &latch{primitive: p, set: redis.NewScript(latchSetLua), count: redis.NewScript(latchCountLua)}
 }
 
-// latches is the set of all latches. A latch does not expire, so the number of latches is limited.
-// The braces after "latch" keep all latches on one node of a cluster.
+// latches is the Redis key of the set of all latches. A latch does not expire, so the number of
+// latches is limited. The braces after "latch" keep all latches on one node of a cluster.
 const latches = primitivePrefix + "latch{all}"
 
 func latchNames(key string) (latch, channel string) {
@@ -44,7 +44,7 @@ func latchNames(key string) (latch, channel string) {
 	return latch, primitiveChannel(latch)
 }
 
-// TrySet sets the count (1 to 1000000), unless the latch is counting.
+// TrySet sets the count (1 to 1000000). It returns false if the latch has a count already.
 func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, err error) {
 	if count < 1 || count > latchMost {
 		return false, fmt.Errorf("a latch counts from 1 to %d, not from %d", latchMost, count)
@@ -57,13 +57,13 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 	return done == 1, err
 }
 
-// CountDown reduces the count by 1, never below 0.
+// CountDown reduces the count by 1, never below 0, and returns the new count.
 func (l *latch) CountDown(ctx context.Context, key string) (left int, err error) {
 	name, channel := latchNames(key)
 	return l.run(ctx, key, l.count, []string{name, channel, latches})
 }
 
-// run runs a script to its end, even if ctx is cancelled.
+// run sends a script and waits for the answer, even if ctx is cancelled meanwhile.
 func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys []string, args ...any) (int, error) {
 	if ctx.Err() != nil {
 		return 0, locks.NotAcquired(ctx, key, 0)
@@ -77,8 +77,8 @@ func (l *latch) run(ctx context.Context, key string, script *redis.Script, keys 
 	return answer, nil
 }
 
-// Await waits until the latch has opened. The latch may be set again before the next request of
-// Await. So Await compares the unique id of the setting, not the count.
+// Await waits until the latch has opened. Between two reads, the latch may open and be set again.
+// So Await compares the id in the hash: a new id means that the latch was open in between.
 func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)

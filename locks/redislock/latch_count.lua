@@ -1,4 +1,4 @@
--- KEYS[1] latch  KEYS[2] channel  KEYS[3] names of all latches  -> the remaining count
+-- KEYS[1] latch  KEYS[2] channel  KEYS[3] set of all latches  -> the remaining count
 if redis.call('exists', KEYS[1]) == 0 then
   return 0
 end

@@ -1,5 +1,5 @@
--- KEYS[1] latch  KEYS[2] set of all latches  ARGV[1] count  ARGV[2] unique id of this setting  ARGV[3] most latches
--- -> 1 set, 0 the latch is counting, -1 too many latches
+-- KEYS[1] latch  KEYS[2] set of all latches  ARGV[1] count  ARGV[2] new id
+-- ARGV[3] maximum number of latches  -> 1 set, 0 the latch has a count, -1 too many latches
 if redis.call('exists', KEYS[1]) == 1 then
   return 0
 end

@@ -29,7 +29,7 @@ func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
 	}
 }
 
-// TestLatchOfSix is the tutorial's trial: the latch opens at the sixth count. The counts come from
+// TestLatchOfSix checks that a latch of six opens at the sixth count. The counts come from
 // three replicas, and one replica dies between the counts.
 func TestLatchOfSix(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
@@ -194,7 +194,7 @@ func TestFullLatches(t *testing.T) {
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })
 	key := func(i int) string { return fmt.Sprintf("%s-%d", name, i) }
 	full := 0
-	for i := 0; full == 0; i++ { // other tests may have left some
+	for i := 0; full == 0; i++ { // other tests may have left latches
 		switch _, err := p.Latch.TrySet(t.Context(), key(i), 2); {
 		case errors.Is(err, locks.ErrFull):
 			full = i

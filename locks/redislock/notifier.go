@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// pingAfter is the silence after which a PING checks the connection.
+	// pingAfter is the time without a message after which a PING checks the connection.
 	pingAfter = 5 * time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
-	// linger is the life of a subscription after its last waiter. The next waiter can use it.
+	// linger is the time that a subscription stays for the next waiter when no waiter is left.
 	linger = 5 * time.Second
 )
 
-// notifier wakes waiters when a message arrives on their channel. A process has one connection
+// notifier wakes waiters when a message arrives on their channel. A notifier has one connection
 // for all messages, and one subscription for each channel, which the channel's waiters share.
 type notifier struct {
 	client redis.UniversalClient
@@ -38,7 +38,7 @@ type notifier struct {
 // subscription has the sequence number of its last message. A waiter compares this number with the
 // number that it read before its try. So the waiter does not miss a message between try and wait.
 type subscription struct {
-	sequence  uint64        // 0 means that not even the confirmation has arrived
+	sequence  uint64        // 0 means that Redis has not confirmed the subscription yet
 	confirmed uint64        // the sequence number of the last confirmation
 	changed   chan struct{} // closed at the next message
 	waiters   int
@@ -71,9 +71,9 @@ func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, c
 	return locks.Await(ctx, r, began, limit, wake)
 }
 
-// listen returns a channel that is closed at the first message after sequence. Redis confirms each
-// subscription, also after a reconnect. The confirmation counts as a message. The waiter missed
-// all messages before the confirmation, so it must try again.
+// listen returns a Go channel that is closed at the first message after sequence. Redis confirms
+// each subscription, also after a reconnect. The confirmation counts as a message. A waiter may
+// have missed messages before the confirmation, so the waiter must try again.
 func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}, leave func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,8 +100,8 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 	return wake, func() { n.leave(channel, sub) }
 }
 
-// order subscribes if the channel has a subscription now. Otherwise it unsubscribes. So concurrent
-// calls send the same command in any order. Errors can be ignored: the client subscribes again
+// order sends SUBSCRIBE if the notifier has a subscription to the channel, else UNSUBSCRIBE. So the
+// order of concurrent calls does not matter. Errors can be ignored: the client subscribes again
 // after a reconnect, and until then every waiter has its time-out.
 func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 	n.ordering.Lock()
@@ -168,8 +168,8 @@ func (n *notifier) notify(channel string, confirmed bool) {
 	}
 }
 
-// wake wakes the waiters of sub. Its caller must hold the mutex. All channels share one counter, so
-// the numbers of a new subscription differ from those of an old one.
+// wake wakes the waiters of sub. The caller must hold mu. All channels share one counter, so a new
+// subscription never has the sequence number of an old subscription.
 func (n *notifier) wake(sub *subscription) {
 	n.messages++
 	sub.sequence = n.messages

@@ -8,7 +8,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// woken fails if the wake-up does not come.
+// woken fails the test if no wake-up comes within 20 s.
 func woken(t *testing.T, what string, wake <-chan struct{}) {
 	t.Helper()
 	select {
@@ -55,7 +55,7 @@ func TestNotifier(t *testing.T) {
 	soon(t, "the unused subscription has ended", func() bool { return s.sequence(channel) == 0 })
 }
 
-// TestNotifierAfterTheLastWaiter lets a waiter come while the subscription is being given up. It
+// TestNotifierAfterTheLastWaiter lets a waiter arrive while an unused subscription ends. The waiter
 // must get a subscription. SUBSCRIBE and UNSUBSCRIBE are sent concurrently, so the test is
 // repeated.
 func TestNotifierAfterTheLastWaiter(t *testing.T) {
@@ -70,7 +70,7 @@ func TestNotifierAfterTheLastWaiter(t *testing.T) {
 		sub := s.subs[channel]
 		s.mu.Unlock()
 		leave()
-		s.drop(channel, sub) // its time is over
+		s.drop(channel, sub) // as if the linger time were over
 		_, leave = s.listen(channel, 0)
 		soon(t, "round: a waiter is subscribed", func() bool {
 			return c.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
@@ -90,7 +90,7 @@ func TestNotifierAfterTheLastWaiter(t *testing.T) {
 }
 
 // TestNotifierAfterReconnect checks that all waiters are woken when a broken connection is back,
-// for they have missed the messages in between.
+// because they may have missed messages.
 func TestNotifierAfterReconnect(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 1})
@@ -113,8 +113,8 @@ func TestNotifierAfterReconnect(t *testing.T) {
 	woken(t, "after the server's return", wake)
 }
 
-// TestNotifierNumbersNeverRepeat replaces the subscription between the moment when a waiter reads
-// the number and its wait. The new subscription must not have the same number, or the waiter would
+// TestNotifierNumbersNeverRepeat replaces the subscription after a waiter has read its number, but
+// before the waiter waits. The new subscription must not have the same number, or the waiter would
 // miss a message.
 func TestNotifierNumbersNeverRepeat(t *testing.T) {
 	c := one(t)

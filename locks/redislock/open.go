@@ -31,7 +31,7 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		MaxRetries: -1,
 		// A refused connection is reported at once, not after five attempts.
 		DialerRetries: 1,
-		// By default, the time-outs below apply even to a context of 100 ms.
+		// Without this option, a command ignores an earlier deadline of its context.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
 		// An answer that comes after this time counts as lost, so the outcome is unknown.

@@ -17,14 +17,14 @@ const pollPause = 100 * time.Millisecond
 type polledLock struct {
 	client redis.UniversalClient
 	prefix string        // of the keys in Redis
-	lease  time.Duration // lease of requests that name none
+	lease  time.Duration // the default lease
 }
 
 func (l *polledLock) of(r locks.Request) (lock string, lease time.Duration) {
 	return l.prefix + r.Key, cmp.Or(r.Lease, l.lease)
 }
 
-// Clear deletes the key, even if held. A key without expiry stays after its holder's crash.
+// Clear deletes the key, even of a held lock: a key without expiry stays after its holder's crash.
 func (l *polledLock) Clear(ctx context.Context, key string) error {
 	return l.client.Del(ctx, l.prefix+key).Err()
 }
@@ -47,9 +47,9 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return locks.NewLock(ctx, a.grant), nil
 }
 
-// poll repeats the try. With a wait of 0 it tries once. asked is the time when the successful try
-// was sent. No message reports a release, so each waiter sends a command every 100 ms. The lock may
-// be free for 100 ms before a waiter notices. The strategy redis sends messages.
+// poll calls take until the lock is acquired or r.Wait has passed. If r.Wait is 0, it calls take
+// once. asked is the start of the last call. No message reports a release, so each waiter sends a
+// command every 100 ms, and may notice a release 100 ms late. The strategy redis sends messages.
 func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {

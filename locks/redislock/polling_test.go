@@ -27,7 +27,7 @@ func pollers(c redis.UniversalClient) []locks.Locker {
 	}
 }
 
-// poller returns the polling lock with this id, as a new replica has it.
+// poller creates the polling lock with this id, as a new replica does.
 func poller(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
 	t.Helper()
 	for _, l := range pollers(c) {
@@ -43,7 +43,7 @@ func flawed(l locks.Locker, h api.Hazard) bool {
 	return slices.ContainsFunc(l.Card().Breaks, func(b api.Break) bool { return b.Hazard == h })
 }
 
-// free reports whether the key can be locked, and releases it.
+// free tries to acquire the lock, and releases it at once. It returns false if the lock is held.
 func free(t *testing.T, l locks.Locker, key string) bool {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), request(key, "another", 0, 0))
@@ -70,7 +70,7 @@ func TestForeignUnlock(t *testing.T) {
 		{"redis-getset", true},
 		{"redis-expire", true},
 		{"redis-thread-id", true},
-		{"redis-uuid", false}, // its window is narrower: TestCompareThenDelete
+		{"redis-uuid", false}, // for its narrower gap, see TestCompareThenDelete
 		{"redis-lua", false},
 		{"redis-reentrant", false},
 		{"redis-watchdog", false},
@@ -79,7 +79,7 @@ func TestForeignUnlock(t *testing.T) {
 			here, there := poller(t, one(t), test.id), poller(t, one(t), test.id)
 			key := newKey()
 			late := acquire(t, here, request(key, "late", 0, 50*time.Millisecond))
-			if here.Card().Renews { // its lease does not end while we look
+			if here.Card().Renews { // a renewed lease does not expire
 				if err := there.(locks.Cleaner).Clear(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestNoExpiry(t *testing.T) {
 			if end != -1 {
 				t.Errorf("%s expires in %v", id, end)
 			}
-		case "redis-getset": // in the value, for clients to look at
+		case "redis-getset": // the deadline is in the value
 			end, err := c.Get(t.Context(), id+":"+key).Int64()
 			if left := time.Until(time.UnixMilli(end)); err != nil || left <= 0 || left > 41*time.Second {
 				t.Errorf("%s: the deadline is in %v (%v)", id, left, err)
@@ -183,7 +183,7 @@ func TestDeathAfterSetNX(t *testing.T) {
 	}
 }
 
-// TestNesting lets an owner acquire again. Where that is allowed, Redis counts the acquisitions.
+// TestNesting lets a holder acquire its lock again. If the lock is reentrant, Redis counts that.
 func TestNesting(t *testing.T) {
 	c := one(t)
 	for _, l := range pollers(c) {
@@ -256,7 +256,7 @@ func TestRenewWatchdog(t *testing.T) {
 		owner string
 		lease time.Duration
 		want  error
-		left  time.Duration // at most, and half of it at least
+		left  time.Duration // the maximum; the minimum is half of it
 	}{
 		{"contender", time.Hour, locks.ErrNotHeld, time.Minute},
 		{"owner", time.Second, nil, time.Minute},
@@ -347,14 +347,14 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestLateTake delays the command of a cancelled request. What the command acquires must be
+// TestLateTake delays the command of a cancelled request. A lock that the command acquires must be
 // released.
 func TestLateTake(t *testing.T) {
 	link := linkTo(t, servers.Addresses().Redis[0])
 	c := client(t, servers.RedisURL(link.Addr()))
 	for _, l := range pollers(c) {
 		t.Run(l.Card().ID, func(t *testing.T) {
-			if !free(t, l, newKey()) { // the scripts are loaded
+			if !free(t, l, newKey()) { // this loads the scripts
 				t.Fatal("a new key is not free")
 			}
 			key := newKey()
@@ -379,8 +379,8 @@ func TestNoRedis(t *testing.T) {
 	}
 }
 
-// TestPolling counts the tries of one waiter for a lock that is not released. TestForeignKey shows
-// the remedy.
+// TestPolling counts the tries of one waiter for a lock that is not released. TestForeignKey has a
+// waiter that does not poll.
 func TestPolling(t *testing.T) {
 	c := one(t)
 	l, key := ReentrantLock(c, time.Minute), newKey()

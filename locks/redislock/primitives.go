@@ -13,12 +13,12 @@ import (
 	"oversell/stock"
 )
 
-// primitivePrefix begins every key of the primitives. The kind follows, then the user's key in
-// braces, which keep a primitive on one node of a cluster.
+// primitivePrefix is the start of every Redis key of a primitive. The kind of primitive follows,
+// then the user's key in braces. The braces keep all these keys on one node of a cluster.
 const primitivePrefix = "primitive:"
 
 // Primitives returns the read-write lock, the semaphore and the latch in one Redis (tutorial
-// 3.9.5 to 3.9.7). lease is for requests that name none. It is renewed while the holder lives.
+// 3.9.5 to 3.9.7). lease is the default lease. A lease is renewed while its holder lives.
 func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
 	p := &primitive{client: c, lease: lease, notifier: newNotifier(c, linger)}
 	return locks.Primitives{
@@ -35,7 +35,7 @@ type primitive struct {
 // want describes one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request. If it is not granted, busy is the time until a lease may expire.
+	// try sends one request. Without a grant, busy is the time until a blocking lease may expire.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
 	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
@@ -54,7 +54,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst tries until it is granted. If Redis is unavailable, the queue behind it fails, too.
+// takeAsFirst calls take for the first waiter of turns. If Redis is unavailable, all waiters fail.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
 	h, err := p.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
@@ -65,9 +65,9 @@ func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time
 
 // tryOnce sends one request. If it returns no Lock and no error, it returns the time to wait.
 func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
-	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // the release names a token
+	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // Release can be repeated
 	// DANGER: the script must end before our clean-up begins, or the lock may be granted after
-	// it. So the end of ctx does not cancel the script.
+	// the clean-up. So the end of ctx does not cancel the script.
 	trying, done := locks.CleanUp(ctx)
 	granted, busy, err := w.try(trying)
 	done()
@@ -84,7 +84,7 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
-// clear makes waiters try again. A holder notices the loss of its lock at the next renewal.
+// clear deletes all primitives and wakes their waiters. Holders notice this at the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	var err error

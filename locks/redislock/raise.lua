@@ -1,4 +1,4 @@
--- KEYS[1] lock  KEYS[2] fence counter  ARGV[1] token  ARGV[2] floor  -> fence above floor, 0 not ours
+-- KEYS[1] lock  KEYS[2] counter  ARGV[1] token  ARGV[2] floor  -> fence above floor, 0 not held
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end

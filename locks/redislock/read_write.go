@@ -24,26 +24,26 @@ var (
 	readWriteReleaseLua string
 )
 
-// readWrite is a read-write lock (tutorial 3.9.5). One sorted set has the locks of the readers, and
-// another one the writer's, each with its own deadline. Redisson has one time-out for all readers,
-// so a dead reader blocks writers while any other reader lives.
+// readWrite is a read-write lock (tutorial 3.9.5). One sorted set stores the readers' tokens, and
+// another one the writer's, each with its own deadline. In Redisson, all readers share one
+// time-out, so a dead reader blocks writers while any other reader lives.
 //
-// A waiting writer keeps new readers out. But an owner that reads already never waits to read
-// again. Otherwise the writer would wait for that owner's first read, and the owner's second read
+// A waiting writer blocks new readers. But an owner with a read lock gets a second read lock at
+// once. Otherwise the writer would wait for that owner's first read, and the owner's second read
 // would wait for the writer: a deadlock.
 type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
-	// Of all waiters of this process, one reader and one writer send requests to Redis.
+	// For each key, only one waiting reader and one waiting writer of this process send requests.
 	readers, writers locks.FIFOMutex
 
 	mu      sync.Mutex
 	waiting map[string]*writerGroup
 }
 
-// writerGroup counts the writers of this process that wait for a key. They share one entry in
-// Redis, which stays until the last of them has left. If it ended when one writer gives up, readers
-// that arrived later could overtake the other writers.
+// writerGroup counts the writers of this process that wait for a key. The writers share one entry
+// in Redis, which the last writer removes. If an earlier writer removed the entry, readers that
+// arrived later could overtake the other writers.
 type writerGroup struct {
 	id      string
 	writers int
@@ -58,7 +58,7 @@ func newReadWrite(p *primitive) *readWrite {
 	}
 }
 
-// readWriteNames returns the keys of one lock. The key waiting holds the groups of waiting writers.
+// readWriteNames returns the keys of one lock. waiting is the set of the groups of waiting writers.
 func readWriteNames(key string) (readers, writers, waiting string) {
 	base := primitivePrefix + "rw:{" + key + "}"
 	return base + ":readers", base + ":writers", base + ":waiting"
@@ -76,7 +76,7 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, err
 }
 
 // Write acquires the lock for writing. It waits while another owner reads or writes. It
-// returns locks.ErrUpgrade for an owner that reads and does not write.
+// returns locks.ErrUpgrade for an owner that holds only a read lock.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
@@ -95,7 +95,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 				mine.stored = true
 				l.mu.Unlock()
 			}
-			// The entry has a lease, in case this process dies. The next try renews it.
+			// The group's entry has a lease, in case this process dies. Each try renews this lease.
 			return granted, min(busy, l.lease/3), err
 		}
 		return w
@@ -103,7 +103,7 @@ func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, er
 }
 
 // acquire tries once before it queues. An owner that holds the lock already must not queue behind
-// requests that wait for this lock. The first request of the queue then tries until it is granted.
+// requests that wait for this lock. Only the first request in the queue repeats its try.
 func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.FIFOMutex, ask func(first bool) want) (*locks.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -124,7 +124,7 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 	return l.takeAsFirst(ctx, r, began, turns, ask(true))
 }
 
-// want returns an acquisition without its try. set is the key in which the token is stored.
+// want returns an acquisition; the caller sets its try. set is the Redis key that stores the token.
 func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
 	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
@@ -151,7 +151,7 @@ func (l *readWrite) join(key string) *writerGroup {
 	return l.waiting[key]
 }
 
-// part removes a writer, granted or not. The last writer removes the group's entry from Redis.
+// part removes a writer from its group, granted or not. The last one deletes the entry in Redis.
 func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	l.mu.Lock()
 	mine.writers--

@@ -1,4 +1,4 @@
--- KEYS[1] readers or writers  ARGV[1] token  ARGV[2] lease in ms  -> 1 renewed, 0 not ours
+-- KEYS[1] readers or writers  ARGV[1] token  ARGV[2] lease in ms  -> 1 renewed, 0 not held
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- After its deadline a token is invalid, even if it is still in the set.

@@ -47,7 +47,7 @@ func giveBack(t *testing.T, holds ...*locks.Lock) {
 	}
 }
 
-// wantNot fails if a Lock was granted, or if the error is another one.
+// wantNot fails the test if a Lock was granted, or if err is not want.
 func wantNot(t *testing.T, what string, h *locks.Lock, err, want error) {
 	t.Helper()
 	if h != nil {
@@ -58,7 +58,7 @@ func wantNot(t *testing.T, what string, h *locks.Lock, err, want error) {
 	}
 }
 
-// outcome is the result of an acquisition that runs beside the test.
+// outcome is the result of an acquisition in another goroutine.
 type outcome struct {
 	h   *locks.Lock
 	err error
@@ -90,7 +90,7 @@ func listening(t *testing.T, c redis.UniversalClient, channel string, want int64
 	soon(t, "the waiters listen", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == want })
 }
 
-// nothingLeft returns when Redis has no key of the primitives any more.
+// nothingLeft returns when Redis has no data of the primitives named key any more.
 func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 	t.Helper()
 	soon(t, "no key is left", func() bool {
@@ -99,8 +99,8 @@ func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 	})
 }
 
-// TestReadWriteTrials has the trials of the tutorial, on two replicas. The lease is an hour: a
-// waiter that is granted the lock was woken by the release.
+// TestReadWriteTrials repeats the examples of the tutorial on two replicas. The lease is an hour,
+// so only a release can wake a waiter.
 func TestReadWriteTrials(t *testing.T) {
 	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Lock, error)
 	read, write := locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
@@ -161,7 +161,7 @@ func TestReadWriteReentry(t *testing.T) {
 	refuse("written twice")
 	giveBack(t, first)
 	refuse("written once")
-	// Downgrade: others can read as well. No owner can write, not even this one.
+	// After this downgrade, other owners can read, too. No owner can write, not even "x".
 	giveBack(t, second)
 	other := take(b.Read, "y")
 	h, err := a.Write(t.Context(), request(key, "x", time.Minute, 0))
@@ -183,8 +183,8 @@ func TestReadWriteReentry(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestWriterWaits checks that a waiting writer keeps new readers out, but not a reader that reads
-// again: the writer waits for its first read.
+// TestWriterWaits checks that a waiting writer blocks new readers, but not a reader that reads
+// again: the writer waits for the first read of this reader.
 func TestWriterWaits(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	_, _, waiting := readWriteNames(key)
@@ -277,8 +277,8 @@ func TestWriterAmongReaders(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestDeadReader checks that each lock ends with its own lease: one reader is dead, one renews. A
-// dead waiting writer keeps no reader out for longer than its lease.
+// TestDeadReader checks that a dead reader's lock expires while another reader renews its lock. A
+// dead waiting writer blocks readers for the lease of its entry at most.
 func TestDeadReader(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
@@ -336,7 +336,7 @@ func TestDeadAlone(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestPrimitivesClear checks that holders lose their locks, and that waiters go on.
+// TestPrimitivesClear checks that Clear takes the locks from their holders and wakes the waiters.
 func TestPrimitivesClear(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, 900*time.Millisecond), newKey()
 	h, err := all[0].ReadWrite.Write(t.Context(), request(key, "writer", 0, 0))
@@ -380,7 +380,7 @@ func TestPrimitivesClear(t *testing.T) {
 }
 
 // TestReadWriteStorm runs readers and writers on three replicas, and cancels some of them. No
-// writer works beside another owner, and nothing stays in Redis.
+// writer may work beside another owner, and no key may stay in Redis.
 func TestReadWriteStorm(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -467,7 +467,7 @@ func TestLatePrimitives(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, link, key := one(t), linkTo(t, servers.Addresses().Redis[0]), newKey()
 			take := test.of(Primitives(client(t, servers.RedisURL(link.Addr())), time.Hour))
-			h, err := take(t.Context(), request(key, "first", 0, 0)) // the scripts are loaded
+			h, err := take(t.Context(), request(key, "first", 0, 0)) // this loads the scripts
 			giveBack(t, given(t, h, err))
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()

@@ -23,15 +23,15 @@ var (
 	raiseLua string
 )
 
-// Redis returns Redisson's RLock (tutorial 3.9.1), with its keys: a hash of owner -> count that
-// expires. The lease is renewed every third of it. Each release sends a message to the waiters.
-// Unlike Redisson's, a lost lock notifies its holder, and each grant has a fencing token.
+// Redis returns a lock like Redisson's RLock (tutorial 3.9.1). A hash that expires stores the
+// holder's token. The lease is renewed every third of it. A release sends a message to the waiters.
+// Unlike in Redisson, a holder is notified of a lost lock, and each grant has a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
 }
 
-// RedisOnce is Redis for keys that are used once, such as one key for each order. It deletes a
-// fence counter one minute after the last grant, so its fences must not protect a row.
+// RedisOnce returns the lock of Redis for keys that are used once, such as a key for each order. A
+// fence counter expires a minute or more after its last grant. So no row may rely on a fence.
 func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	l := newRedisLock(c, lease)
 	l.counterLife = max(time.Minute, 2*lease)
@@ -61,8 +61,8 @@ func redisNames(key string) (lock, fence, channel string) {
 }
 
 // backOff reduces useless tries. A release wakes one waiter of each replica, and only one of these
-// waiters gets the lock. The others do not try until 30 ms after their first try. From then on
-// they try at every release, so that no replica starves.
+// waiters gets the lock. The other waiters do not try until 30 ms after their first try. From then
+// on they try at every release, so that no replica starves.
 const backOff = 30 * time.Millisecond
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
@@ -73,7 +73,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		// Read the sequence before the try, so that no release between try and wait is missed.
 		sequence, asked := l.notifier.sequence(channel), time.Now()
 		// DANGER: the script must end before our clean-up begins, or the lock may be granted
-		// after it. So the end of ctx does not cancel the script.
+		// after the clean-up. So the end of ctx does not cancel the script.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, err := l.try(trying, r.Key, token, lease)
 		done()
@@ -88,7 +88,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		if away := backOff - time.Since(began); woken && away > 0 {
 			woken, err = false, locks.SleepRetry(ctx, r, began, away)
 		} else {
-			woken = sequence > 0 // with 0, the confirmation of a new subscription wakes us
+			woken = sequence > 0 // 0: the confirmation of a new subscription wakes us
 			err = l.notifier.wait(ctx, r, began, channel, sequence, busy)
 		}
 		if err != nil {

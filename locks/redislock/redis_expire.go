@@ -11,7 +11,7 @@ import (
 )
 
 // Expire creates the key with its expiry in one command, SET NX PX (tutorial 3.2). So the lock of a
-// dead holder expires. lease is for requests that name none.
+// dead holder expires. lease is the default lease.
 func Expire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisExpire{polledLock{c, "redis-expire:", lease}}
 }
@@ -24,8 +24,8 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", lease).Result() },
 		grant: locks.Grant{
 			Lease: lease,
-			// DANGER: DEL does not compare. After our lease, it deletes the next holder's lock.
-			// That holder then deletes its successor's lock, and soon no lock protects anything.
+			// DANGER: DEL checks no owner. After our lease, it deletes the next holder's lock.
+			// The next holder then deletes its successor's lock, and soon no lock excludes anyone.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)

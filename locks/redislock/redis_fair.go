@@ -27,8 +27,8 @@ var (
 )
 
 const (
-	// fairLife is the life of a waiter in the queue after its last refresh, on Redis's clock. Dead
-	// waiters expire together if they died together. Redisson waits 5 s for each of them.
+	// fairLife is the life of a waiter in the queue after its last refresh, on Redis's clock.
+	// Waiters that die together expire together. Redisson waits 5 s for each dead waiter.
 	fairLife = 5 * time.Second
 	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays the
 	// next waiter by fairLife + fairBeat at most, under 7 s.
@@ -37,11 +37,11 @@ const (
 	fairBatch = 500
 )
 
-// Fair is Redisson's fair lock (tutorial 3.9.2). It is the lock of Redis, but all waiters of all
-// replicas are in one queue inside Redis. A release wakes only the first waiter.
+// Fair returns a lock like Redisson's fair lock (tutorial 3.9.2). It works like the strategy redis,
+// but all waiters of all replicas are in one queue in Redis. A release wakes only the first waiter.
 //
-// Fair does not use locks.Queue. Then only one waiter of each process would be in the queue, and
-// waiters of other processes would overtake its other waiters.
+// Fair does not use locks.Queue. With locks.Queue, only one waiter of each process would be in the
+// queue in Redis. Waiters of other processes would overtake the other waiters of this process.
 func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(newFair(c, lease))
 }
@@ -90,7 +90,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	for queued := false; ; {
 		sequence, asked := l.notifier.sequence(n.channel+token), time.Now()
 		// DANGER: the script must end before our clean-up begins, or the lock may be granted
-		// after it. So the end of ctx does not cancel the script.
+		// after the clean-up. So the end of ctx does not cancel the script.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, ahead, err := l.try(trying, r, token, lease)
 		done()
@@ -113,8 +113,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// awaitTurn waits for the message that the lock is free for this waiter. For the first in the queue
-// it also returns when the holder's lease may have ended. After a lost message, beats wakes it.
+// awaitTurn waits for the message that the lock is free for this waiter. For the first waiter, it
+// also returns when the holder's lease may have ended. If a message is lost, beats sends another.
 func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
@@ -122,7 +122,7 @@ func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel strin
 	wake, leave := l.notifier.listen(channel, sequence)
 	defer leave()
 	err := locks.Await(ctx, r, began, busy, wake)
-	// The first message confirms the subscription. The first two in the queue then try again,
+	// The first message confirms the subscription. The first two waiters then try again,
 	// because they may have missed a release. The other waiters keep waiting.
 	if err == nil && sequence == 0 && ahead > 1 {
 		wake, leave := l.notifier.listen(channel, l.notifier.snapshot(channel).confirmed)

@@ -1,6 +1,6 @@
 -- KEYS[1] lock  KEYS[2] queue  KEYS[3] deadlines  ARGV[1] prefix of the waiters' channels
 -- ARGV[2] life of a waiter in ms  ARGV[3...] tokens of living waiters
--- -> the tokens that are not in the queue. Wakes the first waiter if the lock is free.
+-- -> the tokens that are not in the queue. The script wakes the first waiter if the lock is free.
 local gone, deadline = {}, string.format('%.0f', now() + ARGV[2])
 for i = 3, #ARGV do
   if redis.call('zscore', KEYS[2], ARGV[i]) then

@@ -1,4 +1,4 @@
--- head(queue, deadlines, me) -> the first in the queue: me, or a living waiter; nil: the queue is empty. Removes dead waiters before it.
+-- head returns the first waiter that is me or alive, or nil. It removes dead waiters before that.
 local function now()
   local t = redis.call('time')
   return t[1] * 1000 + math.floor(t[2] / 1000)

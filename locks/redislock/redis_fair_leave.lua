@@ -1,5 +1,5 @@
--- KEYS[1] lock  KEYS[2] queue  KEYS[3] deadlines  ARGV[1] token  ARGV[2] prefix of the waiters' channels
--- -> 1 released, 0 not ours. Leaves the queue as well, and wakes the next if the lock is free.
+-- KEYS[1] lock  KEYS[2] queue  KEYS[3] deadlines  ARGV[1] token  ARGV[2] prefix of channels
+-- -> 1 released, 0 not held. It also leaves the queue, and wakes the next waiter of a free lock.
 redis.call('zrem', KEYS[2], ARGV[1])
 redis.call('hdel', KEYS[3], ARGV[1])
 local released = redis.call('hdel', KEYS[1], ARGV[1])

@@ -1,6 +1,6 @@
 -- KEYS[1] lock  KEYS[2] fence counter  KEYS[3] queue  KEYS[4] deadlines
 -- ARGV[1] token  ARGV[2] lease in ms  ARGV[3] life of a waiter in ms, 0: do not queue
--- -> {1, fence, 0} granted, {0, ms until the lock may be free (-1: no expiry), the number of waiters before us}
+-- -> {1, fence, 0} granted, {0, ms until the lock may be free (-1: no expiry), waiters before us}
 local lock, fence, queue, deadlines, me = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 -- The lock has our own token: the answer to an earlier try was lost.
 if redis.call('hexists', lock, me) == 1 then
@@ -8,7 +8,7 @@ if redis.call('hexists', lock, me) == 1 then
   return {1, tonumber(redis.call('get', fence)), 0}
 end
 local first = head(queue, deadlines, me)
--- A free lock is for the first waiter, even if another request arrives earlier than that waiter.
+-- A free lock is for the first waiter, even if a request of another waiter arrives earlier.
 if redis.call('exists', lock) == 0 and (not first or first == me) then
   redis.call('zrem', queue, me)
   redis.call('hdel', deadlines, me)

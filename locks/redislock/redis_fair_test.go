@@ -36,7 +36,7 @@ func TestFairOrder(t *testing.T) {
 	var order []int
 	fences := []int64{holder.Fence()}
 	var all sync.WaitGroup
-	// Not round robin: some arrive together in one replica, and none is the last.
+	// The replicas take no fixed turns: waiters of one replica may arrive one after another.
 	for i, replica := range []int{0, 0, 2, 1, 1, 0, 2, 2, 2, 1, 0, 1} {
 		all.Go(func() {
 			h, err := replicas[replica].Acquire(t.Context(), request(key, fmt.Sprintf("waiter-%d", i), time.Minute, 0))
@@ -90,7 +90,7 @@ func TestFairNoOvertaking(t *testing.T) {
 	if waiting := c.ZRange(t.Context(), n.queue, 0, -1).Val(); !slices.Equal(waiting, []string{"first"}) {
 		t.Errorf("the queue is %v", waiting)
 	}
-	for range 2 { // the second time for an answer that was lost
+	for range 2 { // the second try is as after a lost answer
 		if fence, _, _, err := l.try(t.Context(), request(key, "", time.Minute, 0), "first", time.Minute); fence != 2 || err != nil {
 			t.Errorf("the first, on its turn: fence %d, %v", fence, err)
 		}
@@ -144,7 +144,7 @@ func TestFairCancelled(t *testing.T) {
 	}
 }
 
-// TestFairDeadWaiters checks that two dead waiters delay the next by fairLife once, not twice.
+// TestFairDeadWaiters checks that two dead waiters delay the next one by fairLife once, not twice.
 func TestFairDeadWaiters(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -163,7 +163,7 @@ func TestFairDeadWaiters(t *testing.T) {
 		got <- err
 	}()
 	queued(t, c, key, 3)
-	// The life runs on the clock of Redis: until then the dead waiters look alive.
+	// Until this deadline on the clock of Redis, the dead waiters look alive.
 	until, err := strconv.ParseInt(c.HGet(t.Context(), n.deadlines, "dead-1").Val(), 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestFairDeadWaiters(t *testing.T) {
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}
-	// fairLife and fairBeat are the documented bound; the rest is for a busy machine.
+	// The documented bound is fairBeat after the deadline. A busy machine gets 5 s more.
 	late := c.Time(t.Context()).Val().Sub(time.UnixMilli(until))
 	if late < 0 || late > fairBeat+5*time.Second {
 		t.Errorf("granted %v after the dead one's deadline, want %v at most", late, fairBeat)
@@ -208,7 +208,7 @@ func TestFairLosesNoLivingWaiter(t *testing.T) {
 	}
 	c.ZRem(t.Context(), n.queue, before[0])
 	soon(t, "the one that lost its place is the last", func() bool { return slices.Equal(queue(), []string{before[1], before[0]}) })
-	// A release whose message is lost: the next beat wakes the first.
+	// This deletes the lock without a message. The next beat must wake the first waiter.
 	c.Del(t.Context(), n.lock)
 	all.Wait()
 	if err := holder.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
@@ -220,7 +220,7 @@ func TestFairLosesNoLivingWaiter(t *testing.T) {
 // as with ten.
 func TestFairRoundTrips(t *testing.T) {
 	t.Parallel()
-	r := rigtest.Start(t, rig.Config{Redis: 1}) // its statistics are ours alone
+	r := rigtest.Start(t, rig.Config{Redis: 1}) // no other test changes its statistics
 	for _, waiters := range []int{10, 100, 1000} {
 		t.Run(strconv.Itoa(waiters), func(t *testing.T) {
 			c := client(t, r.Addresses().Redis[0])
@@ -231,7 +231,7 @@ func TestFairRoundTrips(t *testing.T) {
 			holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
 			before := sent(t, c)
 			var all sync.WaitGroup
-			defer all.Wait() // also when something fails before
+			defer all.Wait() // even if the test fails before
 			for i := range waiters {
 				all.Go(func() {
 					h, err := replicas[i%2].Acquire(t.Context(), request(key, strconv.Itoa(i), 3*time.Minute, 0))
@@ -247,7 +247,7 @@ func TestFairRoundTrips(t *testing.T) {
 				t.Fatal(err)
 			}
 			all.Wait()
-			each := 1 + float64(sent(t, c)-before)/float64(waiters) // 1: it stops to listen, later
+			each := 1 + float64(sent(t, c)-before)/float64(waiters) // 1 for a later unsubscription
 			t.Logf("%.1f commands for each grant", each)
 			if each > 6 {
 				t.Errorf("%.1f commands for each grant, want 6 at most", each)

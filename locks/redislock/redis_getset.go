@@ -12,9 +12,9 @@ import (
 	"oversell/locks"
 )
 
-// GetSet stores the deadline of the lease in the value (002, 003). It is for a Redis that could not
-// set a key with an expiry in one command. Clients compare the deadline with their clock, and use
-// GETSET to replace an old one. lease is for requests that name none.
+// GetSet stores the deadline of the lease in the value (002, 003). It suits old versions of Redis,
+// which cannot set a key with an expiry in one command. Clients compare the deadline with their
+// clock, and replace an expired deadline with GETSET. lease is the default lease.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisGetSet{polledLock{c, "redis-getset:", lease}}
 }
@@ -27,15 +27,15 @@ func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		take: func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
 		grant: locks.Grant{
 			Lease: lease,
-			// DEL does not compare: after our lease it frees another holder's lock, as in Expire.
+			// DEL does not check the owner. After our lease, it frees the next holder's lock.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)
 }
 
 func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration) (bool, error) {
-	// DANGER: the deadline is written by one client's clock and compared with another one's. If a
-	// client's clock is fast by a lease, it takes the lock from a holder that still works.
+	// DANGER: the deadline is written by one client's clock and compared with another client's. A
+	// client whose clock is fast by a lease takes the lock from a holder that still works.
 	now := time.Now()
 	deadline := strconv.FormatInt(now.Add(lease).UnixMilli()+1, 10)
 	if got, err := l.client.SetNX(ctx, lock, deadline, 0).Result(); err != nil || got {
@@ -51,10 +51,10 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 	if end, err := strconv.ParseInt(seen, 10, 64); err != nil || now.UnixMilli() <= end {
 		return false, nil //nolint:nilerr // without a deadline, the key is foreign
 	}
-	// Several clients may have read the same old deadline. The first GETSET returns that deadline,
-	// and its client gets the lock. The other clients get a newer deadline. DANGER: they have
-	// overwritten the deadline of the first client with their own.
-	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result() // GETSET, as Redis spells it today
+	// Several clients may have read the same old deadline. The first GETSET (today SET with GET)
+	// returns that deadline, and its client gets the lock. The other clients get a newer deadline.
+	// DANGER: the other clients have overwritten the deadline of the first client with their own.
+	before, err := l.client.SetArgs(ctx, lock, deadline, redis.SetArgs{Get: true}).Result()
 	if errors.Is(err, redis.Nil) {
 		return true, nil // the key was deleted meanwhile: our GETSET created it
 	}

@@ -14,9 +14,9 @@ import (
 //go:embed redis_lua_release.lua
 var luaReleaseLua string
 
-// Lua compares and deletes in one script, which Redis runs without any other command in between
-// (tutorial 3.4, 3.5; 001, 004). The driver sends the hash of the script (EVALSHA). If Redis does
-// not know the hash, the driver sends the text. lease is for requests that name none.
+// Lua compares the value and deletes the key in one script, which Redis runs without any other
+// command in between (tutorial 3.4, 3.5; 001, 004). The client sends the script's hash (EVALSHA).
+// If Redis has not stored the script, the client sends its text. lease is the default lease.
 func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisLua{polledLock{c, "redis-lua:", lease}, redis.NewScript(luaReleaseLua)}
 }

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// Multi locks a product and its warehouse together, both or none. Each of the two is a lock
-// of Redis (tutorial 3.9.3, Redisson's MultiLock).
+// Multi locks a product and its warehouse together, both or none. Each of the two locks works like
+// the strategy redis (tutorial 3.9.3, Redisson's MultiLock).
 func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Multi(card(api.Card{
 		ID: "redis-multi", Source: "3.9.3",
@@ -38,7 +38,7 @@ func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	}), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse uses names of its own, so that its locks do not exclude sales of redis.
+// productAndWarehouse returns both keys. Their prefix differs from that of the strategy redis.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// TestMultiKeys checks that both keys are locked and released together, or none. A sale that locks
-// only the product does not exclude it.
+// TestMultiKeys checks that both keys are locked and released together, or none. A lock of the
+// strategy redis on the product does not exclude them.
 func TestMultiKeys(t *testing.T) {
 	c, key := one(t), newKey()
 	keys := productAndWarehouse(key)

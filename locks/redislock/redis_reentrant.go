@@ -20,8 +20,8 @@ var reentrantReleaseLua string
 // ReentrantLock is a hash of owner -> count (tutorial 3.6). The holder may acquire the lock again,
 // each time with a new Lock. The last release frees the key. The count is in Redis, so an owner
 // may re-enter from another process. Each grant also has a field in the hash, which its release
-// deletes. So a release whose answer was lost can be sent again, but counts only once. lease is for
-// requests that name none.
+// deletes. So a release whose answer was lost can be sent again, but counts only once. lease is the
+// default lease.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return newReentrant(c, "redis-reentrant:", lease)
 }
@@ -42,7 +42,7 @@ func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.L
 }
 
 // DANGER: after a lost answer, the count may be one too high. Then the lock stays until its lease
-// ends. The tutorial does not solve this; the strategy redis does.
+// ends. The tutorial does not solve this problem; the strategy redis does.
 func (l *redisReentrant) attempt(r locks.Request) attempt {
 	lock, lease := l.of(r)
 	grant := locks.Token(r.Owner) // names this grant, so that a repeated release counts once

@@ -1,4 +1,4 @@
--- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  ARGV[3] name of this grant  -> 1 granted, 0 another owner has it
+-- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  ARGV[3] grant's name  -> 1 granted, 0 not free
 if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end

@@ -1,5 +1,5 @@
 -- KEYS[1] lock  ARGV[1] owner  ARGV[2] name of this grant
--- -> 1 released, 0 counted down, -1 not ours, or released before
+-- -> 1 released, 0 the owner has more grants, -1 not held, or released before
 if redis.call('hdel', KEYS[1], ARGV[2]) == 0 then
   return -1
 end

@@ -9,8 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// SetNX is the simplest lock in Redis (tutorial 3.1): the request that creates the key holds
-// the lock, and deletes the key to release it.
+// SetNX is the simplest lock in Redis (tutorial 3.1). The request that creates the key holds
+// the lock. The holder deletes the key to release the lock.
 func SetNX(c redis.UniversalClient) locks.Locker {
 	return &redisSetNX{polledLock{client: c, prefix: "redis-setnx:"}}
 }
@@ -21,7 +21,7 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	lock, _ := l.of(r)
 	return attempt{
 		// DANGER: only the holder ever deletes this key. If the holder dies, or the answer
-		// with its grant is lost, all others wait for ever.
+		// with its grant is lost, all other requests wait for ever.
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
 		grant: locks.Grant{
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },

@@ -11,7 +11,7 @@ import (
 )
 
 // SetNXExpire is SetNX with an expiry, which a second command sets (001, 002, 003). The tutorial
-// warns of this in 3.2. lease is for requests that name none.
+// warns of the gap between them in 3.2. lease is the default lease.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisSetNXExpire{polledLock{c, "redis-setnx-expire:", lease}}
 }
@@ -24,7 +24,7 @@ const afterSetNX api.Step = "after-setnx"
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	var asked time.Time // when the PEXPIRE was sent: the lease counts from this time
-	// DEL does not compare: after our lease it frees another holder's lock, as in Expire.
+	// DEL does not check the owner. After our lease, it frees another holder's lock, as in Expire.
 	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
 	take := func(ctx context.Context) (got bool, err error) {
 		got, err = l.client.SetNX(ctx, lock, "locked", 0).Result()
@@ -32,10 +32,10 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 			return false, err
 		}
 		// DANGER: a holder that dies between these two commands leaves a key without expiry
-		// (TTL -1), and all others wait for ever.
+		// (TTL -1), and all other requests wait for ever.
 		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
 		asked = time.Now()
-		err = uncut(ctx, func(ctx context.Context) (err error) { // so that a pause above does not use up its time-out
+		err = uncut(ctx, func(ctx context.Context) (err error) { // with a new time-out
 			got, err = l.client.PExpire(ctx, lock, lease).Result()
 			return err
 		})

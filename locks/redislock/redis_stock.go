@@ -29,8 +29,8 @@ var (
 )
 
 // Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script in one round
-// trip: it checks the count, reduces the count, and adds the order to an outbox. The
-// [locks.Runner] subtracts the sales in the outbox from the row.
+// trip: it checks the count, reduces the count, and adds the order to an outbox. The method Run
+// ([locks.Runner]) subtracts the sales in the outbox from the row in MySQL.
 //
 // The keys share a hash tag, because a script may use only one slot of a cluster.
 func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
@@ -54,7 +54,7 @@ const taken api.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
 
-// stockKeys returns a product's count, its outbox, and the set of products with an outbox.
+// stockKeys returns the keys of a product's count, its outbox, and the set of pending products.
 func stockKeys(product int64) []string {
 	name := fmt.Sprintf("{redis-stock}:%d", product)
 	return []string{name, name + ":outbox", pendingName}
@@ -63,7 +63,7 @@ func stockKeys(product int64) []string {
 func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	// Nothing is locked, so the work is done before the script.
+	// This strategy has no lock, so the work is done before the script.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return r, err
 	}
@@ -97,8 +97,8 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	return r, nil
 }
 
-// take sells by one script. It is sent only once (Open disables retries), because a second script
-// would sell a second time. If no answer comes, the outcome is unknown.
+// take sells by one script. The script is sent only once (Open disables retries), because a second
+// script would sell a second time. If no answer comes, the outcome is unknown.
 func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
@@ -129,8 +129,8 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	return int(answer[1]), err
 }
 
-// bring loads the count from the row to Redis, once for all requests of this replica. It locks the
-// row, because another replica may run bring or carry at the same time.
+// bring loads the count from the row to Redis, once for all concurrent requests of this replica. It
+// runs in carry, whose lock excludes bring and carry of other replicas.
 func (s *shelf) bring(ctx context.Context, product int64) error {
 	done := s.loading.DoChan(strconv.FormatInt(product, 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
@@ -163,12 +163,12 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 	}
 }
 
-// saleID identifies a sale by the load of the count that it sold from, and its number in that load.
+// saleID identifies a sale by two numbers: that of the load, and that of the sale since the load.
 type saleID struct{ load, sale int64 }
 
 // carry subtracts the sales in the outbox from the row. The same transaction stores the id of the
-// last sale, so that each sale is subtracted once, even if a replica dies. The lock on the row of
-// that id excludes other replicas. then, if set, also runs in the transaction.
+// last sale, so that each sale is subtracted once, even if a replica dies. The transaction locks
+// the row of this id, to exclude other replicas. then, if set, also runs in the transaction.
 func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *saleID) error) (last saleID, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
@@ -178,7 +178,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 		if err != nil {
 			return err
 		}
-		// Read the outbox after the lock. Before it, another replica could carry the same sales.
+		// Read the outbox under the lock. Otherwise another replica could carry the same sales.
 		pieces, err := s.pending(ctx, product, &last)
 		if err == nil && pieces > 0 {
 			err = tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error
@@ -197,7 +197,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 	return last, stock.NothingWritten(ctx, err)
 }
 
-// pending returns the number of pieces in the outbox after last. It sets last to the last sale.
+// pending adds up the pieces of all outbox entries after last. It sets last to the newest entry.
 func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (pieces int, err error) {
 	const batch = 1000
 	for {
@@ -233,7 +233,7 @@ const (
 	carryTimeout = 5 * time.Second
 )
 
-// Run calls carryAll until ctx ends, and then once more.
+// Run calls carryAll after sales and every carryInterval, and once more when ctx ends.
 func (s *shelf) Run(ctx context.Context) {
 	tick := time.NewTicker(carryInterval)
 	defer tick.Stop()
@@ -252,8 +252,8 @@ func (s *shelf) Run(ctx context.Context) {
 	}
 }
 
-// carryAll carries the outbox of all products, including sales of other replicas. If there are no
-// sales, it sends one request to Redis and none to MySQL.
+// carryAll calls carry for all products with an outbox, including sales of other replicas. If there
+// are no sales, it sends one request to Redis and none to MySQL.
 func (s *shelf) carryAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, carryTimeout)
 	defer cancel()
@@ -265,7 +265,7 @@ func (s *shelf) carryAll(ctx context.Context) error {
 		}
 		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// If a replica dies before the trim, the next carry skips the remaining entries.
+			// If a replica dies before the trim, the next carry skips the entries carried before.
 			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
@@ -273,14 +273,14 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	return err
 }
 
-// Count returns the count in Redis. If Redis has none, it returns the count of the row.
+// Count returns the count in Redis. If Redis has no count, it returns the count of the row.
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
 }
 
-// Clear deletes the count and all sales that are not carried. It waits for a running carry. Clear
-// also begins a new load. So a later carry skips all earlier sales, even if Redis could not be
-// reached and still has these sales.
+// Clear deletes the count and all sales that are not in the row yet. It waits for a running carry.
+// Clear also increases the number of the load. So a later carry skips all earlier sales, even if
+// Redis could not be reached and still has these sales.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {

@@ -1,6 +1,6 @@
--- KEYS[1] stock  KEYS[2] outbox  KEYS[3] products with something in their outbox
+-- KEYS[1] stock  KEYS[2] outbox  KEYS[3] set of products with sales in their outbox
 -- ARGV[1] pieces  ARGV[2] product  ARGV[3] order
--- -> {1, left} sold, {0, left} too few, {-1, 0} not loaded
+-- -> {1, left} sold, {0, left} too few pieces left, {-1, 0} count not loaded
 local stock = redis.call('hmget', KEYS[1], 'count', 'load', 'sale')
 if not stock[1] then
   return {-1, 0}

@@ -71,7 +71,7 @@ func sellOne(t *testing.T, r *shelf, product int64, want int) {
 	}
 }
 
-// carried carries the sales of the product, like Run.
+// carried writes the product's sales in the outbox to the row, like Run.
 func carried(t *testing.T, r *shelf, product int64) {
 	t.Helper()
 	m, err := r.carry(t.Context(), product, nil)
@@ -263,7 +263,7 @@ func stockFlushed(t *testing.T, s *backends) {
 		t.Fatal(err)
 	}
 	wantCounts(t, s, r, product, 6, 6)
-	sellOne(t, r, product, 5) // once more
+	sellOne(t, r, product, 5) // this piece was sold before the flush
 	carried(t, r, product)
 	wantCounts(t, s, r, product, 5, 5)
 }
@@ -348,7 +348,7 @@ func stockRefusals(t *testing.T, s *backends) {
 		}
 	}
 	wantCounts(t, s, r, product, 3, 3)
-	sellOne(t, noMySQL, product, 2) // it is loaded: a sale needs no MySQL
+	sellOne(t, noMySQL, product, 2) // the count is in Redis, so a sale needs no MySQL
 }
 
 // stockLostReply loses the answer of a script, which may have sold the piece. The script is not
@@ -374,8 +374,8 @@ func stockLostReply(t *testing.T, s *backends) {
 	wantCounts(t, s, s.newReplica(t), product, 5, 4)
 }
 
-// stockLife runs Run without a MySQL for a while. It then carries the sales of a dead replica, and
-// carries the rest when it ends.
+// stockLife calls Run while MySQL is down. When MySQL is up, Run must carry the sales of a dead
+// replica. When Run ends, it must carry the last sales.
 func stockLife(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead := s.newReplica(t)

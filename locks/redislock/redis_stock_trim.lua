@@ -1,9 +1,9 @@
--- KEYS[1] stock  KEYS[2] outbox  KEYS[3] products with something in their outbox
--- ARGV[1] product  ARGV[2] load and ARGV[3] sale of the last carried one  -> entries left
+-- KEYS[1] stock  KEYS[2] outbox  KEYS[3] set of products with sales in their outbox
+-- ARGV[1] product  ARGV[2] load and ARGV[3] number of the last sale in MySQL  -> entries left
 local stock = redis.call('hmget', KEYS[1], 'load', 'sale')
 local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
--- The row has sales that Redis lacks, because a replica that lagged behind was promoted. New sales
--- would get the ids of the missing ones, and would never be carried.
+-- MySQL has sales that Redis lacks, because a replica without these sales became the master. New
+-- sales would get the ids of those sales, and would never be subtracted in MySQL.
 if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and stock[2] + 0 < sale) then
   redis.call('del', KEYS[1], KEYS[2])
 end

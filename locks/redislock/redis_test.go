@@ -42,7 +42,7 @@ func TestAcquireTwice(t *testing.T) {
 	}
 }
 
-// bare is the lock without its decorators.
+// bare returns the lock without its decorators, such as the queue.
 func bare(c redis.UniversalClient) *redisLock { return newRedisLock(c, time.Minute) }
 
 // TestRenewScript checks that a renewal restarts the lease, and that only the holder can renew.
@@ -142,8 +142,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestForeignKey waits for a key without an expiry, which another program created. It is not taken
-// over, and the waiter does not poll.
+// TestForeignKey waits for a key without an expiry, which another program created. The waiter must
+// not take the key, and must not poll.
 func TestForeignKey(t *testing.T) {
 	c := one(t)
 	key := newKey()
@@ -183,7 +183,7 @@ func TestLateAcquire(t *testing.T) {
 	c := client(t, servers.RedisURL(link.Addr()))
 	l := bare(c)
 	key := newKey()
-	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // the scripts are loaded
+	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // this loads the scripts
 		t.Fatal(err)
 	}
 	// The driver ignores a cancellation, but not a deadline.
@@ -193,8 +193,8 @@ func TestLateAcquire(t *testing.T) {
 	acquire(t, Redis(one(t), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// late runs an acquisition whose message is delayed until its context has ended. The message is the
-// one that contains text.
+// late runs an acquisition. It delays the next message that contains text until the context of the
+// acquisition has ended.
 func late(ctx context.Context, t *testing.T, link *lockstest.Link, text string, l locks.Locker, r locks.Request) {
 	t.Helper()
 	_, free := link.HoldNext(text)

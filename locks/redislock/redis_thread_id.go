@@ -15,8 +15,8 @@ import (
 //go:embed redis_thread_id_release.lua
 var threadIDReleaseLua string
 
-// ThreadID uses the number of its thread as the value (001), and compares and deletes in one
-// script. lease is for requests that name none.
+// ThreadID stores the number of its thread as the value (001). One script compares this value and
+// deletes the key. lease is the default lease.
 func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisThreadID{polledLock: polledLock{c, "redis-thread-id:", lease}, release: redis.NewScript(threadIDReleaseLua)}
 }
@@ -30,8 +30,8 @@ type redisThreadID struct {
 func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	// DANGER: the number is unique in this process only. Other replicas have a thread 1, too. If
-	// such a thread holds the lock after our lease, our release finds the number that it expects.
-	// The release then frees the lock of another holder.
+	// a thread with our number gets the lock after our lease, our release finds the number that
+	// it expects. The release then frees the lock of another holder.
 	number, leave := l.threads.enter(r.Key)
 	h, err := attempt{
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },

@@ -12,7 +12,7 @@ import (
 )
 
 // UUID stores a random value. A release compares this value before it deletes the key (tutorial
-// 3.3; 001). lease is for requests that name none.
+// 3.3; 001). lease is the default lease.
 func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisUUID{polledLock{c, "redis-uuid:", lease}}
 }
@@ -44,7 +44,7 @@ func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token str
 	// DANGER: the comparison and the DEL are two commands. If the lease ends between them and
 	// another request creates the key, we delete the lock of that holder.
 	locks.Trace(ctx, compared, r.Key, r.Owner, 0)
-	return uncut(ctx, func(ctx context.Context) error { // so that a pause above does not use up its time-out
+	return uncut(ctx, func(ctx context.Context) error { // with a new time-out, after a pause
 		return held(l.client.Del(ctx, lock).Result())
 	})
 }

@@ -163,7 +163,7 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// Count returns the count in Redis. If Redis has none, it returns the count of the row.
+// Count returns the count in Redis. If Redis has no count, it returns the count of the row.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }

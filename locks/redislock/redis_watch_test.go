@@ -142,7 +142,7 @@ func watchConflict(t *testing.T, s *backends) {
 // watchRefusals checks that a rejected sale takes nothing, and leaves no WATCH on its connection.
 func watchRefusals(t *testing.T, s *backends) {
 	product := s.newProduct(t, 3)
-	c, err := Open(s.Addresses().Redis[0], 1) // one connection: one that is kept is missed
+	c, err := Open(s.Addresses().Redis[0], 1) // with one connection, a sale notices a leak
 	if err != nil {
 		t.Fatal(err)
 	}

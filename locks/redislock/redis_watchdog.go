@@ -15,7 +15,7 @@ import (
 var watchdogRenewLua string
 
 // Watchdog is ReentrantLock with a lease that is renewed every third of it while the holder
-// lives (tutorial 3.7). lease is for requests that name none.
+// lives (tutorial 3.7). lease is the default lease.
 func Watchdog(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisWatchdog{newReentrant(c, "redis-watchdog:", lease), redis.NewScript(watchdogRenewLua)}
 }

@@ -1,4 +1,4 @@
--- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  -> 1 renewed, 0 not ours
+-- KEYS[1] lock  ARGV[1] owner  ARGV[2] lease in ms  -> 1 renewed, 0 not held
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
 end

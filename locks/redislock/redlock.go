@@ -76,7 +76,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 		if down > minority {
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters did not answer: %w", failed.unreachable, len(l.nodes), err)}
 		}
-		// The pause is random, so that waiters that split the masters do not collide again.
+		// The pause is random. Otherwise waiters could collide again, each with a minority.
 		if err := locks.SleepRetry(ctx, r, began, shortestRetry+rand.N(longestRetry-shortestRetry)); err != nil { //nolint:gosec // jitter, not a secret
 			return nil, err
 		}

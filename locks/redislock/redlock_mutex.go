@@ -41,7 +41,7 @@ func (l *redlock) newMutex(r locks.Request, lease time.Duration) *mutex {
 	return m
 }
 
-// nodeTimeout is far shorter than the lease. Else one master that hangs could use up the lease.
+// nodeTimeout limits the wait for one master. A master that hangs must not use up the lease.
 func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
@@ -125,8 +125,8 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority translates redsync's result. The lock is not held if the masters that reject the request
-// leave no majority. If masters without an answer decide that, the outcome is unknown.
+// majority translates redsync's result. It returns ErrNotHeld if too many masters rejected the
+// request for a majority. If too many did not answer, it returns err, and the outcome is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:

@@ -45,7 +45,7 @@ func TestMajority(t *testing.T) {
 				err = errors.Join(err, no)
 			}
 			if test.no >= 3 {
-				err = &redsync.ErrTaken{Nodes: make([]int, test.no)} // so says redsync
+				err = &redsync.ErrTaken{Nodes: make([]int, test.no)} // as redsync reports it
 			}
 			for range test.silent {
 				if test.no < 3 {
@@ -73,7 +73,7 @@ func TestNodeTimeout(t *testing.T) {
 }
 
 // TestMintContention checks that two tasks never get the same fence, and that the fences of each
-// rise.
+// task rise.
 func TestMintContention(t *testing.T) {
 	f := newFences(masters(t, servers))
 	key := newKey()
@@ -105,8 +105,8 @@ func TestMintContention(t *testing.T) {
 	}
 }
 
-// TestMintOutages stops masters. Without a minority, the fences rise on; without a majority, there
-// are none. When all masters have lost their data, the floor keeps the fences rising.
+// TestMintOutages stops masters. If a minority is down, the fences still rise. If a majority is
+// down, mint fails. When all masters have lost their data, the floor keeps the fences rising.
 func TestMintOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -167,7 +167,7 @@ func each(t *testing.T, r *rig.Rig, numbers []int, do func(*rig.Server) error) {
 	}
 }
 
-// TestMinorityDies checks that a lock on five masters survives with three of them, and is released.
+// TestMinorityDies checks that a lock on five masters stays held when two die, and is released.
 func TestMinorityDies(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -221,21 +221,21 @@ func TestMinorityHangs(t *testing.T) {
 	}
 }
 
-// TestLateRedlock is TestLateAcquire on one of five masters. A late SET there may stay for its
-// lease: one key is no majority, and excludes no other request.
+// TestLateRedlock repeats TestLateAcquire on one of five masters. The late SET may stay on that
+// master for its lease: one key is no majority, and excludes no other request.
 func TestLateRedlock(t *testing.T) {
 	nodes := masters(t, servers)
 	link := linkTo(t, servers.Addresses().Redis[0])
 	nodes[0] = client(t, servers.RedisURL(link.Addr()))
 	key := newKey()
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel) // before the other masters' grant counts
+	time.AfterFunc(50*time.Millisecond, cancel) // while the first master delays the grant
 	late(ctx, t, link, "redlock:"+key, Redlock(nodes, time.Minute), request(key, "late", time.Minute, time.Minute))
 	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
 // TestSlowMajority delays the answers of a majority once. With a wait, the request is sent again.
-// Without one, the masters count as unreachable.
+// With a wait of 0, the masters count as unreachable.
 func TestSlowMajority(t *testing.T) {
 	nodes, links := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
@@ -269,12 +269,12 @@ func TestSlowMajority(t *testing.T) {
 	}
 }
 
-// TestLateUndoing delays the DEL of a slow try until the next try is granted. It must not affect
-// the second one.
+// TestLateUndoing delays the DEL of a slow try until the next try is granted. The late DEL must not
+// delete the keys of the next try.
 func TestLateUndoing(t *testing.T) {
 	nodes, links := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
-	if err := acquire(t, l, request(newKey(), "first", 20*time.Second, 0)).Release(t.Context()); err != nil { // the scripts are loaded
+	if err := acquire(t, l, request(newKey(), "first", 20*time.Second, 0)).Release(t.Context()); err != nil { // this loads the scripts
 		t.Fatal(err)
 	}
 	key := newKey()
@@ -291,11 +291,11 @@ func TestLateUndoing(t *testing.T) {
 			undo()
 		})
 	}
-	// The keys of the first try must expire before the second can have all masters.
+	// The keys of the first try must expire before the second try can have all masters.
 	h := acquire(t, l, request(key, "patient", 20*time.Second, 2*time.Second))
 	close(granted)
 	undoings.Wait()
-	time.Sleep(4 * time.Second) // two leases: it is renewed, or lost
+	time.Sleep(4 * time.Second) // two leases: a lock without renewal is lost
 	if err := h.Verify(); err != nil {
 		t.Errorf("after the undoing of the try before: %v", err)
 	}

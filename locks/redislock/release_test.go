@@ -12,7 +12,7 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// released returns the locks whose release names its holder, so that it can be sent again.
+// released returns the locks whose release names its holder, so that a release can be sent again.
 func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{
@@ -33,7 +33,7 @@ func viaLinks(t *testing.T) (links []*lockstest.Link, clients []redis.UniversalC
 }
 
 // TestReleaseOutage breaks the connections before the release. The next holder is granted the lock
-// when they are back, not after the lease of an hour.
+// when the connections are back, not after the lease of an hour.
 func TestReleaseOutage(t *testing.T) {
 	links, clients := viaLinks(t)
 	others := released(masters(t, servers))
@@ -66,7 +66,7 @@ func TestReleaseLostAnswer(t *testing.T) {
 	others := released(masters(t, servers))
 	for id, l := range released(clients) {
 		t.Run(id, func(t *testing.T) {
-			if !free(t, l, newKey()) { // the scripts are loaded
+			if !free(t, l, newKey()) { // this loads the scripts
 				t.Fatal("a new key is not free")
 			}
 			key := newKey()
@@ -109,8 +109,8 @@ func TestReleaseCountsOnce(t *testing.T) {
 	}
 }
 
-// TestRedlockLeavesNothing releases while a minority of the masters cannot be reached. Their keys
-// are deleted when they are back. Otherwise the keys of a few holders leave no majority.
+// TestRedlockLeavesNothing releases while a minority of the masters cannot be reached. The keys on
+// these masters must be deleted later. Otherwise the keys of a few holders leave no majority.
 func TestRedlockLeavesNothing(t *testing.T) {
 	links, clients := viaLinks(t)
 	all := masters(t, servers)

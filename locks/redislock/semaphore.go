@@ -27,7 +27,7 @@ var (
 type semaphore struct {
 	*primitive
 	acquire, renew, release *redis.Script
-	// Of all waiters of this process, only one sends requests to Redis.
+	// For each key, only one waiter of this process sends requests to Redis.
 	turns locks.FIFOMutex
 }
 
@@ -65,11 +65,11 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	if err != nil {
 		return nil, err
 	}
-	defer leave() // the turn ends with the request, not with the permits
+	defer leave() // the next waiter may try when this request ends, before the permits are released
 	return s.takeAsFirst(ctx, r, began, &s.turns, w)
 }
 
-// turn waits until the task is first in this process. A wrong total returns an error at once.
+// turn waits until the task is first in this process's queue. For a wrong total, it fails at once.
 func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, total int) (leave func(), err error) {
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil

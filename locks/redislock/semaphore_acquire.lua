@@ -1,5 +1,5 @@
--- KEYS[1] permits taken  KEYS[2] total  ARGV[1] token  ARGV[2] lease in ms  ARGV[3] total  ARGV[4] how many
--- -> {1, 0} granted, {0, ms until enough permits may have expired}, {-1, the total in use}
+-- KEYS[1] permits taken  KEYS[2] total  ARGV[1] token  ARGV[2] lease in ms  ARGV[3] total
+-- ARGV[4] permits wanted  -> {1, 0} granted, {0, ms until they may be free}, {-1, the total in use}
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)

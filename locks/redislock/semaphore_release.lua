@@ -1,4 +1,4 @@
--- KEYS[1] permits taken  KEYS[2] total  KEYS[3] channel  ARGV[1] token  ARGV[2] how many  -> 1 released, 0 not ours
+-- KEYS permits taken, total, channel  ARGV[1] token  ARGV[2] how many  -> 1 released, 0 not held
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)

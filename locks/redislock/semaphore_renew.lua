@@ -1,5 +1,5 @@
--- KEYS[1] permits taken  KEYS[2] total  ARGV[1] token  ARGV[2] lease in ms  ARGV[3] how many
--- -> 1 renewed, 0 not ours
+-- KEYS[1] permits taken  KEYS[2] total  ARGV[1] token  ARGV[2] lease in ms  ARGV[3] permits held
+-- -> 1 renewed, 0 not held
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- All permits of a token have one deadline. After this deadline the permits are free.

@@ -23,8 +23,8 @@ func permitsTaken(t *testing.T, c redis.UniversalClient, key string) int64 {
 	return c.ZCard(t.Context(), permits).Val()
 }
 
-// TestSemaphoreWaves is the trial of the tutorial: ten tasks on three replicas use three permits in
-// waves of 3, 3, 3 and 1.
+// TestSemaphoreWaves repeats the tutorial's example: ten tasks on three replicas use three permits
+// in waves of 3, 3, 3 and 1.
 func TestSemaphoreWaves(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	var inside atomic.Int64
@@ -63,7 +63,7 @@ func TestSemaphoreWaves(t *testing.T) {
 }
 
 // TestDeadPermit checks that the permits of a dead holder expire, without a message, and that a
-// living holder keeps its own.
+// living holder keeps its permits.
 func TestDeadPermit(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
@@ -117,7 +117,7 @@ func TestSemaphoreSizes(t *testing.T) {
 	})
 	_, total := semaphoreNames(key)
 	listening(t, c, primitiveChannel(total), 1)
-	for i, wait := range []time.Duration{0, time.Minute} { // at once, also behind the waiter
+	for i, wait := range []time.Duration{0, time.Minute} { // at once, even with a waiter
 		h, err := all[1+i].Semaphore.Acquire(t.Context(), request(key, "other", wait, 0), 5, 1)
 		wantNot(t, "another total", h, err, locks.ErrMismatch)
 		if said := fmt.Sprint(err); !strings.Contains(said, "3") || !strings.Contains(said, "5") {
@@ -170,7 +170,7 @@ func TestSemaphoreOrder(t *testing.T) {
 }
 
 // TestSemaphoreThousand lets a thousand tasks request one permit within a second. Tasks without a
-// permit return ErrNotAcquired, and nothing stays.
+// permit return ErrNotAcquired. Neither a key nor a goroutine may stay.
 func TestSemaphoreThousand(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -201,7 +201,7 @@ func TestSemaphoreThousand(t *testing.T) {
 	if served.Load() == 0 || refused.Load() == 0 || served.Load()+refused.Load() != 1000 {
 		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
 	}
-	// For each task that was served: its release, and a try of the first waiter of each process.
+	// A served task costs its release, and a try of the first waiter of each process.
 	if n := int64(commands(t, c) - scripts); n > 10*served.Load()+100 {
 		t.Errorf("%d scripts for %d served", n, served.Load())
 	}

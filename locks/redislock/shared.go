@@ -12,7 +12,7 @@ import (
 	"oversell/stock"
 )
 
-// card completes the card of a lock in one Redis. It adds the usual flaws, with the usual reasons.
+// card adds to c the fields that most Redis locks share, and the flaws with their usual reasons.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "redis", api.ScopeShared, true, true
 	if c.Backends == nil {
@@ -66,7 +66,7 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 	}[hazard]
 }
 
-// undo releases a lock that a try without an answer, or a cancelled one, may have acquired.
+// undo releases a lock that a try may have acquired although it was cancelled or got no answer.
 func undo(ctx context.Context, release func(context.Context) error) {
 	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
 }
@@ -82,7 +82,7 @@ func run(ctx context.Context, c redis.UniversalClient, script *redis.Script, key
 	return held(script.Run(ctx, c, keys, args...).Int64())
 }
 
-// held returns ErrNotHeld for the answer 0 of a script: the lock is not ours.
+// held returns ErrNotHeld if the answer of Redis is 0, which means that the lock is not ours.
 func held(answer int64, err error) error {
 	if err == nil && answer == 0 {
 		return locks.ErrNotHeld

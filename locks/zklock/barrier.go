@@ -10,8 +10,8 @@ import (
 	"oversell/locks"
 )
 
-// barrier is Curator's DistributedBarrier (tutorial 4.6.6): all callers of Await wait until a node
-// is deleted. The node is not ephemeral: a barrier outlives the process that set it.
+// barrier is Curator's DistributedBarrier (tutorial 4.6.6). Await waits until the barrier's node is
+// deleted. The node is not ephemeral, so a barrier outlives the process that set the barrier.
 type barrier struct{ recipe }
 
 // Set creates the barrier. It returns false if the barrier existed already.
@@ -21,7 +21,7 @@ func (b *barrier) Set(ctx context.Context, key string) (bool, error) {
 	return set, named(ctx, r, err)
 }
 
-// make creates the key's node, and its folder if it is missing. made is false if the node existed.
+// make creates the key's node, and a missing folder above it. made is false if the node existed.
 func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made bool, err error) {
 	asking, done := p.session.bound(ctx, r, time.Now())
 	defer done()
@@ -56,7 +56,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 	calls, cancel := b.session.bound(ctx, r, began)
 	defer cancel()
 	for {
-		alive := b.session.Alive() // before the read: then pause notices if the connection breaks after it
+		alive := b.session.Alive() // before the read, so that pause notices a later disconnection
 		now, err := b.data(calls, b.path(r.Key))
 		if isNoNode(err) {
 			return nil

@@ -7,8 +7,8 @@ import (
 	"oversell/locks"
 )
 
-// CohortZK passes the zk lock on within a replica. It uses the nodes of ZK and of Curator's mutex,
-// so the holders of CohortZK, ZK and Curator's mutex exclude each other.
+// CohortZK is the lock of ZK, but a replica passes it on to its own waiters first (locks.Cohort).
+// CohortZK, ZK and Curator's mutex use the same nodes, so they exclude each other.
 func CohortZK(s *Session) locks.Locker {
 	card := (*zkLock)(nil).Card()
 	card.ID, card.Core, card.Fair, card.Tutorial = "cohort-zk", false, false, nil

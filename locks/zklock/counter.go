@@ -14,7 +14,7 @@ import (
 )
 
 // counter is Curator's SharedCount and DistributedAtomicLong (tutorial 4.6.7). The data of a node
-// is the value; ZooKeeper's version of the node serves for the compare-and-set.
+// is the counter's value. A compare-and-set compares ZooKeeper's version number of the node.
 type counter struct {
 	recipe
 	mutex locks.Locker
@@ -53,7 +53,7 @@ func countOf(data []byte, stat *zk.Stat) (locks.Count, error) {
 	return locks.Count{Value: value, Version: int64(stat.Version)}, nil
 }
 
-// set writes the value if the node has the version; -1 means any version.
+// set writes value if version is the version of the node. Version -1 writes unconditionally.
 func (c *counter) set(ctx context.Context, r locks.Request, value int64, version int64) error {
 	for {
 		_, err := write(ctx, r, func() (*zk.Stat, error) {
@@ -62,14 +62,14 @@ func (c *counter) set(ctx context.Context, r locks.Request, value int64, version
 		if !isNoNode(err) {
 			return named(ctx, r, err)
 		}
-		// A new node has version 0, which Get returns for a missing node.
+		// Get returns version 0 for a missing node. A new node has version 0, too, so set can try again.
 		if _, err := c.make(ctx, r, []byte("0")); err != nil {
 			return named(ctx, r, err)
 		}
 	}
 }
 
-// swap tries one compare-and-set to next(value). again means that another client was first.
+// swap tries one compare-and-set to next(value). again means that the value has changed meanwhile.
 func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (int64, bool)) (done locks.Changed, again bool, err error) {
 	now, err := c.Get(ctx, r.Key)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *counter) swaps(ctx context.Context, r locks.Request, retries int, next 
 	}
 }
 
-// Add tries compare-and-set first, like the atomic classes of the JDK. After casTries failures
-// it waits for the mutex, under which contention is lower.
+// Add tries compare-and-set first, like the atomic classes of the JDK. After casTries failures, Add
+// waits for the mutex, under which contention is lower.
 func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.Changed, error) {
 	sum := func(v int64) (int64, bool) {
 		s := v + delta
@@ -123,25 +123,25 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 		return locks.Changed{Retries: retries}, err
 	}
 	defer func() { _ = h.Release(ctx) }()
-	// Requests without the mutex may still change the value first. Soon they wait for it, too.
+	// Requests without the mutex may still change the value first, up to casTries times each.
 	done, err := c.swaps(ctx, r, retries, sum)
 	done.Locked = true
 	return done, err
 }
 
-// TrySet tries once. If another client changed the value first, TrySet changes nothing.
+// TrySet tries one compare-and-set. It fails if another client changes the value at the same time.
 func (c *counter) TrySet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	done, _, err := c.swap(ctx, locks.Request{Key: key}, func(int64) (int64, bool) { return value, true })
 	return done, err
 }
 
-// CompareAndSet tries again if another client changed the value first: it may be expect again.
+// CompareAndSet tries again after a change by another client, for the value may be expect again.
 func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value int64) (locks.Changed, error) {
 	return c.swaps(ctx, locks.Request{Key: key}, 0, func(v int64) (int64, bool) { return value, v == expect })
 }
 
-// ForceSet overwrites the value. Before is the value that was read just before the write; a
-// change between the two is not reported.
+// ForceSet overwrites the value. Before is the value that was read just before the write. A change
+// between this read and the write is not reported.
 func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	now, err := c.Get(ctx, key)
 	if err != nil {
@@ -153,8 +153,8 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
-// Watch sends the changes, like a SharedCountListener. It creates the node if it is missing: the
-// watch of a missing node could not be removed.
+// Watch sends each change, like Curator's SharedCountListener. It creates a missing node, because a
+// watch on a missing node could not be removed.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
 	first, changed, err := c.getAndWatch(ctx, r)
@@ -171,7 +171,7 @@ func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, er
 				continue
 			}
 			last = now
-			// There is no other sender: after the old value is taken out, the channel has room.
+			// This goroutine is the only sender. So the channel has room after the old value was taken out.
 			select {
 			case <-news:
 			default:

@@ -15,13 +15,13 @@ import (
 	"oversell/locks"
 )
 
-// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6). Members are ephemeral
-// nodes; the node "ready" is created when enough of them have entered. Unlike Curator's, it does
-// not count members that gave up, and a second round may begin while the last members of the
-// first still leave.
+// doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6). Each member is an ephemeral
+// node. The node "ready" is created when enough members have entered. In contrast to Curator's
+// barrier, members that gave up do not count. A new round, with new members, may begin while the
+// last members of the old round still leave.
 //
-// All members watch the children: n members cause about n*n/2 wake-ups to enter, and the same
-// number to leave.
+// Each member watches the list of members. So n members cause about n*n/2 wake-ups to enter, and
+// the same number to leave.
 type doubleBarrier struct{ recipe }
 
 const ready = "ready-"
@@ -42,7 +42,7 @@ func (b *doubleBarrier) enter(ctx context.Context, r locks.Request, began time.T
 		case n.cut() != nil:
 			return false, n.cut()
 		case ctx.Err() == nil && b.counted(ctx, n):
-			return true, nil // at the last moment: the others have entered with this member
+			return true, nil // another member opened the barrier at the last moment, and counted this one
 		}
 		return false, err
 	})
@@ -73,8 +73,8 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 	return false, err
 }
 
-// open creates "ready" and marks every member, in ONE transaction. A member that gives up deletes
-// its node only if it is not marked. So all of them are counted, or open returns false.
+// open creates the node "ready" and marks every member's node, in ONE transaction. A member that
+// gives up deletes only an unmarked node. So open counts all members, or it returns false.
 func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, error) {
 	ops := []any{&zk.CreateRequest{Path: dir + "/" + ready, Flags: zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll)}}
 	for _, m := range now.members {
@@ -87,7 +87,7 @@ func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, 
 	return err == nil, err
 }
 
-// counted deletes the node, unless it is marked: then the member has entered.
+// counted deletes the member's node if it is not marked. It returns true if open has marked it.
 func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -95,8 +95,8 @@ func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	return errors.Is(err, zk.ErrBadVersion)
 }
 
-// Leave deletes the member's node, and waits until all members of its round have left. The member
-// has left even if its wait ends before.
+// Leave deletes the member's node, and waits until all other members of the round have left, too.
+// The member has left even if this wait ends early.
 func (b *doubleBarrier) Leave(ctx context.Context, r locks.Request) error {
 	began := time.Now()
 	err := b.exit(ctx, r, began)
@@ -131,8 +131,8 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 	}
 }
 
-// depart deletes the member's node, even if the request is cancelled. It returns the names of the
-// other members' nodes, for an owner that has left may enter the next round at once.
+// depart deletes the owner's node, even if the request is cancelled. It returns the node names of
+// the other members. Their owners would not do, for an owner may enter the next round at once.
 func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others []string, err error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -151,14 +151,14 @@ func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others [
 	return others, nil
 }
 
-// sweep deletes the "ready" nodes of rounds that are over. Nothing depends on it.
+// sweep deletes the "ready" nodes of rounds that are over. A node that stays does no harm.
 func (b *doubleBarrier) sweep(ctx context.Context, dir string, now round) {
 	for _, name := range now.over {
 		_ = b.session.remove(ctx, dir+"/"+name)
 	}
 }
 
-// A round stays open while a member is left whose sequence number is lower than that of "ready".
+// A round is open while a member has a lower sequence number than the node "ready" of the round.
 type round struct {
 	members []member
 	on      bool
@@ -191,7 +191,7 @@ func roundOf(names []string) (now round) {
 	return now
 }
 
-// memberOf reads _c_<GUID>-member-<owner>=<sequence>.
+// memberOf parses the name of a member's node: _c_<GUID>-member-<owner>=<sequence>.
 func memberOf(name string) (member, bool) {
 	text, ok := strings.CutPrefix(name, "_c_")
 	_, text, isMember := strings.Cut(text, "-member-")

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // server returns the address of the rig's ZooKeeper.
 func server() string { return servers.Addresses().Zookeeper[0] }
 
-// session opens a session that ends with the test.
+// session opens a ZooKeeper session, and closes it at the end of the test.
 func session(t *testing.T, addr string, timeout time.Duration) *Session {
 	t.Helper()
 	s, err := Open([]string{addr}, timeout)
@@ -33,7 +33,7 @@ func session(t *testing.T, addr string, timeout time.Duration) *Session {
 	return s
 }
 
-// linkTo returns a link to the server that can be cut.
+// linkTo returns a network link to the server. A test can cut this link.
 func linkTo(t *testing.T) *lockstest.Link {
 	t.Helper()
 	link, err := lockstest.NewLink(t.Context(), server())
@@ -61,7 +61,7 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// nodes returns the children of a key, and the number of their changes.
+// nodes returns the names of a key's nodes, and how many nodes were created or deleted so far.
 func nodes(t *testing.T, s *Session, key string) (names []string, changes int32) {
 	t.Helper()
 	names, stat, err := s.Children(root + key)

@@ -33,8 +33,8 @@ func fill(t *testing.T, s *Session, dir string, n int, name func(int) string) {
 	all.Wait()
 }
 
-// TestFullPrimitives checks that the number of names is limited. Existing names stay usable, and
-// new ones are possible after a reset.
+// TestFullPrimitives checks the limit on the names of primitives. At the limit, existing names stay
+// usable. New names are possible again after a reset.
 func TestFullPrimitives(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	p := Primitives(s)
@@ -88,7 +88,7 @@ func TestFullPrimitives(t *testing.T) {
 			t.Errorf("%s, one name more: %v", kind, err)
 		}
 		old := name(7)
-		if kind == "counter" || kind == "barrier" || kind == "watch" { // their nodes hold data
+		if kind == "counter" || kind == "barrier" || kind == "watch" { // the nodes of fill hold no data
 			old = "old"
 		}
 		if err := use(old); err != nil {
@@ -108,7 +108,7 @@ func TestFullPrimitives(t *testing.T) {
 	}
 }
 
-// TestFullDoubleBarrier checks the limit on members, which stay until they leave.
+// TestFullDoubleBarrier checks that a double barrier with MaxNames members rejects one member more.
 func TestFullDoubleBarrier(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	p := Primitives(s)

@@ -25,7 +25,7 @@ type node struct {
 // errNodeGone says that the node was deleted, or may be deleted soon with its session.
 var errNodeGone = errors.New("its node in ZooKeeper was deleted, or its connection broke")
 
-// ours is the data of this project's nodes. A holder changes it when it releases, see node.pass.
+// ours is the data of each node from newNode. A holder's release changes it, see node.pass.
 const ours = "oversell"
 
 // newNode creates a node in dir, with a name like Curator's: _c_<GUID>-<kind><sequence>. It returns
@@ -38,7 +38,7 @@ func newNode(ctx context.Context, s *Session, dir, kind string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Call Alive only now: the creation may have waited for a connection.
+	// Call Alive after the creation, because the creation may have waited for a new connection.
 	return &node{s, dir, path[len(dir)+1:], s.Alive()}, nil
 }
 
@@ -51,8 +51,8 @@ func (n *node) cut() error {
 	return nil
 }
 
-// lock makes the Lock. It is trusted for one session time-out from asked, checks its node every
-// third of that, and is lost when the connection breaks.
+// lock returns the node's Lock. This Lock is trusted for one session time-out from asked. It checks
+// its node every third of the time-out, and is lost when the connection breaks.
 func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64, release func(context.Context) error) *locks.Lock {
 	return n.session.watchOver(ctx, n.alive, locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.timeout, Fence: fence,
@@ -77,7 +77,7 @@ func lost(err error) error {
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 
-// fence returns the id of the transaction that created the node. The ids rise.
+// fence returns the id of the transaction that created the node. Later ids are higher.
 func (n *node) fence(ctx context.Context) (int64, error) {
 	stat, err := n.stat(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (n *node) fence(ctx context.Context) (int64, error) {
 	return stat.Czxid, nil
 }
 
-// advanceFence returns the id of a new transaction, which is above all before it. The transaction
-// checks the node and writes to the folder: a write to the node would wake the next waiter.
+// advanceFence makes a transaction and returns its id, which is higher than all earlier ids. The
+// transaction checks the node but writes to its folder. A write to the node would wake a waiter.
 func (n *node) advanceFence(ctx context.Context) (int64, error) {
 	return do(ctx, func() (int64, error) {
 		answers, err := n.session.Multi(&zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
@@ -103,9 +103,9 @@ func (n *node) release(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error { return n.session.remove(ctx, n.path()) })
 }
 
-// pass releases the lock: it changes the node and deletes it in one transaction. So the next waiter
-// receives the event of a change. When a waiter gives up, or a session ends, the node is only
-// deleted, and the event is that of a deletion.
+// pass releases the lock. It changes and deletes the node in one transaction, so the next waiter
+// receives a change event. The node of a waiter that gave up, or of a session that ended, is only
+// deleted. Then the next waiter receives a deletion event.
 //
 // DANGER: a write of another client to the node, such as Curator's Revoker, looks like a release to
 // the next waiter, although the holder still works. Only a fenced write is safe then.
@@ -118,7 +118,7 @@ func (n *node) pass(ctx context.Context) error {
 	})
 }
 
-// abandon deletes the node of a request that failed: in the background if the connection is broken.
+// abandon deletes the node of a failed request, in the background if the connection is broken.
 func (n *node) abandon(ctx context.Context) {
 	if n.cut() != nil {
 		go func() { _ = n.release(ctx) }()
@@ -127,11 +127,11 @@ func (n *node) abandon(ctx context.Context) {
 	_ = n.release(ctx)
 }
 
-// watch waits until the node at path is deleted, the connection breaks, or the wait is over. Unless
-// pass has released the node, the caller must list the queue again. watch returns errForeign if the
-// server would never delete the node. It uses GetW: ExistsW on a missing node leaves a watch.
+// watch waits until the node at path is changed or deleted, the connection breaks, or the wait is
+// over. If released is false, the caller must list the queue again. watch returns errForeign if the
+// node belongs to no session. It uses GetW, because ExistsW would leave a watch on a missing node.
 func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
-	passes := false // a change of a node that is not ours is no release: Curator's Revoker makes one
+	passes := false // only a change of our own nodes is a release; Curator's Revoker changes others
 	changed, err := do(ctx, func() (<-chan zk.Event, error) {
 		data, stat, changed, err := s.GetW(path)
 		if err == nil {
@@ -150,8 +150,8 @@ func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.
 	return passes && event.Type == zk.EventNodeDataChanged, err
 }
 
-// nearestBefore returns the name with the highest sequence number below the own one, or "". found
-// means that the own name is in the list. Nothing is sorted: there may be a thousand names.
+// nearestBefore returns the name with the highest sequence number below that of own, or "". found
+// means that own is in names. The names are not sorted, because there may be a thousand names.
 func nearestBefore(own string, names []string, skip func(name string) bool) (before string, found bool) {
 	ours, _ := sequence(own)
 	nearest := int32(0)
@@ -168,8 +168,8 @@ func nearestBefore(own string, names []string, skip func(name string) bool) (bef
 	return before, found
 }
 
-// sequence reads the number after "-lock-" in a name that begins with "_c_": ten digits, with
-// a minus sign once the counter has wrapped.
+// sequence parses the number after "-lock-" in a name that begins with "_c_". The number has ten
+// digits, with a minus sign once the server's counter has wrapped.
 func sequence(name string) (int32, bool) {
 	const digits = 10
 	i := strings.LastIndex(name, "-lock-")
@@ -181,15 +181,15 @@ func sequence(name string) (int32, bool) {
 	return int32(n), err == nil && len(number) >= digits
 }
 
-// earlier compares two sequence numbers, which wrap from the highest int32 to the lowest.
+// earlier reports whether a comes before b. The numbers wrap from the highest int32 to the lowest.
 func earlier(a, b int32) bool { return a-b < 0 }
 
 // errForeign says that a node has the name of a lock's node and belongs to no session.
 var errForeign = errors.New("has the name of a lock's node and belongs to no session, so it blocks the lock for ever: delete it, or reset the stock")
 
-// foreign returns errForeign for a node that is not ephemeral, as all nodes of locks are.
+// foreign returns errForeign if a node is not ephemeral. All nodes of locks are ephemeral.
 func foreign(path string, stat *zk.Stat) error {
-	const container, ttl = math.MinInt64, -1 // other kinds of node in EphemeralOwner; ttl is its first byte
+	const container, ttl = math.MinInt64, -1 // values of EphemeralOwner; for ttl, its first byte
 	if owner := stat.EphemeralOwner; owner != 0 && owner != container && owner>>56 != ttl {
 		return nil
 	}

@@ -30,8 +30,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestNearestBefore checks that the sequence number decides, not the GUID, even if the sequence has
-// wrapped. Nodes that belong to no lock are ignored.
+// TestNearestBefore checks that the order of nodes is that of their sequence numbers, not of their
+// GUIDs, even after the sequence has wrapped. Nodes that belong to no lock are ignored.
 func TestNearestBefore(t *testing.T) {
 	for _, test := range []struct {
 		name, own string

@@ -16,8 +16,8 @@ import (
 
 const primitives = "/oversell/primitives"
 
-// Primitives returns Curator's other recipes (tutorial 4.6.3, 4.6.5 to 4.6.7). Use one value for
-// each session: it counts the re-entries of this process.
+// Primitives returns Curator's recipes besides the locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
+// once for each session, because the result counts the re-entries of this process.
 func Primitives(s *Session) locks.Primitives {
 	w := &watches{}
 	of := func(folder string) recipe { return recipe{s, primitives + "/" + folder + "/", w} }
@@ -34,7 +34,7 @@ func Primitives(s *Session) locks.Primitives {
 	}
 }
 
-// recipe is the base of the primitives: a folder with a node for each key.
+// recipe is the base of all primitives. It has a folder with one node for each key.
 type recipe struct {
 	session *Session
 	folder  string
@@ -76,7 +76,7 @@ func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Try again, in a loop: the server may remove an empty folder at any moment.
+		// Try again in a loop, because the server may remove an empty folder at any moment.
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	return p.mkdirs(ctx, dir)
 }
 
-// write goes on when ctx ends: its outcome must be known. Without an answer it returns errUnknown.
+// write waits for call even if ctx ends. It returns errUnknown if the outcome is not known.
 func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) (value T, err error) {
 	if ctx.Err() != nil {
 		return value, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -129,11 +129,11 @@ func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) 
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)
 }
 
-// watches has one watch for each node, which all its waiters share. The driver can't remove a
-// watch, so the watches of waiters that gave up would accumulate.
+// watches keeps one watch for each node, which all waiters of the node share. The driver can't
+// remove a watch. Without sharing, the watches of waiters that gave up would accumulate.
 type watches struct{ pending sync.Map } // node -> <-chan zk.Event
 
-// of returns the watch that has not fired yet, or nil.
+// of returns the watch of the node if the watch has not fired yet, and otherwise nil.
 func (w *watches) of(node string) <-chan zk.Event {
 	pending, _ := w.pending.Load(node)
 	if changed, _ := pending.(<-chan zk.Event); changed != nil && !fired(changed) {
@@ -151,7 +151,7 @@ func (w *watches) keep(node string, changed <-chan zk.Event) {
 	w.pending.Store(node, changed)
 }
 
-// The driver sends one event and closes the channel, so all waiters that share a watch are woken.
+// fired reports whether the watch has fired. The driver then closes the channel for all waiters.
 func fired(changed <-chan zk.Event) bool {
 	select {
 	case <-changed:
@@ -162,7 +162,7 @@ func fired(changed <-chan zk.Event) bool {
 }
 
 type snapshot struct {
-	names   []string // of its children
+	names   []string // names of the node's children
 	data    []byte
 	stat    *zk.Stat
 	changed <-chan zk.Event

@@ -55,8 +55,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// TestSweptAway deletes all nodes, like a reset. That wakes a waiter, which must not treat the
-// deletion as a release, because its own node is deleted as well.
+// TestSweptAway deletes all nodes of a key, like a reset. A deletion wakes a waiter, which must not
+// treat it as a release, because the waiter's own node is deleted as well.
 func TestSweptAway(t *testing.T) {
 	for name, test := range map[string]struct {
 		session time.Duration
@@ -89,8 +89,8 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 	})
 	waiting := time.Now()
 	soon(t, "the last answer is old", func() bool { return time.Since(waiting) >= old })
-	// In one transaction. Otherwise the first waiter may be granted the lock before its own node is
-	// deleted.
+	// Delete all nodes in one transaction. Otherwise the first waiter may be granted the lock before
+	// its own node is deleted.
 	names, _ := nodes(t, other, key)
 	var sweep []any
 	for _, name := range names {
@@ -114,8 +114,8 @@ func sweptAway(t *testing.T, timeout, old time.Duration) {
 	}
 }
 
-// TestForeignChange changes the data of the node before a waiter's, like Curator's Revoker. That is
-// no release.
+// TestForeignChange changes the data of the holder's node, like Curator's Revoker. The waiter must
+// not treat this change as a release.
 func TestForeignChange(t *testing.T) {
 	s, key := session(t, server(), 60*time.Second), newKey()
 	if err := s.mkdir(t.Context(), root+key); err != nil {
@@ -153,8 +153,8 @@ func TestForeignChange(t *testing.T) {
 	}
 }
 
-// TestOneListPerGrant checks that a waiter that is woken by a release sends no list. A waiter that
-// is woken because another one gave up lists the queue again.
+// TestOneListPerGrant checks that a waiter that is woken by a release sends no further request. It
+// must list the queue again only if the waiter before it gave up.
 func TestOneListPerGrant(t *testing.T) {
 	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
 	packets := func() int64 {

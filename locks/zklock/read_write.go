@@ -14,9 +14,9 @@ import (
 	"oversell/locks"
 )
 
-// Readers and writers share one queue of nodes, named as Curator names them (tutorial 4.6.3,
-// InterProcessReadWriteLock). A reader waits for the last writer before it, a writer for the
-// node just before it. So no writer waits for later readers.
+// Readers and writers share one queue of nodes, with Curator's names (tutorial 4.6.3,
+// InterProcessReadWriteLock). A reader waits for the last writer before it. A writer waits for the
+// node just before its own. So no writer waits for readers that arrived later.
 const (
 	reading = "__READ__"
 	writing = "__WRIT__"
@@ -38,7 +38,7 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return l.readers.Acquire(ctx, r)
 }
 
-// Write returns ErrUpgrade to a reader at once: two readers would wait for each other.
+// Write rejects a reader with ErrUpgrade. Two such readers would wait for each other for ever.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	if l.queue.holds(r, reading) != nil && l.queue.holds(r, writing) == nil {
 		return nil, fmt.Errorf("%s: %w", r.Key, locks.ErrUpgrade)
@@ -85,7 +85,7 @@ func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 
 func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
 	kind, own := s.kind, ""
-	// A writer that reads queues at the position of its write, unless it has lost the write lock.
+	// The read of a writer queues at the position of its write, unless the write lock is lost.
 	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Verify() == nil {
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
@@ -105,15 +105,15 @@ func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*l
 			s.keep(r, s.kind, n.name, lock)
 			return lock, nil
 		}
-		// The caller then lists again: the node before may have been a waiter that gave up, while
-		// others further ahead still hold the lock.
+		// inQueue then calls this function again. The deleted node may be that of a waiter that gave up,
+		// while nodes further ahead still hold the lock.
 		_, err = s.session.watch(calls, n.alive, r, began, n.dir+"/"+before)
 		return nil, err
 	})
 }
 
-// waitsFor returns the node that ours waits for, or "" if there is none. own is the node with
-// which the same owner writes, if it does. It must still be in the queue.
+// waitsFor returns the node that ours must wait for, or "". own is the node of the write lock that
+// the same owner holds, or "". If own is not in the queue any more, waitsFor returns errNodeGone.
 func waitsFor(names []string, ours, own string) (string, error) {
 	before, there := "", own == "" || slices.Contains(names, own)
 	for _, s := range sortEntries(names) {
@@ -129,7 +129,7 @@ func waitsFor(names []string, ours, own string) (string, error) {
 
 type entry struct {
 	name   string
-	at     int32 // the position in the queue: for a writer that reads, the sequence of its write
+	at     int32 // position in the queue; for a read by a writer, the sequence of its write
 	seq    int32
 	writes bool
 }
@@ -153,7 +153,7 @@ func entryOf(name string) (entry, bool) {
 	return entry{name, int32(at), int32(seq), kind == writing}, err == nil
 }
 
-// sortEntries returns the nodes of the queue in order. The sequence wraps, see earlier.
+// sortEntries returns the nodes in the order of the queue. Sequence numbers wrap, see func earlier.
 func sortEntries(names []string) []entry {
 	var sorted []entry
 	for _, name := range names {

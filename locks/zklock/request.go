@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// retry tries again with a new node if the node was lost during the wait: its session ended, its
-// server died, or a reset deleted it. It returns only errors that a Locker may return.
+// retry calls try again if its node was lost during the wait (the session ended, the server died,
+// or a reset deleted the node). It returns only errors that a Locker may return.
 func retry[T any](ctx context.Context, s *Session, r locks.Request, try func(began time.Time) (T, error)) (T, error) {
 	for began := time.Now(); ; {
 		value, err := try(began)
@@ -28,7 +28,7 @@ func retry[T any](ctx context.Context, s *Session, r locks.Request, try func(beg
 	}
 }
 
-// serverDied reports whether another server may answer: at once, or after an election.
+// serverDied reports whether err means that a server died and another one may answer soon.
 func (s *Session) serverDied(err error, r locks.Request, began time.Time) bool {
 	var broken *net.OpError // from a write to a server that has just died
 	died := errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &broken) ||
@@ -53,14 +53,14 @@ func isAny(err error, targets ...error) bool {
 
 var errUnknown = errors.New("no answer from ZooKeeper: the write may have been carried out; read the value before you repeat it")
 
-// bound ends the calls of a request one session time-out after its wait. Otherwise a late
-// answer would look like an unavailable server.
+// bound returns a context that ends one session time-out after the request's wait. Without this
+// extra time, a late answer would look like an unavailable server.
 func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.timeout)
 }
 
-// pause waits for a change. It also returns when the connection breaks or the wait is over. The
-// caller then tries once more, and its next pause returns ErrNotAcquired.
+// pause waits until the watch fires, the connection breaks, or the wait is over. After the wait,
+// the caller tries once more, and its next pause returns ErrNotAcquired.
 func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed <-chan zk.Event) (event zk.Event, err error) {
 	left := r.Wait - time.Since(began)
 	if left <= 0 || ctx.Err() != nil {
@@ -78,20 +78,20 @@ func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed
 	return event, nil
 }
 
-// makeEphemeral returns the path of the new node. If no answer comes, takeBack deletes the node.
+// makeEphemeral creates a node and returns its path. If no answer comes, takeBack deletes the node.
 func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, flags int32, takeBack func(context.Context) error) (string, error) {
 	answered := make(chan struct{})
 	made, err := do(ctx, func() (string, error) {
 		defer close(answered)
 		return s.Create(path, data, zk.FlagEphemeral|flags, zk.WorldACL(zk.PermAll))
 	})
-	// Without a server the request was never sent.
+	// ErrNoServer means that the request was never sent.
 	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer) {
 		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {
 		select {
-		case <-answered: // until then, the driver may still send the request
+		case <-answered: // before the answer, the driver may still send the request
 			return takeBack(ctx)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -100,8 +100,8 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 	return "", err
 }
 
-// giveBack deletes a node. Without an answer, it repeats in the background while the session lives.
-// It returns ErrNotHeld if there is no such node, or its session has ended.
+// giveBack calls remove to delete a node. Without an answer, it repeats the call in the background
+// until the session ends. It returns ErrNotHeld if the node or the session no longer exists.
 func (s *Session) giveBack(ctx context.Context, remove func(context.Context) error) error {
 	const forever = 1 << 62
 	id := s.SessionID()

@@ -10,8 +10,8 @@ import (
 )
 
 // semaphore is Curator's InterProcessSemaphoreV2 (tutorial 4.6.5). A lease is an ephemeral node, so
-// the leases of a dead session end. Waiters queue for a mutex, in this process and then among all
-// replicas, and only its holder watches the leases. So a release wakes one waiter only.
+// the leases of a dead session end. Waiters queue for a mutex, first in this process and then among
+// replicas. Only the mutex's holder watches the leases, so a release wakes only one waiter.
 type semaphore struct {
 	recipe
 	mutex locks.Locker
@@ -21,13 +21,13 @@ func newSemaphore(p, mutex recipe) *semaphore {
 	return &semaphore{p, locks.Queue(side{&nodeQueue{recipe: mutex}, writing})}
 }
 
-// tryWait limits the wait for the mutex of a request whose wait is 0. The holder of the mutex may
-// be about to take its permits.
+// tryWait limits how long a request with a wait of 0 waits for the mutex. The holder of the mutex
+// may need only a moment to take its permits.
 const tryWait = time.Second
 
-// Acquire takes several permits as ONE node with their number in its name. So all of them are
-// taken and released together, even if the holder dies. The name also has the total: no other
-// total can be used while any permit is taken.
+// Acquire takes qty permits with ONE node, whose name has this number. So all permits are taken and
+// released together, even if the holder dies. The name also has the total, so no request can use
+// another total while any permit is taken.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
@@ -49,7 +49,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	})
 }
 
-// check rejects a request for which waiting is useless, before it queues.
+// check rejects a request that need not queue: its total differs, or it cannot wait for permits.
 func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) error {
 	calls, cancel := s.session.bound(ctx, r, time.Now())
 	defer cancel()
@@ -67,8 +67,8 @@ func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) 
 	return mismatch(r, err)
 }
 
-// take creates a lease, and waits until this lease and all leases before it fit in the total. So a
-// request that lost the mutex during a pause cannot take another request's permit.
+// take creates a lease, and waits until this lease and all earlier leases fit in the total. So a
+// request that lost the mutex while its process was paused cannot take another request's permit.
 func (s *semaphore) take(ctx context.Context, r locks.Request, began time.Time, total, qty int) (*locks.Lock, error) {
 	kind := fmt.Sprintf("lease-%dof%d-", qty, total)
 	return inQueue(ctx, &s.recipe, r, began, kind, func(calls context.Context, n *node) (*locks.Lock, error) {

@@ -18,7 +18,7 @@ import (
 	"oversell/locks"
 )
 
-// Source has the files of this folder, for display.
+// Source has the files of this folder, for display on the web page.
 //
 //go:embed *.go
 var Source embed.FS
@@ -36,13 +36,13 @@ type Session struct {
 	end   context.CancelCauseFunc
 }
 
-// Open prepares a session that the server ends after timeout without a request (within the
-// server's own bounds). It does not wait for a connection.
+// Open prepares a session, and does not wait for a connection. The server ends the session after
+// timeout without a request. The server may limit timeout.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Only the callback gets every event: the driver's channel keeps six and drops the rest.
+	// Use the callback, because the driver's channel keeps six events and drops all others.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
@@ -51,19 +51,19 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the session. The server then deletes all its nodes.
+// Close ends the session. The server then deletes all nodes of the session.
 func (s *Session) Close() {
 	close(s.closed)
 	s.Conn.Close()
 }
 
-// silent drops the driver's log: the driver also returns its errors.
+// silent drops the driver's log, because the driver also returns its errors.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// event follows the connection. After Disconnected, the server may end the session at any
-// moment. Expired comes only with the next connection, which is too late to stop a holder.
+// event updates alive when the connection changes. After Disconnected, the server may end the
+// session at any moment. Expired comes only with the next connection, too late to stop a holder.
 func (s *Session) event(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
@@ -101,8 +101,8 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-// do returns when a call of the driver returns, or ctx ends. The driver's calls take no context,
-// and may block until the server is back. The call itself goes on in the background.
+// do returns when call returns or ctx ends. Calls of the driver take no context, and may block
+// until the server is back. After ctx has ended, the call continues in the background.
 func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -122,7 +122,7 @@ func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
-// stat returns zk.ErrNoNode if there is no such node.
+// stat returns the state of a node, or zk.ErrNoNode if the node does not exist.
 func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 	return do(ctx, func() (*zk.Stat, error) {
 		exists, stat, err := s.Exists(node)
@@ -193,7 +193,7 @@ func (s *Session) empty(ctx context.Context, dir, prefix string) error {
 	return nil
 }
 
-// clear deletes a node and all nodes below it. It tries again if a client adds one meanwhile.
+// clear deletes a node and all nodes below it. It tries again if a client adds a node meanwhile.
 func (s *Session) clear(ctx context.Context, node string) error {
 	for {
 		err := s.remove(ctx, node)
@@ -209,7 +209,7 @@ func (s *Session) clear(ctx context.Context, node string) error {
 	}
 }
 
-// card adds the usual flaws with their reasons. The session is the lease; the driver renews it.
+// card completes a card with the named flaws. The session is the lease, which the driver renews.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
@@ -233,9 +233,9 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 	return c
 }
 
-// dialFor makes connections for the driver. After a connection, the driver waits for a session
-// ten times the usual time-out: more than a minute without trying another server, though the
-// session ends in seconds. So no answer may take longer than a session time-out.
+// dialFor returns a function that connects the driver. On a new connection, the driver waits for an
+// answer for ten times the usual time-out, more than a minute. Meanwhile it tries no other server,
+// and the session ends. So the connection limits each wait to one session time-out.
 func dialFor(session time.Duration) func(network, address string, timeout time.Duration) (net.Conn, error) {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestDeadline checks that a read ends after the session time-out, however long the driver would
-// wait. A shorter deadline, and none, do not change.
+// TestDeadline checks that a read ends after the session time-out, even if the driver sets a later
+// deadline. An earlier deadline, or no deadline, stays unchanged.
 func TestDeadline(t *testing.T) {
 	for _, test := range []struct{ wanted, got time.Duration }{
 		{time.Minute, 10 * time.Second}, {5 * time.Second, 5 * time.Second},

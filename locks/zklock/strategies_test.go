@@ -38,10 +38,10 @@ func singleNodeLocks() []testedLock {
 	}
 }
 
-// pending is a request in a queue.
+// pending is a request that waits in a queue.
 type pending struct {
 	giveUp context.CancelFunc
-	got    chan *locks.Lock // or nil
+	got    chan *locks.Lock // receives the granted lock, or nil
 }
 
 // joins sends a request, and returns when the queue has n nodes.
@@ -72,8 +72,8 @@ func (g testedLock) hasNodes(t *testing.T, s *Session, key string, n int) {
 	})
 }
 
-// TestDeadWaiter lets the second of three requests give up. The third must then wait for the first,
-// except in the strategy that does not list the queue again.
+// TestDeadWaiter lets the second of three requests give up. The third must still wait for the
+// first, except in zk-watch-naive, which does not list the queue again.
 func TestDeadWaiter(t *testing.T) {
 	for _, g := range queueLocks() {
 		t.Run(g.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDeadWaiter(t *testing.T) {
 			holder := acquire(t, g.open(s), request(key, "holder", 0))
 			second := g.joins(t, s, key, "second", 2)
 			third := g.joins(t, s, key, "third", 3)
-			settle(t, s) // until it watches
+			settle(t, s) // until the third request watches a node
 			second.giveUp()
 			if h := <-second.got; h != nil {
 				t.Fatal("the second was granted beside the holder")
@@ -111,8 +111,8 @@ func TestDeadWaiter(t *testing.T) {
 	}
 }
 
-// settle gives other goroutines of the session time to react: the server answers its requests in
-// order, after theirs. It does not prove that they have reacted.
+// settle sends pings, to give other goroutines of the session time to react. The server answers
+// earlier requests of the session first. settle cannot prove that the goroutines have reacted.
 func settle(t *testing.T, s *Session) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 5*sequentialPause; {
@@ -155,9 +155,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHerd counts the writes after a release. If each waiter watches the node before its own, there
-// is one. If all watch one node, each of them tries to create it. The server numbers every write,
-// also a failed one.
+// TestHerd counts the server's writes after a release, even the failed ones. If each waiter watches
+// the node before its own, the release is the only write. If all waiters watch one node, each of
+// them also tries to create the node.
 func TestHerd(t *testing.T) {
 	const waiters = 5
 	for _, g := range []testedLock{queueLocks()[0], singleNodeLocks()[1]} {
@@ -166,7 +166,7 @@ func TestHerd(t *testing.T) {
 			first := acquire(t, g.open(s), request(key, "first", 0))
 			got := make(chan *locks.Lock, waiters)
 			for i := range waiters {
-				// Each waiter has its own session, so that the server has one watch for each.
+				// Each waiter has its own session, so that the server counts one watch for each waiter.
 				l, r := g.open(session(t, server(), 60*time.Second)), request(key, strconv.Itoa(i), time.Minute)
 				go func() {
 					h, err := l.Acquire(context.WithoutCancel(t.Context()), r)
@@ -186,9 +186,9 @@ func TestHerd(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := <-got
-			watched(waiters - 1) // the others watch again, or still
-			// One write for the release, and one for each try. Sessions of other tests may end
-			// meanwhile.
+			watched(waiters - 1) // all other waiters watch again, or still
+			// Expected are one write for the release and one for each try. Sessions of other tests that end
+			// meanwhile add writes.
 			writes, herd := mark(t, other)-before-1, g.name == "zk-ephemeral-watch"
 			if (writes >= 1+waiters) != herd {
 				t.Errorf("%d writes for a release with %d waiters; a herd: %v", writes, waiters, herd)
@@ -206,7 +206,7 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// mark writes a node, and returns the number of the write.
+// mark creates a node, and returns the server's number of this write.
 func mark(t *testing.T, s *Session) int64 {
 	t.Helper()
 	name, err := s.Create("/mark-", nil, zk.FlagSequence|zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -220,10 +220,10 @@ func mark(t *testing.T, s *Session) int64 {
 	return stat.Czxid
 }
 
-// watchesOf counts the watches in a folder.
+// watchesOf counts the server's watches on the nodes in a folder.
 func watchesOf(t *testing.T, dir string) int { return strings.Count(say(t, "wchp"), dir+"/") }
 
-// ask sends a four-letter command to the server, and returns a number of its answer.
+// ask sends a four-letter command to the server, and returns the number that the pattern finds.
 func ask(t *testing.T, question, number string) int64 {
 	t.Helper()
 	answer := say(t, question)
@@ -257,7 +257,7 @@ func say(t *testing.T, question string) string {
 }
 
 // TestSingleNode checks that the node belongs to the session of the holder. A holder that has lost
-// it does not delete the node of its successor.
+// its node must not delete the node of the next holder.
 func TestSingleNode(t *testing.T) {
 	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {
@@ -282,15 +282,15 @@ func TestSingleNode(t *testing.T) {
 	}
 }
 
-// TestLateSingleNode cancels a request while its node is being created. The node is found by its
-// data, and deleted.
+// TestLateSingleNode cancels a request while its node is being created. The node must be found by
+// its data and deleted.
 func TestLateSingleNode(t *testing.T) {
 	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {
 			link := linkTo(t)
 			s, other, key := session(t, link.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 			l := g.open(s)
-			if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // so that the folder exists
+			if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // creates the folder
 				t.Fatal(err)
 			}
 			before := changes(t, other, g.root)
@@ -313,7 +313,7 @@ func TestLateSingleNode(t *testing.T) {
 	}
 }
 
-// changes returns the number of nodes that were created in a folder, or deleted.
+// changes returns how many nodes were created in a folder or deleted from it.
 func changes(t *testing.T, s *Session, root string) int32 {
 	t.Helper()
 	_, stat, err := s.Get(root[:len(root)-1])
@@ -323,8 +323,8 @@ func changes(t *testing.T, s *Session, root string) int32 {
 	return stat.Cversion
 }
 
-// TestSingleNodeWithoutServer releases while the server cannot be reached. The lock is free when it
-// is back.
+// TestSingleNodeWithoutServer releases a lock while the server cannot be reached. The lock must be
+// free when the server is back.
 func TestSingleNodeWithoutServer(t *testing.T) {
 	for _, g := range singleNodeLocks() {
 		t.Run(g.name, func(t *testing.T) {

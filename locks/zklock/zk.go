@@ -10,24 +10,24 @@ import (
 	"oversell/locks"
 )
 
-// ZK is Curator's InterProcessMutex (tutorial 4.5, 4.6.1). Every waiter creates an ephemeral
-// sequential node and watches the one before it; the first node holds the lock. All replicas
-// queue in one folder, so grants go in the order of arrival.
+// ZK is Curator's InterProcessMutex (tutorial 4.5, 4.6.1). Every request creates an ephemeral
+// sequential node and watches the node before it. The first node holds the lock. All replicas queue
+// in one folder, so grants go in the order of arrival.
 //
-// The usual form of this recipe has three flaws, which are corrected here:
-//   - A woken waiter lists the nodes again. The node before it may have been a waiter that
-//     gave up while the lock is still held. Only the event of a holder's release, which
-//     node.pass makes different, needs no list (waitTurn).
+// The usual form of this recipe has three flaws, which ZK corrects:
+//   - A woken waiter lists the nodes again. The node before it may have belonged to a waiter that
+//     gave up while the lock is still held. No list is needed after a holder's release, for which
+//     node.pass causes a different event (waitTurn).
 //   - If the creation of a node gets no answer, the node is found by the GUID in its name, and
-//     deleted. Otherwise it would block the lock (newNode).
-//   - A holder is notified when its connection breaks: from then on, the server may end the
-//     session and grant the lock to the next waiter (node.lock).
+//     deleted. Otherwise the node would block the lock (newNode).
+//   - A holder is notified when its connection breaks. From then on, the server may end the session
+//     and grant the lock to the next waiter (node.lock).
 //
 // Each grant costs the servers four requests, and each list has the names of all waiters.
 // CohortZK costs less.
 func ZK(s *Session) locks.Locker { return locks.Reentrant(&zkLock{session: s, root: root}) }
 
-// zkLock is the queue of nodes that this family of locks shares.
+// zkLock is the queue of nodes on which ZK and similar locks are built.
 type zkLock struct {
 	session *Session
 	root    string   // the folder that has a folder for each key
@@ -43,11 +43,11 @@ func (l *zkLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 type waiter struct {
 	*node
 	request locks.Request
-	began   time.Time // of the wait
+	began   time.Time // start of the wait
 }
 
-// acquire queues until waitTurn returns. asked is the time when the last request was sent that
-// found the node: the server keeps the session for at least one time-out from then on.
+// acquire creates a node, and holds the lock when waitTurn returns. asked is when the last request
+// that found the node was sent. The server keeps the session for at least one time-out after asked.
 func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(context.Context, waiter) (asked time.Time, err error)) (*locks.Lock, error) {
 	return retry(ctx, l.session, r, func(began time.Time) (*locks.Lock, error) {
 		calls, cancel := l.session.bound(ctx, r, began)
@@ -87,16 +87,16 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 		case err != nil:
 			return asked, err
 		case released && w.cut() == nil && time.Since(asked) < l.session.timeout/3:
-			// The node before was the holder's, so no other node is before this one. Like a
-			// holder, a waiter must check its own node every third of a time-out. The last list
-			// is recent enough for that.
+			// The released node was the holder's, so this waiter's node is now the first. Like a holder, a
+			// waiter must check its own node every third of a time-out. The last list is recent enough for
+			// this check.
 			return asked, nil
 		}
 	}
 }
 
-// before lists the queue and returns the node just before this one, or "" if it is the first. It
-// returns errNodeGone if the node is not in the list, or its session may have ended.
+// before lists the queue and returns the node just before the waiter's, or "" for the first waiter.
+// It returns errNodeGone if the waiter's node is not in the list, or its session may have ended.
 func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before string, err error) {
 	if err := w.cut(); err != nil {
 		return asked, "", err
@@ -116,7 +116,7 @@ func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before 
 	return asked, before, nil
 }
 
-// Clear deletes every node of the key's queue: all holders lose the lock.
+// Clear deletes every node of the key's queue, so the holder loses the lock.
 func (l *zkLock) Clear(ctx context.Context, key string) error {
 	return l.session.empty(ctx, l.root+key, "")
 }

@@ -13,9 +13,9 @@ import (
 	"oversell/locks"
 )
 
-// Ephemeral locks with one ephemeral node (tutorial 4.3). The request that creates it holds the
-// lock; the others try again every 200 ms. The server deletes the node of a dead holder with its
-// session, so the lock needs no expiry.
+// Ephemeral locks with one ephemeral node (tutorial 4.3). The request that creates the node holds
+// the lock. The other requests try again every 200 ms. The server deletes the node when the
+// holder's session ends, so the lock needs no expiry.
 func Ephemeral(s *Session) locks.Locker {
 	return &ephemeral{singleNode{s, "/oversell/zk-ephemeral/"}}
 }
@@ -27,9 +27,9 @@ const ephemeralPause = 200 * time.Millisecond
 
 func (l *ephemeral) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	return l.acquire(ctx, r, func(began time.Time) error {
-		// DANGER: no event reports that the node was deleted. Every waiter tries again and again,
-		// and each try is a write for the ensemble, also one that fails. The lock stays free until
-		// the next try, and chance decides which waiter makes it.
+		// DANGER: no event reports that the node was deleted. Every waiter tries again and again, and
+		// each try costs the ensemble a write, even if it fails. A released lock stays free until the
+		// next try, and chance decides which waiter tries first.
 		return locks.SleepRetry(ctx, r, began, ephemeralPause)
 	})
 }
@@ -70,7 +70,7 @@ func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) 
 	}), nil
 }
 
-// check returns ErrNotHeld if the node does not exist, or is another holder's.
+// check returns ErrNotHeld if the node does not exist or belongs to another holder.
 func (l *singleNode) check(ctx context.Context, key, token string) error {
 	data, err := do(ctx, func() ([]byte, error) {
 		data, _, err := l.session.Get(l.root + key)
@@ -82,8 +82,8 @@ func (l *singleNode) check(ctx context.Context, key, token string) error {
 	return lost(err)
 }
 
-// remove deletes the node of this holder, in two requests: check and delete. Between the two, the
-// node can become another holder's only if this session ends.
+// remove deletes the node of this holder in two requests, a check and a deletion. Between the two,
+// the node can change its holder only if this session ends.
 func (l *singleNode) remove(ctx context.Context, key, token string) error {
 	if err := l.check(ctx, key, token); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (l *singleNode) remove(ctx context.Context, key, token string) error {
 	return l.session.remove(ctx, l.root+key)
 }
 
-// Clear deletes the node, also that of a holder.
+// Clear deletes the key's node, even if a request holds the lock.
 func (l *singleNode) Clear(ctx context.Context, key string) error {
 	return l.session.clear(ctx, l.root+key)
 }

@@ -20,8 +20,8 @@ func (l *ephemeralWatch) Acquire(ctx context.Context, r locks.Request) (*locks.L
 	return l.acquire(ctx, r, func(began time.Time) error {
 		calls, cancel := l.session.bound(ctx, r, began)
 		defer cancel()
-		// DANGER: all waiters watch the same node. A release wakes all of them, and all try to
-		// create the node. One succeeds; the others were woken in vain.
+		// DANGER: all waiters watch the same node. A release wakes all of them, and all try to create the
+		// node. One request succeeds, and all others were woken in vain.
 		_, err := l.session.watch(calls, l.session.Alive(), r, began, l.root+r.Key)
 		return err
 	})

@@ -10,7 +10,7 @@ import (
 func Multi(s *Session) locks.Locker {
 	return locks.Multi(card(api.Card{
 		ID: "zk-multi", Source: "4.6.4",
-		// Not Fair: the first waiter for the product may be the second for the warehouse.
+		// Fair is not set: the first waiter for the product may be second for the warehouse.
 		Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "ZooKeeper, several paths together", ZH: "ZooKeeper 联锁（MultiLock）"},
 		Summary: api.Text{
@@ -24,7 +24,7 @@ func Multi(s *Session) locks.Locker {
 	}, api.Pause), ZK(s), productAndWarehouse)
 }
 
-// productAndWarehouse uses names of its own, so that its locks do not exclude sales of zk.
+// productAndWarehouse returns the two keys to lock. The strategy zk uses other keys for its sales.
 func productAndWarehouse(key string) []string {
 	product := "zk-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -9,7 +9,7 @@ import (
 	"oversell/locks"
 )
 
-// TestMultiPaths checks that both paths are locked and released together, or none.
+// TestMultiPaths checks that Multi locks both the product and the warehouse, or neither of them.
 func TestMultiPaths(t *testing.T) {
 	s, other := session(t, server(), 20*time.Second), session(t, server(), 20*time.Second)
 	key := newKey()
@@ -47,7 +47,7 @@ func TestMultiPaths(t *testing.T) {
 	}
 }
 
-// TestMultiWiped checks that a lock which has lost the warehouse is lost as a whole.
+// TestMultiWiped deletes the lock of the warehouse. The joined lock must be lost as a whole.
 func TestMultiWiped(t *testing.T) {
 	s := session(t, server(), 2*time.Second)
 	key := newKey()

@@ -24,7 +24,7 @@ const (
 )
 
 func (l *sequential) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	r.Fenced = false // the tutorial's has no fence
+	r.Fenced = false // the tutorial's lock has no fence
 	return l.acquire(ctx, r, l.poll)
 }
 
@@ -34,15 +34,15 @@ func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err e
 		if err != nil || before == "" {
 			return asked, err
 		}
-		// DANGER: n waiters read n lists of n names fifty times a second, although only one of
-		// them can get the lock.
+		// DANGER: fifty times a second, each of n waiters reads a list of n names, although only one
+		// waiter can get the lock.
 		if err := locks.SleepRetry(ctx, w.request, w.began, sequentialPause); err != nil {
 			return asked, l.explain(ctx, w.dir+"/"+before, err)
 		}
 	}
 }
 
-// explain adds errForeign to the error of a wait if the server never deletes the node before.
+// explain adds errForeign to the error waited if the node before this one belongs to no session.
 func (l *sequential) explain(ctx context.Context, before string, waited error) error {
 	if stat, err := l.session.stat(ctx, before); err == nil {
 		if err := foreign(before, stat); err != nil {

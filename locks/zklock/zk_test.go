@@ -14,8 +14,8 @@ import (
 	"oversell/stock"
 )
 
-// TestNode checks that the node has Curator's name and is ephemeral, and that its transaction is
-// the fence.
+// TestNode checks that a lock's node is ephemeral and named like Curator's. The fence must be the
+// id of the transaction that created the node.
 func TestNode(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
 	r := request(key, "owner", 0) // without a wait, although the session does not exist yet
@@ -51,9 +51,9 @@ func TestForeignNames(t *testing.T) {
 	acquire(t, ZK(s), request(key, "owner", 0))
 }
 
-// TestForeignNode creates a node with the name of a lock's node that belongs to no session. zk
-// ignores it, also in the middle of the queue. The strategies that watch or poll name it in their
-// error. A reset deletes it, with its children.
+// TestForeignNode creates a node that belongs to no session but is named like a lock's node. The
+// strategy zk ignores the node. The errors of zk-watch-naive and zk-sequential name it. A reset
+// deletes the node and its children.
 func TestForeignNode(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	const name = "_c_8f7d3c5a-lock-0000000000"
@@ -117,7 +117,7 @@ func removed(t *testing.T, s *Session, l locks.Locker, dir, key string) {
 	acquire(t, l, request(key, "after the reset", 0))
 }
 
-// TestNoServer checks that the error of an unreachable server comes soon, and names ZooKeeper.
+// TestNoServer checks that the error for an unreachable server names ZooKeeper.
 func TestNoServer(t *testing.T) {
 	link := linkTo(t)
 	link.Cut(true)
@@ -140,13 +140,13 @@ func TestNoServer(t *testing.T) {
 	})
 }
 
-// TestLateNode cancels a request while its node is being created. The node is found by its GUID,
-// and deleted.
+// TestLateNode cancels a request while its node is being created. The node must be found by its
+// GUID and deleted.
 func TestLateNode(t *testing.T) {
 	link := linkTo(t)
 	s, other, key := session(t, link.Addr(), 20*time.Second), session(t, server(), 20*time.Second), newKey()
 	l := ZK(s)
-	if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // so that the folder exists
+	if err := acquire(t, l, request(key, "first", 0)).Release(t.Context()); err != nil { // creates the folder
 		t.Fatal(err)
 	}
 	_, before := nodes(t, other, key)
@@ -170,8 +170,8 @@ func TestLateNode(t *testing.T) {
 	acquire(t, ZK(other), request(key, "next", 0))
 }
 
-// TestShortCut cuts the connection for less than the session time-out. From then on the lock is not
-// trusted, but its release deletes the node.
+// TestShortCut cuts the connection for less than the session time-out. From the cut on, the lock is
+// not trusted, but its release deletes the node.
 func TestShortCut(t *testing.T) {
 	link := linkTo(t)
 	s, other, key := session(t, link.Addr(), 30*time.Second), session(t, server(), 20*time.Second), newKey()
@@ -191,8 +191,8 @@ func TestShortCut(t *testing.T) {
 	acquire(t, ZK(other), request(key, "next", 0))
 }
 
-// TestReleaseDuringCut releases while the server cannot be reached. The error says so, and the node
-// is deleted later.
+// TestReleaseDuringCut releases a lock while the server cannot be reached. The release must return
+// an error, and the node must be deleted when the server is back.
 func TestReleaseDuringCut(t *testing.T) {
 	link := linkTo(t)
 	s, other, key := session(t, link.Addr(), 60*time.Second), session(t, server(), 20*time.Second), newKey()
@@ -242,7 +242,7 @@ func TestExpiredSession(t *testing.T) {
 	if err := contender.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// It has a new session, or its error says that there is none.
+	// The waiter has queued again in a new session, or has failed with ErrUnavailable.
 	if err := <-waiting; err != nil && !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("the waiter: %v", err)
 	}
@@ -250,8 +250,8 @@ func TestExpiredSession(t *testing.T) {
 	acquire(t, l, request(newKey(), "again", 30*time.Second))
 }
 
-// TestTrustOfOldSessions checks that a lock of an expired session stays lost when the next session
-// begins.
+// TestTrustOfOldSessions checks that a lock stays lost after its connection broke, even when the
+// client has connected again.
 func TestTrustOfOldSessions(t *testing.T) {
 	link := linkTo(t)
 	s, key := session(t, link.Addr(), 20*time.Second), newKey()
@@ -265,8 +265,8 @@ func TestTrustOfOldSessions(t *testing.T) {
 	}
 }
 
-// TestRaise checks that a new fence is above the old one, and does not wake the next waiter. A
-// holder without a node gets none.
+// TestRaise checks that AdvanceFence returns a higher fence and does not wake the next waiter. A
+// holder without a node must get no new fence.
 func TestRaise(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
 	r := request(key, "owner", 0)

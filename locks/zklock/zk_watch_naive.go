@@ -19,7 +19,7 @@ type watchNaive struct{ zkLock }
 const watchNaiveRoot = "/oversell/zk-watch-naive/"
 
 func (l *watchNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	r.Fenced = false // the tutorial's has no fence
+	r.Fenced = false // the tutorial's lock has no fence
 	return l.acquire(ctx, r, l.waitOnce)
 }
 
@@ -31,7 +31,7 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 	if _, err := l.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+before); err != nil {
 		return asked, err
 	}
-	// The wait may also have ended for another reason.
+	// watch also returns when the connection breaks or the wait is over.
 	if err := w.cut(); err != nil {
 		return asked, err
 	}
@@ -39,10 +39,10 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 		return asked, locks.NotAcquired(ctx, w.request.Key, w.request.Wait)
 	}
 	// DANGER: a deleted node does not mean that the lock is free. It may have been the node of a
-	// waiter that gave up, or whose session ended. Then two hold the lock: the holder further
-	// ahead, and this waiter. zkLock.waitTurn lists the queue again, and so prevents that.
+	// waiter that gave up, or whose session ended. Then two requests hold the lock: the holder further
+	// ahead and this waiter. zkLock.waitTurn prevents this, because it lists the queue again.
 	asked = time.Now()
-	_, err = w.stat(ctx) // the own node only
+	_, err = w.stat(ctx) // checks only the waiter's own node
 	return asked, err
 }
 
