@@ -31,7 +31,7 @@ func aloneCommand() *cobra.Command {
 			}
 			var own syscall.Rusage // used by the command and its descendants
 			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
-				return fmt.Errorf("alone: CPU time of the command: %w", err)
+				return fmt.Errorf("alone: read the CPU time of the command: %w", err)
 			}
 			others := quiet.Others(before, after, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
 			if err := quiet.Check(others); err != nil {

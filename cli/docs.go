@@ -111,7 +111,7 @@ func (g generated) replace() error {
 	head, rest, begins := strings.Cut(string(before), begin)
 	_, tail, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		return fmt.Errorf("%s has no part between %q and %q", g.file, strings.TrimSpace(begin), strings.TrimSpace(end))
+		return fmt.Errorf("%s does not have the marks %q and %q", g.file, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
 	var part bytes.Buffer
 	if err := g.write(&part); err != nil {
@@ -129,7 +129,7 @@ func block(file string, choose func(recording string) string) func(io.Writer) er
 		}
 		chosen := choose(string(recording))
 		if chosen == "" {
-			return fmt.Errorf("%s lacks the wanted table: make record writes it again", file)
+			return fmt.Errorf("%s does not have the table that the documents need: run `make record` to measure and write it", file)
 		}
 		_, err = fmt.Fprintf(w, "```text\n%s\n```\n", strings.TrimSpace(chosen))
 		return err

@@ -114,7 +114,7 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	case plan.All && len(plan.Strategies) > 0:
 		return errors.New("--all runs all strategies: name none beside it")
 	case plan.Target != "" && set.Changed("replicas"):
-		return errors.New("--replicas is for its own lab: the lab at --target has its replicas already")
+		return errors.New("--replicas is only for a lab that this command starts: the lab at --target has its replicas already")
 	case plan.Qty < 1:
 		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
 	}
@@ -238,7 +238,7 @@ func verdict(trials []comparison.Trial, failed error) error {
 		all = append(all, fmt.Errorf("run: %w", failed))
 	}
 	if len(broken) > 0 {
-		all = append(all, fmt.Errorf("run: the card claims safety, but updates were lost: %s", strings.Join(broken, ", ")))
+		all = append(all, fmt.Errorf("run: strategies whose cards claim that they lose no update lost updates: %s", strings.Join(broken, ", ")))
 	}
 	if len(withErrors) > 0 {
 		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(withErrors, ", ")))

@@ -77,7 +77,7 @@ func stepCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&flags.solution, "solution", false, "search for the shortest interleaving that loses an update, and print it")
 	f.DurationVar(&flags.pace, "pace", 0, "with --solution or s: pause after each line, so that a class can follow")
-	f.DurationVar(&flags.lease, "lease", 10*time.Minute, "lease of the locks; a short one expires while you explain")
+	f.DurationVar(&flags.lease, "lease", 10*time.Minute, "lease of the locks; a short one expires during a pause")
 	return cmd
 }
 

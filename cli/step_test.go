@@ -19,7 +19,7 @@ func TestStepCommand(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	screens := strings.Split(string(out), "none: A and B buy one piece each of 10\n")
+	screens := strings.Split(string(out), "none: A and B buy one piece each; the stock is 10\n")
 	// There is a screen at the start, one for each of eight keys for a client, and one for key r.
 	if len(screens)-1 != 1+8+1 {
 		t.Fatalf("%d screens, want 10:\n%s", len(screens)-1, out)

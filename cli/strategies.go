@@ -137,7 +137,7 @@ func printCode(w io.Writer, card api.Card) error {
 			own++
 		}
 	}
-	fmt.Fprintf(w, "code       %d Go files besides the contract in package locks, in reading order\n", own)
+	fmt.Fprintf(w, "code       %d Go files in reading order; all strategies share the files of package locks, which are not listed\n", own)
 	for _, f := range files {
 		fmt.Fprintf(w, "\n--- %s\n%s", f.Name, f.Text)
 	}

@@ -122,7 +122,7 @@ func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.L
 func (v view) Part(id string) (template.HTML, error) {
 	text, there := v.parts()[id]
 	if !there {
-		return "", fmt.Errorf("dash: the stream of page %s has no part %q", v.Page, id)
+		return "", fmt.Errorf("dash: page %s has no live part named %q", v.Page, id)
 	}
 	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // rendered by our own template
 }

@@ -277,7 +277,7 @@ func describe(a answer) (said Text, good bool) {
 	case api.NotAcquired:
 		return Text{"gave up: the maximum wait has passed", "放弃：超过了最长等待时间"}, false
 	case api.Mismatch:
-		return Text{"rejected: in use with another size", "被拒绝：正以另一数目使用"}, false
+		return Text{"rejected: the name is in use with another number of permits or members", "被拒绝：正以另一数目使用"}, false
 	}
 	words, good := map[api.Outcome]Text{
 		api.Held:      {"released", "已释放"},

@@ -51,7 +51,7 @@ func newSteps(s *Server) {
 // that loses an update.
 func (p *steps) begin(ctx context.Context, req request) error {
 	if len(p.s.Lab.Replicas) < 2 {
-		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
+		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of two or more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
 	}
 	c, err := p.s.catalogue.one(ctx, req.Form.Get("strategy"))
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *Service) locker(id string) (locks.Locker, error) {
 	if locker, ok := s.Lockers[id]; ok {
 		return locker, nil
 	}
-	return nil, fmt.Errorf("this replica has no lock %s: %w", id, stock.ErrUnavailable)
+	return nil, fmt.Errorf("this replica does not offer the lock strategy %s: %w", id, stock.ErrUnavailable)
 }
 
 // heldLock is the lock of a scenario's request. It reports the request's steps with the lock's key.

@@ -122,7 +122,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	sold := stock.Ticket{Number: show.Next + 1, Window: w.window}
 	held.trace(ctx, api.Writing)
 	if err := s.Tickets.Hand(ctx, w.show, sold); err != nil {
-		return 0, fmt.Errorf("ticket %d was taken, but may not be recorded as sold: %v", sold.Number, err) //nolint:errorlint // see above
+		return 0, fmt.Errorf("ticket %d was taken, but it is unknown whether it was recorded as sold: %v", sold.Number, err) //nolint:errorlint // see above
 	}
 	held.trace(ctx, api.Written)
 	return sold.Number, nil

@@ -29,9 +29,9 @@ var (
 	// other for ever.
 	ErrUpgrade = errors.New("a reader can't become a writer")
 	// ErrFull says that MaxNames names are in use. Without a limit, clients could fill the backend.
-	ErrFull = errors.New("too many names in use")
+	ErrFull = errors.New("too many names of primitives are in use")
 	// ErrMismatch says that the primitive is in use with another size than the requested one.
-	ErrMismatch = errors.New("in use with another size")
+	ErrMismatch = errors.New("this name is in use with another number of permits or members")
 )
 
 // ReadWriteLocker lets many readers or one writer hold a key. The same owner may acquire
@@ -116,6 +116,7 @@ type Runner interface {
 
 // StockHolder is a Strategy that keeps the stock outside the row in MySQL.
 type StockHolder interface {
-	// Count returns the product's stock outside the row. After a Clear, the next sale loads the row.
+	// Count returns the stock that the strategy keeps for the product outside MySQL. Clear deletes
+	// this stock, and the next sale copies the count of the row again.
 	Count(ctx context.Context, product int64) (int, error)
 }

@@ -14,7 +14,7 @@ var (
 	ErrUnknownCoupon = errors.New("this coupon does not exist")
 	ErrNotOpen       = errors.New("the sale of this coupon has not begun")
 	ErrOver          = errors.New("the sale of this coupon has ended")
-	ErrAlreadyTaken  = errors.New("this user has one already")
+	ErrAlreadyTaken  = errors.New("this user has this coupon already")
 )
 
 // Coupon is one row of db_coupons.

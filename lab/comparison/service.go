@@ -17,7 +17,7 @@ import (
 const product = 1
 
 // ErrToken means that the service rejected the token.
-var ErrToken = errors.New("the token was rejected")
+var ErrToken = errors.New("the lab rejected the token of --token or $LAB_TOKEN")
 
 // connect returns the service's cards, and a client that uses no HTTP proxy, like the load.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {

@@ -172,7 +172,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	case DelayedReads:
 		followers = r.databases[1:]
 	default:
-		return nil, errors.New("rig: only two masters, or a follower, have a replication to hold")
+		return nil, errors.New("rig: cannot pause the replication: this rig has neither two masters nor a follower")
 	}
 	execute := func(ctx context.Context, statement string) error {
 		for _, node := range followers {

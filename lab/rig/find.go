@@ -134,7 +134,7 @@ func isMySQL(version []byte) bool {
 }
 
 // errBesideMySQL means that "make servers" cannot help, because MySQL is installed.
-var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core may not be installed beside MySQL's; "+
+var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core conflict with MySQL's packages; "+
 	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 
 type zookeeperProgram struct {

@@ -36,7 +36,7 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	var err error
 	replace := func(old, with string) {
 		if n := strings.Count(text, old); n != 1 && err == nil {
-			err = fmt.Errorf("rig: nginx.conf has %q %d times, not once", old, n)
+			err = fmt.Errorf("rig: nginx.conf must have %q once, but has it %d times", old, n)
 		}
 		text = strings.Replace(text, old, with, 1)
 	}

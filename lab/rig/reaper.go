@@ -101,7 +101,7 @@ type reaper struct {
 // context: if it ended before the reaper's answer, the folder would stay.
 func startReaper(dir string) (*reaper, error) {
 	if os.Getenv(reapingEnv) != "" {
-		return nil, fmt.Errorf("rig: %w: this program was started as one", errNoReaper)
+		return nil, fmt.Errorf("rig: %w: this program is itself a reaper (%s is set)", errNoReaper, reapingEnv)
 	}
 	program, err := os.Executable()
 	if err != nil {

@@ -59,7 +59,8 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 	if err != nil {
 		return r, err
 	}
-	// The hasty users come first, so that their requests overlap before the coupons run out.
+	// The users who order several times come first, so that their requests overlap before the
+	// coupons run out.
 	hasty := concurrently((couponHasty-1)*couponClicks, func(i int) click { return order(ctx, service.Target, int64(2+i/couponClicks)) })
 	others := concurrently(couponUsers-couponHasty, func(i int) click { return order(ctx, service.Target, int64(couponHasty+1+i)) })
 	clicks := slices.Concat(raced, hasty, others)

@@ -12,7 +12,7 @@ const width = 38
 // Draw prints a column for each client, with its steps, its wait or its answer, and the stock.
 func (r *Round) Draw(w io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: A and B buy one piece each of %d\n\n", r.lab.Strategy, Pieces)
+	fmt.Fprintf(&text, "%s: A and B buy one piece each; the stock is %d\n\n", r.lab.Strategy, Pieces)
 	left, right := r.column(A), r.column(B)
 	height := max(len(left), len(right))
 	left = append(left, make([]string, height-len(left))...)

@@ -21,7 +21,7 @@ func TestDraw(t *testing.T) {
 			{B, "compared", Words{EN: "has found its own value in the key, and is about to delete the key"}, 9},
 		},
 	}
-	const want = `redis: A and B buy one piece each of 10
+	const want = `redis: A and B buy one piece each; the stock is 10
 
   A, on replica-1                         B, on replica-2
   ----------------------------------      ----------------------------------

@@ -24,7 +24,7 @@ func unlessStalled(ctx context.Context, limit time.Duration, check func() error)
 			return err
 		}
 		if i == attempts {
-			return fmt.Errorf("%w (this process stalled for %v, and in each of %d attempts for more than %v; is the machine overloaded?)",
+			return fmt.Errorf("%w (this process stalled for %v in the last of %d attempts, and for more than %v in each; is the machine overloaded?)",
 				err, longest.Round(time.Millisecond), attempts, limit)
 		}
 	}

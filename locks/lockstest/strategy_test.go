@@ -57,7 +57,8 @@ func (l *serverLock) call(method string, a Args) (Result, error) {
 	return got, nil
 }
 
-// unavailable returns the error of a strategy with the flaw f while the server is down.
+// unavailable returns the error that a strategy with the deliberate bug f reports when its server is
+// down. err is the cause.
 func unavailable(f flaw, err error) error {
 	switch f {
 	case namesAnotherBackend:

@@ -39,7 +39,7 @@ type bucket struct {
 func (bucket) TableName() string { return "db_buckets" }
 
 // errScattered means that no single bucket has enough pieces, but all buckets together may.
-var errScattered = fmt.Errorf("%w: no bucket has enough", stock.ErrConflict)
+var errScattered = fmt.Errorf("%w: no bucket has enough pieces", stock.ErrConflict)
 
 func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	r.Remaining = stock.Uncounted

@@ -47,12 +47,12 @@ func latchNames(key string) (latch, channel string) {
 // TrySet sets the count (1 to 1000000). It returns false if the latch has a count already.
 func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, err error) {
 	if count < 1 || count > latchMost {
-		return false, fmt.Errorf("a latch counts from 1 to %d, not from %d", latchMost, count)
+		return false, fmt.Errorf("count %d: a latch needs 1 to %d", count, latchMost)
 	}
 	name, _ := latchNames(key)
 	done, err := l.run(ctx, key, l.set, []string{name, latches}, count, uuid.NewString(), locks.MaxNames)
 	if err == nil && done < 0 {
-		err = fmt.Errorf("%w: %d latches are counting; use one of these names, or reset the stock, which deletes them all", locks.ErrFull, locks.MaxNames)
+		err = fmt.Errorf("%w: %d latches are counting; use the name of one of them, or reset the stock, which deletes them all", locks.ErrFull, locks.MaxNames)
 	}
 	return done == 1, err
 }

@@ -50,7 +50,7 @@ func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, 
 	for _, server := range servers {
 		stats, err := server.Info(ctx, "commandstats").Result()
 		if err != nil {
-			return 0, fmt.Errorf("count the flushes of redis: %w", err)
+			return 0, fmt.Errorf("read how often redis executed FLUSHALL or FLUSHDB: %w", err)
 		}
 		for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
 			n, err := strconv.ParseInt(found[1], 10, 64)

@@ -33,7 +33,7 @@ const (
 	// The mean pause before another try begins at shortestPause and doubles up to longestPause.
 	longestPause  = 64 * time.Millisecond
 	shortestPause = time.Millisecond
-	// execTimeout limits an EXEC. An EXEC continues even if its request is cancelled.
+	// execTimeout limits the time of an EXEC, which continues even if its request is cancelled.
 	execTimeout = 5 * time.Second
 )
 

@@ -89,7 +89,7 @@ func (p *recipe) room(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && stat.NumChildren >= locks.MaxNames {
-		return fmt.Errorf("%w: %s has %d; use one of these names, or reset the stock, which deletes them all", locks.ErrFull, folder, stat.NumChildren)
+		return fmt.Errorf("%w: %s has %d names; use one of them, or reset the stock, which deletes them all", locks.ErrFull, folder, stat.NumChildren)
 	}
 	return err
 }
