@@ -102,6 +102,7 @@ func (b bench) locks(ctx context.Context) error {
 			b.compare(v, measured)
 		}
 	}
+	b.printf("\n")
 	return nil
 }
 
