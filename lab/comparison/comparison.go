@@ -199,7 +199,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		return nil, stopped
 	}
 	setup := report.Setup{
-		Safe: card.Safe, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
+		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions,
 	}

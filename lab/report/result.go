@@ -13,7 +13,8 @@ import (
 // may be added, but none may change.
 type Result struct {
 	Strategy string        `json:"strategy"`
-	Safe     bool          `json:"safe"` // the card claims that no update is lost
+	Safe     bool          `json:"safe"`            // the card claims that no update is lost in such a run
+	Alone    bool          `json:"alone,omitempty"` // the claim is only for one replica, which served all requests
 	Verdict  check.Verdict `json:"verdict"`
 	Partial  bool          `json:"partial"` // the run was stopped before its end
 

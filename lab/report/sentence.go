@@ -61,6 +61,10 @@ func stockSentence(r Result) Sentence {
 	switch r.Verdict {
 	case check.Holds:
 		s := api.Textf("%d sold, %d left, no update lost.", "售出 %d 件，剩余 %d 件，没有丢失更新。", r.Sold, *r.Remaining)
+		if r.Alone {
+			s = api.Textf("%d sold, %d left, no update lost, as its card says for one replica.",
+				"售出 %d 件，剩余 %d 件，没有丢失更新，与它的卡片一致：只有一个副本。", r.Sold, *r.Remaining)
+		}
 		if r.Unknown == 0 {
 			return s
 		}

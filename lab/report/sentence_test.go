@@ -135,3 +135,30 @@ func TestSentenceNamesThreeReasonsAtMost(t *testing.T) {
 		t.Errorf("%s", got.ZH)
 	}
 }
+
+// TestClaimForOneReplica checks a strategy such as mutex, which claims safety for one replica only.
+func TestClaimForOneReplica(t *testing.T) {
+	result := func(remaining int, replicas ...string) report.Result {
+		h := history.History{Strategy: "mutex", Clients: len(replicas), Loops: 1}
+		for i, replica := range replicas {
+			h.Ops = append(h.Ops, history.Op{
+				Client: i + 1, Qty: 1, Return: time.Millisecond, Replica: replica, Outcome: history.OK, Reason: history.Sold,
+			})
+		}
+		return report.Summarise(h, report.Setup{SafeAlone: true, Stock: 5, Remaining: &remaining})
+	}
+	for _, c := range []struct {
+		got  report.Result
+		safe bool
+		want string
+	}{
+		{result(3, "replica-1", "replica-1"), true, "mutex: 2 sold, 3 left, no update lost, as its card says for one replica."},
+		{result(4, "replica-1", "replica-1"), true, "this run contradicts the card."},
+		{result(3, "replica-1", "replica-2"), false, "Its card does not claim that it is safe: this run was lucky."},
+		{result(4, "replica-1", "replica-2"), false, "1 update was lost, so 1 piece could be sold twice."},
+	} {
+		if c.got.Safe != c.safe || !strings.HasSuffix(c.got.Sentence.EN, c.want) {
+			t.Errorf("safe %v, want %v; %q, want %q", c.got.Safe, c.safe, c.got.Sentence.EN, c.want)
+		}
+	}
+}

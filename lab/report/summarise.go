@@ -13,6 +13,7 @@ import (
 // Setup has the parameters and conditions of a run, and the stock after it.
 type Setup struct {
 	Safe      bool
+	SafeAlone bool // the card claims safety only if one replica serves all requests
 	Stock     int
 	Qty       int  // pieces of each request
 	Remaining *int // nil if it could not be read
@@ -36,6 +37,8 @@ func Summarise(h history.History, s Setup) Result {
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
 	}
+	r.Alone = s.SafeAlone && !s.Safe && len(r.Replicas) == 1
+	r.Safe = r.Safe || r.Alone
 	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
