@@ -51,6 +51,7 @@ func runners() map[string]runner {
 		"bin/oversell strategies redis": quick,
 
 		"bin/oversell run none redis --clients 50":                                   quick,
+		"bin/oversell run mutex --replicas 1":                                        quick,
 		"bin/oversell run atomic":                                                    quick,
 		"bin/oversell run zk --clients 20 --loops 10 --stock 500 --hold 20ms":        quick,
 		"bin/oversell run redis --json redis.json --csv redis.csv --html redis.html": quick,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,6 +53,35 @@ func TestDocsNameNothingInternal(t *testing.T) {
 	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md") {
 		for _, found := range internal.FindAllString(read(t, file), -1) {
 			t.Errorf("%s names %q, which its readers do not have", file, found)
+		}
+	}
+}
+
+// TestReadmesQuoteTheBench checks that the figures of README are those of the last measurement.
+func TestReadmesQuoteTheBench(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(read(t, "bench/RESULTS.md"), "## The locks you did not need\n")
+	if !found {
+		t.Fatal("bench/RESULTS.md has no section The locks you did not need")
+	}
+	// The cells are: rate (range), p50 (range), p99 (range), failed attempts for each sale (range).
+	row := func(strategy string) []string {
+		return regexp.MustCompile(`(?m)^\| ` + strategy + ` \| (\d+) \(.*?\) \|.*?\|.*?\| ([\d.]+) `).FindStringSubmatch(section)
+	}
+	naive, forUpdate := row("version-naive"), row("for-update")
+	if naive == nil || forUpdate == nil {
+		t.Fatal("bench/RESULTS.md has no row of version-naive or for-update")
+	}
+	attempts, err := strconv.ParseFloat(naive[2], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		before, after, _ := strings.Cut(read(t, file), "RESULTS.md#the-locks-you-did-not-need")
+		quote := before[strings.LastIndex(before, "\n- "):] + after[:strings.Index(after, "\n- ")]
+		want := []string{naive[1], forUpdate[1], strconv.FormatFloat(math.Round(attempts), 'f', 0, 64)}
+		if !slices.Equal(regexp.MustCompile(`\b\d+\b`).FindAllString(strings.ReplaceAll(quote, "100 ", ""), -1), want) {
+			t.Errorf("%s: want the figures %v in %q", file, want, quote)
 		}
 	}
 }
