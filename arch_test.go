@@ -21,24 +21,25 @@ const module = "oversell"
 // forbidden lists package names that do not say what the package contains.
 var forbidden = []string{"util", "utils", "common", "helper", "helpers", "manager", "model", "models"}
 
-// rule lists the packages that the packages of from may import. All names are patterns of
-// path.Match, without the module's name. Tests of these packages may also import those of test.
+// rule says what a package may import if its path matches from: the packages that match may. Tests
+// of this package may also import the packages that match test. All these strings are patterns of
+// path.Match, without the module's name.
 type rule struct {
 	from      string
 	may, test []string
 }
 
-// rules says which package may import which. The first rule that matches a package applies. The
-// package . is main. .golangci.yml has the same rules for the linter in an editor.
+// rules lists the allowed imports. A package follows the first rule whose from matches its path.
+// The path "." means package main. .golangci.yml has the same rules for the linter in an editor.
 var rules = []rule{
 	{from: ".", may: []string{"cli"}, test: []string{"api", "locks/catalog", "lab/experiment"}},
 	{from: "cli", may: []string{"api", "stock", "migrations", "locks", "locks/*", "handlers", "lab/*", "lab/*/*", "dash"}},
 
-	// The service and the lab share this contract.
+	// Package api is the contract between the service and the lab.
 	{from: "api"},
 
-	// The service: handlers uses locks, and locks uses stock. Their tests run on real servers,
-	// which the lab starts, and use the tests of lockstest.
+	// The following packages are the service: handlers imports locks, and locks imports stock.
+	// Their tests start real servers with packages of the lab, and run common tests from lockstest.
 	{from: "stock", test: onServers},
 	{from: "migrations", test: onServers},
 	{from: "locks", may: []string{"api", "stock"}, test: append([]string{"locks/*"}, onServers...)},
@@ -47,10 +48,11 @@ var rules = []rule{
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 
-	// The lab knows the service only from outside, over HTTP and by the types of api.
+	// The following packages are the lab. They use the service only over HTTP. Of the service's
+	// packages, they import only api.
 	{from: "nginx"},
 	{from: "lab/history", may: []string{"api"}},
-	// Experiments do not import the packages that present their results.
+	// Package lab/experiment may not import the packages that present its results.
 	{from: "lab/experiment", may: []string{"api", "lab/backend", "lab/check", "lab/fault", "lab/history", "lab/load", "lab/report", "lab/rig"}, test: []string{"lab/rig/*"}},
 	{from: "lab/*", may: []string{"api", "lab/*", "lab/*/*", "nginx"}},
 	{from: "lab/*/*", may: []string{"api", "lab/*", "lab/*/*"}},
@@ -59,7 +61,7 @@ var rules = []rule{
 
 var onServers = []string{"migrations", "lab/rig", "lab/rig/*", "lab/backend"}
 
-// pkg is a package, with the fields that `go list` prints.
+// pkg describes a Go package, with some of the fields that `go list -json` prints.
 type pkg struct {
 	ImportPath, Name, Dir              string
 	Imports, TestImports, XTestImports []string
@@ -177,7 +179,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// TestForbiddenImports checks that the rules reject bad packages and accept the others.
+// TestForbiddenImports checks that the rules report bad packages and do not report good packages.
 func TestForbiddenImports(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -232,7 +234,7 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// from returns an invented package that imports the packages in to.
+// from returns a made-up package with this name, which imports the packages in to.
 func from(name string, to ...string) pkg {
 	p := pkg{ImportPath: path.Join(module, name), Name: path.Base(name)}
 	for _, i := range to {

@@ -18,10 +18,11 @@ import (
 	"oversell/locks/catalog"
 )
 
-// These tests need no server. Within seconds, they find a new strategy that is not in the
-// catalogue. They also find a claim of a card that no experiment has shown.
+// These tests need no server and take seconds. They fail if the catalogue (the list of all
+// strategies) lacks a new strategy. They also fail if the recorded experiments do not confirm a
+// claim of a card (the description of a strategy).
 
-// TestCatalogued checks that the catalogue has the strategy of each card in the source files.
+// TestCatalogued checks that each strategy whose card is in the source files is in the catalogue.
 func TestCatalogued(t *testing.T) {
 	listed := map[string]bool{}
 	for _, c := range catalog.Cards() {
@@ -91,8 +92,8 @@ func cardsIn(t *testing.T, file string) (ids []string) {
 	return ids
 }
 
-// idSet returns the id in an assignment such as card.ID, card.Title = "zk", ... to a copy of
-// another card.
+// idSet returns the id that an assignment such as card.ID, card.Title = "zk", ... gives to a card.
+// Such an assignment changes a copy of another card.
 func idSet(set *ast.AssignStmt) (id string, ok bool) {
 	for i, left := range set.Lhs {
 		field, isField := left.(*ast.SelectorExpr)
@@ -107,8 +108,8 @@ func idSet(set *ast.AssignStmt) (id string, ok bool) {
 	return "", false
 }
 
-// TestHazards checks that for each claim of each card there is an experiment, and that this
-// experiment runs the strategy.
+// TestHazards checks each hazard (kind of failure) about which a card makes a claim. There must be
+// an experiment with this hazard, and it must be able to run the strategy of the card.
 func TestHazards(t *testing.T) {
 	all := experiment.All()
 	for _, c := range catalog.Cards() {
@@ -125,8 +126,8 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// TestSafe checks that a card says Safe if and only if it protects against replica-race. An
-// experiment tests replica-race.
+// TestSafe checks that a card says Safe if and only if its list Protects has the hazard
+// replica-race. An experiment with this hazard tests the claim.
 func TestSafe(t *testing.T) {
 	for _, c := range catalog.Cards() {
 		if protects := slices.Contains(c.Protects, api.ReplicaRace); c.Safe != protects {
@@ -142,7 +143,7 @@ type summary struct {
 	Agrees bool   `json:"agrees"`
 }
 
-// TestProven checks that the recorded runs have shown each claim of each card.
+// TestProven checks that the runs recorded in docs/matrix.json confirm each claim of each card.
 func TestProven(t *testing.T) {
 	text, err := os.ReadFile("docs/matrix.json")
 	if err != nil {
@@ -186,7 +187,7 @@ func (s summary) String() string {
 	}
 }
 
-// claims returns the card's claim about each hazard, in the words of docs/matrix.json.
+// claims returns the card's claim about each hazard, protects or breaks, as in docs/matrix.json.
 func claims(c api.Card) map[api.Hazard]string {
 	all := map[api.Hazard]string{}
 	for _, h := range c.Protects {

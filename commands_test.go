@@ -16,17 +16,18 @@ import (
 	"time"
 )
 
-// runner is the test or script that runs a command of the documents. make commands runs the
-// commands without a file: oversell in a temporary folder, all others in the repository.
+// runner says what runs a command of the documents. If file is empty, make commands runs the
+// command: bin/oversell in a temporary folder, and all other programs in the repository.
 type runner struct {
 	lab  bool // needs the address and the token of a running lab
 	slow bool // takes minutes, so only make commands ALL=1 runs it
-	// file is a script that runs the command instead. as is the command's text in that script.
+	// file is a test or script that already runs the command. as is the command's text in this
+	// file.
 	file, as string
 }
 
-// runners returns the runner of every command in the sh blocks of the documents. The commands are
-// without their comments.
+// runners returns a runner for every command in the sh blocks of the documents. The keys are the
+// commands, without their comments.
 func runners() map[string]runner {
 	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
 	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
@@ -42,7 +43,7 @@ func runners() map[string]runner {
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),
 
-		// make jmeter also runs these plans.
+		// make jmeter also runs the JMeter plans in these two commands.
 		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                 plans,
 		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN": plans,
 	}
@@ -96,7 +97,7 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// commands returns the commands of a document, in the document's order.
+// commands returns the commands in the sh blocks of a document, in the document's order.
 func commands(text string) (all []string) {
 	for _, block := range shBlock.FindAllStringSubmatch(text, -1) {
 		for _, line := range strings.Split(block[1], "\n") {
@@ -108,8 +109,8 @@ func commands(text string) (all []string) {
 	return all
 }
 
-// TestCommandsHaveRunners checks that every command of the documents has a runner, and that every
-// runner belongs to a command.
+// TestCommandsHaveRunners checks that every command in the documents has a runner, and that every
+// runner's command is in a document.
 func TestCommandsHaveRunners(t *testing.T) {
 	t.Parallel()
 	unused := runners()
@@ -135,8 +136,9 @@ func TestCommandsHaveRunners(t *testing.T) {
 	}
 }
 
-// TestCommands runs the commands of the documents one by one. OVERSELL_COMMANDS is quick or all.
-// COMMANDS_MATCHING is a regular expression that selects commands.
+// TestCommands runs the commands of the documents one by one. The environment variable
+// OVERSELL_COMMANDS is quick, or all to include slow commands. COMMANDS_MATCHING is a regular
+// expression that selects commands.
 func TestCommands(t *testing.T) {
 	which := os.Getenv("OVERSELL_COMMANDS")
 	if which == "" {
@@ -198,7 +200,8 @@ func refill(t *testing.T, target, token string) {
 	}
 }
 
-// startLab starts a lab in the same way as make lab, and ends the lab when the test ends.
+// startLab starts a lab as make lab does, and returns the lab's address and token. It ends the lab
+// when the test ends.
 func startLab(t *testing.T, root string) (target, token string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lab.json")

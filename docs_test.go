@@ -86,7 +86,8 @@ func TestReadmesQuoteTheBench(t *testing.T) {
 	}
 }
 
-// TestDocsAreCurrent generates the documents' parts again, in a copy, and finds no difference.
+// TestDocsAreCurrent generates the generated parts again in a copy of the documents, and expects no
+// difference to the originals.
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -263,7 +264,7 @@ func width(line string) (columns int) {
 	return columns
 }
 
-// wide returns the lines in a document's tables and blocks that are wider than maxWidth.
+// wide returns the lines in a document's tables and code blocks that are wider than maxWidth.
 func wide(text string) (lines []string) {
 	block := false
 	for _, line := range strings.Split(text, "\n") {
@@ -328,7 +329,7 @@ func TestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, folder := range folders {
-			// Git ignores bin and results, and only make uses tools.
+			// The tree need not name these: Git ignores bin and results, and only make uses tools.
 			if f := strings.TrimSuffix(folder, "/"); !slices.Contains(append(named, "bin", "results", "tools"), f) {
 				if info, err := os.Stat(f); err == nil && info.IsDir() {
 					t.Errorf("%s: the tree does not name %s", file, f)

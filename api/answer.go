@@ -9,7 +9,7 @@ const Sold Outcome = "sold"
 // Unknown is the outcome of a request that may or may not have taken stock.
 const Unknown Outcome = "unknown"
 
-// These are the outcomes of a sale that took nothing.
+// These are the outcomes of a sale that took no stock.
 const (
 	SoldOut        Outcome = "sold_out"
 	UnknownProduct Outcome = "unknown_product"
@@ -23,7 +23,8 @@ const (
 	Forbidden      Outcome = "forbidden"
 )
 
-// These are the outcomes of a failed request to any other route. Such a request changed nothing.
+// These are the outcomes of a failed request to a route other than the sale. Such a request changed
+// no data.
 const (
 	UnknownCoupon Outcome = "unknown_coupon"
 	NotOpen       Outcome = "not_open"
@@ -39,7 +40,7 @@ const (
 	Full          Outcome = "full"     // the backend accepts no more names
 )
 
-// These are the outcomes of a successful request to any other route.
+// These are the outcomes of a successful request to a route other than the sale.
 const (
 	Ordered        Outcome = "ordered"
 	Credited       Outcome = "credited"
@@ -59,10 +60,10 @@ const (
 	Unchanged      Outcome = "unchanged" // the counter had another value than expected
 )
 
-// TooManyStreams is the outcome of GET /events while too many streams are open.
+// TooManyStreams is the outcome of GET /events if the replica has too many open streams already.
 const TooManyStreams Outcome = "too_many_streams"
 
-// TookNothing is true for the outcomes of a sale that took no stock, and false for all others.
+// TookNothing returns true only for the outcomes of a sale that took no stock.
 func (o Outcome) TookNothing() bool {
 	switch o {
 	case SoldOut, UnknownProduct, NotAcquired, Unavailable, Conflict, Lost, Fenced, Cancelled, BadRequest, Forbidden:
@@ -79,29 +80,30 @@ type Sale struct {
 	Replica  string  `json:"replica"`
 	Product  int64   `json:"product"`
 	Qty      int     `json:"qty"`
-	// Remaining is the stock after the sale. nil means that the strategy does not know it.
+	// Remaining is the stock after the sale. nil means that the strategy does not know this stock.
 	Remaining *int    `json:"remaining,omitempty"`
 	Fence     int64   `json:"fence,omitempty"`
 	WaitedMS  float64 `json:"waited_ms"`
 	HeldMS    float64 `json:"held_ms"`
-	// PooledMS is the wait for a database connection.
+	// PooledMS is the time for which the sale waited for a database connection.
 	PooledMS float64 `json:"pooled_ms"`
 	Retries  int     `json:"retries"`
 	Warning  string  `json:"warning,omitempty"`
 }
 
-// Stock has the fields of the answers of /stock/:id that a lab needs.
+// Stock has the fields that a lab reads from the answers of GET and PUT /stock/:id.
 type Stock struct {
 	Count   int   `json:"count"`
 	Version int64 `json:"version"`
 	Fence   int64 `json:"fence"`
-	// Flushes counts FLUSHALL and FLUSHDB on the strategy's Redis servers. nil means unavailable.
+	// Flushes is the number of FLUSHALL and FLUSHDB commands that the strategy's Redis has
+	// executed. nil means that the strategy uses no Redis, or that Redis did not answer.
 	Flushes *int64 `json:"flushes"`
-	// Warnings name the backends that a reset could not clear.
+	// Warnings has an error for each strategy or primitive whose state a reset could not delete.
 	Warnings []string `json:"warnings"`
 }
 
-// Problem is an application/problem+json (RFC 9457), with the outcome and times of a request.
+// Problem is the answer to a failed request, as application/problem+json (RFC 9457).
 type Problem struct {
 	Title    string  `json:"title"`
 	Status   int     `json:"status"`
@@ -109,7 +111,7 @@ type Problem struct {
 	Outcome  Outcome `json:"outcome"`
 	Replica  string  `json:"replica"`
 	Strategy string  `json:"strategy,omitempty"`
-	// Name is the name of the primitive.
+	// Name is the client's name for a primitive, such as a semaphore.
 	Name     string  `json:"name,omitempty"`
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms,omitempty"`
@@ -117,6 +119,7 @@ type Problem struct {
 	// Parameter and Allowed say which parameter caused a 400, and its allowed values.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`
-	// Backend is the backend that caused a 503. In other answers, it is the primitive's backend.
+	// Backend is the backend that caused a 503. In other answers, it is the backend of the
+	// primitive.
 	Backend string `json:"backend,omitempty"`
 }

@@ -8,9 +8,9 @@ type Card struct {
 	Family  string `json:"family"`
 	Title   Text   `json:"title"`
 	Summary Text   `json:"summary"`
-	// Source names the tutorial's sections, the paper or the library.
+	// Source names where the strategy comes from: sections of the tutorial, a paper or a library.
 	Source string `json:"source"`
-	// Core means that a comparison runs the strategy by default.
+	// Core means that a comparison includes the strategy if the user names no strategies.
 	Core bool `json:"core"`
 	// Scope says between which requests the strategy ensures mutual exclusion.
 	Scope Scope `json:"scope"`
@@ -20,7 +20,8 @@ type Card struct {
 	Backends []string `json:"backends"`
 	// Stock is the backend that keeps the stock during a sale. Empty means the row in MySQL.
 	Stock string `json:"stock,omitempty"`
-	// Locker means that a lock protects the critical section. Without it, the database decides.
+	// Locker means that a request acquires a lock for the whole sale. If false, the strategy uses
+	// other means, such as a conditional UPDATE.
 	Locker bool `json:"locker"`
 	// Lease means that the lock expires, so a dead holder does not block the waiters for ever.
 	Lease bool `json:"lease"`
@@ -30,18 +31,19 @@ type Card struct {
 	Renews bool `json:"renews"`
 	// Fair means that waiters of all replicas get the lock in order of arrival.
 	Fair bool `json:"fair"`
-	// Slow means that a full run takes minutes, because waiters sleep or many attempts fail.
+	// Slow means that a run of normal size takes minutes, as waiters sleep or many attempts fail.
 	Slow bool `json:"slow"`
-	// Reentrant means that the owner may acquire the lock again without waiting for itself.
+	// Reentrant means that the owner of a lock may acquire the same lock again without waiting.
 	Reentrant bool `json:"reentrant"`
-	// Fenced means that each grant has a fencing token, higher than all earlier ones of its key.
+	// Fenced means that each grant has a fencing token, higher than all earlier tokens of the key.
 	Fenced bool `json:"fenced"`
 	// Protects lists the hazards that the strategy survives, and Breaks the hazards that break it.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// CriticalStep is where experiments pause or kill the holder. Empty means granted or read.
+	// CriticalStep replaces the steps granted and read, at which experiments usually pause or kill
+	// the holder. If CriticalStep is empty, experiments use granted or read.
 	CriticalStep Step `json:"critical_step,omitempty"`
-	// Tutorial lists the results that the tutorial's author measured.
+	// Tutorial lists the results that the tutorial's author measured with this strategy.
 	Tutorial []Figure `json:"tutorial"`
 }
 
@@ -65,7 +67,7 @@ func (t Text) In(lang string) string {
 	return t.EN
 }
 
-// Textf formats values in both languages. For another order, use numbered verbs, such as %[2]d.
+// Textf formats the values into en and zh. For another order of the values, use verbs like %[2]d.
 func Textf(en, zh string, values ...any) Text {
 	return Text{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }

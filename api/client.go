@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// TokenHeader is the header for the lab's token. No form or image of another site can send it.
+// TokenHeader is the HTTP header that carries the lab's token. A form or an image on another web
+// site cannot set this header.
 const TokenHeader = "X-Lab-Token" //nolint:gosec // a name, not a secret
 
 // Client sends requests to one replica, or to any replica through nginx.
@@ -24,7 +25,7 @@ type Client struct {
 	HTTP  *http.Client
 }
 
-// Error is an answer with another status than 200.
+// Error is the error for an answer whose status is not 200.
 type Error struct {
 	Method, URL string
 	Status      int
@@ -49,13 +50,14 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, err
 }
 
-// ResetStock sets the stock and clears locks, fences and versions. Warnings name failed backends.
+// ResetStock sets the stock, and deletes locks, fences and versions. Warnings in the answer names
+// each strategy or primitive whose state could not be deleted.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
 	return s, err
 }
 
-// SetStock does what ResetStock does, and also creates a product that does not exist.
+// SetStock does what ResetStock does. If the product does not exist, SetStock creates it first.
 func (c Client) SetStock(ctx context.Context, product int64, count int) error {
 	return c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=%d", product, count), nil, nil)
 }
@@ -72,12 +74,12 @@ func (c Client) Count(ctx context.Context, strategy string, product int64) (int,
 	return s.Count, err
 }
 
-// Arm sets a failpoint for the requests that arrive later.
+// Arm adds a failpoint for the requests that arrive after this call.
 func (c Client) Arm(ctx context.Context, f Failpoint) error {
 	return c.Call(ctx, http.MethodPost, "/lab/failpoints", f, nil)
 }
 
-// Paused returns the requests that failpoints have paused.
+// Paused returns the requests that are paused at a failpoint now.
 func (c Client) Paused(ctx context.Context) ([]Paused, error) {
 	var f Failpoints
 	err := c.Call(ctx, http.MethodGet, "/lab/failpoints", nil, &f)
@@ -99,7 +101,7 @@ func (c Client) Ready(ctx context.Context) error {
 	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// Follow passes each event of /events to receive. The HTTP client must have no time-out.
+// Follow calls receive for each event of the stream /events. c.HTTP must have no time-out.
 func (c Client) Follow(ctx context.Context, receive func(kind string, data []byte)) error {
 	response, err := c.send(ctx, http.MethodGet, "/events", nil)
 	if err != nil {
@@ -122,7 +124,8 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 	return lines.Err()
 }
 
-// Call sends body and decodes answer, as JSON unless nil. A status but 200 returns an *Error.
+// Call sends body as JSON, and decodes the JSON answer into answer. body and answer may be nil. If
+// the status is not 200, Call returns an *Error.
 func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"oversell/api"
 )
 
-// replica starts a server with one fixed answer. It returns a client and the last request.
+// replica starts a server that always sends the same answer. It returns a client of the server, the
+// last request, and the body of this request.
 func replica(t *testing.T, status int, contentType, body string) (api.Client, *http.Request, *[]byte) {
 	t.Helper()
 	var got http.Request

@@ -2,23 +2,24 @@ package api
 
 import "time"
 
-// Failpoint matches a strategy and a product, or only the Key of a lock, such as "order:7".
+// Failpoint pauses requests, or kills their replica, at a step. It matches requests by Strategy and
+// Product, or only by the Key of their lock, such as "order:7".
 type Failpoint struct {
 	ID       int    `json:"id"`
 	Strategy string `json:"strategy,omitempty"`
 	Product  int64  `json:"product,omitempty"`
 	Key      string `json:"key,omitempty"`
-	// Step is the step at which the failpoint acts. Empty means each step.
+	// Step is the step of a request at which the failpoint acts. Empty means every step.
 	Step Step   `json:"step"`
 	Do   Action `json:"do,omitempty"`
-	// Times is the number of times that the failpoint acts. The default is 1.
+	// Times is how often the failpoint acts before it is deleted. The default is 1.
 	Times int `json:"times,omitempty"`
 }
 
 // Action is what a failpoint does to a request.
 type Action string
 
-// These are the actions. DoPause is the default.
+// These are the actions. The default action is DoPause.
 const (
 	DoPause Action = "pause"
 	DoDie   Action = "die" // kills the replica with SIGKILL
@@ -34,7 +35,7 @@ type Paused struct {
 	Since    time.Time `json:"since"`
 }
 
-// Failpoints is the answer of /lab/failpoints.
+// Failpoints is the answer of GET /lab/failpoints.
 type Failpoints struct {
 	Armed  []Failpoint `json:"armed"`
 	Paused []Paused    `json:"stopped"`

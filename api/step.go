@@ -19,7 +19,7 @@ const (
 	Released Step = "released" // the request has released the lock
 )
 
-// Event says that one owner has reached one step.
+// Event says that the request with the id Owner has reached a step.
 type Event struct {
 	Step  Step      `json:"step"`
 	Key   string    `json:"key"`

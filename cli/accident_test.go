@@ -18,8 +18,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestBackendStopsInMidRun stops a backend during a run and starts it again. Errors must name the
-// backend. No update may be lost, and the replicas must need no restart.
+// TestBackendStopsInMidRun stops a backend during a run and starts it again. Meanwhile, errors must
+// name the backend. No update may be lost, and the replicas must continue without a restart.
 func TestBackendStopsInMidRun(t *testing.T) {
 	for _, c := range []struct {
 		strategy, backend string
@@ -68,7 +68,7 @@ func backendStops(t *testing.T, strategy, backend string, servers []string) {
 		r := buy(t, strategy)
 		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 	})
-	// The stock includes the sale above and the sales with an unknown outcome.
+	// The stock also fell by the call of buy above, and perhaps by sales with an unknown outcome.
 	extra := initial - left(t) - history.Taken(h.Ops, history.OK)
 	verdict := check.Stock(h.Ops, initial, left(t)+1)
 	if verdict.LostMin > 0 {
@@ -90,8 +90,9 @@ func TestClientDisconnects(t *testing.T) {
 	}
 }
 
-// clientsDisconnect pauses a holder, so that the lock stays held until each replica has noticed
-// that its waiting client has gone.
+// clientsDisconnect pauses a request that holds the lock. On each replica, another client then
+// waits for the lock and disconnects. The holder continues when all replicas have noticed the
+// disconnection.
 func clientsDisconnect(t *testing.T, strategy string) {
 	restock(t, 10)
 	replicas := scenarioService(t).Replicas
@@ -123,7 +124,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 	if r := <-held; r.HTTP != http.StatusOK {
 		t.Errorf("the holder: %+v", r)
 	}
-	// If a disconnected client left a lock, that lock would expire only after ten seconds.
+	// A lock that a disconnected client left would last ten seconds. So the next sales would fail.
 	for _, replica := range replicas {
 		if r := ask(t, http.MethodGet, replica.Base, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
 			t.Errorf("the next sale: %+v", r)
@@ -163,8 +164,8 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// TestFenceOutlivesRedis deletes the fence counter in Redis by FLUSHALL, but the row keeps its
-// fence. The next holder must get a higher fence than the row's. Older fences must be rejected.
+// TestFenceOutlivesRedis deletes the fence counter in Redis by FLUSHALL. The row in MySQL keeps its
+// fence, so the next holder of the lock must get a higher fence than the row's.
 func TestFenceOutlivesRedis(t *testing.T) {
 	restock(t, 10)
 	var before reply
@@ -192,7 +193,7 @@ func TestFenceOutlivesRedis(t *testing.T) {
 	}
 }
 
-// flushes returns the number of flushes of a strategy's Redis servers, or nil if it uses none.
+// flushes counts FLUSHALL and FLUSHDB on the strategy's Redis. nil means a strategy without Redis.
 func flushes(t *testing.T, strategy string) *int64 {
 	t.Helper()
 	var item struct{ Flushes *int64 }
@@ -207,7 +208,8 @@ func flushes(t *testing.T, strategy string) *int64 {
 	return item.Flushes
 }
 
-// TestStartsWithoutBackends: a replica starts, and serves only when the backends have started.
+// TestStartsWithoutBackends starts a replica without MySQL, ZooKeeper and etcd. The replica must
+// run, report that it is not ready, and reject sales with a 503.
 func TestStartsWithoutBackends(t *testing.T) {
 	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: rigtest.Build(t), Token: token, Redis: 1})
 	at := lonely.Addresses().Target
@@ -217,7 +219,8 @@ func TestStartsWithoutBackends(t *testing.T) {
 	if r := ask(t, http.MethodGet, at, "/readyz"); r.HTTP != http.StatusServiceUnavailable {
 		t.Errorf("readyz: %+v", r)
 	}
-	// The product is read before the lock is acquired, so MySQL is the first missing backend.
+	// A replica looks up the product in MySQL before it acquires a lock. So it names MySQL for each
+	// strategy, even if the lock's backend is missing, too.
 	for _, strategy := range []string{"none", "redis", "zk", "etcd", "for-update"} {
 		if r := ask(t, http.MethodGet, at, checkLock(strategy, "wait=1s")); r.HTTP != http.StatusServiceUnavailable || r.Backend != "mysql" {
 			t.Errorf("%s: want a 503 that names mysql, got %+v", strategy, r)

@@ -18,7 +18,7 @@ import (
 	"oversell/stock"
 )
 
-// clients connects a replica to its backends. Each connection is made at its first use.
+// clients has the connections of a replica to its backends. Each connection opens at its first use.
 type clients struct {
 	catalog.Backends
 	reads    *sql.DB  // of a follower that serves reads of the stock, or nil
@@ -98,7 +98,7 @@ func (c *clients) pings() []handlers.Backend {
 	return backends
 }
 
-// pingMajority returns nil if a majority of Redlock's masters answers. Redlock needs a majority.
+// pingMajority returns nil if a majority of the Redis masters answers. Redlock needs a majority.
 func (c *clients) pingMajority(ctx context.Context) error {
 	answers := make(chan error, len(c.Redlock))
 	for _, master := range c.Redlock {

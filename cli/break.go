@@ -130,14 +130,16 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	return experiment.Run(ctx, bed, f.plan, store, watcher)
 }
 
-// show prints the matrix and writes the files. The returned error has the exit status.
+// show prints the matrix (the verdict for each strategy and hazard), and writes the files that the
+// flags name. The returned error has the exit status of the command.
 func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
 	results, err := store.WithRecordings()
 	if err != nil {
 		return err
 	}
 	m := matrix.Summarise(results)
-	// Some hazards run on MariaDB, and stored results may come from another version.
+	// Some hazards run on MariaDB, and stored results may come from another version of MySQL. So
+	// replace the lab's version by the versions in the results.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}

@@ -19,13 +19,13 @@ type files struct {
 	flags   []*pflag.Flag
 }
 
-// add adds a flag for a file name. If the name is empty, the file is not written.
+// add adds a flag whose value is a file name. If the user gives no name, no file is written.
 func (f *files) add(flags *pflag.FlagSet, name, usage string) {
 	flags.String(name, "", usage)
 	f.flags = append(f.flags, flags.Lookup(name))
 }
 
-// textOutput returns the output for text. It is stderr if a file is written to stdout.
+// textOutput returns the writer for text: errOut if a file goes to stdout, and otherwise out.
 func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	if slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Value.String() == toStdout }) {
 		return errOut
@@ -33,7 +33,8 @@ func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	return out
 }
 
-// check returns an error for each file that cannot be written. Call it before the run starts.
+// check returns an error for each file that cannot be written, and for two flags with the same
+// file. Call check before the run starts.
 func (f *files) check() (failed error) {
 	flagOf := map[string]string{} // by path
 	for _, flag := range f.flags {
@@ -57,7 +58,8 @@ func (f *files) check() (failed error) {
 	return failed
 }
 
-// write writes each file with the writer of its flag. It continues after an error.
+// write writes each file that the user named, with the writer of the file's flag. After an error,
+// write continues with the next file.
 func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
 	for _, flag := range f.flags {
 		var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// storedEntries counts the keys, nodes and rows in each backend.
+// storedEntries counts the keys in Redis, the nodes in ZooKeeper and the rows in MySQL.
 func storedEntries(t *testing.T) map[string]int {
 	t.Helper()
 	at, n := testLab.Addresses(), map[string]int{}
@@ -67,7 +67,8 @@ func storedEntries(t *testing.T) map[string]int {
 	return n
 }
 
-// TestUnknownProductLeavesNothing checks that sales of an unknown product store nothing anywhere.
+// TestUnknownProductLeavesNothing checks that the sale of an unknown product adds no entry to
+// Redis, ZooKeeper or MySQL.
 func TestUnknownProductLeavesNothing(t *testing.T) {
 	restock(t, 5)
 	list, err := http.Get(testLab.Addresses().Target + "/strategies") //nolint:noctx // a test

@@ -9,9 +9,10 @@ import (
 )
 
 // TestReplicaDiesInMidRun kills a replica during a run and starts it again. The stock must fall by
-// the answered sales and at most by those without an answer. This holds also for strategies that
-// answer many requests at once (combining), write the row later (redis-stock), or pass the lock on
-// (cohorts). Pieces that the killed replica had reserved are returned.
+// the successful sales, plus at most the sales without an answer. This must also hold for
+// strategies that answer many requests at once (combining) or write the row later (redis-stock). It
+// must also hold if waiters of one replica pass the lock to each other (cohorts). Pieces that the
+// killed replica had reserved must return to the stock.
 func TestReplicaDiesInMidRun(t *testing.T) {
 	for _, strategy := range []string{
 		"for-update", "get-lock", "redis", "cohort-redis", "cohort-zk", "cohort-redlock", "etcd",
@@ -53,7 +54,7 @@ func replicaDies(t *testing.T, strategy string) {
 	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
-// leftOf returns the remaining stock of the strategy.
+// leftOf returns the remaining stock from the backend in which the strategy keeps the stock.
 func leftOf(t *testing.T, strategy string) int {
 	t.Helper()
 	return ask(t, http.MethodGet, testLab.Addresses().Replicas[0], "/stock/1?strategy="+strategy).Count

@@ -69,7 +69,7 @@ func labConfig(errOut io.Writer) (rig.Config, error) {
 	return cfg, nil
 }
 
-// startLab starts a lab on free ports. The lab serves one command.
+// startLab starts a lab on free ports, for a single command. change may adapt the lab's settings.
 func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*rig.Config)) (*rig.Rig, error) {
 	cfg, err := labConfig(errOut)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.port < 1 || f.port > 65535 {
 		return usage("lab: --port %d: must be 1 to 65535", f.port)
 	}
-	// A script that waits for the file must not read the file of an earlier lab.
+	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lab: --json: %w", err)
@@ -144,8 +144,8 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(err, lab.Close())
 }
 
-// writeAddresses writes the file in one step, so that no program reads half of it. Only the user
-// may read the file, because it contains the token.
+// writeAddresses writes a temporary file and renames it, so that no program reads half of the
+// addresses. Only the user may read the file, because it contains the token.
 func writeAddresses(path string, addrs rig.Addresses) error {
 	text, err := json.MarshalIndent(addrs, "", "  ")
 	if err != nil {
@@ -165,7 +165,8 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 	return nil
 }
 
-// labText returns the lab's addresses, commands to try, and the wanted ports that are in use.
+// labText returns the text that the command prints: the lab's addresses and commands to try. It
+// also says which of the wanted ports other programs use.
 func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
@@ -209,7 +210,8 @@ Ctrl-C ends the lab.
 	return text.String()
 }
 
-// clientCommands puts passwords in the environment, because every user can read a command line.
+// clientCommands returns commands that connect to MySQL and Redis. It puts the passwords in
+// environment variables, because every user of the machine can read a command line.
 func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {

@@ -16,7 +16,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestLabCommand runs `oversell lab`, and ends the lab by Ctrl-C and by kill -9.
+// TestLabCommand starts `oversell lab` twice, and ends it once by Ctrl-C and once by kill -9.
 func TestLabCommand(t *testing.T) {
 	binary := rigtest.Build(t)
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {

@@ -47,7 +47,7 @@ type reply struct {
 	Fence      int64  `json:"fence"`
 	Warning    string `json:"warning"`
 
-	// The following fields are in the answers of the primitives.
+	// The following fields are in the answers of the primitives, such as semaphores and counters.
 	Name      string   `json:"name"`
 	WaitedMS  float64  `json:"waited_ms"`
 	HeldMS    float64  `json:"held_ms"`
@@ -61,12 +61,13 @@ type reply struct {
 	After     int64    `json:"after"`
 	Warnings  []string `json:"warnings"`
 
-	// The following fields are in the answers of the scenarios.
+	// The following fields are in the answers of the scenarios, such as the order of a coupon.
 	Order int64     `json:"order"`
 	Made  time.Time `json:"made"`
 }
 
-// send uses a new connection, because a stopped replica has closed its old connections.
+// send uses a new connection for each request, because a stopped replica has closed the old
+// connections.
 func send(ctx context.Context, method, base, path string) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 	if err != nil {
@@ -135,7 +136,8 @@ func server(t *testing.T, name string) *rig.Server {
 	return s
 }
 
-// eventually waits until check returns true. After a minute it fails, with the last state of check.
+// eventually calls check again and again until check returns true. After a minute, it fails the
+// test with the last text that check returned.
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	var last string

@@ -9,7 +9,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestNumbers: an invalid number gives exit status 2 and the allowed range, before a lab starts.
+// TestNumbers checks that a command with an invalid number exits with status 2 and a line of text,
+// before it starts a lab.
 func TestNumbers(t *testing.T) {
 	binary := rigtest.Build(t)
 	for want, args := range map[string]string{

@@ -30,7 +30,8 @@ func probeCommand() *cobra.Command {
 	return c
 }
 
-// probe sends one request without a proxy. The error has the answer's text, for `docker inspect`.
+// probe sends one request without a proxy. Its error has the answer's text, which `docker inspect`
+// shows.
 func probe(ctx context.Context, url string) error {
 	replica := api.Client{Base: url, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if err := replica.Call(ctx, http.MethodGet, "", nil, nil); err != nil {

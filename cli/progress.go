@@ -25,7 +25,7 @@ func screenOf(w io.Writer) report.Screen {
 			screen.Width = width
 		}
 	}
-	// An exported COLUMNS has precedence, even if the output is a file.
+	// An exported COLUMNS has precedence over the terminal's width, and also works for a file.
 	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 {
 		screen.Width = width
 	}
@@ -113,7 +113,8 @@ func (b runBars) End(r report.Result) {
 	b.current.MarkAsDone()
 }
 
-// runLines writes progress as lines, in growing intervals, if the output is a file.
+// runLines prints the progress as lines if the output is not a terminal. The time between two lines
+// grows.
 type runLines struct {
 	out      io.Writer
 	strategy string
@@ -139,7 +140,8 @@ func (l *runLines) Progress(p load.Progress) {
 func (*runLines) End(report.Result) {}
 func (*runLines) close()            {}
 
-// breakWatcher shows a bar with the results above it. If the output is a file, it writes lines.
+// breakWatcher shows a progress bar, with the results above the bar. If the output is not a
+// terminal, breakWatcher prints lines.
 type breakWatcher struct {
 	out     io.Writer
 	bars    *bars // nil means lines
@@ -202,7 +204,8 @@ func (b *breakWatcher) end(line string) {
 	b.bars.current.SetValue(int64(b.nth)) // completes the bar after the last experiment
 }
 
-// remaining returns the estimated time, or "" before the first experiment ends and after the last.
+// remaining returns the estimated time until the last experiment ends. It returns "" before the
+// first experiment ends, and after the last experiment.
 func (b *breakWatcher) remaining(done int) string {
 	here, left := done-b.first+1, b.of-done
 	if here == 0 || left == 0 {

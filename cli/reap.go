@@ -6,7 +6,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// reapCommand is a process that the lab starts. It cleans up after the lab; see package rig.
+// reapCommand runs as a separate process, which the lab starts. This process cleans up after the
+// lab has ended; see package rig.
 func reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reap DIR",

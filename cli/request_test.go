@@ -63,7 +63,7 @@ func TestUnknownProductAndSoldOut(t *testing.T) {
 	}
 }
 
-// TestNoWait checks that a request acquires a free lock without a wait.
+// TestNoWait checks that a request with wait=0s acquires a free lock.
 func TestNoWait(t *testing.T) {
 	restock(t, 5000)
 	for _, strategy := range all {
@@ -117,7 +117,8 @@ func TestTenPiecesFiveThousandRequests(t *testing.T) {
 	}
 }
 
-// TestWhichStrategiesOversell: unsafe strategies lose updates, safe ones sell each piece once.
+// TestWhichStrategiesOversell checks that unsafe strategies lose updates, and that safe strategies
+// sell each piece once.
 func TestWhichStrategiesOversell(t *testing.T) {
 	for _, strategy := range all {
 		restock(t, 2000)
@@ -134,7 +135,8 @@ func TestWhichStrategiesOversell(t *testing.T) {
 	}
 }
 
-// loadWith sends clients x loops sales through nginx. During the load it calls meanwhile, if set.
+// loadWith sends clients x loops sales through nginx. If meanwhile is not nil, loadWith calls it
+// during the load.
 func loadWith(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
 	t.Helper()
 	plan := load.Plan{

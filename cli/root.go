@@ -1,4 +1,4 @@
-// Package cli is the command line. Each file has one command, which connects the other packages.
+// Package cli has the commands of the program. The commands connect the other packages.
 package cli
 
 import (
@@ -19,7 +19,8 @@ import (
 // version is the program's version, which the linker sets.
 var version = "dev"
 
-// exit is an error with an exit status. If err is nil, there is no message to print.
+// exit is an error with the exit status of the program. If err is nil, the program prints no
+// message.
 type exit struct {
 	status int
 	err    error
@@ -48,7 +49,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // Main returns the exit status: 0 success, 1 failure, 2 bad command line, 130 Ctrl-C. The first
-// Ctrl-C asks the command to end. The second ends it at once, and the reaper cleans up.
+// Ctrl-C asks the command to end. The second kills the program, and a reaper process cleans up.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
@@ -66,7 +67,7 @@ func printError(w io.Writer, err error) (status int) {
 	if e := (*exit)(nil); errors.As(err, &e) {
 		status = e.status
 	}
-	// err may join an exit without a message and other errors.
+	// err may join an exit without a message and errors with messages, so look at the joined text.
 	if message := strings.TrimSpace(err.Error()); message != "" {
 		_, _ = fmt.Fprintln(w, "oversell:", message)
 	}
@@ -76,7 +77,8 @@ func printError(w io.Writer, err error) (status int) {
 	return status
 }
 
-// endSignals omits SIGHUP under nohup: there, closing the terminal must not end the command.
+// endSignals returns the signals that end a command. Under nohup, SIGHUP is not among them, because
+// the command must continue when the terminal is closed.
 func endSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -85,7 +87,8 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// noServers is the message in the Docker image, where "make servers" cannot run.
+// noServers is printed after the error that servers are missing. It is for the Docker image, where
+// the "make servers" in that error cannot run.
 const noServers = `This command starts its own servers, and the Docker image has none. Under Docker, use the page:
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`

@@ -133,7 +133,8 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	return plan.Validate()
 }
 
-// checkStrategies checks ids against the catalogue, because the command's own lab does not run yet.
+// checkStrategies compares ids with the strategies in this program. The lab that the command starts
+// for itself does not run yet, so it cannot be asked.
 func checkStrategies(ids []string) error {
 	_, err := comparison.Choose(catalog.Cards(), ids, false)
 	return err
@@ -155,7 +156,8 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(err, shown, closeLab())
 }
 
-// openLab completes the plan. It starts a lab unless the plan has a target.
+// openLab fills in the plan, with the lab's address and token. It starts a lab unless the user has
+// named the address of a running lab.
 func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
 	p := &f.plan
 	p.Machine, p.Versions = report.ThisMachine(ctx), report.Versions(version)
@@ -222,7 +224,7 @@ func emptyLine(w io.Writer) error {
 	return err
 }
 
-// verdict returns an error with the exit status that runLong describes.
+// verdict returns an error with all reasons for exit status 1 (see runLong), or nil.
 func verdict(trials []comparison.Trial, failed error) error {
 	var broken, withErrors []string
 	for _, t := range trials {

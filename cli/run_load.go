@@ -12,7 +12,7 @@ import (
 	"oversell/lab/load"
 )
 
-// parseSweep returns the numbers of clients in a range such as clients=1..500.
+// parseSweep returns the numbers of clients to try, from a range such as clients=1..500.
 func parseSweep(text string) ([]int, error) {
 	bounds, ok := strings.CutPrefix(text, "clients=")
 	low, high, cut := strings.Cut(bounds, "..")

@@ -10,7 +10,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestRunScenario checks that the command prints a sentence for each guard, and JSON.
+// TestRunScenario checks that `oversell run recharge` prints a sentence for each guard, and the
+// results as JSON. It also checks wrong command lines.
 func TestRunScenario(t *testing.T) {
 	binary := rigtest.Build(t)
 	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
@@ -45,7 +46,8 @@ func TestRunScenario(t *testing.T) {
 	}
 }
 
-// TestScenarioNamesAreFree: in `oversell run NAME`, no scenario may have the name of a strategy.
+// TestScenarioNamesAreFree checks that no scenario has the name of a strategy: `oversell run NAME`
+// accepts names of scenarios and of strategies.
 func TestScenarioNamesAreFree(t *testing.T) {
 	taken := map[string]bool{}
 	for _, card := range catalog.Cards() {

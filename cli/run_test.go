@@ -19,7 +19,7 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// row is a result, with the fields that the tests read.
+// row is a result in the JSON of `oversell run`, with only the fields that the tests read.
 type row struct {
 	Strategy    string `json:"strategy"`
 	Samples     int    `json:"samples"`
@@ -39,7 +39,8 @@ type ran struct {
 	out, err string
 }
 
-// program prepares a call of `oversell run` without a terminal.
+// program prepares a call of `oversell run` without a terminal. The returned function waits until
+// the call has ended.
 func program(t *testing.T, binary string, args ...string) (*exec.Cmd, func() ran) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"run"}, args...)...)
@@ -234,7 +235,7 @@ func runUnwritable(t *testing.T, binary string) {
 	}
 }
 
-// endless starts a service. It does not answer sales until the test has ended.
+// endless starts a service that answers no sale until the test ends. waiting counts the sales.
 func endless(t *testing.T) (target string, waiting *atomic.Int64) {
 	t.Helper()
 	waiting = new(atomic.Int64)
@@ -289,7 +290,7 @@ func runInterruptedTwice(t *testing.T, binary string) {
 	ended := make(chan ran, 1)
 	go func() { ended <- wait() }()
 	for {
-		// The program may miss the second signal while it handles the first. It then needs a third.
+		// oversell may miss the second signal while it handles the first. Then send a third signal.
 		_ = cmd.Process.Signal(syscall.SIGINT) // the program may already have ended
 		select {
 		case r := <-ended:

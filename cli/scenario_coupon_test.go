@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// couponState is what the database stores about coupon 1.
+// couponState is what MySQL stores about coupon 1.
 type couponState struct {
 	Initial, Count int
 	users          map[int64]int // the number of orders of each user
@@ -33,9 +33,9 @@ func couponNow(t *testing.T, at api.Client) couponState {
 	return s
 }
 
-// TestReplicaDiesInACoupon kills a replica before the insert of an order, before the commit, and
-// before the release. The user gets exactly one order and one coupon. The killed replica's lock
-// blocks the user no longer than its lease.
+// TestReplicaDiesInACoupon kills a replica before the insert of an order, before the commit, or
+// before the release of the lock. The user repeats the request, and gets exactly one order and one
+// coupon. The killed replica's lock blocks the user no longer than its lease lasts.
 func TestReplicaDiesInACoupon(t *testing.T) {
 	const lease = 3 * time.Second
 	for _, guard := range []string{"redis", "redis-unique", "unique"} {
@@ -48,7 +48,8 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 			t.Run(guard+" "+c.step, func(t *testing.T) {
 				at := scenarioService(t)
 				must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
-				// Use a new user, because the lock of the previous user may not have expired.
+				// Use a new user in each case, because the lock of the previous user may not have
+				// expired.
 				user := time.Now().UnixMicro()
 				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
 				killed, survivor := at.Replicas[1], at.Replicas[0]
@@ -91,7 +92,7 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 	}
 }
 
-// TestCouponAnswers checks the status of each of the six outcomes.
+// TestCouponAnswers checks the HTTP status of each outcome of an order.
 func TestCouponAnswers(t *testing.T) {
 	at := scenarioService(t)
 	put := func(query string) {
@@ -135,7 +136,7 @@ func TestCouponAnswers(t *testing.T) {
 	want(order(1, 3), http.StatusConflict, "sold_out")
 }
 
-// TestCouponsSellOut: 2000 users want 100 coupons. Exactly 100 get one, the others "sold out".
+// TestCouponsSellOut checks that 100 of 2000 users get the 100 coupons, and the others sold_out.
 func TestCouponsSellOut(t *testing.T) {
 	at := scenarioService(t)
 	for _, guard := range []string{"redis", "unique", "redis-unique"} {
@@ -161,8 +162,9 @@ func TestCouponsSellOut(t *testing.T) {
 	}
 }
 
-// TestCouponLockLost deletes the lock just before its holder writes. After that, only the unique
-// key can prevent a second order.
+// TestCouponLockLost deletes a request's lock in Redis just before the request writes its order. A
+// second request of the same user then succeeds. Now only the unique key in MySQL can prevent that
+// the first request writes another order.
 func TestCouponLockLost(t *testing.T) {
 	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
 	must(t, err)
@@ -197,7 +199,8 @@ func TestCouponLockLost(t *testing.T) {
 	}
 }
 
-// TestOrderIDsRise: order ids rise over all replicas and all coupons, and contain the time.
+// TestOrderIDsRise checks that each order has a higher id than the previous order, over all
+// replicas and coupons. The id of an order contains its time.
 func TestOrderIDsRise(t *testing.T) {
 	at := scenarioService(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=100", nil, nil))
@@ -209,7 +212,7 @@ func TestOrderIDsRise(t *testing.T) {
 		if order.Order <= last {
 			t.Errorf("user %d: order %d after %d", user, order.Order, last)
 		}
-		// All servers share one clock, but MySQL's time in a statement is the statement's start.
+		// An order's time is the start of a MySQL statement, so allow a difference of one second.
 		if order.Made.Before(before.Add(-time.Second)) || order.Made.After(time.Now().Add(time.Second)) {
 			t.Errorf("user %d: made at %v, requested at %v", user, order.Made, before)
 		}

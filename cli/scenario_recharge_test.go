@@ -9,8 +9,9 @@ import (
 	"oversell/api"
 )
 
-// TestReplicaDiesInARecharge kills a replica during a recharge. The order must be credited
-// completely or not at all, and the answer to a retry must agree.
+// TestReplicaDiesInARecharge kills a replica during a recharge (a payment into an account). The
+// amount must be credited completely or not at all. The answer to a retry must say whether the
+// amount was credited before the retry.
 func TestReplicaDiesInARecharge(t *testing.T) {
 	for _, guard := range []string{"redis", "version", "key"} {
 		for step, then := range map[string]string{"read": "200 credited", "inserted": "200 credited", "written": "200 credited_before"} {
@@ -44,7 +45,7 @@ func TestReplicaDiesInARecharge(t *testing.T) {
 	}
 }
 
-// balance checks the balance of the order's account.
+// balance fails the test if the balance of the order's account is not want.
 func balance(t *testing.T, at api.Client, order, want int) {
 	t.Helper()
 	var row struct{ Balance int }

@@ -13,8 +13,9 @@ import (
 	"oversell/lab/scenario"
 )
 
-// everyRun is the environment variable that make scenarios sets, for many runs. A safe guard must
-// hold in all runs, and an unsafe guard must break in all runs.
+// everyRun is an environment variable. make scenarios sets it to run each guard (a protection such
+// as a lock) many times. A safe guard must hold in all these runs, and an unsafe guard must break
+// in all these runs.
 const everyRun = "OVERSELL_SCENARIOS"
 
 func runsOf(guard scenario.Guard) int {
@@ -28,7 +29,8 @@ func runsOf(guard scenario.Guard) int {
 	}
 }
 
-// TestScenarios: in every run, safe guards keep the invariant and unsafe guards break it.
+// TestScenarios runs each scenario with each guard. In every run, a safe guard must keep the
+// scenario's invariant, and an unsafe guard must break the invariant.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenario.All() {
 		if s.Replicas > len(testLab.Addresses().Replicas) {
@@ -54,7 +56,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioService returns clients of this package's lab, as a scenario needs them.
+// scenarioService returns clients of testLab's nginx and replicas, as a scenario needs them.
 func scenarioService(t *testing.T) scenario.Service {
 	t.Helper()
 	at := scenario.Connect(testLab.Addresses())
@@ -121,7 +123,8 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 	}
 	balance(t, at.Target, 1, 0)
 
-	// The rejected requests must not have stored the key.
+	// The rejected requests must not have stored the idempotency key "new", so it can still be
+	// used.
 	credit := at.Target.Base + "/orders/%d/recharge?guard=key&work=0s&amount=%d"
 	for i, c := range []struct {
 		order, amount int
@@ -155,8 +158,8 @@ func TestScenariosNeedTheToken(t *testing.T) {
 	}
 }
 
-// post sends one request, with an idempotency key unless key is empty. If there is no answer, HTTP
-// is 0 and Detail is the error.
+// post sends one request, with an idempotency key unless key is empty. If there is no answer,
+// r.HTTP is 0 and r.Detail is the error.
 func post(ctx context.Context, client *http.Client, url, key string) (r reply) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	if err != nil {

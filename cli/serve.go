@@ -25,7 +25,7 @@ import (
 	"oversell/stock"
 )
 
-// settings are the settings of a replica. Flags have precedence over the environment.
+// settings are the settings of a replica. Flags have precedence over environment variables.
 type settings struct {
 	Addr      string        `env:"ADDR" envDefault:"127.0.0.1:8000"`
 	Replica   string        `env:"REPLICA"`
@@ -94,9 +94,9 @@ func (s *settings) check() error {
 	return nil
 }
 
-// serve runs a replica until ctx ends. Then it completes the running requests.
+// serve runs a replica until ctx ends. Then the replica completes the running requests and stops.
 func serve(ctx context.Context, s settings) error {
-	// A replica keeps little in memory, so frequent garbage collections would waste time.
+	// A replica needs little memory, so collect garbage less often to save time.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -145,7 +145,8 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 	})
 }
 
-// runBackground returns end. Call end after the last sale, and before the backends are closed.
+// runBackground starts the background work of a replica. The returned function end stops this work.
+// Call end after the last sale, but before the backends are closed.
 func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
@@ -157,7 +158,7 @@ func runBackground(ctx context.Context, clients *clients, strategies []locks.Str
 		}
 	}
 	return func() {
-		// A lock whose release is not complete would stay locked until its lease expires.
+		// Wait, because a lock whose release is not complete stays locked until its lease expires.
 		releases, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		locks.AwaitReleases(releases)
@@ -166,7 +167,8 @@ func runBackground(ctx context.Context, clients *clients, strategies []locks.Str
 	}
 }
 
-// shutdown waits 15 s for running requests, then cancels them. They release their locks.
+// shutdown waits 15 s for the running requests, and then cancels the requests that still run. A
+// cancelled request releases its lock.
 func shutdown(server *http.Server, abandon context.CancelFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()

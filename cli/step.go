@@ -119,10 +119,11 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 	return session.run(ctx, readKeys(ctx, in, interrupt))
 }
 
-// ctrlC is the character for Ctrl-C, because Ctrl-C in a raw terminal sends no signal.
+// ctrlC is the byte for Ctrl-C. A raw terminal sends this byte instead of a signal.
 const ctrlC = 3
 
-// readKeys sends each key but skips white space. Ctrl-C calls interrupt even while keys are unread.
+// readKeys sends each keystroke to the channel, except white space. For Ctrl-C it calls interrupt,
+// even while the reader of the channel is busy with the previous keystroke.
 func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	keys := make(chan byte)
 	go func() {
@@ -148,7 +149,7 @@ func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	return keys
 }
 
-// rawTerminal writes the line ends that a raw terminal needs: CR and LF.
+// rawTerminal writes CR and LF for each LF, because a raw terminal needs CR and LF.
 type rawTerminal struct{ out io.Writer }
 
 func (r rawTerminal) Write(text []byte) (int, error) {
@@ -166,7 +167,8 @@ type session struct {
 	round *stepper.Round
 }
 
-// run also polls the replicas: a client that waits for a lock continues without a key.
+// run executes the user's keystrokes. It also polls the replicas, because a client that waits for a
+// lock continues without a keystroke.
 func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 	if err := l.begin(ctx); err != nil {
 		return err

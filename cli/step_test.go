@@ -11,7 +11,8 @@ import (
 	"oversell/lab/stepper"
 )
 
-// TestStepCommand steps the strategy none into a lost update, with keys from a pipe.
+// TestStepCommand runs the command step on the strategy none until an update is lost. The
+// keystrokes come from a pipe instead of a terminal.
 func TestStepCommand(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "step", "none")
 	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
@@ -20,7 +21,7 @@ func TestStepCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	screens := strings.Split(string(out), "none: A and B buy one piece each; the stock is 10\n")
-	// There is a screen at the start, one for each of eight keys for a client, and one for key r.
+	// There is a screen at the start, one for each of eight moves of A or B, and one for the key r.
 	if len(screens)-1 != 1+8+1 {
 		t.Fatalf("%d screens, want 10:\n%s", len(screens)-1, out)
 	}
@@ -52,7 +53,8 @@ func TestStepBadCommandLine(t *testing.T) {
 	}
 }
 
-// TestStepSolution searches for a schedule that loses an update, and prints the schedule.
+// TestStepSolution searches for a schedule (an order of A's and B's steps) that loses an update,
+// and checks the printed result.
 func TestStepSolution(t *testing.T) {
 	for strategy, lost := range map[string]bool{"none": true, "mutex": true, "redis": false} {
 		lab := steps(t, strategy)
@@ -76,7 +78,8 @@ func TestStepSolution(t *testing.T) {
 	}
 }
 
-// TestStepWaitsForTheLock: with redis, B waits for A's lock and continues after A's release.
+// TestStepWaitsForTheLock checks that, with the strategy redis, client B waits for A's lock and
+// continues after A has released it.
 func TestStepWaitsForTheLock(t *testing.T) {
 	round, err := steps(t, "redis").Begin(t.Context())
 	if err != nil {
@@ -157,7 +160,7 @@ func goOn(t *testing.T, round *stepper.Round, who stepper.Client) {
 	}
 }
 
-// until lets the client continue until it reaches the step.
+// until moves the client from step to step, until the client has reached the given step.
 func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) {
 	t.Helper()
 	for {
@@ -173,7 +176,7 @@ func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) 
 	}
 }
 
-// screen counts how often a text occurs on the screen of the round.
+// screen returns how often the text what occurs in the drawing of the round.
 func screen(t *testing.T, round *stepper.Round, what string) int {
 	t.Helper()
 	var text strings.Builder

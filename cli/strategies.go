@@ -42,7 +42,8 @@ func strategiesCommand() *cobra.Command {
 	return c
 }
 
-// printMarkdown prints a table of claims and a list of summaries. Links start in the folder docs.
+// printMarkdown prints the table in docs/strategies.md, with the claims of all strategies, and then
+// a list of their summaries. Links are relative to the folder docs.
 func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"

@@ -17,8 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestThousandWaitersOnOnePermit: a thousand requests wait one second for a permit that is held for
-// three. A few may get it. The others must get a 503 and leave nothing in the backend.
+// TestThousandWaitersOnOnePermit sends a thousand requests to a semaphore with one permit. Each
+// request waits at most one second, and each holder keeps the permit for three seconds. A few
+// requests may get the permit. All other requests must get a 503 and leave nothing in the backend.
 func TestThousandWaitersOnOnePermit(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
@@ -87,8 +88,8 @@ func metric(t *testing.T, base, name string) int {
 	return 0
 }
 
-// nothingHeld checks that Redis has no keys of primitives, and ZooKeeper no ephemeral nodes.
-// Persistent nodes may stay, because they hold no lock.
+// nothingHeld checks that Redis has no key of a primitive with this name, and that ZooKeeper has no
+// ephemeral nodes. Persistent nodes may stay, because they hold no lock.
 func nothingHeld(t *testing.T, name string) {
 	t.Helper()
 	client := singleRedis(t)
@@ -129,7 +130,8 @@ func singleRedis(t *testing.T) *redis.Client {
 	return client
 }
 
-// TestPrimitiveClientDisconnects: a holder or waiter that disconnects no longer blocks others.
+// TestPrimitiveClientDisconnects checks that a holder or waiter whose client has disconnected does
+// not block other requests.
 func TestPrimitiveClientDisconnects(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
@@ -175,7 +177,8 @@ func TestPrimitiveIsLost(t *testing.T) {
 }
 
 // TestPrimitivesWithoutBackend stops a backend. Requests must get a 503 that names the backend, and
-// a reset must have a warning. Replicas must use the restarted backend without a restart.
+// a reset of the stock must return a warning. After a restart of the backend, the replicas must use
+// the backend again without their own restart.
 func TestPrimitivesWithoutBackend(t *testing.T) {
 	for _, c := range []struct {
 		backend, server, name string

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// These tests check the tutorial's sections 4.6.6 and 4.6.7, with three replicas.
+// These tests check the barriers and counters of the tutorial (4.6.6 and 4.6.7), on three replicas.
 
-// everywhere sends a request through each replica, in the background. path may use the replica.
+// everywhere sends one request through each replica, in the background. path returns the path of
+// the request for the replica with this number.
 func everywhere(ctx context.Context, path func(replica int) string) []<-chan answer {
 	var promised []<-chan answer
 	for i, base := range testLab.Addresses().Replicas {
@@ -53,8 +54,8 @@ func TestDoubleBarrier(t *testing.T) {
 	enter := func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/enter?members=3&owner=m%d&wait=60s", i)
 	}
-	// Two of three members wait, and one of them gives up. That member must leave the barrier:
-	// otherwise two others could enter although only two are there.
+	// One of three members waits at the barrier, gives up, and must leave no trace there. Otherwise
+	// the next two members could enter without a third.
 	refused(t, "/test/double-barrier/enter?members=3&owner=quitter&wait=300ms", http.StatusServiceUnavailable, "not_acquired")
 	first := begin(t.Context(), testLab.Addresses().Replicas[0], enter(0))
 	second := begin(t.Context(), testLab.Addresses().Replicas[1], enter(1))
@@ -71,7 +72,7 @@ func TestDoubleBarrier(t *testing.T) {
 			t.Errorf("enter: %+v", r)
 		}
 	}
-	// A member may leave through another replica than the one through which it entered.
+	// Each member leaves through another replica than the replica through which it entered.
 	leaving := everywhere(t.Context(), func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/leave?owner=m%d&wait=60s", (i+1)%3)
 	})
@@ -125,8 +126,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestCounterEvents: each stream starts with the current value and then has the changes. This holds
-// even if the test does not read another stream.
+// TestCounterEvents checks that each stream starts with the counter's current value, and then has
+// the changes. This must hold even if the test does not read one of the other streams.
 func TestCounterEvents(t *testing.T) {
 	restock(t, 10)
 	ctx, hangUp := context.WithTimeout(t.Context(), time.Minute)
@@ -162,7 +163,7 @@ func TestCounterEvents(t *testing.T) {
 
 type tally struct{ Value, Version int64 }
 
-// next returns the next event of a counter's stream.
+// next returns the next event of the stream of a counter's changes.
 func next(t *testing.T, lines *bufio.Scanner) (c tally) {
 	t.Helper()
 	for lines.Scan() {

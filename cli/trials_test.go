@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// These tests check the primitives of the tutorial (3.9.5 to 3.9.7), on three replicas behind
-// nginx. The tutorial holds a lock for 5 and 10 seconds. These tests hold it for one second.
+// These tests check the read-write lock, semaphore and latch of the tutorial (3.9.5 to 3.9.7), on
+// three replicas behind nginx. The tutorial holds a lock for 5 and 10 seconds. These tests hold it
+// for one second.
 const trialHold = time.Second
 
 var backends = []string{"redis", "zk"}
 
-// answer is the answer to a request that was sent in the background.
+// answer is the answer to a request that begin has sent in the background, or its error.
 type answer struct {
 	reply
 	err error
 }
 
-// begin sends a request in the background. The answer arrives on the channel.
+// begin sends a request in the background. The returned channel receives the answer.
 func begin(ctx context.Context, base, path string) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
@@ -32,7 +33,7 @@ func begin(ctx context.Context, base, path string) <-chan answer {
 	return answers
 }
 
-// granted waits for the answer of begin. Its status must be 200.
+// granted waits for the answer of a request that begin has sent. The status must be 200.
 func granted(t *testing.T, request string, answers <-chan answer) reply {
 	t.Helper()
 	a := <-answers
@@ -42,13 +43,13 @@ func granted(t *testing.T, request string, answers <-chan answer) reply {
 	return a.reply
 }
 
-// pass sends a request through nginx. The request must succeed.
+// pass sends a request through nginx and returns the answer. The status must be 200.
 func pass(t *testing.T, path string) reply {
 	t.Helper()
 	return granted(t, path, begin(t.Context(), testLab.Addresses().Target, path))
 }
 
-// refused sends a request through nginx. The request must be rejected.
+// refused sends a request through nginx. The answer must have this status and outcome.
 func refused(t *testing.T, path string, status int, outcome string) {
 	t.Helper()
 	if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != status || r.Outcome != outcome {
@@ -56,7 +57,8 @@ func refused(t *testing.T, path string, status int, outcome string) {
 	}
 }
 
-// await repeats a request until it is rejected because another request holds the primitive.
+// await repeats a request until its outcome is not_acquired, because another request holds the lock
+// or permit.
 func await(t *testing.T, path string) {
 	t.Helper()
 	eventually(t, path+" is rejected", func() (bool, string) {
@@ -105,7 +107,8 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
-// TestDowngradeAndUpgrade: a writer may also read, but a reader cannot get the write lock.
+// TestDowngradeAndUpgrade checks that the holder of the write lock can also acquire the read lock.
+// A holder of the read lock must not get the write lock.
 func TestDowngradeAndUpgrade(t *testing.T) {
 	restock(t, 10)
 	for _, backend := range backends {
@@ -113,14 +116,14 @@ func TestDowngradeAndUpgrade(t *testing.T) {
 			t.Errorf("%s: a writer that reads: %+v", backend, r)
 		}
 		refused(t, locking("read", backend, "nested", 0)+"&then=write&wait=5s", http.StatusConflict, "upgrade")
-		// The writer and the reader have released their locks.
+		// The two requests above have released their locks, so a writer need not wait.
 		pass(t, locking("write", backend, "nested", 0)+"&wait=0s")
 	}
 }
 
-// TestSemaphoreWaves: ten requests share three permits, in waves of 3, 3, 3 and 1. If the machine
-// stalls, waves may blur, so one of several attempts must show them. But the ten requests must
-// always take at least four times as long as one request.
+// TestSemaphoreWaves sends ten requests for three permits. They must get the permits in groups of
+// 3, 3, 3 and 1. If the machine stalls, the groups may mix, so one correct attempt is enough. But
+// in each attempt, the ten requests must take at least four times as long as one request.
 func TestSemaphoreWaves(t *testing.T) {
 	for _, backend := range backends {
 		restock(t, 10)
@@ -155,8 +158,8 @@ func TestSemaphoreWaves(t *testing.T) {
 	}
 }
 
-// TestLatchOpensAtTheSixth: a latch of 6 opens at the sixth countdown, not at the fifth. The
-// countdowns go through different replicas, one of which is killed.
+// TestLatchOpensAtTheSixth checks that a latch with the count 6 opens at the sixth countdown, not
+// at the fifth. The countdowns go through different replicas, one of which is killed.
 func TestLatchOpensAtTheSixth(t *testing.T) {
 	restock(t, 10)
 	replicas := testLab.Addresses().Replicas
@@ -171,7 +174,7 @@ func TestLatchOpensAtTheSixth(t *testing.T) {
 			server(t, "replica-3").Kill()
 		}
 	}
-	// Ask a running replica, because nginx may still send requests to the killed one.
+	// Send this request to a running replica: nginx may still send requests to the killed replica.
 	if r := ask(t, http.MethodGet, replicas[1], "/test/latch?name=classroom&wait=300ms"); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "not_acquired" {
 		t.Errorf("before the sixth: %+v", r)
 	}

@@ -14,10 +14,10 @@ import (
 	"oversell/lab/rig"
 )
 
-// breaks is the page of the experiments. It has the newest result of each hazard and strategy.
+// breaks is the page of the experiments, and keeps the newest result of each hazard and strategy.
 type breaks struct {
 	s *Server
-	// Only functions that the hub calls may access the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.send.
 	now     breakState
 	waiting bool // sendWhenReady waits for the service
 	runs    map[resultKey]*storedResult
@@ -36,17 +36,17 @@ func (q resultKey) suffix(fenced string) string {
 	return ""
 }
 
-// Path returns the address of the result's page.
+// Path returns the address of the page that shows this result.
 func (q resultKey) Path() string {
 	return "/dash/break/" + q.Hazard + "/" + q.Strategy + q.suffix("?fenced=true")
 }
 
-// Body returns the form that starts the experiment.
+// Body returns the form fields of the request that starts the experiment.
 func (q resultKey) Body() string {
 	return "hazard=" + q.Hazard + "&strategy=" + q.Strategy + q.suffix("&fenced=true")
 }
 
-// Name returns the strategy's id, and whether it is fenced.
+// Name returns the strategy's id, with --fenced if the experiment uses the fencing token.
 func (q resultKey) Name() string { return q.Strategy + q.suffix(" --fenced") }
 
 // ID returns the id of the HTML element that shows the result.
@@ -58,7 +58,7 @@ type storedResult struct {
 	Forgotten bool // the recording was dropped to save memory
 }
 
-// breakState describes the plan that runs now, or the last one.
+// breakState describes the plan (hazards and strategies) that runs now, or the last plan.
 type breakState struct {
 	progress
 	Unable   bool                 // this machine cannot run experiments
@@ -67,16 +67,16 @@ type breakState struct {
 }
 
 const (
-	// maxSteps limits the steps of all recordings, to about 100 MB. Beyond this limit, the oldest
-	// recordings are deleted. Their verdicts stay.
+	// maxSteps limits the steps in all recordings together, which then need about 100 MB. Above
+	// this limit, the oldest recordings are deleted, but their verdicts stay.
 	maxSteps = 400_000
 	// retryPause is the pause before the next request to a service that did not answer.
 	retryPause = time.Second
 )
 
 func newBreaks(s *Server) *breaks {
-	// A result's page may stay open while the lab restarts. It loads a run with a new number only.
-	// So the numbers of this lab start above those of all earlier labs.
+	// A result's page may stay open while the lab restarts. The page loads a run only if the run
+	// has a new number. So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
 	b.now.Unable = s.Binary == ""
 	s.hub.open("break", b.all)
@@ -97,13 +97,13 @@ func newBreaks(s *Server) *breaks {
 	return b
 }
 
-// all returns the messages that draw the whole matrix. The hub calls it.
+// all returns the messages that draw the whole matrix. The hub's mutex must be locked.
 func (b *breaks) all() []message {
 	messages := []message{b.s.part("break", "now", b.now)}
 	if b.s.catalogue.known() != nil {
 		return append(messages, b.s.part("break", "matrix", b.matrix()))
 	}
-	// Here, a page stayed open while the lab restarted.
+	// The cards are unknown if a page stayed open while the lab restarted.
 	if !b.waiting {
 		b.waiting = true
 		go b.sendWhenReady()
@@ -111,7 +111,7 @@ func (b *breaks) all() []message {
 	return messages
 }
 
-// sendWhenReady sends the matrix when the service has sent the cards. The service may start later.
+// sendWhenReady requests the cards until the service answers, and then sends the matrix.
 func (b *breaks) sendWhenReady() {
 	for {
 		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
@@ -126,7 +126,7 @@ func (b *breaks) sendWhenReady() {
 	}
 }
 
-// resultMessages returns the number of the newest run of each result. The hub calls it.
+// resultMessages returns the number of each result's newest run. The hub's mutex must be locked.
 func (b *breaks) resultMessages() []message {
 	newest := map[string]int{}
 	for q, run := range b.runs {
@@ -135,7 +135,7 @@ func (b *breaks) resultMessages() []message {
 	return []message{b.s.part("break", "now", b.now), newMessage("newest", newest)}
 }
 
-// plan reads the form. A missing hazard means all hazards, a missing strategy all strategies.
+// plan reads the form. No hazard in the form means all hazards, and no strategy all strategies.
 func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err error) {
 	if b.s.Binary == "" {
 		return p, reject(http.StatusConflict,
@@ -227,7 +227,8 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	return experiment.Run(ctx, bed, p, store, breakWatch{b})
 }
 
-// change sends only the columns of the previous and the present hazard, as the matrix is large.
+// change runs the given function and sends the changed state. The matrix is large, so only the
+// columns of the previous and the present hazard are sent.
 func (b *breaks) change(change func()) {
 	b.s.hub.send("break", func() []message {
 		before := b.now.Hazard
@@ -265,13 +266,14 @@ func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
 	})
 }
 
-// keep stores a result, and replaces the older result with the same key. The hub calls it.
+// keep stores a result in place of the older result with the same key. The hub's mutex must be
+// locked.
 func (b *breaks) keep(r experiment.Result) {
 	b.count++
 	b.runs[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r, ID: b.count}
 }
 
-// makeRoom deletes the oldest recordings beyond maxSteps. The hub calls it.
+// makeRoom deletes the oldest recordings beyond maxSteps. The hub's mutex must be locked.
 func (b *breaks) makeRoom() {
 	newest := slices.SortedFunc(maps.Keys(b.runs), func(x, y resultKey) int { return b.runs[y].ID - b.runs[x].ID })
 	steps := 0

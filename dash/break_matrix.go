@@ -13,7 +13,8 @@ type matrixView struct {
 	Tally   tally
 }
 
-// tally counts the results that agree with the cards, contradict the cards, or do neither.
+// tally counts three kinds of results: those that agree with the cards, those that contradict the
+// cards, and all others.
 type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
@@ -31,7 +32,7 @@ type resultView struct {
 	Run       *storedResult // nil before the first run
 }
 
-// matrix returns the whole matrix for the page. The hub calls it.
+// matrix returns all results for the page. The hub's mutex must be locked.
 func (b *breaks) matrix() matrixView {
 	m := matrixView{Hazards: hazards(), Tally: b.tally()}
 	for _, c := range b.s.catalogue.known() {
@@ -53,7 +54,7 @@ func fences(c card) []bool {
 	return []bool{false}
 }
 
-// tally counts all results. The hub calls it.
+// tally counts the results of all hazards. The hub's mutex must be locked.
 func (b *breaks) tally() (t tally) {
 	for _, run := range b.runs {
 		switch matrix.Agreement(run.Result) {
@@ -68,7 +69,8 @@ func (b *breaks) tally() (t tally) {
 	return t
 }
 
-// column draws the results of these hazards that the running plan includes. The hub calls it.
+// column draws the results of these hazards that the latest plan includes. The hub's mutex must be
+// locked.
 func (b *breaks) column(hazards ...string) []part {
 	parts := []part{}
 	for _, e := range experiment.All() {
@@ -86,7 +88,7 @@ func (b *breaks) column(hazards ...string) []part {
 	return parts
 }
 
-// view returns what the page shows about one result. The hub calls it.
+// view returns what the page shows about one result. The hub's mutex must be locked.
 func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	q := resultKey{e.Hazard, c.ID, fenced}
 	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}

@@ -12,11 +12,12 @@ import (
 	"oversell/dash"
 )
 
-// inSightNow reports whether the line at the violation is visible in the window.
+// inSightNow is a script that reports whether the browser window shows the line at the first
+// violation.
 const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
 
-// TestBreakInABrowser predicts a result, runs the experiment, opens its timeline, goes to the
-// violation, and runs the experiment again.
+// TestBreakInABrowser shows the claims, runs an experiment, opens its timeline, and goes to the
+// violation. It then repeats the experiment, and stops a third run.
 func TestBreakInABrowser(t *testing.T) {
 	tab := browser(t)
 	var claim, words, width string
@@ -88,7 +89,8 @@ func TestBreakInABrowser(t *testing.T) {
 	)
 }
 
-// TestLearnInABrowser goes, in Chinese, from a strategy to the result of a hazard that breaks it.
+// TestLearnInABrowser opens the Chinese page of a strategy, starts an experiment that breaks the
+// strategy, and checks the result.
 func TestLearnInABrowser(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
@@ -157,7 +159,7 @@ func TestBreakRefuses(t *testing.T) {
 	}
 }
 
-// TestBreakPages checks missing pages, and pages on a machine without servers.
+// TestBreakPages requests the pages from a machine without servers, and pages that do not exist.
 func TestBreakPages(t *testing.T) {
 	unable := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer unable.Close()

@@ -9,8 +9,9 @@ import (
 	"oversell/lab/matrix"
 )
 
-// TestBreaksKeepTheNewest: a new result of a key replaces the older one. If there are too many
-// recordings, the oldest are deleted, but their verdicts stay.
+// TestBreaksKeepTheNewest checks that a new result replaces the older result of the same hazard and
+// strategy. If all recordings together are too long, the oldest are deleted, but their verdicts
+// stay.
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
 	before := b.count
@@ -40,7 +41,8 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 	}
 }
 
-// TestRunsOfTheNextLab: an open page must see that the next lab's run is not the earlier run.
+// TestRunsOfTheNextLab checks that a run of the next lab has another number than an earlier lab's
+// run. So an open page notices the new run.
 func TestRunsOfTheNextLab(t *testing.T) {
 	first := New(Config{}).breaks
 	first.keep(experiment.Result{Hazard: "pause", Strategy: "redis"})

@@ -11,7 +11,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// card is the card of a strategy. Only catalogue.one sets Code.
+// card is the card (the description) of a strategy. Only catalogue.one sets Code.
 type card struct {
 	experiment.Card
 	Code []api.File `json:"code"`
@@ -22,7 +22,8 @@ type group struct {
 	Cards []card
 }
 
-// catalogue reads the cards from the service once, because the cards of a service never change.
+// catalogue has the cards of all strategies. It reads them from the service once, because the cards
+// of a service never change.
 type catalogue struct {
 	nginx api.Client // a request through nginx succeeds if any replica answers
 
@@ -39,14 +40,15 @@ func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	return nil
 }
 
-// known returns the cards if they were read before, and otherwise nil.
+// known returns the cards if they have been read already, and otherwise nil.
 func (l *catalogue) known() []card {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cards
 }
 
-// all sends its request without the mutex. With it, pages would wait for each other's time-outs.
+// all returns the cards of all strategies. It does not lock the mutex during its request. Otherwise
+// a page would also wait for the time-outs of other pages' requests.
 func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	cards := l.known()
 	if cards != nil {

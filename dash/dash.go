@@ -31,12 +31,12 @@ var staticFiles embed.FS
 
 // Config has the settings of a Server.
 type Config struct {
-	// Lab has the addresses of the lab that the pages use.
+	// Lab has the addresses of the lab to which the pages send their requests.
 	Lab rig.Addresses
-	// Binary is the program of the replicas in separate labs, which run the experiments. It is
-	// empty if this machine has no servers for a separate lab.
+	// Binary is the program of the replicas in separate labs, which run the experiments. Binary is
+	// empty if this machine lacks the servers for such a lab.
 	Binary string
-	// OnExit is called when a server of a separate lab exits unexpectedly.
+	// OnExit is called when a server exits unexpectedly in a lab that a page has started.
 	OnExit   func(rig.Exit)
 	Machine  report.Machine
 	Versions map[string]string
@@ -84,7 +84,8 @@ func New(c Config) *Server {
 // ServeHTTP makes Server an http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends the streams and the running job. It returns when the job has cleaned up.
+// Close closes the streams to all pages and stops the running job. It returns when the job has
+// cleaned up.
 func (s *Server) Close() {
 	s.hub.close()
 	s.jobs.stop(context.Background())
@@ -118,7 +119,7 @@ func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
 // In returns t in the language of the page. t is a Text or an api.Text.
 func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.Lang) }
 
-// Part returns a part of the page with the content that the page's stream sends first.
+// Part returns the element with this id, with the content that the page's stream sends first.
 func (v view) Part(id string) (template.HTML, error) {
 	text, there := v.parts()[id]
 	if !there {
@@ -177,7 +178,8 @@ type part struct {
 	Text
 }
 
-// part returns a message that replaces a part of a page. The template with its name draws it.
+// part returns a message that replaces one part (an element) of the open pages. The template with
+// the same name draws the part.
 func (s *Server) part(page, name string, data any) message {
 	p := s.render(page, name, name, data)
 	m := newMessage("part", p)
@@ -196,7 +198,7 @@ func (s *Server) render(page, name, id string, data any) part {
 	return part{id, Text{in("en"), in("zh")}}
 }
 
-// request is a form that a page has sent. Who is the address of the sender.
+// request is a form that a page has sent. Who is the network address of the sender.
 type request struct {
 	*http.Request
 	Who string
@@ -254,7 +256,8 @@ func sender(r *http.Request) string {
 	if err != nil {
 		who = r.RemoteAddr
 	}
-	// nginx is on this machine or in its network. Any other sender could forge the header.
+	// Believe the header only from nginx, which is on this machine or in its private network. Any
+	// other sender could forge the header.
 	if ip := net.ParseIP(who); ip != nil && (ip.IsLoopback() || ip.IsPrivate()) {
 		if forwarded := r.Header.Get("X-Forwarded-For"); net.ParseIP(forwarded) != nil {
 			who = forwarded
@@ -277,8 +280,8 @@ func switchLanguage(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back, http.StatusSeeOther)                                                                                                     //nolint:gosec // ourPath accepts only paths of this host
 }
 
-// ourPath reports whether a redirect to back stays on this host. Browsers read //elsewhere,
-// /\elsewhere and, because they drop the tab, /<tab>/elsewhere as another host.
+// ourPath reports whether a redirect to back stays on this host. It rejects //elsewhere,
+// /\elsewhere and /<tab>/elsewhere, which browsers read as another host: they drop the tab.
 func ourPath(back string) bool {
 	to, err := url.Parse(back) // returns an error for control characters
 	return err == nil && to.Scheme == "" && to.Host == "" &&

@@ -1,5 +1,5 @@
 // Package dash serves the lab's pages, on which a user compares, breaks and steps through locks.
-// Each function of the pages is also available as a command.
+// Each function of the pages, except the primitives, is also available as a command.
 //
 // Templates render the pages. A part is an element with an id, which may change while its page is
 // open. The server renders each part and sends it to all pages that show it. Each page has one

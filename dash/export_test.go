@@ -15,7 +15,8 @@ func (s *Server) Strategies(t *testing.T) (ids []string) {
 	return ids
 }
 
-// Marks reports whether the strategy's code has a line that reports the step.
+// Marks reports whether a line of the strategy's code reports the step, so that the page can mark
+// the line.
 func (s *Server) Marks(t *testing.T, strategy, step string) bool {
 	t.Helper()
 	c, err := s.catalogue.one(t.Context(), strategy)

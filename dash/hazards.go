@@ -16,7 +16,8 @@ func hazards() (all []hazard) {
 	return all
 }
 
-// hazardOf returns the hazard with this id. If there is none, ok is false and only the id is set.
+// hazardOf returns the hazard with this id. If no hazard has this id, ok is false and h has only
+// the id.
 func hazardOf(id string) (h hazard, ok bool) {
 	for _, h := range hazards() {
 		if h.ID == id {
@@ -26,7 +27,8 @@ func hazardOf(id string) (h hazard, ok bool) {
 	return hazard{ID: id}, false
 }
 
-// inChinese returns the title and the description of each experiment in Chinese.
+// inChinese returns the Chinese title and description of each experiment, by the experiment's
+// hazard.
 func inChinese() map[string][2]string {
 	return map[string][2]string{
 		"race":           {"同一进程里的两个请求", "卖出两件，库存只减少一件"},

@@ -2,7 +2,7 @@ package dash
 
 import "testing"
 
-// TestHazardsInChinese checks that each experiment has its texts in Chinese.
+// TestHazardsInChinese checks that each experiment has a Chinese title and description.
 func TestHazardsInChinese(t *testing.T) {
 	known := map[string]bool{}
 	for _, h := range hazards() {

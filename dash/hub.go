@@ -19,8 +19,8 @@ type hub struct {
 
 // topic has the streams of all open pages of one kind.
 type topic struct {
-	// first returns the complete state for a new stream. While the hub calls it, the hub sends no
-	// message, so a page neither misses a change nor gets a change twice.
+	// first returns the complete state for a new stream. The hub's mutex is locked meanwhile, so a
+	// page neither misses a change nor gets a change twice.
 	first func() []message
 	pages map[chan message]bool
 }
@@ -41,9 +41,9 @@ func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
 
-// send calls change, and sends the returned messages to all pages of the topic. A new page gets the
-// change either in its first messages or in the sent ones. The hub runs only one first or change at
-// a time, so only these functions may access the state that they share.
+// send calls change, and sends the returned messages to all pages of the topic. The hub's mutex is
+// locked whenever a change or a topic's first runs. So these functions share state without a mutex
+// of their own. A page that connects gets the change in its first messages or as a sent message.
 func (h *hub) send(name string, change func() []message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +84,8 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
-// parts returns the parts in the topic's first messages, so a page is complete without its stream.
+// parts returns the parts (elements of a page) that are in the topic's first messages. With these,
+// the page is complete before its stream opens.
 func (h *hub) parts(name string) map[string]Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,10 +101,10 @@ func (h *hub) parts(name string) map[string]Text {
 func (h *hub) close() { close(h.closed) }
 
 const (
-	// writeTimeout limits the time to write one piece of a stream to a page.
+	// writeTimeout limits the time in which the hub writes one piece of a stream to a page.
 	writeTimeout = 5 * time.Second
-	// pieceSize is small enough for a slow network. The first messages are long: one time limit for
-	// all of them could disconnect a page again and again.
+	// pieceSize is the length of a piece, which even a slow network can transfer in time. The first
+	// messages are long: one time limit for all of them could disconnect a page again and again.
 	pieceSize = 16 << 10
 )
 

@@ -16,8 +16,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// TestSlowPageIsDropped: a page that reads nothing is disconnected, and does not delay other pages.
-// When the page connects again, it gets the complete state.
+// TestSlowPageIsDropped checks that the hub disconnects a page that reads nothing, and that other
+// pages do not wait for it. When the page connects again, it gets the complete state.
 func TestSlowPageIsDropped(t *testing.T) {
 	h := newHub()
 	var said []string
@@ -52,7 +52,8 @@ func TestSlowPageIsDropped(t *testing.T) {
 	h.leave(topic, slow) // as the page's handler does when it ends
 }
 
-// TestSlowLineGetsEverything: a slow page gets all first messages, even if that takes a long time.
+// TestSlowLineGetsEverything checks that a page on a slow network gets all first messages, even if
+// the transfer takes longer than writeTimeout.
 func TestSlowLineGetsEverything(t *testing.T) {
 	h := newHub()
 	long := strings.Repeat("x", 1<<20)
@@ -73,7 +74,7 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.(*net.TCPConn).SetReadBuffer(small)
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: lab\r\n\r\n")
-	// The whole transfer lasts one second longer than the time limit for a single piece.
+	// The test reads so slowly that the transfer lasts one second longer than writeTimeout.
 	for got, slow := 0, make([]byte, len(long)/int((writeTimeout+time.Second)/(100*time.Millisecond))); got < len(long); {
 		n, err := conn.Read(slow)
 		if got += n; err != nil {
@@ -83,9 +84,9 @@ func TestSlowLineGetsEverything(t *testing.T) {
 	}
 }
 
-// TestPageInEveryOrder tries all orders in which a page is drawn, joins, loses its stream and joins
-// again. During these events, a run begins, changes and ends, and the lab restarts. At each time,
-// the page must show the present state.
+// TestPageInEveryOrder tries all orders of these events: a page is drawn, connects, and loses its
+// stream; a run begins, changes, and ends; the lab restarts. After each event and after a new
+// connection, the page must show the present state.
 func TestPageInEveryOrder(t *testing.T) {
 	const (
 		drawn = iota
@@ -165,7 +166,8 @@ func partOf(state string) message {
 	return message{name: "part", part: &p}
 }
 
-// TestNextJobCanStartAtTheEnd: when a page shows the end of a run, the next run can start.
+// TestNextJobCanStartAtTheEnd checks that the next run can start as soon as a page shows the end of
+// a run.
 func TestNextJobCanStartAtTheEnd(t *testing.T) {
 	s := New(Config{Lab: rig.Addresses{Target: "http://127.0.0.1:1"}}) // no service: a run ends
 	defer s.Close()

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// jobs lets only one job run at a time, because two loads would distort each other's results.
+// jobs lets only one job run at a time, because two jobs would distort each other's results.
 type jobs struct {
 	mu      sync.Mutex
 	current *job
 }
 
-// job is a run under load, an experiment or a round of single steps.
+// job is work that a page has started: a run under load, experiments, a scenario, or single steps
+// of a strategy.
 type job struct {
 	who   string // the address from which it was started, such as 127.0.0.1
 	what  Text   // the names of the strategies, such as none, redis
@@ -23,12 +24,12 @@ type job struct {
 	done  chan struct{}
 }
 
-// errStopped is the cause of a job's cancelled context if a visitor stopped the job.
+// errStopped is the cancellation cause of a job's context if the job was stopped before its end.
 var errStopped = errors.New("stopped")
 
 // start runs work in the background. It returns an error if another job runs. work must call free
-// in the same call of hub.send in which it sends its end. A page that shows the end can then start
-// the next job at once.
+// in the call of hub.send that shows the end of the job. So the next job can start as soon as a
+// page shows this end.
 func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +65,8 @@ func (d *jobs) now() *job {
 
 func (d *jobs) stop(ctx context.Context) { d.now().end(ctx) }
 
-// end stops the job, and waits until the job has cleaned up or ctx ends. A nil job is allowed.
+// end stops the job, and waits until the job has cleaned up or ctx ends. If j is nil, end does
+// nothing.
 func (j *job) end(ctx context.Context) {
 	if j == nil {
 		return
@@ -76,7 +78,7 @@ func (j *job) end(ctx context.Context) {
 	}
 }
 
-// progress describes the last job that a page has started.
+// progress describes the job that a page has started: the running job, or the last job.
 type progress struct {
 	Begun, Running, Stopped bool
 
@@ -85,7 +87,8 @@ type progress struct {
 	Error *Text
 }
 
-// follow starts a job. It updates p, inside a call of change, when the job begins and when it ends.
+// follow starts a job that runs work. It updates p when the job begins and when the job ends, each
+// time in a call of change.
 func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *progress, change func(func()), work func(context.Context) error) error {
 	return d.start(ctx, who, what, func(ctx context.Context, free func()) {
 		change(func() { *p = progress{Begun: true, Running: true, Who: who, What: first} })

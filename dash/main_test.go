@@ -22,7 +22,7 @@ import (
 
 const token = "class"
 
-// testLab is the lab that all tests use. It also serves the pages.
+// testLab is the lab that all tests use. Its nginx also serves the pages.
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		testLab = r
-		// Experiments run in a separate lab with the same program.
+		// Experiments run in a separate lab, whose replicas are the same program as testLab's
+		// replicas.
 		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
 	})
@@ -47,7 +48,7 @@ func address(path string) string { return testLab.Addresses().Target + path + "#
 // window is a tab of a browser.
 type window interface{ context.Context }
 
-// browser opens a tab of a headless Chromium. flags are further options, such as lang=zh.
+// browser opens a tab of a headless Chromium. flags are more options of Chromium, such as lang=zh.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
@@ -55,7 +56,8 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
-	// Start the browser without the time limit. After the limit, do can still read the page's text.
+	// Start the browser with tab, which has no time limit. So do can read the page after the time
+	// limit of the returned window.
 	if err := chromedp.Run(tab); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +66,11 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	return limited
 }
 
-// do runs actions. Each action waits for the elements that it needs.
+// do runs actions one by one. If an action fails, do fails the test and prints the page's text.
 func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(tab, actions...); err != nil {
-		// Read the page's text even after the time limit of the tab.
+		// Read the page's text for the error message, even if the tab's time limit has passed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tab), 10*time.Second)
 		defer cancel()
 		var seen string
@@ -79,15 +81,16 @@ func do(t *testing.T, tab window, actions ...chromedp.Action) {
 	}
 }
 
-// reads waits until an element holds a text.
+// reads waits until the element that matches selector contains the text.
 func reads(selector, text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		last := "(nothing: it was never read)"
 		for {
-			// One script finds and reads the element, because the page may replace it at any time.
+			// Find and read the element in one script. Between two scripts, the page could replace
+			// the element.
 			var seen string
 			err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector), &seen))
-			// There is an error while the browser leaves the page, or after the tab's time limit.
+			// The script fails while the browser changes the page, and after the tab's time limit.
 			if err == nil {
 				last = seen
 			}
@@ -117,7 +120,7 @@ func press(selector string) chromedp.Action {
 }
 
 // pictures writes screenshots of a page to results/pages: light and dark, on a wide screen and on a
-// telephone. It fails if the page is wider than the screen.
+// telephone. The test fails if the page is wider than the screen.
 func pictures(t *testing.T, tab window, name string) {
 	t.Helper()
 	folder := filepath.Join("..", "results", "pages")

@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPicture takes the picture in the documents: the page during a run, light and dark. make
-// picture sets OVERSELL_PICTURE to the folder for the picture.
+// TestPicture takes screenshots for the documents: the page during a run, in the light and the dark
+// style. make picture sets OVERSELL_PICTURE to the folder for the files.
 func TestPicture(t *testing.T) {
 	folder := os.Getenv("OVERSELL_PICTURE")
 	if folder == "" {
@@ -30,7 +30,8 @@ func TestPicture(t *testing.T) {
 		t, tab,
 		chromedp.Navigate(address("/")),
 		press(`input[value=mutex]`),
-		// A hold of 10 ms makes the run slow enough for a picture.
+		// Each request holds the lock for 10 ms, so that the run lasts long enough for a
+		// screenshot.
 		chromedp.SetValue(`input[name=hold]`, "10", chromedp.ByQuery),
 		press(`button.go`),
 		chromedp.Poll(drawn, nil, chromedp.WithPollingTimeout(0)),
@@ -44,7 +45,8 @@ func TestPicture(t *testing.T) {
 			t, tab,
 			look(1280, scheme),
 			chromedp.Evaluate(`scrollTo(0, 0)`, nil),
-			// Hide the Chinese letters of this button: without a Chinese font, they are boxes.
+			// Hide the button that has Chinese letters: without a Chinese font, the letters would
+			// be boxes.
 			chromedp.Evaluate(`document.querySelector('.language').style.visibility = 'hidden'`, nil),
 			chromedp.CaptureScreenshot(&picture),
 		)
@@ -56,7 +58,8 @@ func TestPicture(t *testing.T) {
 	do(t, tab, press(`button[data-post="/dash/stop"]`))
 }
 
-// fewColours reduces a picture to its 256 most frequent colours, and its size to a third.
+// fewColours reduces a picture to its 256 most frequent colours, which makes the file two thirds
+// smaller.
 func fewColours(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(picture))

@@ -20,7 +20,7 @@ type action struct {
 	Stays    bool     // the visitor holds it until another action ends that
 }
 
-// primitive is one primitive on the page, with its actions.
+// primitive is a primitive that the page shows, such as a semaphore, with its actions.
 type primitive struct {
 	ID      string
 	Title   Text
@@ -58,14 +58,15 @@ func primitives() []primitive {
 	}
 }
 
-// limits returns the lowest and the highest value of each parameter. hold and wait are in ms.
+// limits returns the lowest and the highest value of each form parameter. hold and wait are in ms.
 func limits() map[string][2]int {
 	return map[string][2]int{"hold": {0, 60_000}, "wait": {0, 60_000}, "permits": {1, 1000}, "count": {1, 1000}, "members": {1, 1000}}
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// order is the request of a button: many visitors send the same action.
+// order is the effect of one click: several visitors (clients that the page simulates) each send a
+// request for the same action.
 type order struct {
 	of      primitive
 	action  action
@@ -75,7 +76,8 @@ type order struct {
 	query   url.Values
 }
 
-// orderOf reads the form. The form's field send has an action and a number, such as read:3.
+// orderOf reads the order from the form. The form's field send has an action and the number of
+// requests, such as read:3.
 func orderOf(req request) (o order, err error) {
 	id, many, _ := strings.Cut(req.Form.Get("send"), ":")
 	for _, p := range primitives() {

@@ -17,15 +17,15 @@ import (
 	"oversell/api"
 )
 
-// primitivesPage sends requests to the primitives, and shows how they wait and hold. It starts no
-// job, because users need many requests at the same time here.
+// primitivesPage sends requests to the primitives, and shows how these requests wait and hold. No
+// request is a job: only one job can run, but users need many requests at once.
 type primitivesPage struct {
 	s        *Server
 	http     *http.Client
 	prefix   string         // begins each visitor's tag; differs after each restart of the page
 	requests sync.WaitGroup // also streams and redraws
 
-	// Only functions that the hub calls may access the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.send.
 	streams    *streams // nil while no request is in progress
 	visitors   []*visitor
 	next       int
@@ -33,7 +33,7 @@ type primitivesPage struct {
 	observed   map[target]observed
 }
 
-// visitor is one request. In a double barrier, it is a member's two requests.
+// visitor is one request. In a double barrier, it is a member with two requests: enter and leave.
 type visitor struct {
 	N       int
 	Tag     string // the owner or the visitor in the steps of the request
@@ -60,7 +60,8 @@ const (
 
 func (v *visitor) over() bool { return v.State == gone || v.State == failed }
 
-// span is a time in which a visitor waited or held something. to is zero until the span ends.
+// span is a time in which a visitor waited for a primitive or held it. to is zero until the span
+// ends.
 type span struct {
 	state    state
 	from, to time.Time
@@ -68,7 +69,7 @@ type span struct {
 
 type target struct{ Primitive, Backend, Name string }
 
-// observed is the state of a target, as far as the last answers show it.
+// observed is the state of a target (a named primitive), as far as the last answers show it.
 type observed struct {
 	Left    *int64 // of a latch
 	Up      string // whether a barrier exists: yes, no, or empty if unknown
@@ -82,8 +83,8 @@ const (
 	maxVisitors    = 60 // visitors in progress
 	maxOver        = 40 // visitors on the page, above which those that are over are removed
 	overShown      = 30 * time.Second
-	// streamWait limits the wait for the streams of the replicas. If no stream opens, the page
-	// shows only what the answers report.
+	// streamWait limits the wait until the streams of the replicas are open. Without a stream, the
+	// page shows only what the answers report.
 	streamWait = 2 * time.Second
 )
 
@@ -133,7 +134,8 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 	return err
 }
 
-// visitorsFor returns new visitors. To leave a double barrier, it returns the oldest members.
+// visitorsFor returns new visitors for the requests of the order. For the action leave, it returns
+// the oldest members in the double barrier instead.
 func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	now, here := time.Now(), 0
 	for _, v := range t.visitors {
@@ -325,12 +327,12 @@ func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 	t.observed[at] = o
 }
 
-// all returns the messages that draw the whole page. The hub calls it.
+// all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (t *primitivesPage) all() []message {
 	return []message{t.s.part("try", "places", t.views())}
 }
 
-// streams receives the steps of all replicas while requests are in progress.
+// streams receives the steps of all replicas while requests of this page are in progress.
 type streams struct {
 	ready context.Context // done when all streams are open, or streamWait has passed
 	stop  context.CancelFunc

@@ -19,7 +19,8 @@ type lane struct {
 	Held   float64
 }
 
-// bar is a span as the page draws it. X and W are in per cent of the axis.
+// bar is a span as the page draws it. X (the start) and W (the width) are in per cent of the time
+// axis.
 type bar struct {
 	Holds bool
 	X, W  float64
@@ -86,7 +87,8 @@ type targetView struct {
 	now      time.Time
 }
 
-// Slots returns a value for each permit. The value is true if the permit is taken.
+// Slots returns a value for each permit of a semaphore. The value is true if a visitor holds the
+// permit.
 func (m targetView) Slots() []bool {
 	slots := make([]bool, min(m.Permits, 50))
 	for i := range slots {

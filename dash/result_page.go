@@ -19,13 +19,13 @@ type resultPage struct {
 	Jump   *jump
 }
 
-// jump is a button that scrolls the picture to a position.
+// jump is a button that scrolls the timeline to the violation or to the fault.
 type jump struct {
 	Label                Text
 	Place, Second, Words string
 }
 
-// timelineStyle serves the style of the pictures, because the pages forbid inline styles.
+// timelineStyle serves the style sheet of the timelines, because the pages forbid inline styles.
 func timelineStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = fmt.Fprint(w, timeline.Style())
@@ -63,14 +63,15 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
-		// For a named strategy, the experiment also applies with its fence.
+		// This page starts the experiment for one named strategy. If this strategy has a fencing
+		// token, the experiment can also run with the token.
 		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})
 	if x.Run == nil {
 		return x, nil
 	}
-	// A recording never changes, so drawing it needs no lock of the hub.
+	// A recording never changes, so draw it without the hub's mutex.
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")
 	x.Shown = &run
 	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == experiment.Broken {

@@ -14,7 +14,7 @@ import (
 // runs is the page that compares strategies under load. It keeps the results of the runs.
 type runs struct {
 	s *Server
-	// Only functions that the hub calls may access the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.send.
 	live    *live
 	results []kept
 	next    int
@@ -102,7 +102,7 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 	})
 }
 
-// all returns the messages that draw the whole page. The hub calls it.
+// all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (r *runs) all() []message {
 	return []message{newMessage("run", r.live), r.s.part("run", "results", r.rows())}
 }

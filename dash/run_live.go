@@ -59,23 +59,23 @@ type owner struct {
 	Replica string `json:"replica"`
 }
 
-// count is the stock in the database, and the number of pieces that were sold before the stock was
-// read. All these pieces must be missing from the stock, so a difference shows lost updates and
-// never a sale in progress.
+// count has the stock (Left), and the pieces that were sold before the stock was read (Sold). All
+// these pieces must be missing from the stock, so a difference means lost updates, never a sale in
+// progress.
 type count struct {
 	Left int `json:"left"`
 	Sold int `json:"sold"`
 }
 
 const (
-	// longInterval is the time between two points if at least manyPages pages are open. Their
-	// browsers may run on the same machine as the lab.
+	// longInterval is the shortest time between two points while more than manyPages pages are
+	// open. Their browsers may run on the same machine as the lab.
 	shortInterval, longInterval = 250 * time.Millisecond, time.Second
 	manyPages                   = 20
-	// maxPoints limits the points of a series. At this number, every second point is deleted.
+	// maxPoints limits the points of a series. Above this number, every second point is deleted.
 	maxPoints = 400
-	// slowHold is a hold that a viewer can follow. From slowHold on, the replicas' steps show the
-	// lock's owner. With a shorter hold, the steps would slow down the run.
+	// slowHold is the shortest hold of a lock that a viewer can follow. If the hold is shorter, the
+	// page does not show the lock's owner: receiving the replicas' steps would slow down the run.
 	slowHold = 20 * time.Millisecond
 )
 
@@ -121,7 +121,8 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 }
 
-// sample reads the stock in the background, so that a slow database does not delay the progress.
+// sample reads the stock again and again in the background, so that a slow database does not delay
+// the progress.
 func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.readStock(ctx)
@@ -145,7 +146,7 @@ func (w *watch) readStock(ctx context.Context) {
 	w.live.count.Store(&count{left, sold})
 }
 
-// Progress adds a point to the series of the strategy.
+// Progress adds a point to the series of the strategy, if the last point is old enough.
 func (w *watch) Progress(p load.Progress) {
 	l := w.live
 	w.begin()
@@ -213,5 +214,5 @@ func (l *live) follow(kind string, data []byte) {
 	}
 }
 
-// End does nothing: the result arrives with the results of the whole plan.
+// End does nothing: work sends the results when the whole plan has run.
 func (w *watch) End(report.Result) {}

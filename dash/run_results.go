@@ -25,7 +25,7 @@ type row struct {
 	Lost  float64 // of the highest number of lost updates, in per cent
 }
 
-// rows returns the results, the newest first. The hub calls it.
+// rows returns the results, the newest first. The hub's mutex must be locked.
 func (r *runs) rows() []row {
 	best, most := 1e-9, 1
 	for _, k := range r.results {
@@ -43,7 +43,7 @@ func (r *runs) forget(context.Context, request) error {
 	return nil
 }
 
-// download writes one result, or all results if the file's name is all.
+// download sends the result whose number is the file's name, or all results if this name is all.
 func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
 	var results []report.Result
@@ -71,7 +71,7 @@ func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	case "csv":
 		err = report.JTL(w, histories)
 	case "html":
-		// This downloaded page contains its own style.
+		// The downloaded page contains its own style, which the policy of the other pages forbids.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		err = report.HTML(w, results)
 	}

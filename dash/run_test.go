@@ -20,7 +20,7 @@ import (
 )
 
 // TestRunInABrowser selects none and redis and starts a run. The chart must show the lost updates
-// of none, and the table must have both verdicts.
+// of none, and the table must have a verdict for none and for redis.
 func TestRunInABrowser(t *testing.T) {
 	tab := browser(t)
 	var link string
@@ -81,8 +81,8 @@ func TestMarkupIsText(t *testing.T) {
 	}
 }
 
-// TestBothLanguages: the page is in the language of the browser, Chinese. After a click it is in
-// English, even after a reload.
+// TestBothLanguages checks that a Chinese browser gets the page in Chinese. After a click on the
+// button for English, the page is in English, even after a reload.
 func TestBothLanguages(t *testing.T) {
 	ours := map[string]string{"X-Lab-Token": token}
 	one := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
@@ -107,8 +107,9 @@ func TestBothLanguages(t *testing.T) {
 	)
 }
 
-// TestSecondPage: a page that is opened during a run shows the run so far. A second start is
-// rejected with the name of the running job. A stop ends that job.
+// TestSecondPage opens a second page during a run. The second page must also show the earlier
+// points of the run. A start from the second page is rejected with the name of the running job, and
+// its stop button ends this job.
 func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
@@ -209,7 +210,7 @@ func TestOtherRoutes(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	// The cookie keeps only a known language, and the redirect never leaves this host.
+	// The answer must set the cookie lang, and must never redirect to another host.
 	for _, back := range []string{"/dash/break/pause/redis?fenced=true", "//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`, "/\t/elsewhere.example", "\t//elsewhere.example", "/\n/elsewhere.example", "/\x00/elsewhere.example"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
 		if err != nil {
@@ -231,7 +232,8 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// TestSmall limits the size of scripts and styles, because a class may have a slow network.
+// TestSmall limits the total size of the scripts and styles, because a class may have a slow
+// network.
 func TestSmall(t *testing.T) {
 	var sum int64
 	files, err := os.ReadDir("static")
@@ -250,7 +252,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestLabRestarts: a page says that the lab is gone, and continues when the lab is back.
+// TestLabRestarts checks that an open page reports when the lab's page server has stopped. When the
+// server is back, the page must connect again.
 func TestLabRestarts(t *testing.T) {
 	begin := func(addr string) (where string, end func()) {
 		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
@@ -276,8 +279,8 @@ func TestLabRestarts(t *testing.T) {
 	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
-// TestFirstPaint logs the time until the first paint. It has no limit, because other load on the
-// machine changes this time.
+// TestFirstPaint logs the time until the browser first paints the page. This time has no limit in
+// the test, because other load on the machine changes it.
 func TestFirstPaint(t *testing.T) {
 	tab := browser(t)
 	do(t, tab, chromedp.Navigate(address("/")))

@@ -16,7 +16,7 @@ import (
 // scenarioPage runs each scenario with each guard, and shows the results.
 type scenarioPage struct {
 	s *Server
-	// Only functions that the hub calls may access the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.send.
 	now     progress
 	results []scenarioResult // the newest first
 }
@@ -46,7 +46,7 @@ func newScenarioPage(s *Server) {
 	s.routes.HandleFunc("POST /dash/shop/start", s.withToken(p.start))
 }
 
-// all returns the messages that draw the whole page. The hub calls it.
+// all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (p *scenarioPage) all() []message {
 	return []message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
 }

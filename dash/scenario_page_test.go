@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScenariosInABrowser runs a scenario without a guard, and then with the right guard.
+// TestScenariosInABrowser runs the scenario coupon without a guard: the verdict must be broken. It
+// then runs coupon with the guard unique: the verdict must be holds.
 func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,

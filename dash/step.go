@@ -10,7 +10,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// steps is the page on which two clients go through a strategy step by step.
+// steps is the page on which the user runs one request of each of two clients, step by step.
 type steps struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
@@ -20,11 +20,12 @@ type steps struct {
 }
 
 const (
-	// idleLimit ends a round in which no button is pressed, because a round blocks all other jobs.
+	// idleLimit ends a round (one request of each client) if no button is pressed for this time. An
+	// open round blocks all other jobs.
 	idleLimit = 10 * time.Minute
-	// lookInterval is the time between two checks of a waiting client.
+	// lookInterval is the time between two checks whether a waiting client can continue.
 	lookInterval = 250 * time.Millisecond
-	// playPause is the time between two steps of the solution.
+	// playPause is the time between two steps when the page plays the schedule that it has found.
 	playPause = time.Second
 	// longestLease is the longest lease that a request may ask for.
 	longestLease = time.Minute
@@ -47,8 +48,8 @@ func newSteps(s *Server) {
 	}
 }
 
-// begin ends the open round and starts a new one. With solve, the program searches for a schedule
-// that loses an update.
+// begin ends the open round and starts a new one. If the form has the field solve, the program
+// takes all steps itself: it searches for an order of the steps that loses an update.
 func (p *steps) begin(ctx context.Context, req request) error {
 	if len(p.s.Lab.Replicas) < 2 {
 		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of two or more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
@@ -213,7 +214,7 @@ func (p *steps) all() []message {
 	return append([]message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
 }
 
-// changed returns the messages that draw the page without the code. The hub calls it.
+// changed returns the messages that draw the page except the strategy's code. The hub calls it.
 func (p *steps) changed() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []message{

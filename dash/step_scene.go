@@ -87,7 +87,7 @@ func (now scene) column(who stepper.Client) column {
 	return c
 }
 
-// Lines returns the steps of both clients. It hides the answers until Shown is set.
+// Lines returns the steps of both clients. Until Shown is set, it hides the answers of the service.
 func (now scene) Lines() (lines []stepLine) {
 	for i, l := range now.Log {
 		text := Text(l.Words)
@@ -105,7 +105,7 @@ func (now scene) CanStep(who int) bool {
 	return now.Open && !now.Solving && (state == stepper.Idle || state == stepper.Stopped)
 }
 
-// ID returns the id of the element that shows a line of a file. file and line count from 0.
+// ID returns the id of the HTML element that shows a line of a file. file and line count from 0.
 func (c column) ID(file, line int) string { return fmt.Sprintf("%s-%d-%d", c.Who, file, line+1) }
 
 // lineOf finds the line that reports a step. This line calls locks.Trace with the step's constant,

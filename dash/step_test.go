@@ -16,7 +16,8 @@ import (
 	"oversell/lab/stepper"
 )
 
-// TestStepIntoALostUpdate predicts 8, finds 9 by hand, and sees each client's line of code.
+// TestStepIntoALostUpdate predicts that 8 pieces are left, and presses the buttons until an update
+// is lost and 9 are left. The page must mark each client's line of code.
 func TestStepIntoALostUpdate(t *testing.T) {
 	tab := browser(t)
 	var hidden, link string
@@ -83,7 +84,8 @@ func TestPressOutlastsTheNews(t *testing.T) {
 	)
 }
 
-// TestStepWaitsInChinese: with redis, B waits for A. The page shows this in Chinese.
+// TestStepWaitsInChinese: with the strategy redis, client B waits for the lock of client A. The
+// page shows this in Chinese.
 func TestStepWaitsInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	do(t, tab,
@@ -104,7 +106,7 @@ func TestStepWaitsInChinese(t *testing.T) {
 	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
 }
 
-// TestStepSolution checks that the page finds and plays the solution of none.
+// TestStepSolution checks that the page finds and plays a schedule in which `none` loses an update.
 func TestStepSolution(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
@@ -117,7 +119,7 @@ func TestStepSolution(t *testing.T) {
 	)
 }
 
-// TestStepEveryStrategy steps through each strategy, and finds a line of code for the first step.
+// TestStepEveryStrategy runs each strategy step by step. A line of code must report its first step.
 func TestStepEveryStrategy(t *testing.T) {
 	page := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer page.Close()
@@ -142,10 +144,10 @@ func TestStepEveryStrategy(t *testing.T) {
 	}
 }
 
-// form is the form that a page sends.
+// form holds the fields of a form that a page sends.
 type form = neturl.Values
 
-// post sends a form to the page in the same way as a script of the page.
+// post sends a form to the page's server in the same way as a script of the page.
 func post(t *testing.T, path string, values form, header http.Header) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+path, strings.NewReader(values.Encode()))

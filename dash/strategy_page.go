@@ -39,7 +39,7 @@ func codeFiles(c card) (files []codeFile) {
 }
 
 func routeStrategies(s *Server) {
-	// The stream sends no parts. By the stream, the page knows whether the lab is reachable.
+	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.open("strategies", func() []message { return nil })
 	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(_ *http.Request, groups []group) any { return groups })
 	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {

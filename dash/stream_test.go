@@ -42,7 +42,7 @@ func command(t *testing.T, s *dash.Server, path string, form url.Values) {
 	}
 }
 
-// TestPagesBeginUpToDate: a page must show existing results even without its stream.
+// TestPagesBeginUpToDate: the HTML of a page must show existing results before any stream is open.
 func TestPagesBeginUpToDate(t *testing.T) {
 	s := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer s.Close()
@@ -89,8 +89,8 @@ func until(t *testing.T, condition func() bool) bool {
 	return true
 }
 
-// TestManyTabs opens eight tabs, with each page of the menu. A browser opens six connections to a
-// server, so a hidden tab must not keep a connection.
+// TestManyTabs opens eight tabs, with each page of the menu. A browser opens at most six
+// connections to a server, so a hidden tab must not keep a connection.
 func TestManyTabs(t *testing.T) {
 	first := browser(t)
 	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn", "/dash/try", "/dash/shop", "/", "/dash/try"}
@@ -103,12 +103,12 @@ func TestManyTabs(t *testing.T) {
 		}
 		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 	}
-	// The first tab continues when the user looks at it again.
+	// The first tab opens its stream again when the user returns to this tab.
 	do(t, first, page.BringToFront(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
-// line is a proxy before the lab. It can drop the data of all open streams without closing them.
-// New connections still work.
+// line is a proxy between the browser and the lab. It can drop the data of all open streams without
+// closing them. New connections still work.
 type line struct {
 	addr string
 	mu   sync.Mutex
@@ -240,7 +240,7 @@ func TestRunThatDidNotBegin(t *testing.T) {
 	do(t, tab, reads(`#status`, "Nothing has run yet"))
 }
 
-// gate passes requests on to the service, or answers 502 while it is closed.
+// gate passes requests on to the service. While the gate is closed, it answers 502.
 type gate struct {
 	url    string
 	closed atomic.Bool
@@ -266,8 +266,8 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// TestMatrixWaitsForTheService: a matrix that stays open while the lab restarts gets the new lab's
-// results. The service may start after the page's server.
+// TestMatrixWaitsForTheService: a tab with the matrix of results may stay open while the lab
+// restarts. It must get the new matrix even if the service starts after the page's server.
 func TestMatrixWaitsForTheService(t *testing.T) {
 	gate := newGate(t)
 	gate.closed.Store(true)
@@ -312,8 +312,8 @@ func TestMatrixWaitsForTheService(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotQueue: while the service does not answer, a page waits for the time-out of its own
-// request only.
+// TestPagesDoNotQueue: two pages need a service that does not answer. The second page must ask the
+// service before the first page's request has timed out.
 func TestPagesDoNotQueue(t *testing.T) {
 	asked, answer := make(chan context.Context, 2), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -341,7 +341,8 @@ func TestPagesDoNotQueue(t *testing.T) {
 	}
 }
 
-// TestNoStorage: a browser without storage shows the page and can use the printed link's token.
+// TestNoStorage: a browser that blocks local storage must show the page. It must also accept the
+// token in the link that the lab prints.
 func TestNoStorage(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,

@@ -43,8 +43,8 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	}
 }
 
-// TestTryTheOthersInChinese: members enter a double barrier together and stay until they leave. The
-// page shows all primitives in Chinese, too.
+// TestTryTheOthersInChinese uses all primitives except the semaphore, on the page in Chinese. The
+// members of a double barrier enter together and leave together.
 func TestTryTheOthersInChinese(t *testing.T) {
 	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
 	open := func(primitive string) chromedp.Action {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestVisitor: the spans of a visitor come from the steps that a replica reports. If steps are
-// missing or late, the spans come from the answer.
+// TestVisitor: the replica reports the steps of a request, and the page draws from them how long
+// the request waited and held. If steps are missing or late, the page uses the answer instead.
 func TestVisitor(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
@@ -46,7 +46,8 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// TestObserve checks answers of concurrent requests in any order of arrival.
+// TestObserve: answers of concurrent requests may arrive in any order. The page must keep the
+// newest value of a latch or counter.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -95,7 +95,7 @@ func TestNginxHealthAsksAReplica(t *testing.T) {
 	}
 }
 
-// TestNginxResolvesAtRunTime: a recreated container gets another address, so nginx asks again.
+// TestNginxResolvesAtRunTime: a new container has a new address, so nginx must repeat DNS lookups.
 func TestNginxResolvesAtRunTime(t *testing.T) {
 	conf, err := os.ReadFile("../nginx/nginx.conf")
 	if err != nil {
@@ -143,7 +143,8 @@ func TestOneImage(t *testing.T) {
 	}
 }
 
-// TestReplicasCanDie: the failpoint die kills the replica, which process 1 of a container can't do.
+// TestReplicasCanDie: a replica kills itself at the failpoint die. Linux protects process 1 of a
+// container from this, so an init process must be process 1.
 func TestReplicasCanDie(t *testing.T) {
 	for name, s := range load(t).Services {
 		if !strings.HasPrefix(name, "replica-") {

@@ -30,7 +30,7 @@ const (
 // readBody rejects a body that is too long, too slow, or of an unknown type. If a handler ignored
 // such a body, it would sell with the default parameters.
 //
-// DANGER: the http.Server's ReadTimeout would also cancel requests that wait for a lock.
+// DANGER: do not set http.Server.ReadTimeout: it would also cancel requests that wait for a lock.
 func (s *Service) readBody(c *gin.Context) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return

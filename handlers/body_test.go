@@ -206,7 +206,8 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestNoRedirects checks that a trailing slash causes no redirect: a header would set its target.
+// TestNoRedirects: a trailing slash must not cause a redirect. A header of the request would set
+// the target of that redirect.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock/", nil)

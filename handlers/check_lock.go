@@ -18,7 +18,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	card, receipt := strategy.Card(), stock.Receipt{}
-	// A strategy that keeps the stock in another backend must sell even if MySQL is down.
+	// has looks the product up in MySQL. A strategy with its stock elsewhere must sell without MySQL.
 	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
 	}
@@ -35,11 +35,12 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	return s.sale(card.ID, order, receipt), nil
 }
 
-// maxKnown limits the products that a replica remembers. All others are looked up at each sale.
+// maxKnown limits how many existing products a replica remembers. It looks up others at each sale.
 const maxKnown = 10_000
 
-// has returns an error if the product does not exist. Call it before acquiring the lock: a lock
-// leaves a fence, a node or a row in the backend for ever. Products are never deleted.
+// has returns an error if the product does not exist. Call has before the lock is acquired: a lock
+// for an unknown product would leave data in the backend for ever. Products are never deleted, so a
+// replica remembers existing ones.
 func (s *Service) has(ctx context.Context, product int64) error {
 	if _, known := s.known.Load(product); known || s.Exists == nil {
 		return nil
@@ -65,7 +66,8 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale
 	}
 }
 
-// traced adds a tracer that passes steps to /events and to failpoints, if either of them is in use.
+// traced returns ctx with a tracer that passes steps to the listeners of /events and to the
+// failpoints. Without a listener and a failpoint, it returns ctx unchanged.
 func (s *Service) traced(ctx context.Context, strategy string) context.Context {
 	watched, armed := s.events.watched(), s.failpoints.any()
 	if !watched && !armed {

@@ -24,8 +24,8 @@ type couponGuard struct {
 
 var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// A transactional method that contains the lock has the same effect. Tutorial document 001
-	// calls the method through a proxy to avoid this effect.
+	// The lock is released before the commit. The same happens if a @Transactional method locks and
+	// unlocks in its body. Tutorial document 001 avoids this with a call through a proxy.
 	"redis-early":  {lock: "redis", early: true},
 	"redis":        {lock: "redis"},
 	"unique":       {once: true},

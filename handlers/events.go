@@ -63,8 +63,9 @@ func (h *hub) leave(l *listener) {
 	h.count.Add(-1)
 }
 
-// streamEvents first sends "hello" with the name of the process. A listener that reconnects to the
-// same process has lost steps. "missed" has the number of steps that a slow listener lost.
+// streamEvents first sends the event "hello" with the name of the process. A listener that
+// reconnects and receives the same name has lost the steps in between. The event "missed" has the
+// number of steps that a slow listener lost.
 func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	leave, err := s.openStream(c)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxPause ends a pause if the lab has died. It is long enough for a teacher's explanation.
+	// maxPause ends a pause that the lab does not end, for example because the lab has died. It leaves
+	// a teacher enough time to explain the paused step.
 	maxPause = 30 * time.Minute
 	// maxKey limits the length of a failpoint's key, in bytes.
 	maxKey = 200
@@ -27,7 +28,8 @@ type paused struct {
 	resumed chan struct{}
 }
 
-// failpoints act on the steps that strategies report, so strategies contain no code for them.
+// failpoints pause a request, or kill the replica, at a step that a strategy reports. So strategies
+// contain no code for failpoints.
 type failpoints struct {
 	mu    sync.Mutex
 	last  int

@@ -25,11 +25,12 @@ import (
 type Config struct {
 	Replica    string
 	Strategies []locks.Strategy
-	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of the lock's card.
+	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their strategy.
 	Lockers map[string]locks.Locker
-	// Primitives lists the backends. A request without a backend uses the first suitable one.
+	// Primitives are the latches, semaphores, … of each backend. A request that names no backend uses
+	// the first backend with its primitive.
 	Primitives []locks.Primitives
-	// Source returns the source files of a card's strategy.
+	// Source returns the source files of the strategy that the card describes.
 	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
 	// Resets serves PUT /stock with database connections that sales cannot use. nil means Ledger.
@@ -133,7 +134,7 @@ func (s *Service) routes() {
 // ServeHTTP makes Service an http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
-// Close ends streams and pauses. Otherwise, a shutdown would wait for them.
+// Close ends event streams and paused requests. Otherwise, a shutdown would wait for them.
 func (s *Service) Close() {
 	close(s.events.closed)
 	s.failpoints.clear()

@@ -112,7 +112,7 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 	return d
 }
 
-// lease reads the lease of one request. It returns 0 for the lock's default.
+// lease reads the lease of one request. It returns 0 if the lock's default lease applies.
 func (p *params) lease() time.Duration {
 	if !p.values.Has("lease") {
 		return 0
@@ -137,7 +137,8 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
-// word reads a name that is safe in all backends' keys. It is mandatory if otherwise is empty.
+// word reads a parameter that is safe in the keys of all backends. If it is missing, word returns
+// otherwise. An empty otherwise makes the parameter mandatory.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })

@@ -90,7 +90,8 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	}
 }
 
-// backendWith returns the backend that the request names, or the first one with the primitive.
+// backendWith returns the backend that the request names. If the request names none, it returns the
+// first backend that has the primitive.
 func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
 	having := slices.DeleteFunc(slices.Clone(s.Primitives), func(b locks.Primitives) bool { return !has(b) })
 	if len(having) > 0 && !p.values.Has("backend") {
@@ -131,7 +132,8 @@ func (c *primitiveCall) waited() time.Duration {
 	return c.granted.Sub(c.began)
 }
 
-// failure adds the primitive and the times to an error. It does not change a complete problem.
+// failure returns err as a problem with the key, the backend and the times. If err already is a
+// problem (*refusal), failure returns it unchanged.
 func (c *primitiveCall) failure(err error) error {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return err

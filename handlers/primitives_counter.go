@@ -19,7 +19,8 @@ type countAnswer struct {
 type changeAnswer struct {
 	primitiveAnswer
 	locks.Changed
-	// Version is read after the change, so a later change may have raised it. nil means not read.
+	// Version is read after the change, so another request's change may have raised it in between. nil
+	// means that it could not be read.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -66,7 +67,7 @@ func (c *primitiveCall) counter() operation {
 
 type counterChange func(context.Context, locks.Counter) (locks.Changed, error)
 
-// readChange reads the operation and its parameters. It returns nil for get.
+// readChange reads the parameter op and the parameters of its operation. It returns nil for get.
 func (c *primitiveCall) readChange() counterChange {
 	op := c.text("op", "get")
 	if !slices.Contains(counterOps, op) {
@@ -114,7 +115,8 @@ func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	return c.needed(name, low, math.MaxInt64)
 }
 
-// streamCounter sends the current value and each later value. A slow client misses old values only.
+// streamCounter sends the current value and each later value. A slow client may miss values, but
+// always receives the newest.
 func (c *primitiveCall) streamCounter() operation {
 	return func() (any, error) {
 		leave, err := c.service.openStream(c.gin)

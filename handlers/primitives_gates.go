@@ -63,7 +63,7 @@ func (c *primitiveCall) countDown() operation {
 	}
 }
 
-// setBarrier closes the barrier (4.6.6).
+// setBarrier closes the barrier, so that requests wait at it (4.6.6).
 func (c *primitiveCall) setBarrier() operation {
 	return func() (any, error) {
 		set, err := c.Barrier.Set(c.context(), c.request.Key)

@@ -13,7 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// outcomes is ordered: the first match decides. A lost lock often also cancels the request.
+// outcomes maps errors to answers, and the first match decides. ErrLost comes before ErrCancelled,
+// because a request that loses its lock is often cancelled, too.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -55,7 +56,8 @@ func badParameter(name, value, allowed string) *refusal {
 	return r
 }
 
-// describe returns the problem for err. An error in no table is "unknown": stock may be taken.
+// describe returns err as an HTTP problem. If err is not in outcomes, the outcome is "unknown",
+// because pieces may have been taken from the stock.
 func describe(err error) api.Problem {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete.Problem

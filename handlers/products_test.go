@@ -11,7 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// TestProductIsLookedForFirst checks that a sale looks up its product first, unless known to exist.
+// TestProductIsLookedForFirst checks that a sale looks up its product before the strategy runs. A
+// product that the replica knows is not looked up again.
 func TestProductIsLookedForFirst(t *testing.T) {
 	t.Parallel()
 	none, asked := &orderRecorder{id: "none"}, map[int64]int{}

@@ -26,7 +26,8 @@ type rechargeGuard struct {
 
 var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// In tutorial document 003, a @Transactional method contains lock and unlock in the same way.
+	// The lock is released before the commit, as in tutorial document 003: there, a @Transactional
+	// method locks and unlocks in its body.
 	"redis-early": {lock: "redis", early: true},
 	"redis":       {lock: "redis"},
 	"version":     {version: true},
@@ -98,7 +99,8 @@ func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeReques
 	})
 }
 
-// putRecharge resets the order, sets the account's balance to 0, and deletes keys and locks.
+// putRecharge resets the order, sets the account's balance to 0, and deletes the order's locks and
+// idempotency keys.
 func (s *Service) putRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)

@@ -76,7 +76,8 @@ func (s *Service) putStock(c *gin.Context) (any, error) {
 	}{item, warnings}, err
 }
 
-// clear deletes the state of the key. It returns a warning for each failed strategy or primitive.
+// clear deletes what strategies store for the key, all data of the primitives, and the lock of all
+// goods. It returns a warning for each of these that fails.
 func (s *Service) clear(ctx context.Context, key string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -119,7 +120,7 @@ func runAll(ctx context.Context, jobs map[string]func(context.Context) error) ma
 	return errs
 }
 
-// labOnly requires the token in a header, which no form or image of another site can send.
+// labOnly requires the token in a header: a form or image of another site cannot send this header.
 func (s *Service) labOnly(c *gin.Context) {
 	switch {
 	case !s.Lab:

@@ -43,7 +43,8 @@ func boundWrites(c *gin.Context) {
 	c.Writer = w
 }
 
-// openStream counts a stream until leave is called. It fails while too many streams are open.
+// openStream counts a stream until the returned leave is called. It fails if too many streams are
+// open. A stream with the lab's token is not counted.
 func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no") // nginx must send each event at once
@@ -59,7 +60,7 @@ func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	}
 }
 
-// stream sends the events. It also sends a comment every ten seconds to keep the connection open.
+// stream sends the events, and an SSE comment every ten seconds to keep the connection open.
 func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-chan T, send func(T)) {
 	alive := time.NewTicker(10 * time.Second)
 	defer alive.Stop()

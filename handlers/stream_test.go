@@ -131,8 +131,8 @@ func TestListenersThatDoNotRead(t *testing.T) {
 	})
 }
 
-// TestLostStepsAreCounted checks that a slow listener receives the number of its lost steps, and
-// every other step. It also checks that a new stream names the same process.
+// TestLostStepsAreCounted checks that a slow listener receives all steps except the lost ones, and
+// the number of the lost steps. It also checks that a second stream names the same process.
 func TestLostStepsAreCounted(t *testing.T) {
 	t.Parallel()
 	server := streamServer(t)

@@ -49,7 +49,7 @@ type soldTicket struct {
 
 func showKey(show int64) string { return fmt.Sprintf("show:%d", show) }
 
-// postTicket sells the next number at a window (tutorial document 002).
+// postTicket sells the next ticket number of a show at one ticket window (tutorial document 002).
 func (s *Service) postTicket(c *gin.Context) (any, error) {
 	p, show := rowParams(c, "guard", "window", "wait")
 	name, guard := choice(p, "guard", "none", ticketGuards)
@@ -86,7 +86,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 	}, nil
 }
 
-// sellNext needs a lock or a unique key: between its read and its write, another window may sell.
+// sellNext needs a lock or a unique key: another window may sell the same number after its read.
 func (s *Service) sellNext(ctx context.Context, held *heldLock, w *ticketSale, sell func(context.Context, int64, stock.Ticket, func() error) error) (int, error) {
 	show, err := s.Tickets.Read(held.lock.Context(), w.show)
 	if err != nil {
@@ -114,7 +114,8 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 		return 0, err
 	}
 	held.trace(ctx, api.Read)
-	// The two errors below must not be in the table of outcomes, because a ticket was taken.
+	// The two errors below do not wrap their cause, so their outcome is always "unknown". A ticket was
+	// taken, so a cause with the outcome "unavailable" would be wrong.
 	show, err := s.Tickets.Read(context.WithoutCancel(ctx), w.show)
 	if err != nil {
 		return 0, fmt.Errorf("a ticket was taken, but its number could not be read: %v", err) //nolint:errorlint // see above
@@ -128,7 +129,8 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	return sold.Number, nil
 }
 
-// sellOnce uses no lock: the table accepts each number once. A rejected window tries the next one.
+// sellOnce uses no lock: the database table accepts each number only once. If the table rejects a
+// number, sellOnce reads the next number and tries again.
 func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
 		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)

@@ -18,7 +18,7 @@ const (
 	// lease is the lease of holders that stay alive. If a waiter gets the lock long before the
 	// lease ends, the waiter was notified and did not wait for the expiry.
 	lease = time.Minute
-	// longWait is the wait of waiters that must get the lock.
+	// longWait is the longest wait of waiters that must get the lock.
 	longWait = 2 * time.Minute
 	// short is the lease, or the time-out of the session, of holders that a test kills.
 	short = 4 * time.Second
@@ -26,7 +26,7 @@ const (
 
 var servers *rig.Rig
 
-// silent discards the driver's log. The driver also returns the logged errors.
+// silent discards the log of the Redis client, which also returns the logged errors.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -53,14 +53,14 @@ type side struct {
 	waiting func(t *testing.T, key string) bool
 	// free reports whether the lock has no holder and no waiter.
 	free func(t *testing.T, key string) bool
-	// count returns the answer of the Java program to count, after n acquisitions.
+	// count returns the answer that the Java command count must give after n acquisitions in Java.
 	count func(n int) string
 }
 
 // newKey returns a key that no other test uses.
 func newKey() string { return "stock:" + uuid.NewString() }
 
-// soon waits until is returns true, and fails the test after longWait.
+// soon calls the function is until it returns true. After longWait, soon fails the test.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
@@ -93,7 +93,7 @@ type granted struct {
 	err  error
 }
 
-// await acquires the lock in the background.
+// await acquires the lock in the background, and sends the result to the returned channel.
 func await(t *testing.T, s side, key, owner string) <-chan granted {
 	t.Helper()
 	answer := make(chan granted, 1)

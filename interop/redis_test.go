@@ -7,7 +7,7 @@ import (
 	"oversell/locks/redislock"
 )
 
-// onRedis returns the strategy redis, which is compatible with Redisson's RLock.
+// onRedis returns the side of the strategy redis, which is compatible with Redisson's RLock.
 func onRedis(t *testing.T) side {
 	t.Helper()
 	url := servers.Addresses().Redis[0]

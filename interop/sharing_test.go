@@ -74,8 +74,8 @@ func goIsWoken(t *testing.T, s side, java *worker) {
 	release(t, hold)
 }
 
-// wokenSince fails if the waiter may have waited for the end of the lease. Holders renew the lease
-// every third of its length, so most of it was left at the release.
+// wokenSince fails the test if the waiter may have waited for the end of the lease. Holders renew
+// the lease every third of its length, so most of the lease was left at the release.
 func wokenSince(t *testing.T, released time.Time) {
 	t.Helper()
 	if waited := time.Since(released); waited > lease/2 {

@@ -23,8 +23,9 @@ type worker struct {
 	err     error
 }
 
-// startWorker returns when the program has connected. versions is a profile of pom.xml. lease is
-// the lease of the program's locks, or the time-out of its session.
+// startWorker starts the Java program, and returns when the program has connected to the lock's
+// server. versions is a profile of pom.xml. lease is the lease of the program's locks, or the
+// time-out of its session.
 func startWorker(t *testing.T, versions string, s side, lease time.Duration) *worker {
 	t.Helper()
 	target := filepath.Join("target", versions)

@@ -11,7 +11,8 @@ import (
 	"oversell/locks/zklock"
 )
 
-// onZooKeeper returns the strategy zk, which is compatible with Curator's InterProcessMutex.
+// onZooKeeper returns the side of the strategy zk, which is compatible with Curator's
+// InterProcessMutex.
 func onZooKeeper(t *testing.T) side {
 	t.Helper()
 	address := servers.Addresses().Zookeeper[0]

@@ -10,10 +10,11 @@ import (
 	"oversell/stock"
 )
 
-// Cohort decorates a shared lock. A replica passes the lock on to its own waiters before it
-// releases the lock (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012). Passing the lock on
-// needs no round trip. The bounds keep the other replicas from starving. Each holder has its own
-// Lock, with the fence of the shared Lock. A holder loses its Lock when the shared Lock is lost.
+// Cohort decorates a lock that all replicas share (Dice, Marathe and Shavit, "Lock Cohorting",
+// PPoPP 2012). A replica that holds the shared lock passes it on to its own waiting requests before
+// it releases the lock. Passing the lock on needs no round trip. The bounds ensure that other
+// replicas also get the shared lock. Each holder has its own Lock, with the fence of the shared
+// Lock. A holder loses its Lock when the shared Lock is lost.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.releaseUnclaimed
@@ -22,12 +23,14 @@ func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 
 // Bounds limit the time for which one replica keeps the shared lock.
 type Bounds struct {
-	// Holders is the largest number of holders in a row.
+	// Holders is how many requests of one replica may hold the shared lock one after the other.
 	Holders int
-	// Time is the period in which the lock may be passed on. It is at most a third of the lease.
+	// Time is how long after its acquisition the shared lock may be passed on. If a third of the lease
+	// is shorter than Time, that third is the limit.
 	Time time.Duration
-	// Yield is the pause of a replica that has reached its bounds while requests of its own
-	// wait. It gives the other replicas time to acquire the lock.
+	// Yield is a pause before a replica acquires the shared lock again. The replica pauses if it
+	// released the lock while its own requests waited. Other replicas can acquire the lock during the
+	// pause.
 	Yield time.Duration
 }
 
@@ -82,7 +85,7 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return h, nil
 }
 
-// acquireShared stops when the request is cancelled. But the acquired lock outlives the request.
+// acquireShared gives up when ctx ends. But a granted shared lock stays held when ctx ends.
 func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, error) {
 	began := time.Now()
 	if pause := c.bounds.Yield - time.Since(takeEntry(c, c.yielded, r.Key)); pause > 0 && r.Wait > 0 {
@@ -144,7 +147,7 @@ func takeEntry[V any](c *cohort, of map[string]V, key string) V {
 	return entry
 }
 
-// releaseUnclaimed releases a shared lock that was passed on to a waiter that has ended since.
+// releaseUnclaimed releases a shared lock that was passed on, if its next holder has given up.
 func (c *cohort) releaseUnclaimed(key string) {
 	if shared := takeEntry(c, c.passed, key); shared != nil {
 		_ = shared.Release(context.Background())

@@ -27,7 +27,8 @@ func (s *shelf) took() string {
 	return strings.ReplaceAll(strings.Join(s.log, ""), "stock:1", "")
 }
 
-// inLine queues tasks for the lock, and returns their fences. Each task holds the lock for hold.
+// inLine starts tasks that queue for the lock l. It returns their fences in the order of the
+// grants. Each task holds the lock for the time hold.
 func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change func(i int, r *locks.Request)) (fences []int64) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -52,7 +53,8 @@ func inLine(t *testing.T, l locks.Locker, tasks int, hold time.Duration, change 
 	return fences
 }
 
-// behind starts a request that queues behind the holder, and returns the channel of its lock.
+// behind starts a request that waits while another request holds the lock l. It returns a channel
+// that receives the Lock of the new request.
 func behind(t *testing.T, l locks.Locker, owner string) <-chan *locks.Lock {
 	t.Helper()
 	next := make(chan *locks.Lock, 1)
@@ -98,7 +100,7 @@ func TestCohortBounds(t *testing.T) {
 	}
 }
 
-// TestCohortAlone checks that the shared lock is released at once if no request here waits.
+// TestCohortAlone checks that a replica without waiting requests releases the shared lock at once.
 func TestCohortAlone(t *testing.T) {
 	s := newShelf()
 	l := cohort(s, locks.Bounds{Holders: 10, Time: time.Hour, Yield: time.Hour})
@@ -186,7 +188,7 @@ func (l *late) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error
 	return l.shelf.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// TestCohortOutlivesItsFirst ends the request that acquired the lock. The lock must be passed on.
+// TestCohortOutlivesItsFirst cancels the first holder's request. The lock must be passed on.
 func TestCohortOutlivesItsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -236,7 +238,8 @@ func TestCohortForTheDead(t *testing.T) {
 	})
 }
 
-// TestCohortFits checks that a shared lock that does not suit the next request is not passed on.
+// TestCohortFits checks that the shared lock is passed on only to a request with the same lease. If
+// this request is Fenced, the shared lock must also have a fence.
 func TestCohortFits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(i int, r *locks.Request)
@@ -267,7 +270,7 @@ func TestCohortFits(t *testing.T) {
 	})
 }
 
-// TestCohortRaise checks that the next holder gets the fence that the last holder has advanced.
+// TestCohortRaise advances the fence of a holder. The next holder must get the advanced fence.
 func TestCohortRaise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

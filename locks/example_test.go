@@ -11,7 +11,8 @@ import (
 	"oversell/locks/local"
 )
 
-// A lock protects a critical section. A hundred tasks read a count and write it back.
+// A lock protects a critical section. A hundred tasks each read a count and write it back, less
+// one.
 func ExampleLocker() {
 	ctx := context.Background()
 	locker := local.Mutex() // or redislock.Redis, zklock.ZK: any locks.Locker
@@ -64,7 +65,8 @@ type row struct {
 	fence int64
 }
 
-// claim registers the fence before the holder reads.
+// claim stores the fence in the row, and returns the count. It returns false if the stored fence is
+// not lower than this fence.
 func (r *row) claim(fence int64) (count int, ok bool) {
 	if fence <= r.fence {
 		return 0, false
@@ -73,7 +75,7 @@ func (r *row) claim(fence int64) (count int, ok bool) {
 	return r.count, true
 }
 
-// write is rejected when a later holder has registered its fence.
+// write sets the count. It returns false if a later holder has stored its fence in the row.
 func (r *row) write(fence int64, count int) bool {
 	if fence != r.fence {
 		return false

@@ -21,12 +21,12 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// open is a lock that excludes no other request, like a lock whose lease has expired. Only its
-// fences are those of a real lock.
+// open is a test lock that excludes no other request, like a lock whose lease has expired. But its
+// grants have fences, like the grants of a real lock.
 type open struct {
 	fence func(owner string) int64
 	raise func(ctx context.Context, floor int64) (int64, error)
-	// granted, if set, receives each lock that is granted.
+	// granted, if set, is called with each granted Lock.
 	granted func(*locks.Lock)
 }
 
@@ -43,12 +43,12 @@ func (l open) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 	return h, nil
 }
 
-// claimed is the step between the two SQL statements with which a sale claims the row.
+// claimed is the traced step right before a sale reads the row, and after it stores its fence.
 const claimed api.Step = "claimed"
 
 // TestFencedSalesInEveryOrder tries all interleavings of the statements of some sales, behind a
-// lock that excludes no request. With a fence, no order loses an update, even if the backend grants
-// the same fence twice. Without a fence, some orders must lose an update.
+// lock that excludes no request. With fences, no interleaving may lose an update, even if the
+// backend grants the same fence twice. Without fences, some interleavings must lose an update.
 func TestFencedSalesInEveryOrder(t *testing.T) {
 	t.Parallel()
 	db, _ := database(t, 8)
@@ -165,10 +165,11 @@ func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	return db, pool
 }
 
-// order is one interleaving. It has, for each point, the chosen sale and the number of choices.
+// order is one interleaving. For each choice of play, choices has the index of the chosen sale, and
+// options the number of sales to choose from.
 type order struct{ choices, options []int }
 
-// following returns the next interleaving to try, depth first. It returns nil after the last.
+// following returns the first choices of the next interleaving, or nil if this was the last one.
 func (o order) following() []int {
 	for i := len(o.choices) - 1; i >= 0; i-- {
 		if o.choices[i]+1 < o.options[i] {
@@ -178,7 +179,9 @@ func (o order) following() []int {
 	return nil
 }
 
-// play lets one sale at a time run to its next statement. begin lists the first sales to run.
+// play starts all sales, but lets only one sale at a time run to its next traced step. begin has
+// the first choices; after these, the first unfinished sale runs. play returns the interleaving and
+// the number of successful sales.
 func play(t *testing.T, strategy locks.Strategy, sales int, fenced bool, begin []int) (ran order, sold int) {
 	t.Helper()
 	type sale struct {

@@ -10,8 +10,9 @@ import (
 	"oversell/stock"
 )
 
-// Guard makes a Strategy of a Locker. A sale acquires, reads, checks, writes and releases. A fenced
-// sale first stores its fence in the row, and writes only if the row has no later fence.
+// Guard makes a Strategy of a Locker. A sale acquires the lock, reads the count, checks it, writes
+// the new count and releases the lock. A fenced sale stores its fence in the row before it reads
+// the count, and writes only if the row has no later fence.
 func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
 
 type guard struct {
@@ -60,7 +61,7 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	if err := Work(ctx, o.Work); err != nil {
 		return item.Count, lossOr(hold, err)
 	}
-	// Connect before Verify, because the wait for a free connection may outlast the lease.
+	// Take a connection before Verify, because the wait for a free connection may outlast the lease.
 	writer, err := g.connect(ctx, hold)
 	if err != nil {
 		return item.Count, lossOr(hold, err)
@@ -91,12 +92,13 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 	return g.ledger.Connect(ctx)
 }
 
-// read reads the item. A fenced sale first claims the row, which then stores its fence. From then
+// read reads the item. A fenced sale stores its fence in the row (Claim) before it reads. From then
 // on, a holder with a lower fence cannot write.
 //
-// The row stores the highest fence that was ever claimed. This fence is as high as ours in three
-// cases. Another holder of our cohort has used our fence, the backend has lost its counter, or our
-// lease has expired. A holder that still has the lock gets a new, higher fence.
+// Claim fails if the fence in the row is not lower than the fence of hold. This has one of three
+// reasons. Another holder of the same cohort has used the fence, the backend has lost its counter,
+// or the lease of hold has expired. A holder that still has the lock gets a new fence above the
+// fence in the row.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -111,7 +113,8 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// lossOr returns ErrLost if the lock was lost, for the loss has caused err. Else it returns err.
+// lossOr returns ErrLost if the lock was lost, because the loss has then caused err. Otherwise,
+// lossOr returns err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// releaseTimeout limits a release. A release continues even if its request is cancelled.
+// releaseTimeout limits the time of a release. A cancelled request does not end a release.
 const releaseTimeout = 3 * time.Second
 
 // Grant describes a lock that a backend has granted. NewLock makes a Lock of a Grant.
@@ -18,13 +18,13 @@ type Grant struct {
 	// Asked is the time when the request was SENT. The lease counts from Asked, because the
 	// backend's lease has been running for a while when the answer arrives.
 	Asked time.Time
-	// Lease is how long the backend keeps the grant. 0 means as long as the process lives.
+	// Lease is how long the grant lasts without renewal. 0 means as long as this process lives.
 	Lease time.Duration
 	Fence int64
-	// Within, if set, is the outer Lock of this Lock. This Lock is lost when Within is lost.
+	// Within, if set, is the Lock that this Lock depends on. If Within is lost, this Lock is lost.
 	Within *Lock
-	// Renew makes the lease last Lease from now. It returns ErrNotHeld if the lock is gone. After
-	// any other error, Renew is called again. Nil means that the grant cannot be renewed.
+	// Renew restarts the lease. It returns ErrNotHeld if the backend no longer has the grant. After
+	// any other error, the watchdog calls Renew again. Nil means that the grant cannot be renewed.
 	Renew func(context.Context) error
 	// Verify asks the backend whether the lock is still held. Nil means that the lock cannot end
 	// before its lease, except by MarkLost.
@@ -32,13 +32,13 @@ type Grant struct {
 	// Session is the MySQL connection that holds the lock, or nil. A write on this connection
 	// fails once the lock is gone.
 	Session *sql.Conn
-	// AdvanceFence returns a new fence for a lock that is still held, above floor if possible.
-	// It returns ErrNotHeld if the lock is gone. It may be nil.
+	// AdvanceFence returns a new fence for a lock that is still held. The new fence is above floor if
+	// possible. It returns ErrNotHeld if the lock is gone. AdvanceFence may be nil.
 	AdvanceFence func(ctx context.Context, floor int64) (int64, error)
 	// Release frees the lock. It returns ErrNotHeld if the lock was gone already.
 	Release func(context.Context) error
 	// Again repeats a Release that got no answer; see GiveBack. Again must be nil if a repeated
-	// release could free the next holder's lock, like a DEL that names no owner.
+	// release could free the next holder's lock, like a Redis DEL that does not check the owner.
 	Again func(context.Context) error
 }
 
@@ -58,8 +58,8 @@ type Lock struct {
 	joined chan struct{}      // closed when the watchdog has ended
 }
 
-// NewLock returns a Lock that renews the grant until Release. The Lock's context ends with ctx. It
-// ends with cause ErrLost when the lock can no longer be trusted.
+// NewLock returns a Lock, and renews the grant until Release. The Lock's context ends when ctx
+// ends. It also ends, with the cause ErrLost, when the lock can no longer be trusted.
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
@@ -90,10 +90,11 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 	return asked.Add(lease - margin(lease))
 }
 
-// margin returns a safety margin for clocks that run at different speeds, as Redlock has one.
+// margin is how long before its lease ends a lock loses trust, because clocks differ in speed.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease after a third of it. Without a timely renewal, it marks the lock lost.
+// watchdog renews the lease each time a third of it has passed. If no renewal succeeds before the
+// lock is no longer trusted, watchdog marks the lock lost.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -123,7 +124,7 @@ func (h *Lock) watchdog(ctx context.Context) {
 	}
 }
 
-// renew tries once, and returns the pause before the next renewal. After a failed renewal the
+// renew sends one renewal, and returns the pause before the next renewal. If the renewal fails, the
 // backend keeps the grant until the lease ends. So only ErrNotHeld means that the lock is lost.
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	asked := time.Now()
@@ -159,7 +160,7 @@ func (h *Lock) Key() string { return h.grant.Key }
 // Owner returns the owner of the request that holds the lock.
 func (h *Lock) Owner() string { return h.grant.Owner }
 
-// Context returns the context for the work. It ends with ErrLost when the lock can't be trusted.
+// Context returns the context for work under the lock. It ends with ErrLost if the lock is lost.
 func (h *Lock) Context() context.Context { return h.ctx }
 
 // Fence returns the fencing token, which rises with every grant of the key. It is 0 if the
@@ -170,8 +171,8 @@ func (h *Lock) Fence() int64 {
 	return h.fence
 }
 
-// AdvanceFence replaces the fence by one above floor, which is the fence of the row. The caller
-// must read its data again. AdvanceFence returns ErrLost if the lock can't be trusted any more.
+// AdvanceFence replaces the fence by a new fence above floor, the fence in the stock row. The
+// caller must then read the row again. AdvanceFence returns ErrLost if the lock is lost.
 func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	if err := h.Verify(); err != nil {
 		return err
@@ -218,7 +219,8 @@ func (h *Lock) Verify() error {
 	return nil
 }
 
-// advance returns a function by which another Lock advances the fence of this one, or nil.
+// advance returns a function that advances the fence of this Lock for another Lock, which has the
+// same fence. It returns nil if this fence cannot be advanced.
 func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	if h.grant.AdvanceFence == nil {
 		return nil
@@ -229,12 +231,12 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	}
 }
 
-// MarkLost ends the context with ErrLost when the backend reports a loss. It releases no lock.
+// MarkLost ends the Lock's context with ErrLost, but does not release the lock in the backend.
 func (h *Lock) MarkLost(why error) {
 	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
 }
 
-// OnRelease makes Release call f after the lock is released.
+// OnRelease makes Release call f at its end, even if the backend did not confirm the release.
 func (h *Lock) OnRelease(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,7 +253,7 @@ func (h *Lock) enter() bool {
 	return true
 }
 
-// leave ends one acquisition. It returns the number of those left, or -1 if none was left before.
+// leave counts one release. It returns how many releases are still due, or -1 if none was due.
 func (h *Lock) leave() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,7 +264,8 @@ func (h *Lock) leave() int {
 	return h.uses
 }
 
-// giveBack releases the lock. Without an answer it repeats the release until the lease ends.
+// giveBack releases the lock in the backend. If no answer comes and Again is set, giveBack repeats
+// the release until the lease ends.
 func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)
@@ -280,7 +283,7 @@ func (h *Lock) giveBack(ctx context.Context) error {
 }
 
 // Release frees the lock, even if ctx is cancelled. After re-entries, only the last Release frees
-// the lock. It returns ErrNotHeld if the lock was lost before, or was released already.
+// the lock. Release returns ErrNotHeld if the lock was lost or released before this call.
 func (h *Lock) Release(ctx context.Context) error {
 	switch left := h.leave(); {
 	case left < 0:
@@ -288,8 +291,8 @@ func (h *Lock) Release(ctx context.Context) error {
 	case left > 0:
 		return nil
 	}
-	// DANGER: the watchdog must end first. A renewal after the release could keep alive a lock that no
-	// request holds.
+	// DANGER: end the watchdog before the release. A renewal after the release could keep alive a lock
+	// that no request holds.
 	h.stop()
 	<-h.joined
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

@@ -113,8 +113,8 @@ func TestNoLeaseIsForEver(t *testing.T) {
 	})
 }
 
-// TestRenewals checks that the lease is renewed every third of it until the release, even after
-// the request for the lock was cancelled.
+// TestRenewals checks that the lease is renewed each time a third of it has passed, until the
+// release. A cancellation of the request for the lock must not end the renewals.
 func TestRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}

@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Locker grants a key to one owner at a time, except under the hazards that its card admits.
+// Locker grants a key to one owner at a time. Its card (the description with its claims) names the
+// hazards under which it may grant a key to two owners.
 type Locker interface {
 	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
@@ -21,20 +22,21 @@ type Locker interface {
 // Request asks for the lock of a key.
 type Request struct {
 	Key string
-	// Owner names the request. The same Owner may acquire again if the card says so.
+	// Owner names the request. If the card says Reentrant, an Owner that holds the lock can acquire it
+	// again.
 	Owner string
 	// Wait limits the time until the grant. 0 means one try.
 	Wait time.Duration
 	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
-	// Fenced says that the holder will use the fence. A fence costs one more round trip in zk, and two
-	// in redlock. In zk and redlock, only the grant of a Fenced request has a fence.
+	// Fenced says that the holder will use the fence. For a fence, the strategy zk needs one more
+	// round trip, and redlock needs two. In these two strategies, only a Fenced request gets a fence.
 	Fenced bool
 }
 
 type decorated struct{ Locker }
 
-// Clear deletes the key's data in the backend of the inner Locker, if that is a Cleaner.
+// Clear deletes the key's data in the inner Locker's backend, if the inner Locker is a Cleaner.
 func (d decorated) Clear(ctx context.Context, key string) error {
 	if c, ok := d.Locker.(Cleaner); ok {
 		return c.Clear(ctx, key)
@@ -58,7 +60,7 @@ func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration
 	return Await(ctx, r, began, d, nil)
 }
 
-// Await is a SleepRetry that returns at once when wake is closed.
+// Await works like SleepRetry, but also returns as soon as wake is closed.
 func Await(ctx context.Context, r Request, began time.Time, d time.Duration, wake <-chan struct{}) error {
 	left := r.Wait - time.Since(began)
 	if left <= 0 || ctx.Err() != nil {

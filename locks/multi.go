@@ -11,10 +11,11 @@ import (
 )
 
 // Multi joins several locks into one: it acquires all of them or none (tutorial 3.9.3, 4.6.4). keys
-// returns the keys to lock for a requested key. The joined lock has the fence of the first key.
+// returns the keys to lock for a requested key. The joined lock has the fence of the first key that
+// keys returns.
 //
-// The locks are acquired in sorted order of their keys. Otherwise two requests could each
-// hold one lock and wait for the other, which is a deadlock. r.Wait limits the sum of all waits.
+// The locks are acquired in sorted order of their keys. Otherwise two requests could each hold one
+// lock and wait for the other, which is a deadlock. r.Wait limits the sum of all waits.
 func Multi(card api.Card, l Locker, keys func(key string) []string) Locker {
 	return &multi{card: card, inner: decorated{l}, keys: keys}
 }
@@ -63,8 +64,8 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	g := Grant{
 		Key: r.Key, Owner: r.Owner,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
-		// This renewal tells the joined lock when the leases of the sub-locks end. After a pause of the
-		// process, Verify must report a loss before any timer runs.
+		// The sub-locks also renew their own leases. This renewal tells the joined lock how long those
+		// leases last. So after a pause of the process, Verify reports a loss before any timer runs.
 		Renew: func(ctx context.Context) error {
 			for _, sub := range subLocks {
 				if sub.grant.Renew == nil {
@@ -93,7 +94,8 @@ func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	return h
 }
 
-// shortestLease returns the lease that ends first. 0 means that no sub-lock has a lease.
+// shortestLease returns the shortest lease of the sub-locks, or 0 if no sub-lock has a lease. asked
+// is set so that this lease ends when the first lease of a sub-lock ends.
 func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
 	var until time.Time
 	for _, sub := range subLocks {
@@ -119,7 +121,7 @@ func releaseAll(ctx context.Context, subLocks []*Lock) error {
 	return errors.Join(errs...)
 }
 
-// Clear clears all keys in the inner locker.
+// Clear deletes the data of all these keys in the inner Locker's backend.
 func (m *multi) Clear(ctx context.Context, key string) error {
 	_, sorted := m.inOrder(key)
 	for _, part := range sorted {

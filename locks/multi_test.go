@@ -166,7 +166,7 @@ func TestMultiAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestMultiLoss checks that the joined lock is lost with any sub-lock, and for the same reason.
+// TestMultiLoss checks that the joined lock is lost when any sub-lock is lost, for the same reason.
 func TestMultiLoss(t *testing.T) {
 	for _, lost := range []string{"a", "b", "c"} {
 		t.Run(lost, func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestMultiLoss(t *testing.T) {
 	}
 }
 
-// TestMultiTrust checks that the joined lock ends with the lease of the sub-lock that was acquired
-// first, unless the sub-locks are renewed.
+// TestMultiTrust checks that the joined lock is trusted until the lease of the sub-lock that was
+// acquired first ends. If the sub-locks are renewed, the joined lock must stay trusted.
 func TestMultiTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -9,9 +9,9 @@ import (
 const MaxNames = 1000
 
 // Primitives are the synchronization primitives of one backend, besides locks. A nil field means
-// that the backend lacks that primitive. With a wait of 0, a primitive tries once. It returns
-// ErrNotAcquired when the wait ends or the context is cancelled, and then leaves no data in the
-// backend. It returns stock.Unavailable when the backend cannot be used.
+// that the backend lacks that primitive. An operation with a wait of 0 tries once. An operation
+// returns ErrNotAcquired when its wait ends or its context is cancelled, and then leaves no data in
+// the backend. It returns stock.Unavailable when the backend cannot be used.
 type Primitives struct {
 	Backend       string // redis or zk
 	ReadWrite     ReadWriteLocker
@@ -34,9 +34,9 @@ var (
 	ErrMismatch = errors.New("this name is in use with another number of permits or members")
 )
 
-// ReadWriteLocker lets many readers or one writer hold a key. The same owner may acquire
-// again, and a writer may also read. A reader that requests the write lock gets ErrUpgrade.
-// No writer waits for readers that arrived after it.
+// ReadWriteLocker lets many readers or one writer hold a key. An owner may again acquire a key that
+// it holds, and a writer may also read. A reader that requests the write lock gets ErrUpgrade. No
+// writer waits for readers that arrived after it.
 type ReadWriteLocker interface {
 	Read(ctx context.Context, r Request) (*Lock, error)
 	Write(ctx context.Context, r Request) (*Lock, error)
@@ -66,9 +66,11 @@ type Barrier interface {
 	Remove(ctx context.Context, key string) (removed bool, err error)
 }
 
-// DoubleBarrier lets its members begin together and end together. r.Owner names the member.
+// DoubleBarrier lets its members begin a task together and end the task together. r.Owner names the
+// member.
 type DoubleBarrier interface {
-	// Enter waits until enough members have entered. A member whose wait ends has not entered.
+	// Enter waits until the given number of members have entered. A member whose wait ends before
+	// that does not count as entered.
 	Enter(ctx context.Context, r Request, members int) error
 	// Leave waits until all members have left, or have died.
 	Leave(ctx context.Context, r Request) error
@@ -114,9 +116,9 @@ type Runner interface {
 	Run(ctx context.Context)
 }
 
-// StockHolder is a Strategy that keeps the stock outside the row in MySQL.
+// StockHolder is a Strategy that keeps pieces of the stock outside the product's row in db_stock.
 type StockHolder interface {
-	// Count returns the stock that the strategy keeps for the product outside MySQL. Clear deletes
-	// this stock, and the next sale copies the count of the row again.
+	// Count returns the number of pieces for sale, wherever the strategy keeps them. Clear deletes
+	// the pieces outside the row, and the next sale begins with the count in the row.
 	Count(ctx context.Context, product int64) (int, error)
 }

@@ -24,7 +24,8 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// After a loss, the owner waits like other owners. A cancelled request gets no lock.
+	// An owner that has lost its lock must wait like any other owner. A cancelled request gets no
+	// lock.
 	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
 		return h, nil
 	}

@@ -39,7 +39,7 @@ func TestReentrant(t *testing.T) {
 		t.Errorf("a third release: %v", err)
 	}
 	released(t, acquired(t, l, "contender"))
-	// A released lock cannot be entered again, so the owner gets a new one.
+	// The owner has released its lock, so Acquire must return a new Lock.
 	again := acquired(t, l, "owner")
 	if again == outer {
 		t.Error("the owner got its old hold")
@@ -61,7 +61,7 @@ func TestReentrantAfterLoss(t *testing.T) {
 	if next == lost {
 		t.Fatal("the owner entered the lost hold")
 	}
-	// The late release of the lost lock does not make Reentrant forget the new one.
+	// The late release of the lost lock must not make Reentrant forget the new lock.
 	_ = lost.Release(t.Context())
 	if again := acquired(t, l, "owner"); again != next {
 		t.Error("the owner has forgotten its hold")

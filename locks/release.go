@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// prompt is the time within which a failed release is repeated while its caller waits. Such a
-	// quick failure means a broken connection, and the next try opens a new connection.
+	// prompt limits the quick repetition of a release. If the first release fails within this time,
+	// its connection was probably broken. Then the release is sent again at once, on a new connection.
 	prompt = 100 * time.Millisecond
 	// The pauses between the tries in the background grow from shortestPause to longestPause.
 	shortestPause = 5 * time.Millisecond
@@ -33,9 +33,9 @@ func AwaitReleases(ctx context.Context) {
 	}
 }
 
-// GiveBack sends a release. Without an answer it repeats the release once while the caller waits,
-// and then in the background until the given time. Otherwise one broken connection would keep the
-// key locked until the lease ends.
+// GiveBack sends a release. If it fails quickly without an answer, GiveBack repeats it once while
+// the caller waits. Without an answer, GiveBack then repeats it in the background until the given
+// time. Otherwise one broken connection would keep the key locked until the lease ends.
 //
 // send must name the grant, so that a second release cannot free the lock of another holder. It
 // returns ErrNotHeld if the grant does not exist. After a request without an answer, ErrNotHeld

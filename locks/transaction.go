@@ -13,7 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// Sell is the critical section of a sale in a transaction. count is the stock that was read.
+// Sell runs the critical section of a sale inside a transaction. It checks count, the stock that
+// was read, and calls write with the count after the sale.
 func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
 	key := api.Key(o.Product)
 	Trace(ctx, api.Read, key, o.Owner, 0)

@@ -15,8 +15,8 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Up applies missing migrations, in one replica at a time. MySQL commits each DDL statement at
-// once, so another replica could see half of the schema. A killed replica's lease expires.
+// Up applies the missing migrations. A lock lets only one replica apply them at a time, because
+// MySQL commits each DDL statement at once. If the replica is killed, its lock expires.
 func Up(ctx context.Context, db *sql.DB) error {
 	locker, err := lock.NewMySQLTableLocker(
 		lock.WithTableLeaseDuration(10*time.Second),

@@ -34,7 +34,7 @@ type CouponOrder struct {
 	User int64 `json:"user"`
 }
 
-// Made returns the time of the order, in microseconds.
+// Made returns the time of the order. Its precision is one microsecond.
 func (o CouponOrder) Made() time.Time { return time.UnixMicro(o.ID).UTC() }
 
 // Coupons needs a lock or a unique key: between Check and Place, the user may place another order.
@@ -43,13 +43,14 @@ type Coupons struct{ db *gorm.DB }
 // NewCoupons returns the coupons in db, which Open has opened.
 func NewCoupons(db *gorm.DB) *Coupons { return &Coupons{db} }
 
-// Read returns the coupon, or ErrUnknownCoupon.
+// Read returns the coupon. It returns ErrUnknownCoupon if the coupon does not exist.
 func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
 	return first[Coupon](ctx, c.db, id, fmt.Errorf("coupon %d: %w", id, ErrUnknownCoupon), `SELECT id, initial, count,
 		begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended FROM db_coupons WHERE id = ?`)
 }
 
-// Open returns nil if the coupon is on sale now. Otherwise, it returns the reason as an error.
+// Open returns nil if the coupon is on sale now and is not sold out. Otherwise, it returns the
+// reason as an error.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -75,8 +76,9 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 	return NothingWritten(ctx, err)
 }
 
-// Place takes one coupon and writes the user's order, or changes nothing. With once, a unique key
-// rejects a second order with ErrAlreadyTaken. See transaction for committing.
+// Place takes one coupon and writes the user's order, or changes nothing. If once is true, a unique
+// key rejects a user's second order with ErrAlreadyTaken. The function transaction calls
+// committing.
 func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
 	order := CouponOrder{User: user}
 	err := transaction(ctx, c.db, committing, func(tx *gorm.DB) (err error) {

@@ -16,7 +16,8 @@ type Ledger struct{ db *gorm.DB }
 // NewLedger returns the stock in db, which Open has opened.
 func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
 
-// Read returns the item, or ErrUnknownProduct, ErrCancelled or ErrUnavailable.
+// Read returns the row of the product. Its errors are ErrUnknownProduct, ErrCancelled and
+// ErrUnavailable.
 func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	var item Item
 	err := l.db.WithContext(ctx).Take(&item, product).Error

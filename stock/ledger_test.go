@@ -58,8 +58,8 @@ func TestWriteWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestLateWrite checks that a write returns its result although the caller's context has ended.
-// The context of a holder ends when the lock is lost.
+// TestLateWrite checks that a write completes and returns its result even if the caller's context
+// has ended. The context of a holder ends when the lock is lost.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)

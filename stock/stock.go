@@ -10,7 +10,7 @@ type Item struct {
 	ProductCode string `json:"product_code"`
 	StockCode   string `json:"stock_code"`
 	Count       int    `json:"count"`
-	// Version counts the writes of the version strategy (tutorial 1.6.2).
+	// Version is raised by each write of the strategy version (tutorial 1.6.2).
 	Version int64 `json:"version"`
 	// Fence is the highest registered fence. Only a reset lowers it, so older holders are rejected.
 	Fence int64 `json:"fence"`
@@ -23,7 +23,7 @@ func (Item) TableName() string { return "db_stock" }
 type Order struct {
 	Product int64
 	Qty     int
-	// Owner identifies the request at a lock, because a goroutine has no identity.
+	// Owner names the request as the owner of a lock. Go gives a goroutine no id that could name it.
 	Owner string
 	// Work is extra time between read and write, so that students can watch the critical section.
 	Work time.Duration
@@ -31,7 +31,8 @@ type Order struct {
 	Wait, Lease time.Duration
 	// Fenced means that the row rejects the write if a later holder has registered its fence.
 	Fenced bool
-	// Nested acquires the lock twice, like a method that calls a method with the same lock.
+	// Nested makes the sale acquire its lock twice, like a method that calls a method with the same
+	// lock.
 	Nested bool
 }
 
@@ -48,6 +49,6 @@ type Receipt struct {
 	Waited, Held, Pooled time.Duration
 	// Retries counts the attempts that failed because another request wrote first.
 	Retries int
-	// Warning is set if, after the sale, the lock proved lost or could not be released.
+	// Warning is set if the sale succeeded, but the lock was then found lost or could not be released.
 	Warning string
 }

@@ -11,11 +11,11 @@ import (
 // These are reasons why a ticket is not sold, besides ErrSoldOut. No sale was written.
 var (
 	ErrUnknownShow = errors.New("this show does not exist")
-	// ErrTicketSold means that another window has sold the ticket with this number.
+	// ErrTicketSold means that another ticket window (a seller) has sold this ticket number.
 	ErrTicketSold = errors.New("another window has sold this ticket")
 )
 
-// Show has tickets that are sold from the highest number down to 1 (tutorial document 002).
+// Show is an event. Its tickets are sold from the highest number down to 1 (tutorial document 002).
 type Show struct {
 	ID      int64 `json:"id"`
 	Tickets int   `json:"tickets"`
@@ -23,13 +23,14 @@ type Show struct {
 	Next int `gorm:"column:next_number" json:"next"`
 }
 
-// Ticket is a sold ticket and the window that sold it.
+// Ticket is a sold ticket. Window is the name of the ticket window (the seller) that sold it.
 type Ticket struct {
 	Number int    `json:"number"`
 	Window string `gorm:"column:sold_by" json:"window"`
 }
 
-// Tickets needs a lock or a unique key: another window may sell a number between Read and Sell.
+// Tickets needs a lock or a unique key: between a window's Read and Sell, another window may sell
+// the same number.
 type Tickets struct{ db *gorm.DB }
 
 // NewTickets returns the shows in db, which Open has opened.
@@ -54,14 +55,15 @@ func insertTicket(db *gorm.DB, show int64, sold Ticket) error {
 	return db.Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error
 }
 
-// SellOnce sells like Sell, but a unique key rejects a sold number with ErrTicketSold.
+// SellOnce records a sale like Sell. A unique key rejects a number that is sold already, with
+// ErrTicketSold. SellOnce never raises the show's next number.
 func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	err := transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_tickets (show_id, number, sold_by, once) VALUES (?, ?, ?, ?)", show, sold.Number, sold.Window, sold.Number).Error
 		if err != nil {
 			return err
 		}
-		// LEAST keeps the lower number: a faster window may have sold lower numbers already.
+		// LEAST keeps the lower number, because another window may have sold lower numbers already.
 		return tx.Exec("UPDATE db_shows SET next_number = LEAST(next_number, ?) WHERE id = ?", sold.Number-1, show).Error
 	})
 	if isDuplicate(err) {
@@ -85,7 +87,8 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 	return ErrSoldOut
 }
 
-// Hand records the sale of a ticket, after Take has lowered the show's next number.
+// Hand records the sale of the ticket sold. The caller has lowered the show's next number with
+// Take.
 func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()

@@ -18,9 +18,9 @@ func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }
 
-// transaction calls write, then committing, then commits, even if ctx ends meanwhile. If committing
-// fails, transaction rolls back. The outcome is unknown only if COMMIT gets no answer. After any
-// other error, no write has happened.
+// transaction calls write, then committing, and then commits, even if ctx ends meanwhile. If
+// committing fails, transaction rolls back. The outcome is unknown only if COMMIT gets no answer,
+// or an error of a server that shuts down. After any other error, no write has happened.
 func transaction(ctx context.Context, db *gorm.DB, committing func() error, write func(*gorm.DB) error) error {
 	if ctx.Err() != nil {
 		return NothingWritten(ctx, ctx.Err())

@@ -25,10 +25,11 @@ type waiters struct {
 
 const waitersName = "oversell:waiters"
 
-// Name makes waiters a plugin of gorm, so that all users of a database share one limit.
+// Name is the name under which gorm registers waiters as a plugin of a database. So all users of
+// this database share one limit.
 func (*waiters) Name() string { return waitersName }
 
-// Initialize does nothing, because the size of the pool may still change before Enter.
+// Initialize does nothing. The first Enter reads the size of the pool, which may change until then.
 func (*waiters) Initialize(*gorm.DB) error { return nil }
 
 // Enter waits until a request may keep a connection while it waits for a lock, or until ctx ends.

@@ -1,5 +1,5 @@
-// Package backend reads the statistics of a server behind the locks. They are the number of
-// requests from all clients since its start, and whether the server is a leader.
+// Package backend reads statistics of the servers behind the locks: how many requests a server
+// received since its start, and whether it is a leader.
 package backend
 
 import (
@@ -73,7 +73,7 @@ func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	return n, nil
 }
 
-// ZooKeeperPackets returns how many packets the server received from clients, with heartbeats.
+// ZooKeeperPackets returns how many packets the server received from clients, including heartbeats.
 func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
 	text, err := mntr(ctx, addr)
 	if err == nil && !packetsReceived.MatchString(text) {
@@ -109,7 +109,7 @@ func mntr(ctx context.Context, addr string) (string, error) {
 	return text.String(), nil
 }
 
-// EtcdMessages returns how many messages the server received from clients, also in streams.
+// EtcdMessages returns how many messages the server received from clients, including streams.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {
 	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics")
 	if err != nil {

@@ -4,10 +4,10 @@ package check
 
 import "time"
 
-// Verdict is the verdict of a check.
+// Verdict says whether an invariant held in a run.
 type Verdict string
 
-// Undecided means that requests with an unknown outcome allow both other verdicts.
+// Undecided means that the history fits both other verdicts, or that the check was not completed.
 const (
 	Holds     Verdict = "holds"
 	Broken    Verdict = "broken"

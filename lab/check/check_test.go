@@ -13,8 +13,8 @@ const (
 	ms  = time.Millisecond
 )
 
-// recording returns a recording of steps such as "12 ann granted", or "12 ann written 7" with a
-// fencing token. Times are in milliseconds, and the replica of ann is replica-ann.
+// recording returns a recording of steps such as "12 ann granted": at 12 ms, the owner ann was
+// granted the lock on replica-ann. "12 ann written 7" is a write with the fencing token 7.
 func recording(t *testing.T, steps ...string) history.Recording {
 	t.Helper()
 	var rec history.Recording

@@ -41,7 +41,8 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	}
 }
 
-// Lost returns the certainly lost updates, or a negative number of pieces gone without a sale.
+// Lost returns how many pieces were certainly sold but not taken from the stock. A negative number
+// counts pieces that were taken from the stock but certainly not sold.
 func (c Conservation) Lost() int { return max(c.LostMin, min(0, c.LostMax)) }
 
 // Oversold returns the number of pieces that were certainly sold and never existed.

@@ -8,7 +8,7 @@ import (
 	"oversell/lab/history"
 )
 
-// ops returns a history with these numbers of sold, refused and unknown requests for one piece.
+// ops returns a history with so many sold, refused and unknown requests, for one piece each.
 func ops(sold, refused, unknown int) []history.Op {
 	var all []history.Op
 	add := func(n int, o history.Outcome) {

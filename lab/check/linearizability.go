@@ -88,7 +88,8 @@ type request struct {
 	rank         int // order among unknown requests, or anyRank
 }
 
-// knownAt returns the requests as known at a time. One without an answer may get any answer.
+// knownAt returns what is known about the requests at the time at. A request that has no answer at
+// this time may still get any answer.
 func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 	var known, open []porcupine.Operation
 	for i := range ops {
@@ -107,7 +108,7 @@ func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 			continue
 		case op.Outcome == history.Refused:
 			// The stock never grows, so a stock that is sold out during the request is also sold out at its
-			// end. A call moved to that end leaves less to search.
+			// end. A call moved to the request's end leaves fewer orders to try.
 			o.Call = o.Return
 		}
 		o.Input = in
@@ -120,8 +121,8 @@ func knownAt(ops []history.Op, at time.Duration) []porcupine.Operation {
 // anyRank marks an unknown request that may take effect before or after any other request.
 const anyRank = -1
 
-// rank lets unknown requests of the same size take effect in the order of their calls. Otherwise
-// the search would try all subsets. Other sizes, which no run has, get no rank.
+// rank lets unknown requests take effect only in the order of their calls. Otherwise the search
+// would try all subsets. Requests with another quantity than the first one get no rank.
 func rank(open []porcupine.Operation) {
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	next, size := 0, 0
@@ -138,11 +139,12 @@ func rank(open []porcupine.Operation) {
 	}
 }
 
-// state has the stock, the number of answers that saw it, and the rank of the next unknown request.
+// state has the stock, how many requests have seen this stock so far, and the next unknown
+// request's rank.
 type state struct{ count, seen, next int }
 
-// model maps each count to the number of answers that saw this count. The stock never grows, so all
-// these requests come before the count changes. This saves most of the search.
+// model maps each count of the stock to the number of answers that saw this count. The stock never
+// grows, so all these requests come before the count changes. This shortens the search.
 type model map[int]int
 
 func modelOf(requests []porcupine.Operation) model {
@@ -171,8 +173,8 @@ func (m model) after(s state, r request) (state, bool) {
 	case r.rank != anyRank && r.rank != s.next:
 		return s, false
 	}
-	// The outcome is unknown. A request that never took effect needs no case of its own. It may come
-	// last, where no answer shows its effect.
+	// The outcome is unknown. A request that never took effect needs no case of its own: it may come
+	// last in the order, where no answer shows its effect.
 	if r.rank != anyRank {
 		s.next++
 	}
@@ -182,7 +184,8 @@ func (m model) after(s state, r request) (state, bool) {
 	return m.take(s, r.qty)
 }
 
-// take removes qty pieces if enough are left and every answer with the present count came before.
+// take removes qty pieces. It returns false if too few are left, or if the order still lacks a
+// request that saw the present count.
 func (m model) take(s state, qty int) (state, bool) {
 	if qty == 0 {
 		return s, true
@@ -190,7 +193,7 @@ func (m model) take(s state, qty int) (state, bool) {
 	return state{count: s.count - qty, next: s.next}, s.count >= qty && s.seen == m[s.count]
 }
 
-// effort limits the memory of a search to 128 MB, in words. The search then takes seconds at most.
+// effort limits a search to 128 MB of memory (words of 8 bytes), and so to some seconds.
 const effort = 1 << 24
 
 func search(requests []porcupine.Operation, initial int) Verdict {

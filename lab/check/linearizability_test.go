@@ -113,9 +113,9 @@ func TestLinearSaysWhy(t *testing.T) {
 	}
 }
 
-// honest returns correct requests at random times. Each request takes effect between its call and
-// its answer. A sixth of the requests gets no answer, and half of these never take effect. Size 0
-// is a read.
+// honest returns a correct history with random times. Each request takes effect between its call
+// and its answer. A sixth of the requests gets no answer, and half of these never take effect. Size
+// 0 is a read.
 func honest(r *rand.Rand, requests, initial, overlap int, sizes ...int) []history.Op {
 	count := initial
 	var all []history.Op
@@ -173,7 +173,8 @@ func TestLinearAgainstAllOrders(t *testing.T) {
 	}
 }
 
-// anyOrder reports whether the requests not yet done fit an order that starts with count pieces.
+// anyOrder reports whether the requests that are not done fit an order that explains their answers,
+// from a stock of count.
 func anyOrder(h []history.Op, done []bool, count int) bool {
 	open := false
 	for i, op := range h {
@@ -214,7 +215,7 @@ func mustWait(h []history.Op, done []bool, i int) bool {
 	return false
 }
 
-// concurrent makes a run of n concurrent clients with rounds requests each.
+// concurrent returns the history of n concurrent clients. Each client sends one request per round.
 func concurrent(n, rounds int) []history.Op {
 	var all []history.Op
 	for round := range rounds {
@@ -253,7 +254,7 @@ func TestLinearDecidesLargeRuns(t *testing.T) {
 	}
 }
 
-// A hundred concurrent answers "sold out" do not affect each other.
+// A hundred concurrent answers "sold out" fit in any order, so they must not lengthen the search.
 func TestLinearWithManyRefusals(t *testing.T) {
 	h := []history.Op{sale(1, 2, 0)}
 	for i := range 100 {
@@ -266,7 +267,7 @@ func TestLinearWithManyRefusals(t *testing.T) {
 }
 
 // Forty sales that do not report the remaining stock can be ordered in 40! ways. No order explains
-// the read after the sales.
+// the read after the sales. Linear cannot try all orders, so it must return Undecided.
 func TestLinearGivesUp(t *testing.T) {
 	var h []history.Op
 	for i := range 40 {

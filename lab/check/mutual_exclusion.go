@@ -11,7 +11,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Hold lasts from a grant to the release, the kill of its replica, or the recording's end.
+// Hold lasts from a grant to the release, the kill of the holder's replica, or the recording's end.
 type Hold struct {
 	Key, Owner, Replica string
 	From, To            time.Duration
@@ -31,7 +31,7 @@ type Overlap struct {
 	Acted bool
 }
 
-// MutualExclusion is the result of invariant I2: no two holds of a key overlap.
+// MutualExclusion is the result of invariant I2: no two holds of a key overlap with harm (Acted).
 type MutualExclusion struct {
 	Holds    int // number of holds; 0 means that the verdict proves nothing
 	Acted    int // pairs whose first holder wrote after the second grant
@@ -41,11 +41,11 @@ type MutualExclusion struct {
 	Why      string
 }
 
-// mostIdle limits the idle pairs that are kept, because n holds that never end make n*n/2 pairs.
+// mostIdle limits the harmless pairs in Overlaps, because n holds that never end make n*n/2 pairs.
 const mostIdle = 100
 
 // Exclusion checks all replicas together, because they share one stock. Overlaps has every harmful
-// pair and the first hundred idle ones, in the order of the grants to Second.
+// pair and the first hundred harmless (idle) pairs, in the order of the grants to Second.
 //
 // A strategy must report released on every path, also after a rollback. A hold whose release is not
 // reported seems never to end.

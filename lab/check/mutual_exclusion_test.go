@@ -114,7 +114,7 @@ func TestExclusionNamesThePair(t *testing.T) {
 	}
 }
 
-// A write of the first holder after the second one has released does harm, too.
+// A write of the first holder does harm even after the second holder has released the lock.
 func TestOverlapEndsWithTheShorterHold(t *testing.T) {
 	got := check.Exclusion(recording(t, "1 ann granted", "30 bob granted", "31 bob released", "40 ann written", "41 ann released"))
 	if o := got.Overlaps[0]; o.From != 30*ms || o.To != 31*ms || !o.Acted {

@@ -26,7 +26,7 @@ const (
 // ErrPlan marks a plan that cannot be run.
 var ErrPlan = errors.New("invalid run")
 
-// planError is an ErrPlan without a prefix.
+// planError makes errors.Is(err, ErrPlan) true, without the text of ErrPlan in its own text.
 type planError struct{ error }
 
 func (planError) Is(target error) bool { return target == ErrPlan }
@@ -138,7 +138,7 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	return trials, nil
 }
 
-// run is the run of one strategy, or one point of its sweep.
+// run is the run of one strategy. In a sweep, it is the run with one number of clients.
 type run struct {
 	name string
 	card api.Card
@@ -157,8 +157,9 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// Choose returns the cards of the wanted strategies, in the wanted order. If wanted is empty, it
-// returns the cards of the core strategies, or with all set every card. The error wraps ErrPlan.
+// Choose returns every card (description of a strategy) if all is set. Otherwise it returns the
+// cards of the wanted strategies, in this order. If wanted is empty, it returns those of the core
+// strategies. An error wraps ErrPlan.
 func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
@@ -180,7 +181,7 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	return chosen, nil
 }
 
-// try runs one strategy. If try returns no trial, it sent no request.
+// try runs one strategy. If try returns no trial, it sent none of the plan's requests.
 func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
 	before, err := reset(ctx, service, card.ID, p.Stock)
 	if err != nil {

@@ -85,7 +85,7 @@ func sell(s *fakeService, w http.ResponseWriter, _ string) {
 	reply(w, 200, map[string]any{"outcome": "sold", "replica": "replica-1", "remaining": s.count})
 }
 
-// sellBadly loses every second update of `none`.
+// sellBadly loses every second update of the strategy none.
 func sellBadly(s *fakeService, w http.ResponseWriter, strategy string) {
 	if strategy == "none" && s.sales%2 == 0 {
 		s.count++

@@ -7,7 +7,8 @@ import (
 	"oversell/lab/load"
 )
 
-// sweepLength limits each point, because some strategies are slow. sweepRequests limits memory.
+// sweepLength limits the time of each run of a sweep, because some strategies are slow.
+// sweepRequests limits the requests of each run, because they need memory.
 const (
 	sweepLength   = 5 * time.Second
 	sweepRequests = 20_000

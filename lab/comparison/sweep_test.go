@@ -26,7 +26,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Each point of a sweep starts with new stock, and does not sell out.
+// Each run of a sweep starts with new stock, and does not sell out.
 func TestSweep(t *testing.T) {
 	resets := 0
 	_, plan := start(t, &fakeService{onReset: func(*fakeService) { resets++ }})

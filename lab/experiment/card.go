@@ -6,13 +6,13 @@ import (
 	"oversell/api"
 )
 
-// Card is a strategy's card, with methods that experiments need.
+// Card is a strategy's card (its description with its claims), with methods that experiments need.
 type Card struct{ api.Card }
 
 // Claim is what a card claims about a hazard.
 type Claim string
 
-// Silent means that the card makes no claim: the result is shown, and not compared.
+// Silent means that the card makes no claim. The result is shown, but not compared with a claim.
 const (
 	Protects Claim = "protects"
 	Breaks   Claim = "breaks"
@@ -44,12 +44,13 @@ func (c Card) stepFor(hazard, otherwise string) string {
 	return otherwise
 }
 
-// uses reports whether the strategy needs a backend. Redlock's masters are Redis, too.
+// uses reports whether the strategy needs a backend. The masters of Redlock are Redis servers, too.
 func (c Card) uses(backend string) bool {
 	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
 }
 
-// lockService returns the backend that stores the lock. MySQL is last: it stores every stock.
+// lockService returns the backend that stores the lock. MySQL comes last, because locks in other
+// backends need MySQL, too: it has the stock.
 func (c Card) lockService() string {
 	all := []string{"redis", "zookeeper", "etcd"}
 	if i := slices.IndexFunc(all, c.uses); i >= 0 {

@@ -3,6 +3,6 @@
 // history of each and gives a verdict on it. A result that contradicts the claim of the
 // strategy's card is a defect of the strategy or of the card.
 //
-// Like the rest of the lab, the package sees the service from outside: over HTTP, and by the
-// process ids of the servers and the links between them.
+// Like the rest of the lab, the package sees the service only from outside. It uses HTTP, the
+// process ids of the servers, and the network links between them.
 package experiment

@@ -35,7 +35,7 @@ func (silent) Begin(Experiment, int, int, int)         {}
 func (silent) End(Experiment, []Result, time.Duration) {}
 func (silent) LeftOut(Experiment, error)               {}
 
-// TestDecisiveResults runs each flaw beside the lock that repairs it.
+// TestDecisiveResults runs hazards on strategies that they break, or that withstand them.
 func TestDecisiveResults(t *testing.T) {
 	bed := open(t)
 	for _, test := range []struct {
@@ -111,8 +111,8 @@ func TestEveryLock(t *testing.T) {
 		{"polling", Wasteful},
 	} {
 		hazard, disagree := test.hazard, []string(nil)
-		// On a very busy machine, no process may run for as long as a lease, and every lock is lost. So a
-		// verdict contradicts the card only if three seeds agree.
+		// A very busy machine may stop all processes for as long as a lease, so that every lock is lost.
+		// So only verdicts that contradict the card with three seeds fail the test.
 		for seed := int64(1); seed <= 3; seed++ {
 			store := &ResultStore{}
 			if err := Run(t.Context(), bed, Plan{Hazards: []string{hazard}, Strategies: disagree, Seed: seed}, store, silent{}); err != nil {

@@ -17,23 +17,23 @@ import (
 // Experiment injects one hazard into the runs of all its strategies at the same time.
 type Experiment struct {
 	Hazard string
-	// Title describes the experiment, Shows the effect to expect.
+	// Title describes the experiment. Shows describes the effect to expect.
 	Title, Shows string
 	// Applies reports whether the hazard can affect a strategy at all.
 	Applies func(Card) bool
-	// Fenced runs strategies with a fence without it, and then with the fence, which must protect.
+	// Fenced adds runs with fencing tokens to each plan that does not name its strategies.
 	Fenced bool
-	// ClaimedAs is the hazard whose claim applies, if it differs from Hazard.
+	// ClaimedAs is the hazard whose claims apply to this experiment. Empty means Hazard.
 	ClaimedAs string
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
 	run func(ctx context.Context, r *run) ([]Result, error)
 }
 
-// AppliesTo is also true if the card makes a claim about a hazard that cannot do harm.
+// AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard.
 func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
 
-// Claim returns the card's claim, or for a fenced run the claim of the fence.
+// Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.
 func (e Experiment) Claim(c Card, fenced bool) Claim {
 	switch {
 	case !fenced:
@@ -45,7 +45,7 @@ func (e Experiment) Claim(c Card, fenced bool) Claim {
 	}
 }
 
-// All returns the experiments in the order of the matrix.
+// All returns the experiments in the order of the matrix of results.
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
@@ -63,7 +63,8 @@ func claimed(hazard string) func(Card) bool {
 
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
-// grantBound limits the time from a fault to the next grant: lease, its detection, and delays.
+// grantBound limits the time from a fault to the next grant. It covers the rest of the lease, the
+// detection of its end, and delays.
 const grantBound = 3*Lease + 2*time.Second
 
 func race() Experiment {
@@ -80,7 +81,8 @@ func replicaRace() Experiment {
 	}
 }
 
-// earlyRelease stops the holder between release and commit, until the contender has read.
+// earlyRelease pauses the holder between the release of its lock and its commit, until the
+// contender (the second request) has read the stock.
 func earlyRelease() Experiment {
 	return Experiment{
 		Hazard: "early-release", Title: "unlock before commit", Shows: "a lost update in spite of the lock", Applies: always,
@@ -138,7 +140,7 @@ func foreignUnlock() Experiment {
 	}
 }
 
-// pause pauses the holder's process past the end of its lease, after its last check.
+// pause freezes the holder's process after its last check of the lock, until its lease has ended.
 func pause() Experiment {
 	return Experiment{
 		Hazard: "pause", Title: "the holder pauses past the end of its lease, then writes", Shows: "two holders, and the late write wins",
@@ -147,8 +149,8 @@ func pause() Experiment {
 	}
 }
 
-// pauseAtRead puts the holder's late write between the contender's read and write. A fencing token
-// that only writes carry, and reads do not, accepts both writes.
+// pauseAtRead puts the holder's late write between the contender's read and write. If a fencing
+// token is not registered in the row before the read, the row accepts both writes.
 func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
@@ -157,7 +159,8 @@ func pauseAtRead() Experiment {
 	}
 }
 
-// leasesEnd waits until leases without a lock have ended, because no next grant shows their end.
+// leasesEnd waits until the leases of strategies that are not locks have ended. With a lock, the
+// grant to the next holder shows that the lease has ended.
 func leasesEnd(ctx context.Context, r *run) error {
 	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil

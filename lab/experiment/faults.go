@@ -15,8 +15,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// failover promotes a Redis replica that lacks the lock and the counter of fencing tokens. The new
-// master issues the same tokens again. Only the fence in MySQL's row distinguishes the holders.
+// failover promotes a Redis replica that lacks the lock and the counter of fencing tokens. So the
+// new master issues the same token again. Only MySQL's row can reject it, because the row keeps the
+// highest registered token.
 func failover() Experiment {
 	sched := schedule{
 		step: "writing", contenderParams: wait(grantBound),
@@ -46,7 +47,8 @@ func failover() Experiment {
 	return Experiment{
 		Hazard: "failover", Title: "the Redis master dies before it has replicated the lock", Shows: "the key is lost, and there are two holders",
 		Applies: func(c Card) bool { return c.uses("redis") }, Fenced: true,
-		// Runs are separate, because a cut from MySQL would end the connections of other lock holders.
+		// Strategies with stock in Redis run separately from the others: the cut from MySQL would end
+		// connections that hold the others' locks.
 		run: sched.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
 	}
 }
@@ -138,7 +140,7 @@ func lostReply() Experiment {
 }
 
 func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
-	// A first sale loads scripts and creates directories, so that the lost answer is none of theirs.
+	// A first sale loads scripts and creates directories: only the lock's own answer must be lost.
 	r.send(ctx, observer, nil)
 	r.await(observer)
 	lockService := r.participants[0].Card.lockService()
@@ -171,7 +173,7 @@ func service(server string) string {
 	return kind
 }
 
-// links returns the links of one replica, or of all if from is empty, to servers of these kinds.
+// links returns a replica's links to servers of these kinds. An empty from means all replicas.
 func (bed *Testbed) links(from string, kinds ...string) []*rig.Link {
 	return slices.DeleteFunc(bed.Rig.Links(), func(l *rig.Link) bool {
 		return !slices.Contains(kinds, service(l.To())) || l.From() != from && (from != "" || service(l.From()) != "replica")
@@ -197,7 +199,8 @@ func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) 
 
 func noHeal(context.Context) error { return nil }
 
-// injectAll injects all faults or, after an error, none. heal ends the faults in reverse order.
+// injectAll injects all faults. If one of them fails, it ends the earlier ones and returns the
+// error. heal ends all faults in reverse order.
 func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {
@@ -243,12 +246,12 @@ func resumeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return noHeal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
-// freezeHolders pauses a replica, as a long garbage collection or a suspended machine does.
+// freezeHolders pauses the holders' replica, as a garbage collection or a suspended machine does.
 func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
-// killReplica kills the replica of a part, such as holder, as a power cut does.
+// killReplica kills the replica that got the request part (such as holder), as a power cut does.
 func killReplica(part int) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))

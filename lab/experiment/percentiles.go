@@ -107,7 +107,8 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 	return result, nil
 }
 
-// compare sets the verdict by whether the closed loop hides a delay that the open loop shows.
+// compare sets the verdict to Safe if the open loop shows a delay that the closed loop hides, and
+// otherwise to NotShown. If the check of the stock fails, the verdict is Broken or Unknown.
 func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	r.Figures = []Figure{

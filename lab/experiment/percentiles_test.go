@@ -33,7 +33,8 @@ func TestPercentilesVerdict(t *testing.T) {
 	}
 }
 
-// TestUndisturbed checks that a measurement counts only if requests outside the freeze were quick.
+// TestUndisturbed checks that a measurement counts as undisturbed only if the requests outside the
+// freeze were quick.
 func TestUndisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	m := measured{frozen: history.Span{From: time.Hour + 100*ms, To: time.Hour + 300*ms}}
@@ -53,7 +54,7 @@ func TestUndisturbed(t *testing.T) {
 	}
 }
 
-// TestPercentiles runs the experiment on the real service.
+// TestPercentiles runs the experiment percentiles on the real service.
 func TestPercentiles(t *testing.T) {
 	bed := open(t)
 	store := &ResultStore{}
@@ -61,7 +62,7 @@ func TestPercentiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := store.Results()[0]
-	// On a busy machine the difference may not show, and Why must then say that it was busy.
+	// On a busy machine the verdict may be "not shown". Why must then say that the machine was busy.
 	busy := result.Verdict == NotShown && strings.Contains(result.Why, "was busy")
 	if result.Verdict != Safe && !busy {
 		t.Errorf("%s: %s", result.Verdict, result.Why)

@@ -15,10 +15,11 @@ import (
 	"oversell/lab/fault"
 )
 
-// TestFencedUnderChaos sells with every lock that has a fence, and uses the fence. Meanwhile, at
-// random, it pauses replicas for longer than their leases, or kills them, and kills or restarts
-// backends. After each round, the pieces sold must equal the pieces taken. OVERSELL_CHAOS is the
-// duration. OVERSELL_SEED repeats the random draw that another run has logged.
+// TestFencedUnderChaos lets clients buy with every lock that has a fence, and uses the fence.
+// Meanwhile it pauses, kills or restarts replicas, and kills or restarts backends, at random. A
+// pause is longer than a lease. After each round of 20 s at most, the pieces taken must equal the
+// pieces sold, apart from requests with an unknown outcome. OVERSELL_CHAOS is the duration of the
+// test. OVERSELL_SEED is the logged seed of an earlier test, and repeats its draw of faults.
 func TestFencedUnderChaos(t *testing.T) {
 	long, round := 15*time.Second, 20*time.Second
 	if text := os.Getenv("OVERSELL_CHAOS"); text != "" {
@@ -58,8 +59,8 @@ func TestFencedUnderChaos(t *testing.T) {
 	}
 }
 
-// fencedSales lets one client on each replica buy with each lock that has a fence, for the length
-// of a round. It injects one fault after the other, and heals them all at the end.
+// fencedSales runs one round: on each replica, one client buys with each lock that has a fence.
+// Until the round ends, fencedSales injects and heals one random fault after the other.
 func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Duration, faults map[string]int) (groups []*clients) {
 	t.Helper()
 	for _, card := range bed.Cards() {
@@ -89,7 +90,7 @@ func (bed *Testbed) fencedSales(t *testing.T, draw *rand.Rand, round time.Durati
 	if err := bed.heal(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	// The test includes the recovery: after the faults, each strategy must sell again.
+	// The round includes the recovery: after the faults, each strategy must sell again.
 	after := bed.since()
 	for _, s := range groups {
 		if err := eventually(t.Context(), s.Name()+" sells again", func() bool {

@@ -14,7 +14,8 @@ import (
 	"oversell/lab/history"
 )
 
-// recorder records the steps of all replicas. They share the clock of this machine.
+// recorder records the steps of all requests (such as "granted"), which the replicas report. All
+// replicas use the clock of this machine.
 type recorder struct {
 	start time.Time
 	stop  context.CancelFunc
@@ -73,7 +74,8 @@ func (r *recorder) take(base, kind string, data []byte) {
 	defer r.mu.Unlock()
 	switch {
 	case kind == api.StreamHello:
-		// A new process has lost no step. The same process took steps while no stream was open.
+		// A hello begins a stream. A new process has taken no step before its first hello. After a second
+		// hello of the same process, its steps between the two streams are lost.
 		if err != nil || r.process[base] == message.Process {
 			r.lost++
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLostEventsAreCounted counts a step as lost if the replica reports the loss, or if the step's
-// text cannot be parsed. A stream that is reopened for the same process loses a step, too.
+// TestLostEventsAreCounted checks three kinds of loss. The replica reports lost steps, a step's
+// text cannot be parsed, or a stream is opened again for the same process.
 func TestLostEventsAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -36,7 +36,8 @@ func TestLostEventsAreCounted(t *testing.T) {
 	}
 }
 
-// TestVerdictsWithoutAllEvents checks that a recording with a gap cannot prove a run safe.
+// TestVerdictsWithoutAllEvents checks that a recording with lost events proves neither that a run
+// was safe nor that there were two holders.
 func TestVerdictsWithoutAllEvents(t *testing.T) {
 	for _, test := range []struct {
 		verdict   Verdict
@@ -100,7 +101,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// keys returns the keys of all steps.
+// keys returns the lock keys of all recorded steps.
 func (r *recorder) keys() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

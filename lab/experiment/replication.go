@@ -12,9 +12,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// galera lets holder and contender write to two nodes of a cluster (tutorial 1.6.3: locks fail in a
-// cluster). Row locks are local to a node. Of two conflicting commits, the nodes roll back the
-// second with error 1213.
+// galera lets the holder write to one node of a cluster, and the contender to the other node
+// (tutorial 1.6.3: locks fail in a cluster). Row locks are local to a node. If two commits
+// conflict, the nodes roll back the second commit with error 1213.
 func galera() Experiment {
 	sched := pair(func(_ context.Context, r *run) (fault.Heal, error) {
 		r.span.What, r.span.Who = "two nodes", "mysql, mysql-2"
@@ -40,11 +40,11 @@ func twoMasters() Experiment {
 	}
 }
 
-// contenderWait limits the wait for a lock that is held; a sale takes milliseconds.
+// contenderWait limits the wait for the stopped holder's lock. A sale itself takes milliseconds.
 const contenderWait = 2 * time.Second
 
-// pair lets the holder write to node A and the contender to node B. A contender that the lock
-// rejected tries again after the holder's sale, when node B may lack the new stock.
+// pair lets the holder write to node A and the contender to node B. If the lock rejects the
+// contender, the contender tries again after the holder's sale, which node B may lack.
 func pair(inject func(context.Context, *run) (fault.Heal, error)) schedule {
 	return schedule{
 		step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
@@ -53,7 +53,7 @@ func pair(inject func(context.Context, *run) (fault.Heal, error)) schedule {
 }
 
 // staleRead reads the stock at a follower (read-write split, tutorial 1.6.3). The follower receives
-// the holder's sale only after the contender's, so a lock does not help.
+// the holder's sale only after the contender's sale, so a lock does not help.
 func staleRead() Experiment {
 	return Experiment{
 		Hazard: "stale-read", Title: "reads go to a follower that lags behind", Shows: "one sale after the other, and the second sells what the first has sold",
@@ -69,7 +69,8 @@ func staleRead() Experiment {
 	}
 }
 
-// holdReplication stops nodes from applying replicated writes. The heal waits for equal data.
+// holdReplication stops nodes from applying replicated writes. The heal ends this, and waits until
+// both nodes have the same data.
 func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		release, err := r.bed.Rig.HoldReplication(ctx)
@@ -98,12 +99,13 @@ func sellUnreplicated(ctx context.Context, r *run) (fault.Heal, error) {
 	return heal, nil
 }
 
-// trustsMySQL selects strategies that use only the database and, for comparison, two locks.
+// trustsMySQL selects strategies that rely on MySQL alone, and for comparison redis and zk.
 func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// labOf configures a small lab on database, without the servers and links that faults need.
+// labOf returns a function that configures a small lab with the given database. The lab has no
+// servers and links that only other experiments need.
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database
@@ -123,7 +125,8 @@ func sellAgain(ctx context.Context, r *run) error {
 	return nil
 }
 
-// acrossNodes adds the contender's second answer, and a row lock that was lost before the commit.
+// acrossNodes adds the answer to the contender's second attempt to Why. It makes a safe result
+// Wasteful if an owner lost its row lock before the commit.
 func acrossNodes(result *Result, p *participant) {
 	if isClosed(p.ended[observer]) {
 		result.Why += "; second attempt: " + Answer(p.ops[observer])
@@ -137,7 +140,7 @@ func acrossNodes(result *Result, p *participant) {
 	}
 }
 
-// grantedAnew counts repeated grants to an owner, which show that it lost the lock in its sale.
+// grantedAnew counts grants to an owner that already had the lock, and so has lost it.
 func grantedAnew(events []history.Event) (n int) {
 	had := map[string]bool{}
 	for _, e := range events {

@@ -11,10 +11,10 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestPairs runs strategies on two databases. A row lock is local to its node. A lock outside the
-// database repairs Galera. Nothing repairs two masters with a lag between them, where the next
-// holder still reads an old row. A strategy that reads at a follower reads an old row, too, unless
-// it reads in the transaction that writes, or checks a version.
+// TestPairs runs strategies on two databases, where a row lock is local to its node. Galera is safe
+// with a lock outside the database. Two masters with a lag are unsafe even with such a lock: the
+// next holder still reads an old row. With a follower, a strategy is safe only if it reads in the
+// transaction that writes, or checks a version.
 func TestPairs(t *testing.T) {
 	bed := open(t)
 	databases := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}

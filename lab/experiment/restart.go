@@ -23,7 +23,8 @@ func restart() Experiment {
 // plenty is a stock that no run sells out.
 const plenty = 100_000
 
-// clients buy the product of one strategy repeatedly, one client on each replica.
+// clients are the clients of one strategy, one client on each replica. They buy its product
+// repeatedly.
 type clients struct {
 	Subject
 	mu  sync.Mutex
@@ -64,7 +65,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	r.span.To = r.bed.since()
-	// The error is ignored, because a strategy that does not recover is judged below.
+	// The error is ignored, because afterRestart judges a strategy that does not sell again.
 	recovering, cancel := context.WithTimeout(ctx, grantBound)
 	_ = eventually(recovering, "every client buys again", allBought(r.span.To))
 	cancel()
@@ -80,7 +81,8 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// buyUntilClosed buys until open ends. The last request is not cancelled: its outcome is known.
+// buyUntilClosed buys until the context open ends. The last request is not cancelled, so that its
+// outcome is known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
 		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))

@@ -57,14 +57,15 @@ type Result struct {
 	// Invariant is the invariant that does not hold. Why explains the verdict.
 	Invariant string `json:"invariant,omitempty"`
 	Why       string `json:"why"`
-	// Sold counts the pieces that clients bought, Taken the pieces that left MySQL's row.
+	// Sold counts the pieces that clients bought. Taken counts the pieces that left the stock of the
+	// strategy, or MySQL's row in the hazard write-behind.
 	Sold  int `json:"sold"`
 	Taken int `json:"taken"`
 	// NextGrantMS is the time from the fault until another request acquired the lock.
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
 	// MySQL is the database's version. Some hazards need MariaDB even if the others use MySQL.
 	MySQL string `json:"mysql,omitempty"`
-	// Figures has the response times, for a hazard that affects how they are measured.
+	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
 }
@@ -77,7 +78,7 @@ func (r Result) Name() string {
 	return r.Strategy
 }
 
-// Agrees reports whether the result agrees with the strategy's card.
+// Agrees reports whether the result agrees with the claim on the strategy's card (its description).
 func (r Result) Agrees() bool {
 	switch r.Claim {
 	case Protects:
@@ -89,8 +90,9 @@ func (r Result) Agrees() bool {
 	}
 }
 
-// withLostEvents makes a verdict unknown if lost events leave it unproven: a safe run, or two
-// holders, since a hold without its release seems endless. It keeps counted harm.
+// withLostEvents makes a verdict unknown if lost events could have changed it. These are runs
+// without harm, and runs with two holders: a lock whose release is lost seems held. All other
+// verdicts stay.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r

@@ -24,8 +24,8 @@ var ErrLeftOut = errors.New("some experiments were left out")
 type Plan struct {
 	Hazards    []string // empty means all
 	Strategies []string // empty means all that the hazard applies to
-	// Fenced runs only strategies that have a fence, and uses the fence. If it is false and Strategies
-	// is empty, some experiments run both ways: see Experiment.Fenced.
+	// Fenced selects only strategies that have a fence, and uses the fence. If Fenced is false and
+	// Strategies is empty, some experiments run with and without the fence: see Experiment.Fenced.
 	Fenced bool
 	Seed   int64 // of the first round
 	Seeds  int   // number of rounds, each with its own seed
@@ -35,7 +35,7 @@ type Plan struct {
 type Watcher interface {
 	Begin(e Experiment, subjects, nth, of int)
 	End(e Experiment, results []Result, took time.Duration)
-	// LeftOut replaces End for an experiment whose servers are not installed. It is called once.
+	// LeftOut is called instead of End, once for each experiment whose servers are not installed.
 	LeftOut(e Experiment, why error)
 }
 
@@ -120,7 +120,8 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
 	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
-	// Count lost events after heal. It reopens every stream, and only then every loss is known.
+	// Lost events are counted after heal, because heal waits until every stream of events is open
+	// again. All losses are known only then.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
 	for i := range results {
@@ -170,7 +171,8 @@ func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	return result
 }
 
-// count sets Sold and Taken, from the recording and from the stock that a replica reads.
+// count sets Sold and Taken of the result, from its recorded answers and the remaining stock. It
+// reads the stock on the replica through.
 func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
 	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
@@ -181,7 +183,8 @@ func (r *run) count(ctx context.Context, through int, s Subject, result *Result)
 	return stock, nil
 }
 
-// position returns a number that sorts results in the order of the catalogue, fenced after plain.
+// position returns a number by which results are sorted, in the order of the catalogue of
+// strategies. A run with the fence comes after the run without it.
 func position(cards []Card, result Result) int {
 	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
 	if result.Fenced {

@@ -17,7 +17,7 @@ type leftOut struct {
 func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 
 // TestLeftOut runs experiments whose servers are not installed. A plan of several experiments
-// leaves out such an experiment and reports it once. A plan of a single one fails.
+// leaves out such an experiment and reports it once. A plan of a single experiment fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
 	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{api.Card{ID: "none"}}}}

@@ -23,47 +23,47 @@ import (
 // pieces is the stock of each product at the start of a schedule.
 const pieces = 10
 
-// A schedule has these parts. Each part sends its request to a replica of its own.
+// These are the roles of the requests in a schedule. drawReplicas chooses the replica of each role.
 const (
 	holder = iota
 	contender
 	observer
 )
 
-// schedule describes most experiments. The holder stops at a step, and a fault is injected. The
-// contender requests the same product, and the holder resumes. All strategies do this at the same
-// time, so that one fault serves them all.
+// schedule describes most experiments. The holder's request stops at a step of its sale, and a
+// fault is injected. The contender requests the same product, and the holder's request resumes. All
+// strategies do this at the same time, so that one fault serves them all.
 type schedule struct {
-	// step is the step at which the holder stops, unless its card names another step.
+	// step is where the holder stops, unless the strategy's card (description) names another step.
 	step string
 	// sameReplica sends the contender to the holder's replica.
 	sameReplica bool
 	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
 	twoNodes bool
-	// fresh restarts the replicas first, so that holder and contender count from the same number.
+	// fresh restarts both replicas at the start, so that both give the same thread numbers.
 	fresh bool
-	// prepare runs before everything else.
+	// prepare runs before the products are added and the requests are sent.
 	prepare func(ctx context.Context, r *run) error
-	// These are the parameters of the requests.
+	// These are the URL parameters of the holder's and the contender's request.
 	holderParams, contenderParams url.Values
 	// inject injects the fault while all holders are stopped.
 	inject func(ctx context.Context, r *run) (fault.Heal, error)
-	// healLate resumes the holders before the fault ends.
+	// With healLate, the holders resume and end before the fault is healed.
 	healLate bool
-	// contenderAt is the step of a contender at which its holder resumes. If contenderAt is empty, the
-	// holders resume when every contender has its answer.
+	// contenderAt is a step: the holders resume when every contender has reached it. If contenderAt is
+	// empty, the holders resume when every contender has its answer.
 	contenderAt string
 	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
-	// probe sends an observer's request, which must not get the contender's lock.
+	// probe sends an observer's request that must fail, because the contender holds the lock.
 	probe bool
-	// meanwhile runs at the same time as the contenders.
+	// meanwhile is called while the contenders' requests run.
 	meanwhile func(ctx context.Context, r *run) error
-	// after runs when holder and contender have ended, before a late heal.
+	// after is called when the requests of holder and contender have ended, before a late heal.
 	after func(ctx context.Context, r *run) error
-	// judge returns a finding, or nil if the hazard's own criterion is met.
+	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
 	judge func(p *participant) *finding
-	// explain adds to a result what only this schedule can show.
+	// explain adds to a result what only this schedule knows, such as a second attempt.
 	explain func(result *Result, p *participant)
 }
 
@@ -117,8 +117,8 @@ func (s schedule) inGroups(group func(Subject) string) func(context.Context, *ru
 	}
 }
 
-// drawReplicas draws the replica of each part. The draw depends only on the seed and the hazard's
-// name, so that a new experiment does not change the runs of the others.
+// drawReplicas draws a replica for each role. The draw depends only on the seed and the hazard's
+// name, so a new experiment does not change the draws of other experiments.
 func (r *run) drawReplicas() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
@@ -154,7 +154,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 	return r.awaitStopped(ctx, holder)
 }
 
-// addProducts adds a product for each strategy, and arms the failpoint of its holder.
+// addProducts adds a product for each strategy, and arms the failpoint at which its holder stops.
 func (r *run) addProducts(ctx context.Context) error {
 	for _, s := range r.subjects {
 		var err error
@@ -247,8 +247,9 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// resumeContenders resumes each contender as soon as its holder has ended, because leases run out.
-// Before that, an observer checks that the holder's release does not free the contender's lock.
+// resumeContenders resumes each contender as soon as its own holder has ended, because the
+// contender's lease would expire in a longer wait. Before the contender resumes, an observer checks
+// that the holder's release has not freed the contender's lock.
 func (r *run) resumeContenders(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range r.participants {
@@ -369,7 +370,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 	return finding{Safe, "", ""}
 }
 
-// mustSell returns a judge that finds f if the request of one of these parts did not sell.
+// mustSell returns a judge. The judge returns f if the request of one of these roles did not sell.
 func mustSell(f finding, parts ...int) func(*participant) *finding {
 	return func(p *participant) *finding {
 		for _, part := range parts {
@@ -381,7 +382,8 @@ func mustSell(f finding, parts ...int) func(*participant) *finding {
 	}
 }
 
-// nextGrant returns the milliseconds from the fault until another grant, or 0 without one.
+// nextGrant returns the milliseconds from the fault until an owner other than the holder got the
+// lock. It returns 0 if no other owner got the lock.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
 	for _, e := range events {
 		if e.Step == "granted" && e.Owner != holder && e.At >= since {

@@ -19,7 +19,8 @@ type ResultStore struct {
 	results []Result
 }
 
-// OpenStore creates a missing folder. If dir is empty, the store keeps results in memory only.
+// OpenStore opens the store in the folder dir, and creates a missing folder. If dir is empty, the
+// store keeps results in memory only.
 func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil
@@ -34,7 +35,7 @@ func OpenStore(dir string) (*ResultStore, error) {
 	}
 	for line := range bytes.Lines(text) {
 		var experiment []Result
-		// A line cut off by a full disk or a kill means that its experiment is not done.
+		// A line cut off by a full disk or a kill is ignored, so its experiment runs again.
 		if json.Unmarshal(line, &experiment) == nil {
 			s.results = append(s.results, experiment...)
 		}
@@ -76,7 +77,7 @@ func (s *ResultStore) add(results []Result) error {
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
-	// The first newline ends a line of an earlier program that was cut off.
+	// The first newline ends an incomplete line that an earlier program may have written.
 	_, err = fmt.Fprintf(file, "\n%s\n", text)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("store the results: %w", err)

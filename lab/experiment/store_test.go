@@ -17,7 +17,7 @@ func results(claim Claim, verdicts ...Verdict) (results []Result) {
 	return results
 }
 
-// TestResultStore checks that another program reads all stored results but an incomplete line.
+// TestResultStore checks that a later program reads all stored results, except an incomplete line.
 func TestResultStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := OpenStore(dir)

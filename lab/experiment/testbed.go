@@ -18,7 +18,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// The leases are long enough for a slow machine to renew in time, and short enough to wait for.
+// Lease and ZKSession are long enough for a slow machine to renew in time. They are short enough
+// for an experiment to wait until they expire.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
@@ -29,7 +30,7 @@ func Config(binary, token string) rig.Config {
 	cfg := rig.FullLab(binary, token)
 	cfg.Ports = rig.Ports{}
 	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Ensemble = true, true, true, 3
-	// Every strategy may hold a connection for each product and replica.
+	// On each replica, every strategy may hold a database connection at the same time.
 	cfg.ReplicaArgs = []string{"--lease", Lease.String(), "--zk-session", ZKSession.String(), "--conns", "96"}
 	return cfg
 }
@@ -43,7 +44,8 @@ type Testbed struct {
 	mysql string // the version of its MySQL or MariaDB
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	// samples counts the readings of the backends' counters, ownCost the requests of one reading.
+	// samples is how often the backends' counters were read. ownCost is how many requests one reading
+	// sends.
 	samples, ownCost int64
 }
 
@@ -69,13 +71,13 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	return bed, nil
 }
 
-// Close ends the recording, not the lab.
+// Close ends the recording. The lab continues to run.
 func (bed *Testbed) Close() {
 	bed.rec.close()
 	bed.http.CloseIdleConnections()
 }
 
-// Cards returns the cards of the strategies, in the order of the catalogue.
+// Cards returns the strategies' cards (descriptions with claims), in the order of the catalogue.
 func (bed *Testbed) Cards() []Card { return bed.cards }
 
 // replica returns the nth replica, from 0.
@@ -86,7 +88,7 @@ func (bed *Testbed) replica(n int) api.Client {
 
 func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
-// since returns the time on the recording's clock.
+// since returns the time since the recording began.
 func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
 
 func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
@@ -107,12 +109,12 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 	return op
 }
 
-// stop arms a failpoint: the next request that takes the step on that replica waits there.
+// stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
 func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step string) error {
 	return bed.replica(on).Arm(ctx, api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: api.Step(step), Times: 1})
 }
 
-// stopped returns the owners that wait at failpoints of the replica, by key.
+// stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.
 func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, error) {
 	all, err := bed.replica(on).Paused(ctx)
 	owners := map[string]string{}
@@ -122,7 +124,8 @@ func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, err
 	return owners, err
 }
 
-// heal ends every fault, also after a failed or interrupted experiment.
+// heal restores all links, starts all servers that ended, and resumes all requests at failpoints.
+// It also runs after a failed or interrupted experiment.
 func (bed *Testbed) heal(ctx context.Context) error {
 	var errs []error
 	for _, link := range bed.Rig.Links() {
@@ -140,7 +143,7 @@ func (bed *Testbed) heal(ctx context.Context) error {
 	return errors.Join(append(errs, bed.rec.awaitConnected(ctx))...)
 }
 
-// restart restarts the servers one after the other. It waits until each serves again.
+// restart restarts the servers one after the other, and waits until each server serves again.
 func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 	for _, name := range servers {
 		server, err := bed.Rig.Server(name)

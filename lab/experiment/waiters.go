@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// waiters is the number of waiting requests, on two replicas.
+	// waiters is the number of requests that wait for a lock. In cas-storm, as many buy at once.
 	waiters = 60
-	// quietPeriod is how long the waiters are observed while nothing happens.
+	// quietPeriod is how long the waiters are observed while the holder keeps the lock.
 	quietPeriod = time.Second
-	// pollSamples is the number of samples before waiters are classified as polling. Waiters
-	// that are expected to be quiet get up to quietSamples to become so.
+	// pollSamples and quietSamples limit how many samples of 100 ms the waiters get to become quiet.
+	// Waiters that poll never become quiet, so the experiment polling uses pollSamples.
 	pollSamples, quietSamples = 4, 100
 )
 
-// polling counts the requests that waiters send to their backend while nothing happens.
+// polling counts the requests that waiters send to the backends while the holder keeps the lock.
 func polling() Experiment {
-	// On a busy machine the period takes longer than a second.
+	// On a busy machine, the sleep takes longer than quietPeriod.
 	perSecond := func(ctx context.Context, q *queue) (int64, error) {
 		sent, took, err := q.count(ctx, func() error { return sleep(ctx, quietPeriod) })
 		return int64(float64(sent) / max(took, quietPeriod).Seconds()), err
@@ -39,7 +39,8 @@ func herd() Experiment {
 		if err != nil {
 			return 0, err
 		}
-		// On a busy machine a release takes seconds, in which waiters also renew their leases.
+		// On a busy machine a release takes seconds, in which waiters also renew their leases. These
+		// renewals are measured separately and subtracted.
 		renewals, _, err := q.count(ctx, func() error { return sleep(ctx, took) })
 		return max(0, sent-renewals), err
 	}
@@ -74,28 +75,28 @@ func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 		return result, err
 	}
 	result.Why = fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, result.Sold, retries)
-	// More than a third of the attempts failed.
+	// At this limit, a third of all attempts failed: one failed attempt for two sales.
 	if retries > result.Sold/2 {
 		result.Verdict = Wasteful
 	}
 	return result, nil
 }
 
-// queue is a holder that is stopped on the first replica, and the waiters behind it.
+// queue is a holder that is stopped on the first replica, and the waiters for its lock.
 type queue struct {
 	Subject
 	bed *Testbed
 }
 
-// measureEach measures strategies one after the other, as a backend counts all requests together.
-// measure returns the number of requests to the backends.
+// measureEach measures one strategy after the other, because a backend counts the requests of all
+// strategies together. measure returns the number of requests to the backends.
 func measureEach(when string, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
 			sent, err := (&queue{Subject: s, bed: r.bed}).withWaiters(ctx, samples, measure)
 			result := r.safe(s, 0, nil)
 			result.Why = fmt.Sprintf("%d waiters sent %d requests to the backends %s", waiters, sent, when)
-			// A few requests are normal: a renewal, a heartbeat, the release itself.
+			// Up to three requests for two waiters are normal: a renewal, a heartbeat, the release itself.
 			if sent > waiters*3/2 {
 				result.Verdict = Wasteful
 			}
@@ -140,7 +141,7 @@ func (q *queue) withWaiters(ctx context.Context, samples int, measure func(conte
 	return measure(ctx, q)
 }
 
-// count returns the number of requests to the backends while do runs, and how long it ran.
+// count calls do. It returns how many requests the backends got during the call, and its length.
 func (q *queue) count(ctx context.Context, do func() error) (sent int64, took time.Duration, err error) {
 	before, err := q.bed.backendRequests(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (q *queue) count(ctx context.Context, do func() error) (sent int64, took ti
 	return after - before, time.Since(began), err
 }
 
-// release lets the holder go on, and waits until the next one holds the lock and the waiters are quiet.
+// release resumes the holder. It waits until a waiter holds the lock and the waiters are quiet.
 func (q *queue) release(ctx context.Context) error {
 	if err := q.bed.replica(0).ResumeAll(ctx); err != nil {
 		return err
@@ -163,7 +164,8 @@ func (q *queue) release(ctx context.Context) error {
 	return errors.Join(err, q.awaitQuiet(ctx, quietSamples))
 }
 
-// waiting reports whether every waiter has asked for the lock, and is in the queue if one exists.
+// waiting reports whether every waiter has asked for the lock. At a fair lock, it reports whether
+// every waiter is in the queue.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
 	for _, e := range q.bed.rec.eventsOf(q.key()) {
@@ -179,7 +181,8 @@ func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 	return err == nil && owners[q.key()] != ""
 }
 
-// awaitQuiet waits until the waiters hardly send requests, at most for this number of samples.
+// awaitQuiet waits until the waiters send two requests or fewer in 100 ms. It waits for this number
+// of samples at most.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) error {
 	before, err := q.bed.backendRequests(ctx)
 	for range samples {

@@ -53,8 +53,9 @@ func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// sellUncarried sells while no replica reaches MySQL, kills the holder's replica, and sells
-// once more. restore ends the cuts, revive starts the replica again.
+// sellUncarried sells on the holder's replica while no replica reaches MySQL, so that the row lacks
+// this sale. It kills that replica, and sells once more on another replica. restore ends the cuts
+// from MySQL, and revive starts the killed replica again.
 func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
 	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
 	r.await(observer)
@@ -93,7 +94,8 @@ func (r *run) rows(ctx context.Context) ([]int, error) {
 	return counts, nil
 }
 
-// awaitReconciled returns how long each row took to agree with the other stock; 0 means never.
+// awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside
+// MySQL. 0 means that the row never became equal.
 func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
@@ -110,7 +112,7 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 	return took
 }
 
-// reconciliation judges the row: everything that was sold must be missing from it in the end.
+// reconciliation judges MySQL's row: all sold pieces must be taken from the row in the end.
 func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
 	result := r.safe(p.Subject, 0, p.ops[:])
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)

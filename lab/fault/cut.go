@@ -7,9 +7,9 @@ import (
 	"oversell/lab/rig"
 )
 
-// Cut drops all messages on the link from a replica to a backend, without a notice to either.
-// The replica still reaches its other backends, and other replicas still reach this one. Heal
-// ends the connections that were cut.
+// Cut drops all messages on the link from a replica to a backend, and notifies neither server. The
+// replica still reaches its other backends, and other replicas still reach this backend. Heal ends
+// the connections that were cut.
 func Cut(l *rig.Link) Fault {
 	return Fault{
 		Name:   "cut from " + l.To(),

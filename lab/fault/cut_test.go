@@ -44,8 +44,8 @@ func TestCut(t *testing.T) {
 	eventually(t, "the replica does not get ready", func() bool { return status(t, "replica-1", "/readyz") == 200 })
 }
 
-// A client that disconnects over a cut link does not release its row lock: the end of the
-// connection is dropped, too.
+// TestCutKeepsRowLocked checks that a client that disconnects over a cut link keeps its row lock:
+// the end of the connection does not reach MySQL.
 func TestCutKeepsRowLocked(t *testing.T) {
 	l := link(t, "replica-1", "mysql")
 	direct, err := sql.Open("mysql", lab.Addresses().MySQL+"?innodb_lock_wait_timeout=1")

@@ -85,7 +85,7 @@ func (p *pair) failOver(ctx context.Context) error {
 	return p.lead(ctx, p.replica)
 }
 
-// failBack also works after an incomplete failover.
+// failBack makes redis-1 the master again. It also works after an incomplete failover.
 func (p *pair) failBack(ctx context.Context) error {
 	if err := errors.Join(bringUp(ctx, p.master), p.replication.Restore()); err != nil {
 		return err

@@ -29,8 +29,8 @@ func config() rig.Config {
 	}
 }
 
-// inject injects a fault with a context that ends at once, because the fault must stay. It returns
-// the heal, and also calls the heal at the end of the test.
+// inject injects a fault with a context that is cancelled at once, to check that the fault stays.
+// It returns the heal, and also calls the heal at the end of the test.
 func inject(t *testing.T, f fault.Fault) (heal func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +98,7 @@ func answers(t *testing.T, c *redis.Client) bool {
 	return c.Ping(ctx).Err() == nil
 }
 
-// status returns the status of a replica's answer, or 0 without an answer.
+// status returns the HTTP status of a replica's answer, or 0 if the replica does not answer.
 func status(t *testing.T, replica, path string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -131,7 +131,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestHealAfterFailedHeal repeats a heal that failed. After its success, the heal does nothing.
+// TestHealAfterFailedHeal repeats a heal that failed. When the repeated heal has succeeded, another
+// heal does nothing.
 func TestHealAfterFailedHeal(t *testing.T) {
 	s := server(t, "redis-2")
 	healing, err := fault.Kill(s).Inject(t.Context())

@@ -27,7 +27,7 @@ func TestLostReply(t *testing.T) {
 	if !answers(t, bystander) {
 		t.Error("the other connection does not live on")
 	}
-	// The next reply that contains the text arrives.
+	// Only one reply is lost: the next reply that contains the text arrives.
 	must(t, direct.Set(t.Context(), "n", 41, 0).Err())
 	if n := c.Incr(t.Context(), "n").Val(); n != 42 {
 		t.Errorf("the second reply: %d", n)

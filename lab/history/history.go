@@ -13,7 +13,7 @@ import (
 // Outcome says whether a request took stock, as far as its client can know.
 type Outcome uint8
 
-// A request without an answer is Unknown: the service may have taken the stock.
+// A request that was sent but not answered is Unknown: the service may have taken the stock.
 const (
 	OK      Outcome = iota + 1 // the stock was taken, once
 	Refused                    // no stock was taken
@@ -28,7 +28,8 @@ func (o Outcome) String() string {
 	return [...]string{"no outcome", "ok", "refused", "unknown"}[o]
 }
 
-// Reports distinguish these reasons. Any other outcome of the service is recorded unchanged.
+// Reports distinguish these values of Op.Reason. Any other outcome that the service reports is
+// recorded unchanged.
 const (
 	Sold        = string(api.Sold)
 	SoldOut     = string(api.SoldOut)
@@ -77,7 +78,8 @@ type Op struct {
 	Active    int           // running clients when the request ended
 }
 
-// Elapsed returns the response time with connecting and, in an open loop, from the due time.
+// Elapsed returns the response time, including the time to connect. In an open loop, it counts from
+// when the request was due.
 func (o Op) Elapsed() time.Duration { return o.Late() + o.Served() }
 
 // Late returns the time from when the request was due until it was sent; 0 in a closed loop.
@@ -91,7 +93,7 @@ func (o Op) Late() time.Duration {
 // Served returns the response time since the request was sent.
 func (o Op) Served() time.Duration { return o.Return - o.Call }
 
-// Failed reports whether the request neither bought nor got a correct "sold out".
+// Failed reports whether a request neither bought nor was refused because of "sold out".
 func (o Op) Failed() bool {
 	return o.Outcome == Unknown || o.Outcome == Refused && o.Reason != SoldOut
 }
@@ -117,7 +119,7 @@ func Merge(clients [][]Op) []Op {
 	return all
 }
 
-// Taken returns the sum of the pieces of all requests with this outcome.
+// Taken returns the number of pieces in all requests with the given outcome.
 func Taken(ops []Op, outcome Outcome) (pieces int) {
 	for i := range ops {
 		if ops[i].Outcome == outcome {
@@ -127,7 +129,7 @@ func Taken(ops []Op, outcome Outcome) (pieces int) {
 	return pieces
 }
 
-// Count counts the requests that match.
+// Count returns the number of requests for which match returns true.
 func Count(ops []Op, match func(*Op) bool) (n int) {
 	for i := range ops {
 		if match(&ops[i]) {

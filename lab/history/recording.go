@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Event is a step of one owner, as its replica reported it.
+// Event is a step of one request, such as "granted", as its replica reported it.
 type Event struct {
 	Replica  string        `json:"replica"`
 	Strategy string        `json:"strategy"`
@@ -37,7 +37,7 @@ type Recording struct {
 	Spans  []Span
 }
 
-// entry is one line of a recording's file. Only Start and Stock may share a line.
+// entry is one line of a recording's file. A line has one of these fields, or Start and Stock.
 type entry struct {
 	Start *time.Time `json:"start,omitempty"`
 	Stock int        `json:"stock,omitempty"`

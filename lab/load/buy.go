@@ -13,7 +13,8 @@ import (
 	"oversell/lab/history"
 )
 
-// Buy sends one sale and records it as a run does. The times of the result count from start.
+// Buy sends one request to buy a piece, and records it as Run does. The times in the result count
+// from start.
 func Buy(ctx context.Context, replica api.Client, strategy string, product int64, more url.Values, start time.Time) history.Op {
 	query := url.Values{"strategy": {strategy}, "product": {strconv.FormatInt(product, 10)}}
 	for name, values := range more {
@@ -24,7 +25,7 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 	if err == nil {
 		judge(&op, status, body)
 	} else {
-		// http.Client does not report whether it sent the request.
+		// http.Client does not report whether it sent the request, so the service may have sold.
 		op.Outcome, op.Reason, op.Detail = history.Unknown, reason(ctx, err), err.Error()
 	}
 	op.Return = time.Since(start)

@@ -22,7 +22,7 @@ type client struct {
 	active  *atomic.Int64
 }
 
-// run sends a request at each due time, and records it. It returns early when ctx ends.
+// run sends and records one request for each due time in dues. It returns early when ctx ends.
 func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done func(*history.Op)) []history.Op {
 	ops := make([]history.Op, 0, min(c.plan.Loops, 4096))
 	defer c.disconnect()
@@ -40,7 +40,7 @@ func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done fun
 	return ops
 }
 
-// send sends one request, at most once. It returns false if the run stopped before the request.
+// send sends one request, at most once. It returns false if ctx ended before the request was sent.
 func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, sent bool) {
 	op = history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
 	defer func() { op.Return, op.Active = time.Since(c.start), int(c.active.Load()) }()
@@ -56,7 +56,7 @@ func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, se
 		c.conn = conn
 	}
 	_ = c.conn.socket.SetDeadline(deadline)
-	// The line above may have replaced the deadline that the end of ctx had set.
+	// SetDeadline may have replaced the earlier deadline that was set when ctx ended.
 	if ctx.Err() != nil {
 		return op, false
 	}

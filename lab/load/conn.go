@@ -17,7 +17,8 @@ const maxBody = 1 << 20
 
 var errTooLong = errors.New("the answer is longer than 1 MiB")
 
-// countingConn counts bytes with headers and TLS. Only the client's goroutine uses the counts.
+// countingConn counts the bytes on a socket, including HTTP headers and TLS. Only the goroutine of
+// the socket's client uses the counts.
 type countingConn struct {
 	net.Conn
 	in, out int
@@ -44,7 +45,7 @@ type conn struct {
 	release func() bool // ends the watch on ctx
 }
 
-// grace is the time in which a stopped run still accepts answers, for fewer unknown outcomes.
+// grace is how long a stopped run still accepts answers, so that fewer outcomes are unknown.
 const grace = time.Second
 
 // dial opens the connection. When ctx ends, reads and writes on it fail after the grace time.
@@ -75,7 +76,7 @@ func (c *conn) close() {
 	_ = c.socket.Close()
 }
 
-// answer is one HTTP response. The next one overwrites its body.
+// answer is one HTTP response. The next response on the connection overwrites its body.
 type answer struct {
 	status int
 	body   []byte

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets, whose bounds are at most an eighth above the durations.
+// Histogram counts durations in buckets. The upper bound of a bucket is at most about an eighth
+// above the durations in it.
 type Histogram [buckets]int64
 
-// Each power of two, in microseconds, has eight buckets. The last one is for more than an hour.
+// Each power of two, in microseconds, has eight buckets. The last bucket is for more than an hour.
 const (
 	perPower = 8
 	buckets  = 32 * perPower
@@ -24,7 +25,7 @@ func bound(bucket int) time.Duration {
 	return time.Duration((math.Exp2(float64(bucket+1)/perPower) - 1) * float64(time.Microsecond))
 }
 
-// Since returns the durations that were counted after the earlier state.
+// Since returns the durations in h that are not in earlier, an older copy of h.
 func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	for i := range h {
 		since[i] = h[i] - earlier[i]

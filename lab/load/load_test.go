@@ -28,7 +28,7 @@ func plan(target string, clients, loops int) load.Plan {
 	}
 }
 
-// service starts a server whose answers are those of a replica.
+// service starts a server that answers with handle, in place of a replica.
 func service(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(handle)

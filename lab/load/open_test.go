@@ -13,7 +13,7 @@ import (
 	"oversell/lab/load"
 )
 
-// exceeded returns the time that the given share of all requests exceeds.
+// exceeded returns the time that the given share of the requests exceeds. of is a request's time.
 func exceeded(ops []history.Op, share float64, of func(history.Op) time.Duration) time.Duration {
 	all := make([]time.Duration, len(ops))
 	for i, op := range ops {
@@ -23,8 +23,9 @@ func exceeded(ops []history.Op, share float64, of func(history.Op) time.Duration
 	return all[len(all)-1-int(share*float64(len(all)))]
 }
 
-// In TestCoordinatedOmission, the service stalls once on both connections. Counted from the time
-// of sending, two of a thousand requests are slow. Counted from the due times, a quarter is.
+// In TestCoordinatedOmission, the service stalls once on both connections. Counted from the time of
+// sending, two of a thousand requests are slow. Counted from the due times, a quarter of the
+// requests is slow.
 func TestCoordinatedOmission(t *testing.T) {
 	const stall = 500 * time.Millisecond
 	var nth atomic.Int64
@@ -42,7 +43,7 @@ func TestCoordinatedOmission(t *testing.T) {
 	}
 	due := exceeded(h.Ops, 0.01, history.Op.Elapsed)
 	sent := exceeded(h.Ops, 0.01, history.Op.Served)
-	// 1% of 1000 requests are ten, which are due within 20 ms.
+	// The ten slowest of 1000 requests were due within 20 ms, so each waited for most of the stall.
 	if due < stall-50*time.Millisecond {
 		t.Errorf("99%% took at most %v from their due time, though the service stalled for %v", due, stall)
 	}
@@ -54,7 +55,8 @@ func TestCoordinatedOmission(t *testing.T) {
 	}
 }
 
-// TestDueTimesAreEven checks that due times depend on the rate alone, and no request is early.
+// TestDueTimesAreEven checks that due times depend on the rate alone, and that no request is sent
+// before it is due.
 func TestDueTimesAreEven(t *testing.T) {
 	server := service(t, sold)
 	p := plan(server.URL, 20, 50)
@@ -124,7 +126,7 @@ func TestStopOfAnOpenLoop(t *testing.T) {
 	}
 }
 
-// TestStopBetweenTwoRequests checks that a stopped run does not wait until a request is due.
+// TestStopBetweenTwoRequests checks that a stopped run does not wait for the next due time.
 func TestStopBetweenTwoRequests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := plan(service(t, sold).URL, 5, 1000)
@@ -139,7 +141,8 @@ func TestStopBetweenTwoRequests(t *testing.T) {
 	}
 }
 
-// TestLength checks that after the run's length, no request is sent, and those in flight finish.
+// TestLength checks that no request is sent after the planned length of the run, and that requests
+// in flight are completed.
 func TestLength(t *testing.T) {
 	for _, rate := range []load.Rate{0, 100} {
 		server := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +163,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestEvery checks that a late client does not send faster to catch up.
+// TestEvery checks that a client does not send faster after a delay to catch up.
 func TestEvery(t *testing.T) {
 	var nth atomic.Int64
 	server := service(t, func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// closed yields when the previous request is answered, and at most once in Plan.Every.
+// closed yields 0, the due time of a closed loop, when the previous request is answered. It yields
+// at most once in each period Plan.Every.
 func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		c.active.Add(1)
@@ -20,7 +21,7 @@ func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	}
 }
 
-// open yields the due times that pace sends.
+// open yields the due times that it receives from pace.
 func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		for due := range dues {
@@ -34,7 +35,7 @@ func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	}
 }
 
-// pace sends due times when they are reached. While all clients are busy, a due time waits.
+// pace sends each due time to a client at that time. While all clients are busy, pace waits.
 func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Duration) {
 	defer close(dues)
 	for sent := range p.Clients * p.Loops {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The limits of a plan. Every request stays in memory until the report is written.
+// These limits of a plan save memory: every request is kept until the report is written.
 const (
 	MaxClients  = 10_000
 	MaxRequests = 1_000_000
@@ -20,7 +20,7 @@ const (
 // MaxDuration is the longest hold and the longest wait that the service accepts.
 const MaxDuration = 60 * time.Second
 
-// answerTime is what the time-out adds to Wait and Hold. It is enough for a loaded service.
+// answerTime is the part of a time-out beyond Wait and Hold. It is enough for a loaded service.
 const answerTime = 10 * time.Second
 
 // Plan has the parameters of a load.

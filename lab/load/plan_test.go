@@ -165,7 +165,7 @@ func TestJudge(t *testing.T) {
 		{400, `{"outcome":"bad_request"}`, history.Refused, "bad_request"},
 		{403, `{"outcome":"forbidden"}`, history.Refused, "forbidden"},
 		{404, `{"outcome":"unknown_product"}`, history.Refused, "unknown_product"},
-		// These answers contradict themselves, or another program sent them.
+		// Each of these answers contradicts itself, or another program sent it.
 		{500, `{"outcome":"sold"}`, history.Unknown, "sold"},
 		{200, `{"outcome":"sold_out"}`, history.Unknown, "sold_out"},
 		{503, `{"outcome":"new_word"}`, history.Unknown, "new_word"},

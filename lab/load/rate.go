@@ -16,8 +16,8 @@ const (
 	maxRate = Rate(100_000)
 )
 
-// lead is the due time of the first request, so that all clients have started. A due time of 0
-// would mean a closed loop.
+// lead is the due time of the first request. It leaves time to start all clients, and is not 0,
+// because a due time of 0 means a closed loop.
 const lead = 10 * time.Millisecond
 
 // ParseRate reads a rate such as 2000/s or 90/m.
@@ -31,7 +31,7 @@ func ParseRate(text string) (Rate, error) {
 	return 0, fmt.Errorf("rate %q: must be a number per second or minute, such as 2000/s or 90/m, from 1/m to %.0f/s", text, maxRate)
 }
 
-// valid returns false for NaN, too.
+// valid reports whether the rate is within its limits. NaN is not valid.
 func (r Rate) valid() bool { return r >= minRate && r <= maxRate }
 
 // String formats the rate as ParseRate reads it.
@@ -42,12 +42,13 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(float64(r)*60, 'g', 6, 64) + "/m"
 }
 
-// due returns the time from the start until the request after sent others is due.
+// due returns the due time of the next request when sent requests were sent before. It counts from
+// the start of the run.
 func (r Rate) due(sent int) time.Duration {
 	return lead + time.Duration(float64(sent)/float64(r)*float64(time.Second))
 }
 
-// wait returns the time until the next request is due. It is negative for a late request.
+// wait returns the time until the next request is due. It is negative if the request is late.
 func (r Rate) wait(elapsed time.Duration, sent int) time.Duration {
 	return r.due(sent) - elapsed
 }

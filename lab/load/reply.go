@@ -10,16 +10,16 @@ import (
 	"oversell/lab/history"
 )
 
-// reply has the fields of an api.Sale or an api.Problem.
+// reply has the fields of both possible answers, api.Sale and api.Problem.
 type reply struct {
 	api.Sale
 	Backend string `json:"backend"`
 	Detail  string `json:"detail"`
 }
 
-// judge records the answer in op. If the service did not write the answer, the status decides. A
-// 4xx means that nothing was sold, and any other status an unknown outcome. After nginx's 502 and
-// 504, the replica may have sold.
+// judge records the answer in op. If the service did not write the answer, the HTTP status decides.
+// A 4xx means that nothing was sold. Any other status means that the outcome is unknown: after
+// nginx's 502 or 504, the replica may have sold.
 func judge(op *history.Op, status int, body []byte) {
 	op.Status = status
 	var r reply

@@ -23,7 +23,7 @@ type Progress struct {
 	Last         Sale
 }
 
-// Sale is the latest sale that a client got an answer to.
+// Sale names the replica and the client of the latest answered sale.
 type Sale struct {
 	Replica string `json:"replica"`
 	Client  int    `json:"client"`
@@ -77,12 +77,13 @@ func order(seed int64, clients int) []int {
 	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients) //nolint:gosec // an order, no secret
 }
 
-// delay spreads the starts evenly over the ramp-up, as JMeter does. The first has no delay.
+// delay returns how long a client waits before it starts. The starts are spread evenly over the
+// ramp-up, as in JMeter, and the first client has no delay.
 func delay(rampUp time.Duration, position, clients int) time.Duration {
 	return time.Duration(float64(rampUp) * float64(position) / float64(clients))
 }
 
-// sleep waits for d. It returns false if ctx ended first.
+// sleep waits for d. It returns false if ctx ended before d was over.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

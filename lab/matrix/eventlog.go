@@ -13,8 +13,8 @@ import (
 	"oversell/lab/experiment"
 )
 
-// WriteEventLog writes the events and the verdict of a run. If the run has figures, it writes
-// these instead of thousands of similar requests.
+// WriteEventLog writes the events and the verdict of a run. If the run has figures, WriteEventLog
+// writes the figures instead of thousands of similar events.
 func WriteEventLog(w io.Writer, r experiment.Result) {
 	if len(r.Figures) > 0 {
 		writeFigures(w, r.Figures)

@@ -48,7 +48,8 @@ func Summarise(results []experiment.Result) (m Matrix) {
 	return m
 }
 
-// row returns the summaries of a row. It adds the row and the hazard if m does not have them.
+// row returns the summaries of a strategy, with or without its fence. It adds the row and the
+// hazard's column if m does not have them.
 func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
 	if !slices.Contains(m.Hazards, hazard) {
 		m.Hazards = append(m.Hazards, hazard)
@@ -61,7 +62,8 @@ func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
 	return m.Rows[i].Summaries
 }
 
-// Record replaces or adds the summaries of newer, by strategy, fence and hazard.
+// Record copies each summary of newer into m. It replaces the summary that m has for the same
+// strategy, fence and hazard.
 func (m *Matrix) Record(newer Matrix) {
 	newer.each(func(r Row, hazard string, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
 }
@@ -80,8 +82,8 @@ func (s Summary) with(result experiment.Result) Summary {
 	if first || worse(result.Verdict, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
-	// A claim of protection holds only if no run failed. A claimed flaw depends on timing, so one run
-	// in twenty may fail to show the flaw.
+	// A strategy that claims protection agrees only if no run failed. A claimed flaw depends on
+	// timing, so the flaw may fail to show in one run of twenty.
 	s.Agrees = s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
 	if s.Claim == experiment.Breaks && s.Failed == 0 {
 		s.Verdict = experiment.NotShown
@@ -121,7 +123,7 @@ func MySQLVersions(results []experiment.Result) string {
 	return versions[0] + " (" + strings.Join(others, "; ") + ")"
 }
 
-// Contradictions lists the summaries that disagree with the strategy's card.
+// Contradictions lists the summaries that disagree with the card, the strategy's description.
 func (m Matrix) Contradictions() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if !s.Agrees {
@@ -131,7 +133,7 @@ func (m Matrix) Contradictions() (lines []string) {
 	return lines
 }
 
-// Unknowns lists the summaries with a claim that some run neither showed nor refuted.
+// Unknowns lists the summaries with a claim that have a run with an unknown verdict.
 func (m Matrix) Unknowns() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if s.Unknown > 0 && s.Claim != experiment.Silent {
@@ -155,7 +157,7 @@ func (r Row) name() string {
 	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
 }
 
-// Print writes a table. After a verdict, = means that the card agrees, ! that it contradicts.
+// Print writes a table. After a verdict, = means that the card agrees, and ! that it disagrees.
 func (m Matrix) Print(w io.Writer) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
@@ -183,7 +185,7 @@ func (s Summary) text(ok bool) string {
 	return string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.agreement()]
 }
 
-// agreement returns "agrees" or "contradicts". It is empty if the card makes no claim.
+// agreement returns "agrees", "contradicts", or an empty text if the card makes no claim.
 func (s Summary) agreement() string {
 	switch {
 	case s.Claim == experiment.Silent:

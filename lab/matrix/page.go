@@ -41,7 +41,7 @@ type pageRow struct {
 	Links []link
 }
 
-// link leads from the matrix to a run that shows the verdict. If there is no run, it has no text.
+// link leads from the matrix to a run that shows the verdict. If there is no run, Text is empty.
 type link struct {
 	ID, Text, Sign, Class, Says string
 }
@@ -54,8 +54,8 @@ type section struct {
 type meaning struct{ Term, Means string }
 
 // WritePage writes a self-contained page, without scripts or other files. Each verdict of the
-// matrix leads to the timeline of the first run that had it. The page shows every run that
-// contradicts its card.
+// matrix leads to the timeline of the first run with this verdict. The page also shows every run
+// that contradicts its card (the strategy's description).
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
 		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
@@ -109,9 +109,9 @@ func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, er
 	return c, nil
 }
 
-// runs returns the results of one hazard on the strategy, and the index of the first run with the
-// summary's verdict. The index is 0 for "not shown", which is no run's verdict, and -1 without
-// runs.
+// runs returns the results of one hazard on the strategy, and the index of the first result with
+// the summary's verdict. The index is 0 if no result has this verdict, and -1 if there are no
+// results.
 func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {

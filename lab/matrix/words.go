@@ -69,7 +69,7 @@ func Agreement(r experiment.Result) string {
 	}
 }
 
-// Sentence returns the verdict of a run as a sentence, and whether the card agrees.
+// Sentence describes the verdict of a run, and says whether the strategy's card agrees.
 func Sentence(r experiment.Result) api.Text {
 	words, broken := wordsOf(r.Verdict), invariant(r.Invariant)
 	s := api.Textf(words.sentence, words.zh, r.Name(), broken.EN, broken.ZH)

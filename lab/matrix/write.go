@@ -25,7 +25,8 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	return nil
 }
 
-// parts divide the hazards among tables that fit a page. Other hazards share a last table.
+// parts groups the hazards into tables that fit the width of a page. WriteMarkdown puts hazards
+// without a group into a last table.
 func parts() []part {
 	return []part{
 		{"Two requests, and no fault", []string{"race", "replica-race", "early-release", "deadlock", "nesting"}},
@@ -42,7 +43,8 @@ type part struct {
 	hazards []string
 }
 
-// WriteMarkdown writes a table for each part, without strategies and hazards that lack results.
+// WriteMarkdown writes a table for each group of hazards. It leaves out strategies and hazards
+// without results.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
 	runs := 0
@@ -98,7 +100,8 @@ func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
 }
 
-// markdown uses bold if the card makes a claim, and counts the failures if only some runs failed.
+// markdown returns the verdict, in bold if the card makes a claim. If only some runs failed,
+// markdown adds their number.
 func (s Summary) markdown(ok bool) string {
 	if !ok {
 		return ""

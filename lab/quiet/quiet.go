@@ -1,5 +1,5 @@
-// Package quiet decides whether a measurement had the machine to itself. On a busy machine, two
-// runs of the same lock differ by more than two locks do, so their figures must not be recorded.
+// Package quiet decides whether other processes disturbed a measurement. On a busy machine, two
+// runs of one lock differ more than the runs of two locks, so these figures must not be recorded.
 package quiet
 
 import (
@@ -27,7 +27,7 @@ func Others(before, after Times, own time.Duration) float64 {
 	if total <= 0 {
 		return 0
 	}
-	// Busy and own are rounded to ticks, so own may be slightly larger.
+	// All times are rounded to ticks, so own may be slightly larger than the increase of Busy.
 	others := max(0, after.Busy-before.Busy-own)
 	return float64(others) / float64(total)
 }

@@ -10,7 +10,8 @@ import (
 // Charts use per cent for widths and pixels for heights, so that bars grow with the window and
 // letters keep their size.
 
-// fullBar is the width of the longest bar, in per cent. Its figure needs the remaining width.
+// fullBar is the width of the longest bar, in per cent. The number beside the bar needs the
+// remaining width.
 const fullBar = 62.0
 
 // Heights in pixels.
@@ -37,7 +38,7 @@ func width(value, longest float64) string {
 	return fmt.Sprintf("%.2f", fullBar*max(0, ratio(value, longest)))
 }
 
-// barChart draws one bar for each result, and a table with the columns of these headings.
+// barChart draws one bar for each result, and a table with the columns that heads lists.
 func barChart(results []Result, of func(Result) float64, text func(Result) string, heads ...string) chart {
 	longest := 0.0
 	for _, r := range results {
@@ -135,13 +136,14 @@ func (r Result) timeline() timeline {
 	return t
 }
 
-// rates returns the counts per second. The last bucket may be shorter than the others.
+// rates returns the counts per second for each bucket. The last bucket may be shorter than the
+// other buckets.
 func (s Series) rates(counts []int) []float64 {
 	rates := make([]float64, len(counts))
 	for i, n := range counts {
 		wide := min(s.BucketMS, s.EndMS-float64(i)*s.BucketMS)
 		if i > 0 && wide < s.BucketMS/4 {
-			// In so short a bucket, a single answer would be a peak.
+			// In so short a bucket, a single answer would look like a peak. So the previous bucket is added.
 			n, wide = n+counts[i-1], wide+s.BucketMS
 		}
 		rates[i] = ratio(float64(n), wide/1000)
@@ -149,7 +151,8 @@ func (s Series) rates(counts []int) []float64 {
 	return rates
 }
 
-// steps draws buckets as horizontal lines, in a box of 100 x 100 whose upper edge is rate top.
+// steps returns a line with one horizontal piece for each bucket. The line fits into a box of 100 x
+// 100, whose upper edge is the rate top.
 func (s Series) steps(rates []float64, top float64) string {
 	points := make([]string, 0, 2*len(rates))
 	for i, rate := range rates {

@@ -53,8 +53,8 @@ func Curves(results []Result) []Curve {
 	return curves
 }
 
-// knee returns the point before the first step on which throughput grew by less than half as
-// much as the clients: 100 % more clients must bring 50 % more sales.
+// knee returns the first point after which throughput grew by less than half as much as the
+// clients. For example, 100 % more clients must bring 50 % more throughput.
 func knee(points []Point) *Knee {
 	for i := range len(points) - 1 {
 		here, next := points[i], points[i+1]
@@ -104,7 +104,8 @@ func (c Curve) grid(caption string) grid {
 	return g
 }
 
-// CurveTables writes a table and a sentence for each curve, and if chinese is set a Chinese one.
+// CurveTables writes a table and a sentence for each curve, and the Chinese sentence if chinese is
+// set.
 func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
 	for _, c := range curves {
 		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)
@@ -115,7 +116,8 @@ func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error
 	return nil
 }
 
-// bend is a curve drawn into a box of 100 x 100, with the clients on a logarithmic scale.
+// bend is a curve as the page shows it. Each picture is drawn into a box of 100 x 100, with the
+// clients on a logarithmic scale.
 type bend struct {
 	Label    string
 	Says     Sentence

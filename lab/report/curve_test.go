@@ -12,7 +12,8 @@ import (
 	"oversell/lab/report"
 )
 
-// swept returns the results of a sweep of one strategy. figures alternates clients and throughput.
+// swept returns the results of a sweep of one strategy. figures has the number of clients and the
+// throughput of each run in turn.
 func swept(strategy string, figures ...float64) []report.Result {
 	var all []report.Result
 	left := 0

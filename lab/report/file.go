@@ -20,7 +20,7 @@ func CheckWritable(path string) error {
 	if direct {
 		return nil
 	}
-	// A rename could replace a write-protected file, which its owner does not want.
+	// The rename in WriteFile would replace even a write-protected file, against its owner's wish.
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // the user's own path
 	switch {
 	case err == nil:

@@ -8,7 +8,8 @@ import (
 )
 
 // The fixture is written by hand, so that every figure can be checked on paper. Each client sends a
-// request every 20 ms (step), and each request takes half of that time.
+// request every 20 ms (step). A request takes half of that time and as many milliseconds as the
+// client's number.
 
 const step = 20 * time.Millisecond
 
@@ -63,8 +64,8 @@ func soldOutAfter(pieces int) fate {
 	}
 }
 
-// histories returns a good run, a run that loses updates, and a run with every kind of failure. All
-// texts of the fourth run try to inject code into the page.
+// histories returns four runs: one loses updates, one sells out, and one has several kinds of
+// failure. All texts of the fourth run try to inject code into the page.
 func histories() []history.History {
 	return []history.History{
 		written("none", 4, 10, allSold),

@@ -21,9 +21,9 @@ func jtlHeader() []string {
 	}
 }
 
-// JTL writes every sample in the order of their ends, in the format that JMeter's listeners and
-// jmeter -g read. A sold-out answer is no error and has a label of its own, as in our JMeter
-// plans. The samples of an open loop begin when they were due.
+// JTL writes the samples of each history in the order of their ends, in the format that JMeter's
+// listeners and jmeter -g read. A sold-out answer is no error and has a label of its own, as in our
+// JMeter plans. A sample of an open loop begins when its request was due.
 func JTL(w io.Writer, histories []history.History) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(jtlHeader()); err != nil {

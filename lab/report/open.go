@@ -17,7 +17,7 @@ type Open struct {
 	Late     Spread  `json:"late_ms"`      // from when a request was due until it was sent
 }
 
-// open returns nil for a closed loop.
+// open returns the figures of an open loop, and nil for a closed loop.
 func open(h history.History) *Open {
 	if h.Rate == 0 {
 		return nil

@@ -86,7 +86,8 @@ func TestGoldenOpenLoop(t *testing.T) {
 	}
 }
 
-// TestOpenLoopKeepsBoth checks the times from the due time, and those that a closed loop measures.
+// TestOpenLoopKeepsBoth checks that an open loop has two response times of a request. One counts
+// from when the request was due, the other from when the request was sent.
 func TestOpenLoopKeepsBoth(t *testing.T) {
 	all := openResults()
 	// The request due at 500 ms was answered 202 ms later. Each following request was due 10 ms and
@@ -112,7 +113,8 @@ func TestOpenLoopKeepsBoth(t *testing.T) {
 	}
 }
 
-// TestPartial checks that a run with a planned length is complete without all its requests.
+// TestPartial checks that a run with a planned length is complete when the run was not stopped,
+// even if some planned requests were not sent.
 func TestPartial(t *testing.T) {
 	for _, tt := range []struct {
 		change func(*history.History)

@@ -84,7 +84,8 @@ func remaining(r Result) string {
 	return strconv.Itoa(*r.Remaining)
 }
 
-// lostUpdates marks a number other than 0 with a word, for readers who see no colours.
+// lostUpdates returns the number of lost updates. A number other than 0 has a word beside it, for
+// readers who see no colours.
 func lostUpdates(r Result) string {
 	switch {
 	case r.LostUpdates > 0:
@@ -100,8 +101,8 @@ func lostUpdates(r Result) string {
 	}
 }
 
-// Table writes the result table. If the screen is too narrow, the headings take two lines. If
-// that is not enough, several tables stand below each other, each with the labels.
+// Table writes the result table. If the screen is too narrow, the headings take two lines. If the
+// table is still too wide, it is split into several tables, each with the column Label.
 func Table(w io.Writer, results []Result, screen Screen) error {
 	all := columns(results)
 	parts := [][]column{all}
@@ -179,7 +180,7 @@ func (g grid) render(color bool) string {
 	return t.Render()
 }
 
-// Sentences writes one line for each result, and if chinese is set a Chinese line below.
+// Sentences writes one line for each result, and below it a Chinese line if chinese is set.
 func Sentences(w io.Writer, results []Result, chinese bool) error {
 	for _, r := range results {
 		if _, err := io.WriteString(w, sentenceLines(r.Sentence, r.Warnings, chinese)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// buildCommand has the Makefile's flags, so that both builds share the compiler's cache.
+// buildCommand uses the Makefile's flags, so that Build and make share the compiler's cache.
 func buildCommand(path string) *exec.Cmd {
 	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-buildvcs=false", "-o", path, "oversell") //nolint:gosec,noctx // constant but for the path; it ends
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestNothingIsLeft ends a program with a rig in every way and at several moments: no process and
-// no file may be left.
+// TestNothingIsLeft ends a program that runs a rig, with several signals and at several moments. No
+// process and no file may be left.
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestNothingIsLeft(t *testing.T) {
 			for _, pid := range report.PIDs {
 				eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
 			}
-			// Every process of a rig has the folder in its command line or works in it.
+			// Every process of a rig names the rig's folder in its command line or works in that folder.
 			var left []string
 			defer func() {
 				if t.Failed() {

@@ -20,7 +20,8 @@ func findFakeClock() (fakeClock, error) {
 	return fakeClock{faketime, malloc}, errors.Join(err1, err2)
 }
 
-// env makes a program read the offset of its clock from file, each time it reads the clock.
+// env returns the variables that make a program read the offset of its clock from file, each time
+// the program reads its clock.
 func (c fakeClock) env(file string) []string {
 	return []string{
 		// Debian's Redis uses jemalloc, which reads the time while libfaketime initialises. libfaketime
@@ -28,7 +29,7 @@ func (c fakeClock) env(file string) []string {
 		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
-		// Only the time of day jumps, as after a change of the system clock.
+		// Only the time of day jumps, not the monotonic clock, as after a change of the system clock.
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
 }

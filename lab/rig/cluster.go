@@ -15,8 +15,9 @@ import (
 // Database is the number of servers that store the stock, and their way of replication.
 type Database string
 
-// The databases. A pair is node A, the server mysql, and node B, mysql-2. In a cluster, odd
-// replicas write to A and even ones to B. No node can be started again after its end.
+// The databases. A pair is node A, the server mysql, and node B, mysql-2. With Galera and
+// TwoMasters, odd replicas write to A and even replicas to B. No node can be started again after
+// its end.
 const (
 	// OneServer is the setup that every lock of the tutorial assumes.
 	OneServer Database = ""
@@ -49,14 +50,15 @@ func (r *Rig) addPair(found programs) {
 	}
 }
 
-// replicate makes a database log its writes, as the n-th of two that may both write.
+// replicate makes a database log its writes for the other database. n is 1 for one database, and 2
+// for the other.
 func (d *database) replicate(n int) {
 	d.more = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
 		fmt.Sprintf("--server-id=%d", n), fmt.Sprintf("--gtid-domain-id=%d", n),
 		// The ids that the two servers generate never collide.
 		"--auto-increment-increment=2", fmt.Sprintf("--auto-increment-offset=%d", n),
-		// Otherwise the first two requests that lock the same key would end replication.
+		// Without this mode, replication would end when both servers insert the row of the same lock key.
 		"--slave-exec-mode=IDEMPOTENT",
 	}
 	d.setUp = "SET SESSION sql_log_bin = 0;\n" + d.setUp // the setup is not replicated
@@ -75,8 +77,9 @@ func (r *Rig) joinGalera(a, b *database) {
 	scripts := a.mkdir("galera")
 	script := a.write("galera/wsrep_sst_copy", galeraCopy)
 	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, so no argument has it. With the name, any user's node could
-	// join, and create a database user that may write files.
+	// The cluster's name is a secret, so it is in a file and not in an argument, which every user can
+	// read. With the name, another user's node could join, and create a database user that may write
+	// files.
 	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
 	env := environment(
 		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
@@ -129,7 +132,7 @@ func (r *Rig) mysqlOf(i int) string {
 const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
-	// The position in the binary log is no substitute: it ignores a change without effect.
+	// gtidPosition is not the position in the binary log, which ignores a change without effect.
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 

@@ -12,7 +12,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestPairs checks that both nodes have the writes of each other after AwaitEven.
+// TestPairs writes to both nodes of a pair of MariaDB servers, and checks that each node has all
+// writes after AwaitEven.
 func TestPairs(t *testing.T) {
 	for _, database := range []rig.Database{rig.Galera, rig.TwoMasters} {
 		t.Run(string(database), func(t *testing.T) {
@@ -32,8 +33,9 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestHoldReplication checks that each master has its own writes only while replication is held.
-// Afterwards, of two writes to one row, each node has the other's.
+// TestHoldReplication holds the replication between two masters, and checks that each master then
+// has its own writes only. After the release, each master has all rows. A row that both masters
+// wrote has on each master the value of the other master.
 func TestHoldReplication(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.TwoMasters})
 	a, b := node(t, r, "mysql"), node(t, r, "mysql-2")
@@ -60,8 +62,8 @@ func TestHoldReplication(t *testing.T) {
 	}
 }
 
-// TestDelayedReads checks that the follower has the primary's writes after AwaitEven, and only
-// the earlier ones while replication is held.
+// TestDelayedReads checks that the follower lacks the primary's new writes while replication is
+// held, and has them after the release and AwaitEven.
 func TestDelayedReads(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	primary, follower := node(t, r, "mysql"), node(t, r, "mysql-2")
@@ -80,7 +82,7 @@ func TestDelayedReads(t *testing.T) {
 	if got := wrote(t, follower); !slices.Equal(got, []string{"early", "late"}) {
 		t.Errorf("released, the follower has the rows %v", got)
 	}
-	// A server that keeps a binary log adds -log to its version.
+	// The servers of a pair keep a binary log, and so add -log to their version.
 	if version, err := r.MySQLVersion(t.Context()); err != nil || !strings.Contains(version, "MariaDB") || strings.HasSuffix(version, "-log") {
 		t.Errorf("the version is %q, %v", version, err)
 	}
@@ -126,7 +128,8 @@ func write(t *testing.T, db *sql.DB, statement string) {
 	must(t, err)
 }
 
-// wrote returns the nodes that wrote the rows, in alphabetical order.
+// wrote returns the values of the column node of all rows in the table wrote, in alphabetical
+// order.
 func wrote(t *testing.T, db *sql.DB) (nodes []string) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT node FROM wrote ORDER BY node")

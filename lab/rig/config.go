@@ -35,7 +35,7 @@ type Config struct {
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
 }
 
-// Ports are preferred ports. For a zero or a port in use, the rig takes any free one.
+// Ports are preferred ports. Where a port is 0 or in use, the rig takes any free port.
 type Ports struct {
 	Nginx    int
 	Replicas []int
@@ -48,8 +48,9 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// FullLab returns the configuration of the whole lab: MySQL, five Redis, ZooKeeper, etcd, nginx
-// and three replicas of the program at path binary, on the ports of the tutorial if free.
+// FullLab returns the configuration of the whole lab: MySQL, five Redis servers, ZooKeeper, etcd,
+// nginx and three replicas of the program at the path binary. nginx and the replicas get the ports
+// that the tutorial names, if these are free.
 func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
@@ -80,9 +81,9 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Addresses has the direct addresses of all servers, without links. `oversell lab --json` writes
-// it. The address of a server that the rig does not have is empty. The passwords in the addresses
-// are those of users that cannot write files.
+// Addresses has the servers' own addresses, not those of links. The command `oversell lab --json`
+// writes it. The address of a server that the rig does not have is empty. The passwords in the
+// addresses belong to users of MySQL and Redis that cannot write files.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each
@@ -92,11 +93,12 @@ type Addresses struct {
 	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
 
-	// Reads is like MySQL, for the follower at which replicas read the stock; empty without one.
+	// Reads is the data source name of the follower where replicas read the stock, or empty.
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
-// serveEnv also uses the first of the five Redis servers as the single one, to save memory.
+// serveEnv returns the environment variables with the addresses for `oversell serve`. To save
+// memory, the strategies that need a single Redis share the first of the five servers with Redlock.
 func (a Addresses) serveEnv() (env []string) {
 	set := func(name string, values ...string) {
 		if len(values) > 0 && values[0] != "" {

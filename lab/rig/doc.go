@@ -14,8 +14,9 @@
 // When the program ends, the kernel closes the pipe, and the reaper kills the groups and
 // removes the folder.
 //
-// A process dies as a group: nginx's workers, or the server that a start script began, end with
-// their parent. No program runs before the reaper has its group's number: see gate.
+// Each server is a process group, and the rig kills the group as a whole: nginx's workers, or the
+// server that a start script began, end with their parent. No program runs before the reaper has
+// the number of the program's process group: see the constant gate.
 //
 // # Ports
 //
@@ -31,11 +32,10 @@
 //
 // # Durability
 //
-// The data live as long as the folder, so no server waits for the disk: MySQL,
-// ZooKeeper and etcd hand each commit to the kernel without fsync, Redis persists
-// nothing. Acknowledged writes survive the kill of their server (Redis excepted), but not a
-// power cut. Throughput here is that of locks, not of disks: do not compare it with a
-// durable deployment.
+// The data live as long as the folder, so no server waits for the disk: MySQL, ZooKeeper and etcd
+// hand each commit to the kernel without fsync, and Redis persists nothing. Acknowledged writes
+// survive the kill of their server, except writes to Redis, but not a power cut. Do not compare the
+// throughput of a lab with that of a durable deployment, which also waits for its disks.
 //
 // # Trust
 //

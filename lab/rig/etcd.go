@@ -18,7 +18,8 @@ func (r *Rig) addEtcds(program string) {
 	}
 }
 
-// addEtcd adds a member. The other members of its cluster reach it at peer.
+// addEtcd adds one member of an etcd cluster. peer is the URL at which the other members reach it,
+// and cluster lists the names and URLs of all members.
 func (r *Rig) addEtcd(program, name, peer, cluster string) {
 	s := r.newServer(name, program, 0)
 	client := "http://" + s.addr
@@ -26,11 +27,13 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		"--name", name, "--data-dir", filepath.Join(s.dir, "data"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster,
-		// These times are in ms. They allow leases from 2 s, so that a dead holder's lease ends soon.
+		// These two times are in ms. They allow leases as short as 2 s, so that the lease of a dead
+		// holder ends soon.
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"--unsafe-no-fsync",
-		// A lock changes its keys again and again, and no client reads the history of the keys.
+		// etcd deletes old versions of the keys. Locks write their keys often, and no client reads old
+		// versions.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
 	}
 	// A member is healthy when its cluster has a leader.

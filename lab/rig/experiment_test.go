@@ -36,7 +36,8 @@ func named(t *testing.T, r *rig.Rig, name string) *rig.Server {
 	return s
 }
 
-// TestPlainLab checks that the plain lab has nothing that only experiments need.
+// TestPlainLab checks that a lab without the settings for experiments has no links, no clocks of
+// its own and no extra servers.
 func TestPlainLab(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Replicas = false, 1
@@ -65,8 +66,8 @@ func TestPlainLab(t *testing.T) {
 	}
 }
 
-// TestProxied checks that each replica has its own link to each backend, and no other way. The
-// lab's addresses are those of the servers.
+// TestProxied checks that each replica uses its own link to each backend, and not the backend's
+// address. Rig.Addresses must still return the servers' own addresses.
 func TestProxied(t *testing.T) {
 	cfg := experiments()
 	cfg.Ensemble, cfg.Clocks = 0, false
@@ -101,7 +102,8 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// TestSetUpstream checks that Restore does not undo SetUpstream.
+// TestSetUpstream checks that a link leads to the server that SetUpstream names, and that Restore
+// does not change this.
 func TestSetUpstream(t *testing.T) {
 	r := rigtest.Start(t, experiments())
 	l, err := r.Link("replica-1", "redis-1")
@@ -130,8 +132,8 @@ func TestSetUpstream(t *testing.T) {
 	}
 }
 
-// TestEnsemble checks that an ensemble serves with two of three servers, and not with one. It
-// serves again when the others are back.
+// TestEnsemble checks that an ensemble of three ZooKeeper servers serves while two of them run, and
+// not while one runs. After both killed servers have started again, all three must have their data.
 func TestEnsemble(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Zookeeper: true, Ensemble: 3})
 	addrs := r.Addresses().Zookeeper
@@ -193,8 +195,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfExperiments ends a program with faults in its lab: no frozen server and no
-// file of the fake clocks may be left.
+// TestNothingIsLeftOfExperiments ends a program whose lab has faults, by SIGKILL and by SIGINT.
+// Afterwards no paused server and no file of the fake clocks may be left.
 func TestNothingIsLeftOfExperiments(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -227,7 +229,7 @@ func TestNothingIsLeftOfExperiments(t *testing.T) {
 	}
 }
 
-// harm injects faults that are not healed.
+// harm pauses three servers and cuts two links. It does not end these faults.
 func harm(r *rig.Rig) error {
 	var errs []error
 	for _, name := range []string{"replica-1", "redis-2", "zookeeper-2"} {

@@ -20,7 +20,7 @@ func missing(name string) error {
 	return fmt.Errorf("rig: %s: %w: run \"make servers\"", name, ErrMissing)
 }
 
-// programs has paths of programs. A path that the rig does not need is empty.
+// programs has the paths of installed programs. A program that is not needed has an empty path.
 type programs struct {
 	mysqld    string // of MySQL 8 or newer, or of MariaDB
 	installer string // mariadb-install-db; empty for MySQL
@@ -74,8 +74,9 @@ func findFile(name string, patterns ...string) (string, error) {
 	return "", missing(name)
 }
 
-// findProgram also looks where distributions keep daemons that a user's PATH leaves out. It
-// returns an absolute path because servers run in folders of their own.
+// findProgram returns the path of the first of names that is installed. It searches PATH, and the
+// folders of daemons that are often not in a user's PATH. The path is absolute, because servers run
+// in folders of their own.
 func findProgram(names ...string) (string, error) {
 	for _, name := range names {
 		for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
@@ -87,8 +88,8 @@ func findProgram(names ...string) (string, error) {
 	return "", missing(strings.Join(names, " or "))
 }
 
-// findDatabase finds MySQL 8 or newer, which docker-compose runs too, or else MariaDB. A pair
-// needs MariaDB: MySQL has other statements for replication, and no Galera.
+// findDatabase finds MySQL 8 or newer, as docker-compose uses, or MariaDB if MySQL is missing. A
+// pair needs MariaDB, because MySQL has other statements for replication, and no Galera.
 func findDatabase(kind Database) (server, installer string, err error) {
 	mysql, hasMySQL := findMySQL()
 	if hasMySQL && !kind.isPair() {
@@ -112,7 +113,8 @@ func findDatabase(kind Database) (server, installer string, err error) {
 	}
 }
 
-// findMySQL checks the version, because MariaDB's packages call their server mysqld as well.
+// findMySQL returns the path of mysqld if that program is MySQL 8 or newer. It reads the version,
+// because the server in MariaDB's packages is called mysqld as well.
 func findMySQL() (mysqld string, ok bool) {
 	path, err := findProgram("mysqld")
 	if err != nil {
@@ -133,7 +135,8 @@ func isMySQL(version []byte) bool {
 	return err == nil && major >= 8
 }
 
-// errBesideMySQL means that "make servers" cannot help, because MySQL is installed.
+// errBesideMySQL means that a pair needs MariaDB. "make servers" cannot install MariaDB beside
+// MySQL.
 var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core conflict with MySQL's packages; "+
 	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 
@@ -143,11 +146,11 @@ type zookeeperProgram struct {
 	classPath string // without the folder of the log configuration
 }
 
-// findZookeeper looks for the folder ZOOKEEPER_JARS (the lib folder of a release), for
-// Debian's jars, then for zkServer, Homebrew's start script, on the PATH.
+// findZookeeper takes the jars in the folder ZOOKEEPER_JARS (the lib folder of a release), else
+// Debian's jars, else the start script zkServer on the PATH, which Homebrew installs.
 func findZookeeper() (found zookeeperProgram, err error) {
-	// Debian's libzookeeper-java, libslf4j-java and liblog4j1.2-java install these. The manifest
-	// of zookeeper.jar names the others that it needs.
+	// Debian's packages libzookeeper-java, libslf4j-java and liblog4j1.2-java install these three
+	// jars. The manifest of zookeeper.jar names the other jars that ZooKeeper needs.
 	debian := []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
 	isMissing := func(path string) bool { _, err := os.Stat(path); return err != nil }
 	switch dir := os.Getenv("ZOOKEEPER_JARS"); {

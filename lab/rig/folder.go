@@ -11,9 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// newFolder returns an unused path, or an error if servers cannot run in the temporary folder.
+// newFolder returns the path for a new scratch folder in the temporary folder. It returns an error
+// if servers cannot run in the temporary folder.
 func newFolder() (string, error) {
-	// Servers run in folders of their own, where a relative path leads somewhere else.
+	// The path is made absolute: a relative path would name another folder in the servers, which run
+	// in folders of their own.
 	tmp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return "", fmt.Errorf("rig: %w", err)
@@ -34,7 +36,8 @@ func newFolder() (string, error) {
 	return filepath.Join(tmp, name), nil
 }
 
-// unfit reports whether c has a meaning in start scripts, command lines or configuration files.
+// unfit reports whether c may have a special meaning in start scripts, command lines or
+// configuration files.
 func unfit(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("/._-+@", c)
 }
@@ -42,8 +45,8 @@ func unfit(c rune) bool {
 // littleSpace is the free space in bytes below which a disk counts as full.
 const littleSpace = 100 << 20
 
-// fullDisk returns an error if the disk of dir is full. The servers' logs report a full disk at
-// their beginning only.
+// fullDisk returns an error if the disk of dir is full. A server logs a full disk before other
+// errors, so the last lines of its log, which the rig reports, do not name the full disk.
 func fullDisk(dir string) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {

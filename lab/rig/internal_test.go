@@ -37,7 +37,8 @@ func TestReadGroups(t *testing.T) {
 	}
 }
 
-// TestReapRefusesExistingFolder runs `oversell reap` by mistake, on a folder with a user's file.
+// TestReapRefusesExistingFolder checks that `oversell reap`, run by mistake on a folder with a
+// user's file, returns an error and does not delete the file.
 func TestReapRefusesExistingFolder(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "thesis.tex")
@@ -81,7 +82,7 @@ func TestNginxConf(t *testing.T) {
 	}
 }
 
-// withoutComments returns the text of a configuration file that its program reads.
+// withoutComments returns the text of a configuration file without its comments.
 func withoutComments(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
@@ -136,7 +137,8 @@ func TestPorts(t *testing.T) {
 	if second, err := two.take(first); err != nil || second == first {
 		t.Errorf("another rig got %d too (%v)", second, err)
 	}
-	// The holder's server can listen, and other rigs find the port in use.
+	// A server can listen on the port that its rig has reserved. After the release, no other rig may
+	// reserve the port, because the server still listens there.
 	listener, err := net.Listen("tcp", hostPort(first)) //nolint:noctx // does not block
 	if err != nil {
 		t.Fatal(err)
@@ -183,8 +185,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestLooseOptions checks that settings that only some releases have are loose: the others ignore
-// them instead of refusing to start.
+// TestLooseOptions checks that settings that only some releases have begin with --loose. A release
+// that lacks such a setting then ignores it instead of refusing to start.
 func TestLooseOptions(t *testing.T) {
 	all := slices.Concat(mysqlOptions(), onlyMySQL(), onlyMariaDB())
 	for option, since := range map[string]string{
@@ -198,7 +200,8 @@ func TestLooseOptions(t *testing.T) {
 	}
 }
 
-// TestBesideMySQL checks that the message does not name "make servers", which skips MariaDB then.
+// TestBesideMySQL checks that the message of errBesideMySQL does not advise "make servers", which
+// does not install MariaDB on a machine with MySQL.
 func TestBesideMySQL(t *testing.T) {
 	err := fmt.Errorf("galera: %w", errBesideMySQL)
 	if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "make servers") || !strings.Contains(err.Error(), "tools/real-mysql.sh mariadb") {

@@ -2,16 +2,18 @@ package rig
 
 import "runtime"
 
-// launcher runs functions on one operating system thread that lives until close. Children forked
-// on it outlive every other thread of the program, and die with the program: see childAttr.
+// launcher runs functions on one operating system thread, which lives until close. The kernel kills
+// a child when the thread that forked the child ends: see childAttr. So a child that is forked on
+// this thread dies with the program, and not with any other thread.
 type launcher struct{ jobs chan func() }
 
 func newLauncher() *launcher {
 	l := &launcher{jobs: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
-		// The unlock keeps the thread alive. Other code may have forked a child on this thread before,
-		// such as a test's browser, and the child would die with the thread.
+		// A goroutine that ends while it is locked to its thread ends the thread as well. The unlock
+		// keeps the thread alive: before the launcher, other code may have forked a child on this thread,
+		// such as a test's browser, and that child would die.
 		defer runtime.UnlockOSThread()
 		for job := range l.jobs {
 			job()

@@ -11,13 +11,13 @@ import (
 
 const folderPrefix = "oversell-lab-"
 
-// groupsFile is in every scratch folder and has the lines that the reaper reads. The rig and its
-// reaper hold a shared lock on the file while they live. If the file is not locked, both were
-// killed, and the next rig cleans up: see sweep.
+// groupsFile is a file in every scratch folder. It has the same lines as the pipe to the reaper:
+// the process groups in use. The rig and its reaper hold a shared lock on the file while they live.
+// If the file is not locked, both were killed, and the next rig cleans up: see sweep.
 const groupsFile = "groups"
 
-// createGroups creates the file in dir, and returns it locked. It locks the file before it names
-// it, because sweep treats a lab whose file is not locked as dead.
+// createGroups creates the file in dir, and returns it locked. It gives the file its final name
+// after it has locked the file, because sweep treats a lab whose file is not locked as dead.
 func createGroups(dir string) (*os.File, error) {
 	path := filepath.Join(dir, groupsFile)
 	file, err := openShared(path+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY)
@@ -41,8 +41,9 @@ func openShared(path string, flags int) (*os.File, error) {
 }
 
 // sweep cleans up after rigs in tmp that were killed together with their reapers. The kernel has
-// ended their servers but not nginx's workers, which hold its port. sweep logs its actions and, if
-// it is not sure, what the user has to do.
+// ended the servers of these rigs, but not nginx's workers, which still hold nginx's port. sweep
+// logs its actions. If it cannot find out which processes are left, it logs what the user has to
+// do.
 func sweep(tmp string, log func(format string, args ...any)) {
 	entries, _ := os.ReadDir(tmp) // creating the next folder there returns the same error
 	for _, entry := range entries {

@@ -29,7 +29,7 @@ type Link struct {
 // From returns the name of the server that opens the connections.
 func (l *Link) From() string { return l.from }
 
-// To returns the name of the server at the other end. See SetUpstream.
+// To returns the name of the server at the other end. SetUpstream does not change this name.
 func (l *Link) To() string { return l.to }
 
 // Addr returns the host:port of the proxy.
@@ -48,8 +48,9 @@ func (l *Link) Cut() error {
 	return nil
 }
 
-// LoseReply drops the next reply that contains text, and ends its connection, although the
-// request was executed. An empty text means any reply, even one to a heartbeat.
+// LoseReply drops the next reply that contains text, and ends the reply's connection. The server
+// has executed the request by then. With an empty text, it drops the next reply of any kind, even
+// the reply to a heartbeat.
 func (l *Link) LoseReply(text string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -103,7 +104,7 @@ func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
 func (r *Rig) addLink(from string, to *Server) *Link {
 	toxics.Register(holeType, new(hole)) // a repeated call does no harm
 	toxics.Register(lossType, new(loss))
-	// The server only holds the logger and the metrics, and never listens.
+	// The proxies need a Toxiproxy server for its logger and metrics. This server never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	l := &Link{from: from, to: to.name, addr: r.takeAddr(), upstream: to.addr}
 	l.proxy = toxiproxy.NewProxy(server, l.String(), l.addr, l.upstream)
@@ -112,7 +113,7 @@ func (r *Rig) addLink(from string, to *Server) *Link {
 	return l
 }
 
-// Links returns all links; there are none without Config.Proxied and Config.RedisReplica.
+// Links returns all links. Only Config.Proxied and Config.RedisReplica make links.
 func (r *Rig) Links() []*Link { return slices.Clone(r.links) }
 
 // Link returns the link from a server to another: Link("replica-1", "mysql").

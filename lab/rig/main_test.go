@@ -13,8 +13,9 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestMain makes three more programs of the test binary: a reaper, a replica with a few routes,
-// and a host, which is a program with a rig, to be killed.
+// TestMain lets the test binary also run as one of three other programs: a reaper, a replica with a
+// few routes, and a host. A host is a program with a rig of its own, for tests that kill such a
+// program.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "serve":
@@ -26,14 +27,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hosted describes the rig of host, which prints it when the rig serves.
+// hosted is printed by host when its rig serves: the rig's folder, addresses and process ids.
 type hosted struct {
 	Dir   string
 	Addrs []string
 	PIDs  []int
 }
 
-// host runs a rig until SIGINT: the whole lab, or for `host experiments` a lab with faults.
+// host runs a rig and closes it at SIGINT. The rig is the whole lab. If the program has the
+// argument experiments, the rig is a lab with faults.
 func host() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT)
 	defer stop()
@@ -63,7 +65,8 @@ func host() {
 	os.Exit(0)
 }
 
-// everything returns the whole lab with replicas of this test binary, and two Redis.
+// everything returns the configuration of the whole lab, with replicas of this test binary, and
+// with two Redis servers instead of five.
 func everything() rig.Config {
 	program, err := os.Executable()
 	if err != nil {

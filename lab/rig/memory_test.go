@@ -12,8 +12,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestZookeeperOutOfMemory checks that a ZooKeeper without free memory ends, and that the rig
-// reports its end. It must not continue without some of its threads.
+// TestZookeeperOutOfMemory checks that a ZooKeeper server without free memory ends, and that the
+// rig reports this. The server must not continue without some of its threads.
 func TestZookeeperOutOfMemory(t *testing.T) {
 	exits := make(chan rig.Exit, 1)
 	r := rigtest.Start(t, rig.Config{Zookeeper: true, OnExit: func(e rig.Exit) { exits <- e }})

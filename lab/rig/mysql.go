@@ -27,8 +27,8 @@ GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
 `)
 }
 
-// mysqlOptions returns the settings that MySQL and MariaDB share. All other settings have the
-// server's default, above all REPEATABLE READ.
+// mysqlOptions returns the settings for both MySQL and MariaDB. The isolation level is not among
+// them: both servers have the default REPEATABLE READ.
 func mysqlOptions() []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -36,8 +36,8 @@ func mysqlOptions() []string {
 		"--max-connections=600", // three replicas with pools of 100, bench, tests, consoles
 		"--performance-schema=OFF",
 
-		// The tables name a collation of their own. A table that a student creates gets one that
-		// both servers have: utf8mb4_0900_ai_ci is MySQL's alone.
+		// Tables without a collation get this one, which both servers have: utf8mb4_0900_ai_ci is MySQL's
+		// alone. The service's own tables name a collation.
 		"--character-set-server=utf8mb4",
 		"--collation-server=utf8mb4_unicode_ci",
 
@@ -48,8 +48,8 @@ func mysqlOptions() []string {
 		// well. The default 1 would measure the disk: 5000 sales take half a minute on a laptop
 		// whose fsync takes 5 ms.
 		"--innodb-flush-log-at-trx-commit=2",
-		// A statement waits for a row at most this many seconds, the default wait of a request for its
-		// lock. The limit also ends the wait of a disconnected client.
+		// A statement waits for a locked row at most this many seconds, as long as a request waits for
+		// its lock by default. The limit also ends the wait of a disconnected client's statement.
 		"--innodb-lock-wait-timeout=10",
 	}
 }
@@ -64,8 +64,9 @@ func onlyMySQL() []string {
 func onlyMariaDB() []string {
 	return []string{
 		"--innodb-log-file-size=32M",
-		// Since 11.6 this is on by default. It would prevent the lost update of mutex-in-tx with error
-		// 1020. The tutorial's MySQL loses that update, and the lab must lose it too.
+		// Since MariaDB 11.6 this is on by default. It would prevent the lost update of the strategy
+		// mutex-in-tx with error 1020. The tutorial's MySQL loses that update, and the lab must lose it
+		// too.
 		"--loose-innodb-snapshot-isolation=OFF",
 		// All tables are in one file. Otherwise CREATE TABLE with DATA DIRECTORY makes a file
 		// in any folder, and MariaDB requires no privilege for it.
@@ -92,7 +93,7 @@ func (r *Rig) addMySQL(found programs) {
 	r.addrs.MySQL = r.secrets.mysql(labUser, r.databases[0].addr)
 }
 
-// addDatabase adds one server. Its settings may be changed until it is installed.
+// addDatabase adds one MySQL or MariaDB server. Its settings may be changed until install runs.
 func (r *Rig) addDatabase(found programs, name string) *database {
 	d := &database{Server: r.newServer(name, found.mysqld, 0), programs: found, setUp: r.secrets.mysqlSetUp()}
 	d.mkdir("tmp")
@@ -108,12 +109,14 @@ func (r *Rig) addDatabase(found programs, name string) *database {
 	return d
 }
 
-// install creates the system tables, or waits for the server whose data are copied.
+// install sets the server's arguments and creates the system tables. With d.origin set, it only
+// waits until origin serves, because the data will be a copy of origin's.
 func (d *database) install(ctx context.Context) error {
 	shared := d.options()
 	d.args = slices.Concat(shared, []string{
 		"--port=" + d.port(),
-		// Relative to the data folder: a path to a socket must not exceed 104 bytes.
+		// This path is relative to the data folder, because the path of a socket must not exceed 104
+		// bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
 		// Even with root's password, no client may read or write the machine's files.
@@ -140,8 +143,8 @@ func (d *database) install(ctx context.Context) error {
 }
 
 // options returns the settings that the server and its installer share, such as the size of the log
-// files. Databases that are installed at the same time must not share /tmp, where one would lose
-// the other's temporary tables.
+// files. With a shared /tmp, databases that are installed at the same time could delete each
+// other's temporary tables, so each has its own tmpdir.
 func (d *database) options() []string {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")}
 	if d.conf != "" {

@@ -10,7 +10,7 @@ import (
 	"oversell/nginx"
 )
 
-// addNginx adds the balancer before the replicas that were added before it.
+// addNginx adds nginx as the load balancer of the replicas. The replicas must have been added.
 func (r *Rig) addNginx(program string) {
 	s := r.newServer("nginx", program, r.cfg.Ports.Nginx)
 	upstreams := make([]string, len(r.replicas))
@@ -20,8 +20,8 @@ func (r *Rig) addNginx(program string) {
 	page := cmp.Or(r.cfg.Page, upstreams[0]) // a replica answers that there is no such route
 	text, err := nginxConf(s.addr, s.dir, page, upstreams)
 	r.check(err)
-	// nginx runs in the foreground, so that master and workers are in our process group. If only the
-	// master were killed, its workers would keep the port.
+	// nginx runs in the foreground, so that its master and workers are in the process group that the
+	// rig kills. If only the master were killed, its workers would keep the port.
 	s.args = []string{"-p", s.dir, "-c", s.write("nginx.conf", text), "-e", "stderr", "-g", "daemon off;"}
 	s.probe = func(ctx context.Context) error { return get(ctx, "http://"+s.addr+"/nginx/healthz") }
 	r.nginx = []*Server{s}
@@ -47,7 +47,8 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	// Remove Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
-	// All replicas get the parameters of the first line.
+	// The file has a line for each of three replicas. The first line becomes a line for each of the
+	// upstreams, and the other two lines become comments.
 	replace("server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
 	replace("server replica-2:8100 ", "# server replica-2:8100 ")
 	replace("server replica-3:8200 ", "# server replica-3:8200 ")

@@ -12,8 +12,8 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestNginx checks the guarantees of the balancer on which the lab depends, with the file that
-// docker-compose mounts.
+// TestNginx checks the behaviour of nginx on which the lab depends, with the configuration file
+// that docker-compose mounts.
 func TestNginx(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Zookeeper, cfg.Redis = false, false, 0
@@ -55,7 +55,8 @@ func TestNginx(t *testing.T) {
 	t.Run("never repeats a request", func(t *testing.T) { neverRepeats(t, r, target) })
 }
 
-// tellsHangUp cancels a waiting request. The replica must notice the end, to leave the queue.
+// tellsHangUp cancels a request while a replica handles it. nginx must tell the replica, so that a
+// real replica can remove the request from the queue of its lock.
 func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 	t.Helper()
 	sum := func(route string) (n int) {

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// The ports are above those of services, below Linux's (32768) and macOS's (49152) ephemeral ones.
+// The rig's ports are above those of well-known services, and below the ports that the system gives
+// to outgoing connections (from 32768 on Linux, from 49152 on macOS).
 const firstPort, lastPort = 20000, 31999
 
 const loopback = "127.0.0.1"
@@ -18,12 +19,13 @@ const loopback = "127.0.0.1"
 // binding it is atomic, and the kernel releases it when the program dies.
 type ports struct{ held []net.PacketConn }
 
-// take reserves the preferred port if it is free, else any. 0 means no preference.
+// take reserves the preferred port if it is free, else any free port. 0 means no preference.
 func (p *ports) take(preferred int) (int, error) {
 	if preferred > 0 && p.reserve(preferred) {
 		return preferred, nil
 	}
-	// A random start keeps rigs that begin together from trying the same ones.
+	// The search starts at a random port, so that rigs that start at the same time do not try the same
+	// ports.
 	n := lastPort - firstPort + 1
 	start := rand.IntN(n) //nolint:gosec // not a secret
 	for i := range n {

@@ -13,10 +13,10 @@ import (
 // childAttr puts a child into a process group of its own. Ctrl-C in the terminal does not reach
 // that group, and one signal kills all of it.
 //
-// Pdeathsig ends the children if the reaper was killed as well. The kernel sends it when the
-// *thread* that forked the child ends, not the process. Go ends threads now and then, and a
-// server would die with one for no visible reason, so the launcher's thread forks every child.
-// Pdeathsig does not reach a child's own children: only the reaper ends those.
+// With Pdeathsig, the kernel kills the child when the *thread* that forked the child ends, even if
+// the reaper was killed as well. Go ends threads now and then, and a server would die with such a
+// thread for no visible reason. So the launcher's thread forks every child. Pdeathsig does not
+// reach the processes that a child has started: only the reaper ends those.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -39,7 +39,8 @@ func groupRuns(pgid int) bool {
 	return !ok
 }
 
-// groupFrozen reports whether all threads of the group have stopped. Each gets the signal alone.
+// groupFrozen reports whether SIGSTOP has stopped all threads of the group. Threads do not stop at
+// the same moment.
 func groupFrozen(pgid int) bool {
 	states, _ := groupStates(pgid, "/proc/[0-9]*/task/[0-9]*/stat")
 	for _, state := range states {
@@ -50,9 +51,9 @@ func groupFrozen(pgid int) bool {
 	return true
 }
 
-// membersIn returns the processes of a group that work in dir or below, as `name (pid)`. The
-// group's number alone proves nothing: the kernel may have given it to another group. If this
-// system does not show where processes work, sure is false.
+// membersIn returns the processes of a group whose working folder is dir or below dir, as `name
+// (pid)`. The group's number alone proves nothing: the kernel may have given it to another group.
+// If this system does not show working folders, sure is false.
 func membersIn(pgid int, dir string) (members []string, sure bool) {
 	if !groupExists(pgid) {
 		return nil, true
@@ -71,8 +72,8 @@ func membersIn(pgid int, dir string) (members []string, sure bool) {
 	return members, sure
 }
 
-// groupStates returns the state of each process or thread of a group, by its folder. The pattern
-// matches their stat files. Without /proc, ok is false.
+// groupStates returns the state of each process, or of each thread, of a group. The keys are
+// folders in /proc. pattern matches the stat files in these folders. Without /proc, ok is false.
 func groupStates(pgid int, pattern string) (states map[string]byte, ok bool) {
 	stats, _ := filepath.Glob(pattern)
 	states = map[string]byte{}

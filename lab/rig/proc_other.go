@@ -15,8 +15,9 @@ func renameProcess(string) {}
 // groupFrozen returns true: only Linux shows the state of threads.
 func groupFrozen(int) bool { return true }
 
-// groupRuns reports whether the group has a process, be it a zombie.
+// groupRuns reports whether the group has a process, even a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }
 
-// membersIn finds no members on this system. It is sure only if the group has ended.
+// membersIn returns no processes, because it cannot find them on this system. sure is true only if
+// the group has no process at all.
 func membersIn(pgid int, _ string) (members []string, sure bool) { return nil, !groupExists(pgid) }

@@ -35,9 +35,10 @@ type process struct {
 	asked atomic.Bool // the rig ended it
 }
 
-// gate starts the program of its arguments when it reads a line, and ends when its input ends. So
-// no program runs before the reaper has its process group. If a lab is killed in between, the gate
-// ends by itself. Without the gate, workers that nginx has forked in the meantime would stay.
+// gate is a shell script that starts the program in its arguments when it reads a line, and ends
+// when its input ends. spawn writes the line after the reaper has the process group, so no program
+// runs before. If the lab is killed before the line, the gate ends by itself. If nginx were started
+// without the gate, its workers could continue to run after such a kill.
 const gate = `read -r go && exec "$@" </dev/null`
 
 // spawn starts a program with its output appended to the file at log. A program that can't be
@@ -76,8 +77,9 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 	return p, nil
 }
 
-// environment returns the variables of a server: more, LC_*, and the inherited ones. All others
-// are left out, because they can configure `oversell serve`, etcd and ZooKeeper as a flag does.
+// environment returns the variables of a server: more, and the variables of this program that are
+// named in inherited or begin with LC_. Other variables are left out, because many of them
+// configure `oversell serve`, etcd and ZooKeeper as a flag does.
 func environment(more ...string) []string {
 	inherited := []string{
 		"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ",
@@ -113,8 +115,8 @@ func (r *Rig) run(ctx context.Context, name, log string, c command) error {
 	return nil
 }
 
-// wait returns when the process and its group have ended. Otherwise the workers of a killed nginx
-// would still serve on its port.
+// wait waits until the process has ended, and then kills the processes that are left in its group.
+// Otherwise the workers of a killed nginx would still serve on its port.
 func (p *process) wait(reaper *reaper) {
 	p.err = p.cmd.Wait()
 	killGroup(p.pid())
@@ -163,5 +165,5 @@ func awaitGroup(pid int) {
 	removeClockShare(pid)
 }
 
-// groupExists reports whether the group has a process, be it a zombie.
+// groupExists reports whether the group has a process, even a zombie.
 func groupExists(pid int) bool { return !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH) }

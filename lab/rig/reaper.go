@@ -15,26 +15,28 @@ import (
 	"time"
 )
 
-// reapingEnv is set for a reaper. Without rigtest.Main, a test binary started as a reaper would run
-// its tests, which start a rig and so a further reaper, without end.
+// reapingEnv is a variable that is set in every reaper. startReaper fails if it is set. Otherwise a
+// test binary without rigtest.Main, started as a reaper, would run its tests. These tests would
+// start a rig, and so a further reaper, without end.
 const reapingEnv = "OVERSELL_REAPING"
 
 // The reaper answers reaperReady when the folder exists, or reaperFailed and the reason.
 const reaperReady, reaperFailed = "ready", "failed:"
 
-// Reap is the body of `oversell reap DIR`. It creates the folder dir, which must not
-// exist yet, answers on out, and reads from in which process groups are in use: lines
-// `+pid` and `-pid`. When in ends, because the rig has closed or its program has died,
-// it kills the groups that are left and removes the folder.
+// Reap is the body of `oversell reap DIR`. It creates the folder dir, which must not exist yet, and
+// writes the result to out. Then it reads from in which process groups are in use: a line `+pid`
+// adds a group and `-pid` removes it. When in ends, because the rig has closed or its program has
+// died, Reap kills the groups that are left and removes the folder.
 func Reap(dir string, in io.Reader, out io.Writer) error {
-	// The rig handles Ctrl-C and a closing terminal. SIGPIPE comes when the rig dies before it has
-	// read our answer, and the folder must be removed even then.
+	// The rig handles Ctrl-C and a closing terminal, so the reaper ignores these signals. SIGPIPE
+	// comes when the rig dies before it has read our answer, and the folder must be removed even then.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	renameProcess("lab-reaper") // `killall oversell` must not end it
 	return reap(dir, in, out)
 }
 
-// reap is Reap without the change of signals, which all children of a process inherit.
+// reap does the work of Reap, but does not make the process ignore signals. Tests call reap,
+// because their children would inherit the ignored signals.
 func reap(dir string, in io.Reader, out io.Writer) error {
 	// Mkdir fails for an existing folder, unlike MkdirAll: such a folder must not be removed.
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -97,8 +99,8 @@ type reaper struct {
 	groups *os.File       // has the same lines, for the case that rig and reaper are killed
 }
 
-// startReaper starts this program again as `reap dir` and waits until dir exists. It takes no
-// context: if it ended before the reaper's answer, the folder would stay.
+// startReaper starts this program again as `reap dir` and waits until dir exists. It has no context
+// to cancel it: a reaper that is killed before its answer would leave the folder.
 func startReaper(dir string) (*reaper, error) {
 	if os.Getenv(reapingEnv) != "" {
 		return nil, fmt.Errorf("rig: %w: this program is itself a reaper (%s is set)", errNoReaper, reapingEnv)

@@ -24,8 +24,8 @@ func (r *Rig) addRedis(found programs, i int) {
 
 const redisReplica = "redis-1-replica"
 
-// addRedisReplica adds a replica of redis-1, which was added before. It only serves a fail-over,
-// so it is not among the Addresses.
+// addRedisReplica adds a replica of redis-1, which must have been added. The replica is only the
+// target of a fail-over, so it is not among the Addresses.
 func (r *Rig) addRedisReplica(found programs) {
 	master, err := r.Server("redis-1")
 	r.check(err)
@@ -36,9 +36,10 @@ func (r *Rig) addRedisReplica(found programs) {
 	}
 }
 
-// redisConf is the part of Redis's configuration that other users must not read. It removes the
-// commands that write files as the lab's owner: CONFIG SET dir makes any file the next dump,
-// MODULE LOAD runs a library. Redis refuses them by itself since version 7.
+// redisConf is the part of Redis's configuration that other users must not read. It removes
+// commands that can write files as the lab's owner: with CONFIG SET dir, a client chooses the file
+// of the next dump, and MODULE LOAD runs a library. Since version 7, Redis refuses such commands by
+// default.
 const redisConf = `requirepass %[1]s
 masterauth %[1]s
 rename-command CONFIG ""
@@ -46,7 +47,7 @@ rename-command MODULE ""
 rename-command DEBUG ""
 `
 
-// newRedis makes a Redis with more arguments. The caller adds the probe.
+// newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
 func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
 	if r.cfg.Clocks {
@@ -71,7 +72,7 @@ func exchange(ctx context.Context, addr, request, wanted string) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	// The end of ctx ends the exchange at once, because a close would otherwise wait for the probe.
+	// The end of ctx ends the exchange at once. Otherwise Close of the rig would wait for this probe.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 
 	if _, err := io.WriteString(conn, request); err != nil {

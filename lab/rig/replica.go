@@ -23,10 +23,10 @@ func (r *Rig) addReplica(i int) {
 	// Each replica stands for a machine of its own, so it gets a share of the cores. With more threads
 	// than cores, a replica would lose time when it wakes them.
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
-	// Passwords and the token are in the environment: every user can read a command line.
+	// Passwords and the token are in the environment, because every user can read a command line.
 	s.env = environment(append(r.backendsEnv(name, i), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
-	// /readyz answers 503 for backends that a partial rig leaves out, and for those
-	// that a test has stopped.
+	// The probe uses /healthz, because /readyz answers 503 while a backend is missing: a partial rig
+	// does not have all backends, and a test may stop one.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
 	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper && r.cfg.Etcd {
 		s.readyURL = url + "/readyz"
@@ -55,7 +55,7 @@ func (r *Rig) backendsEnv(name string, i int) []string {
 }
 
 func get(ctx context.Context, url string) error {
-	// A connection that is kept open would make a later stop wait for its end.
+	// A connection that is kept open would delay a later Stop of the server.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return api.Client{Base: url, HTTP: client}.Call(ctx, http.MethodGet, "", nil, nil)
 }

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// serve replaces `oversell serve`, so that the tests of the rig need no service.
+// serve runs in place of `oversell serve`: a small HTTP server, so that the tests of the rig need
+// no real service.
 func serve() {
 	flag := func(name string) string { return os.Args[slices.Index(os.Args, name)+1] }
 	server := &http.Server{Addr: flag("--addr"), Handler: routes(flag("--replica")), ReadHeaderTimeout: time.Minute}
@@ -49,7 +50,7 @@ func routes(name string) http.Handler {
 		n, _ := io.Copy(io.Discard, r.Body)
 		_, _ = fmt.Fprint(w, n)
 	})
-	// This route waits for the end of the connection, and counts the end.
+	// This route counts a request, waits until its client has disconnected, and counts that too.
 	mux.HandleFunc("GET /wait", func(_ http.ResponseWriter, r *http.Request) {
 		waiting.Add(1)
 		<-r.Context().Done()
@@ -57,7 +58,7 @@ func routes(name string) http.Handler {
 	})
 	mux.HandleFunc("GET /waiting", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, waiting.Load()) })
 	mux.HandleFunc("GET /hung-up", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, hungUp.Load()) })
-	// This route sends one event, and no more.
+	// This route sends one event, and keeps the connection open.
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, "data: hello\n\n")

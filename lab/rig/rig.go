@@ -73,7 +73,8 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp fails as soon as any server dies, even a ready one, because other servers need it.
+// setUp builds the program and starts all servers. It fails as soon as any server dies, even a
+// server that was ready before, because other servers need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
@@ -106,7 +107,8 @@ func (r *Rig) died(e Exit) {
 	}
 }
 
-// build lets the reaper watch the compiler, so that a killed test leaves no compiler.
+// build compiles the program oversell, if the rig needs it. The reaper watches the compiler, so
+// that a killed test leaves no compiler running.
 func (r *Rig) build(ctx context.Context) error {
 	if r.cfg.Replicas == 0 || r.cfg.Binary != "" {
 		return nil
@@ -145,8 +147,8 @@ func (r *Rig) addServers(found programs) {
 	}
 }
 
-// check keeps the first error of the preparations. After an error, preparations continue without
-// effect, and setUp returns the error before any server starts.
+// check stores the first error of the preparations. The preparations continue after an error, and
+// then setUp returns the error before any server starts.
 func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
 
 func (r *Rig) memberNames(kind string) []string {
@@ -166,9 +168,9 @@ func (r *Rig) takeAddr() string {
 	return hostPort(port)
 }
 
-// startAll starts the backends and nginx concurrently, then the replicas. It returns when the
-// service is ready: each replica of a complete rig has its schema and its session, and nginx
-// passes requests on.
+// startAll starts the backends and nginx concurrently, and the replicas after them. It returns when
+// the service is ready: each replica of a complete rig reaches all its backends, and nginx passes
+// requests on to the replicas.
 func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
@@ -238,8 +240,9 @@ func (r *Rig) Dir() string { return r.dir }
 // Servers returns all servers: the backends, nginx, the replicas.
 func (r *Rig) Servers() []*Server { return slices.Concat(r.backends, r.nginx, r.replicas) }
 
-// Server returns the server of that name: mysql, mysql-2 of a pair, redis-1, redis-1-replica,
-// zookeeper, zookeeper-1 of an ensemble, etcd, etcd-1 of a cluster, nginx, replica-1.
+// Server returns the server of that name. Names are mysql, mysql-2 (of a pair), redis-1,
+// redis-1-replica, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), nginx and
+// replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {
@@ -251,9 +254,9 @@ func (r *Rig) Server(name string) (*Server, error) {
 	return nil, fmt.Errorf("rig: no server %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// Close stops all servers and removes their files. The replicas finish their requests, then
-// nginx ends, then the backends are killed: their data are not needed any more. Close may be
-// called again. After an error, nothing runs any more either.
+// Close stops all servers and removes their files. The replicas finish their requests. After them
+// nginx ends, and at last the backends are killed, because their data are not needed any more.
+// Close may be called again. Even if it returns an error, no server runs any more.
 func (r *Rig) Close() error { return r.close() }
 
 func (r *Rig) shutDown() error {

@@ -99,7 +99,8 @@ func TestStopOfFrozenServer(t *testing.T) {
 	}
 }
 
-// TestTwoRigs checks that two rigs have no port and no folder in common, even if both prefer one.
+// TestTwoRigs checks that two rigs have no port and no folder in common. A third rig prefers the
+// port of a stopped server of the first rig, and must not get this port.
 func TestTwoRigs(t *testing.T) {
 	cfg := everything()
 	cfg.MySQL, cfg.Zookeeper = false, false
@@ -182,8 +183,8 @@ func TestMissingPrograms(t *testing.T) {
 	}
 }
 
-// TestOnExit checks that a rig reports an unexpected death, and not a stop. It kills only nginx's
-// master: the workers must end, too.
+// TestOnExit checks that a rig reports the unexpected death of a server, and not a Stop. Of nginx
+// it kills only the master: nginx's workers must end, too.
 func TestOnExit(t *testing.T) {
 	exits := make(chan rig.Exit, 10)
 	cfg := everything()

@@ -8,10 +8,10 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have no password. Other users can change their data, but no request can
-// name a file: both write to their data folders only, under names of their own. ZooKeeper's
-// admin server, reconfiguration and JMX are off, and so are etcd's v2 API and its profiler.
-// nginx serves no files.
+// ZooKeeper and etcd have no password. Other users can change their data, but no request can choose
+// a file to write: both servers write to files in their data folders only. ZooKeeper's admin
+// server, reconfiguration and JMX are off, and so are etcd's v2 API and its profiler. nginx serves
+// no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
 	user   string // of MySQL's user oversell, and of Redis
@@ -34,10 +34,11 @@ func (s secrets) mysql(user, addr string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-// RedisURL returns the URL of a Redis of this rig. addr is the host:port of the Redis or a link.
+// RedisURL returns the URL of a Redis server of this rig. addr is the host:port of that server or
+// of a link to it.
 func (r *Rig) RedisURL(addr string) string {
 	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
 }
 
-// RedisURL returns the URL of a server that is a Redis.
+// RedisURL returns the URL of the server s, which must be a Redis server.
 func (s *Server) RedisURL() string { return s.rig.RedisURL(s.addr) }

@@ -210,9 +210,10 @@ func (s *Server) Resume() error {
 	return nil
 }
 
-// AwaitReady returns when a replica reaches all its backends, or nginx a replica. After a minute
-// it returns an error. It returns at once for other servers, which are ready when they have
-// started, and for replicas without some of the backends: those never become ready.
+// AwaitReady waits until the server is ready: a replica reaches all its backends, or nginx reaches
+// a replica. After a minute it returns an error. It returns at once for other servers, which are
+// ready when they have started. If the rig lacks some backends, its replicas never become ready,
+// and AwaitReady returns at once for them too.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.readyURL == "" {
 		return nil
@@ -227,7 +228,8 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig of an unexpected death. A death before readiness is the error of Start.
+// report notifies the rig of an unexpected death of a ready server. If a server dies before it is
+// ready, Start returns the error.
 func (s *Server) report(p *process) {
 	<-p.done
 	if p.ready.Load() && !p.asked.Load() {

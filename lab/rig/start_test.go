@@ -32,8 +32,8 @@ func TestDeathBeforeReady(t *testing.T) {
 	}
 }
 
-// TestUnfitTemporaryFolder: no lab can run in these folders. The error names the folder and says
-// what to do.
+// TestUnfitTemporaryFolder checks that Start fails if TMPDIR names a folder in which no lab can
+// run, and that the error names the cause.
 func TestUnfitTemporaryFolder(t *testing.T) {
 	tmp := t.TempDir()
 	file := filepath.Join(tmp, "file")
@@ -57,7 +57,8 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that the error names a full disk. The end of the servers' logs does not.
+// TestFullDisk checks that the error of Start names a full disk as the cause. The last lines of a
+// server's log, which are also in the error, do not name it.
 func TestFullDisk(t *testing.T) {
 	tmp := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {
@@ -71,8 +72,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestRelativeTemporaryFolder: a relative TMPDIR is in this program's working folder, not in the
-// servers'.
+// TestRelativeTemporaryFolder checks that a relative TMPDIR names a folder in this program's
+// working folder, although servers run in other folders.
 func TestRelativeTemporaryFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("临时", 0o700))
@@ -85,8 +86,8 @@ func TestRelativeTemporaryFolder(t *testing.T) {
 	}
 }
 
-// TestSweep kills a lab and its reaper at once. The next lab ends their processes, such as nginx's
-// workers, and logs that. It does not touch running labs.
+// TestSweep kills a lab and its reaper at once. The next lab must end the processes that are left,
+// such as nginx's workers, and log this. It must not touch running labs.
 func TestSweep(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("this system has no /proc to find processes in")

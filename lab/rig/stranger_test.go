@@ -59,7 +59,7 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 			t.Errorf("the class's user may %s", statement)
 		}
 	}
-	// Some servers reject DATA DIRECTORY, others ignore it.
+	// Some servers reject DATA DIRECTORY and others ignore it, so the test ignores the errors.
 	for _, statement := range []string{
 		"CREATE TABLE elsewhere (id INT) DATA DIRECTORY = '" + filepath.Dir(target) + "'",
 		"CREATE TABLE parted (id INT) PARTITION BY HASH (id) (PARTITION p DATA DIRECTORY = '" + filepath.Dir(target) + "')",
@@ -160,7 +160,8 @@ func TestSecrets(t *testing.T) {
 			}
 		}
 	}
-	// The folder's mode protects the files, but not a copy of them.
+	// The folder's mode protects the files, but not copies of them. So no other user may have the
+	// right to read a file with a password.
 	must(t, filepath.WalkDir(r.Dir(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

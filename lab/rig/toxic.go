@@ -7,15 +7,15 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// The types under which toxiproxy finds our toxics.
+// The names under which addLink registers our two toxics. Toxic is Toxiproxy's word for a fault.
 const (
 	holeType = "hole"
 	lossType = "lost reply"
 )
 
-// hole drops all data until it is removed. Toxiproxy's own toxic timeout passes the end of a
-// connection on, so MySQL would roll the transaction of a disconnected client back at once.
-// After a real cut MySQL does not notice the end.
+// hole drops all data until it is removed. Toxiproxy's own toxic named timeout tells the server
+// when a client disconnects, so MySQL would roll the client's transaction back at once. After a
+// real cut MySQL does not notice that a client disconnects.
 type hole struct{}
 
 // Pipe implements [toxics.Toxic].
@@ -46,7 +46,8 @@ func drain(stub *toxics.ToxicStub) {
 	}
 }
 
-// loss drops the first reply that contains Text, of all connections, and ends its connection.
+// loss drops the first reply that contains Text on any connection of the link, and ends that
+// connection.
 type loss struct {
 	Text string `json:"text"`
 	lost atomic.Bool

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// zooCfg is ZooKeeper's configuration. A tick of 500 ms allows sessions from 1 s, so that the
-// session of a dead holder ends soon.
+// zooCfg is ZooKeeper's configuration. A tick of 500 ms allows session timeouts as short as 1 s, so
+// that the session of a dead holder ends soon.
 const zooCfg = `tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000
@@ -22,15 +22,16 @@ admin.enableServer=false
 4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
 `
 
-// ensembleCfg is the additional configuration of a member, in ticks. initLimit limits the time
-// to connect to the leader and to copy its data, syncLimit the time that a member may lag later.
-// A leader without a majority for that long, 3 s here, gives up.
+// ensembleCfg is the additional configuration of a member of an ensemble. Its numbers are ticks.
+// initLimit limits the time to connect to the leader and to copy its data. syncLimit limits the
+// time that a connected member may lag behind the leader. A leader that has no majority for
+// syncLimit (3 s here) gives up.
 const ensembleCfg = `initLimit=10
 syncLimit=6
 `
 
-// Up to 3.7 and in Debian, ZooKeeper logs by log4j; since 3.8, by logback. Without a
-// configuration logback logs every packet.
+// ZooKeeper logs by log4j up to version 3.7 and in Debian, and by logback since 3.8. Without a
+// configuration, logback logs every packet.
 //
 //go:embed log4j.properties
 var log4jProperties string
@@ -70,7 +71,8 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 	}
 }
 
-// addZookeeper adds a server with its number and the lines of its ensemble in the configuration.
+// addZookeeper adds a ZooKeeper server. id is its number in the ensemble, and members has the
+// ensemble's lines for the configuration file.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
 	data := s.mkdir("data")
@@ -85,7 +87,8 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 		s.args = append(javaOptions(s.dir), "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	}
-	// A server answers srvr before it accepts sessions, but only then names its mode.
+	// A server answers the command srvr before it accepts sessions, but the line Mode is in the answer
+	// only while it accepts sessions.
 	s.probe = func(ctx context.Context) error { return exchange(ctx, s.addr, "srvr\n", "Mode:") }
 	r.backends = append(r.backends, s)
 	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)

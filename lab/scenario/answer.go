@@ -15,7 +15,7 @@ import (
 // Answer is the service's answer to a client, with the fields that the scenarios read.
 type Answer struct {
 	Status int `json:"-"`
-	// Outcome is unknown also when no answer arrived: the request may have been executed.
+	// Outcome is "unknown" also if no answer arrived, because the request may have been executed.
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail"`
 	Replica string `json:"replica"`
@@ -56,12 +56,13 @@ func (a Answer) op() history.Op {
 	return op
 }
 
-// failed reports whether the client cannot know if its request was executed.
+// failed reports whether the outcome is unknown or the status is an error of the server (5xx).
 func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
 }
 
-// untilSoldOut sends until "sold out", at most most requests: a wrong guard may never sell out.
+// untilSoldOut sends requests in sequence until the answer is "sold out". The parameter most limits
+// their number, because with a wrong guard that answer may never come.
 func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
 	for range most {
 		a := send()
@@ -73,7 +74,7 @@ func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []
 	return answers
 }
 
-// concurrently calls f for 0 to n-1 at the same time, and returns the results in that order.
+// concurrently calls f(0) to f(n-1) at the same time, and returns their results in this order.
 func concurrently[A any](n int, f func(i int) A) []A {
 	results := make([]A, n)
 	var calls sync.WaitGroup

@@ -20,14 +20,15 @@ const (
 	couponOrdered = string(api.Ordered)
 )
 
-// Coupon gives a coupon to each user once (document 001).
+// Coupon returns the scenario in which each user may get one coupon (document 001).
 func Coupon() Scenario {
 	return Scenario{
 		ID: "coupon", Replicas: 3, Run: runCoupon,
 		Title: report.Sentence{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read),
-			// The second request checks after the first has released the lock and before it commits.
+			// The second request reads the orders after the first request has released the lock, and before
+			// the first request commits.
 			newGuard("redis-early", false, api.Released, api.Read),
 			newGuard("redis", true, api.Read, api.Read),
 			newGuard("unique", true, api.Read, api.Read),
@@ -59,8 +60,8 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 	if err != nil {
 		return r, err
 	}
-	// The users who order several times come first, so that their requests overlap before the
-	// coupons run out.
+	// These users send several requests each. They start before all other users, so that their
+	// requests overlap before the coupons run out.
 	hasty := concurrently((couponHasty-1)*couponClicks, func(i int) click { return order(ctx, service.Target, int64(2+i/couponClicks)) })
 	others := concurrently(couponUsers-couponHasty, func(i int) click { return order(ctx, service.Target, int64(couponHasty+1+i)) })
 	clicks := slices.Concat(raced, hasty, others)
@@ -142,7 +143,8 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	}
 }
 
-// falling counts orders with a lower id than any order that was answered before their request.
+// falling counts orders that were requested after another order was answered, and whose id is still
+// not higher than the id of that order.
 func falling(clicks []click) (late int) {
 	byCall := slices.DeleteFunc(slices.Clone(clicks), func(c click) bool { return c.Outcome != couponOrdered })
 	byAnswer := slices.Clone(byCall)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// clicksOf returns one order after the other, for the users 1, 2 and so on, with these ids. Each
-// second one request is sent, and answered half a second later.
+// clicksOf returns one order for each of the ids, by the users 1, 2 and so on. One request is sent
+// each second, and is answered half a second later.
 func clicksOf(ids ...int64) (clicks []click) {
 	for i, id := range ids {
 		call := time.Unix(int64(i), 0)

@@ -1,10 +1,11 @@
-// Package scenario runs what happens in a shop around a lock, such as a coupon that each user
-// gets once. A scenario runs with each of its guards: none, a wrong one and a right one. It sees
-// the service over HTTP only. It checks its invariant in the answers and in the tables.
+// Package scenario runs business cases of a shop that need a lock, such as a coupon that each user
+// gets once. A scenario runs with each of its guards (ways to protect its invariant): no guard,
+// wrong guards and right guards. It uses the service over HTTP only, and checks its invariant in
+// the answers and in the tables.
 //
 // A new scenario is one file and one line in All. The file has a function that returns the
-// Scenario, the load, and the check. Where a race is rare, race pauses two requests at steps
-// until they overlap.
+// Scenario, the load, and the check. If requests rarely race by themselves, the scenario calls
+// race. This function pauses two requests at steps of the service until both overlap.
 package scenario
 
 import (
@@ -22,16 +23,17 @@ type Scenario struct {
 	Title    report.Sentence
 	Guards   []Guard
 	Replicas int // the number of replicas that the scenario needs
-	// Run returns a broken invariant in the Result. An error means that the scenario did not run.
+	// Run reports a broken invariant in Result.Broken. An error means that the scenario did not run.
 	Run func(ctx context.Context, service Service, guard Guard) (Result, error)
 }
 
 // Guard is one way to protect the scenario's invariant.
 type Guard struct {
 	ID string
-	// Safe guards must keep the invariant in every run. The others must break it in every run.
+	// A guard with Safe must keep the invariant in every run. Any other guard must break it in every
+	// run.
 	Safe bool
-	// first and second are the steps at which race pauses its two requests.
+	// race pauses its first request at the step first, and its second request at the step second.
 	first, second api.Step
 }
 
@@ -67,7 +69,7 @@ func (r *Result) addBroken(format string, args ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 }
 
-// describe appends to the sentence. Both formats use all arguments.
+// describe appends text to the Sentence in both languages. Both formats must use all of args.
 func (r *Result) describe(en, zh string, args ...any) {
 	r.Sentence.EN += fmt.Sprintf(en, args...)
 	r.Sentence.ZH += fmt.Sprintf(zh, args...)

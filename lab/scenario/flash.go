@@ -18,9 +18,10 @@ const (
 	flashProduct = 1
 )
 
-// Flash is a sale with five customers for each piece, all at once (document 002). The guards
-// are strategies, with the stock in a MySQL row or in Redis. Exactly as many customers must win
-// as there are pieces. A customer whose request surely sold nothing tries again.
+// Flash returns the scenario of a sale with five customers for each piece, all at once (document
+// 002). The guards are strategies that keep the stock in a MySQL row or in Redis. Exactly as many
+// customers must get a piece as there are pieces. A customer whose request surely sold nothing
+// tries again.
 func Flash() Scenario {
 	const at = api.Writing
 	return Scenario{
@@ -65,7 +66,8 @@ func runFlash(ctx context.Context, service Service, guard Guard) (Result, error)
 	return judgeFlash(guard, sale, left, inRow), nil
 }
 
-// run does not use nginx, whose workers have fewer than the 10,000 sockets that a sale needs.
+// run sends all requests, and repeats those that surely sold nothing. It sends them to the replicas
+// directly: nginx's workers have fewer than the 10,000 sockets that a sale needs.
 func (s *flashSale) run(ctx context.Context, service Service, strategy string, requests int) error {
 	const wait, rounds = 30 * time.Second, 20
 	began := time.Now()
@@ -102,7 +104,8 @@ func mayRetry(op *history.Op) bool {
 	return op.Outcome == history.Refused && op.Reason != history.SoldOut
 }
 
-// stockLeft reads the stock. It waits until redis-stock has copied its stock to the MySQL row.
+// stockLeft returns the stock in the strategy's own count and in the MySQL row. It waits until
+// redis-stock, which counts in Redis, has copied its count to the row.
 func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
 	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -19,7 +19,8 @@ const (
 	extraWork    = 10 * time.Millisecond // inside the lock, so that one lock for all is slow
 )
 
-// Granularity sells under one lock, a lock per product, or a useless one per order (document 003).
+// Granularity returns the scenario that sells ten products without a lock, under a useless lock per
+// order, under one lock for all, and under a lock per product (document 003).
 func Granularity() Scenario {
 	const at = api.Writing
 	return Scenario{
@@ -30,7 +31,7 @@ func Granularity() Scenario {
 	}
 }
 
-// sale is one sale of all products with one granularity.
+// sale is the result of one sale of all products with one guard.
 type sale struct {
 	ops  [products][]history.Op
 	left [products]int
@@ -55,7 +56,8 @@ func runGranularity(ctx context.Context, service Service, guard Guard) (Result, 
 	if guard.ID != "each" {
 		return r, nil
 	}
-	// The comparison needs a sale under one lock on the same machine at the same time.
+	// The throughput is compared with that of a sale under one lock for all products. That sale runs
+	// now, so that both sales run on the same machine under the same conditions.
 	coarse, err := sell(ctx, service, Guard{ID: "all", first: guard.first, second: guard.second})
 	if err != nil {
 		return Result{}, err
@@ -122,7 +124,7 @@ func judgeGranularity(guard Guard, s *sale) Result {
 	return r
 }
 
-// compare adds the ratio to the throughput of a sale under one lock.
+// compare adds the ratio of r's throughput to that of coarse, a sale under one lock for all.
 func (r *Result) compare(coarse *sale) {
 	all := coarse.perSecond()
 	factor := r.Figures["per_s"] / all

@@ -31,7 +31,7 @@ func badOrders(t *testing.T, replica api.Client) {
 	}
 }
 
-// refused sends a request that must be rejected with a reason.
+// refused sends a request, and fails the test unless the answer has this status and a reason.
 func refused(t *testing.T, to api.Client, path string, status int) {
 	t.Helper()
 	if a := post(t.Context(), to, path); a.Status != status || a.Outcome == unknown || a.Detail == "" {
@@ -91,7 +91,8 @@ func TestMayRetry(t *testing.T) {
 
 func TestJudgeGranularity(t *testing.T) {
 	t.Parallel()
-	// n pieces of product 3 are sold, and all pieces of each other product.
+	// sold returns a sale of n pieces of the product with index 3, and of all pieces of each other
+	// product.
 	sold := func(n int, took time.Duration) *sale {
 		s := &sale{took: took}
 		for i := range products {

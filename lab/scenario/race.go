@@ -10,8 +10,10 @@ import (
 	"oversell/api"
 )
 
-// race makes two requests overlap. Failpoints on two replicas pause them at guard.first and
-// guard.second, until each is paused or answered. key is the key in their steps, such as "order:7".
+// race makes two requests overlap, each on a replica of its own. Failpoints pause the first request
+// at guard.first and the second request at guard.second. When each request is paused or answered,
+// race lets both continue, and returns their answers. The failpoints pause only requests with this
+// key, such as "order:7".
 func race[A any](ctx context.Context, service Service, key string, guard Guard, send func(context.Context, api.Client) A) ([]A, error) {
 	if len(service.Replicas) < 2 {
 		return nil, errors.New("a scenario needs two replicas to make two requests overlap")

@@ -16,16 +16,19 @@ const (
 	rechargeAmount  = 500 // cents
 )
 
-// Recharge credits an order to an account once, however often it is sent (document 003).
+// Recharge returns the scenario in which each order must be credited to its account once, however
+// often the order's request is sent (document 003).
 func Recharge() Scenario {
 	return Scenario{
 		ID: "recharge", Replicas: 3, Run: runRecharge,
 		Title: report.Sentence{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read),
-			// The second request checks after the first has released the lock and before it commits.
+			// The second request reads the order after the first request has released the lock, and before
+			// the first request commits.
 			newGuard("redis-early", false, api.Released, api.Read),
-			// The second request waits for the lock, and cannot check before the first is done.
+			// The second request pauses when it asks for the lock, because it cannot read the order while
+			// the first request holds the lock.
 			newGuard("redis", true, api.Read, api.Asked),
 			newGuard("version", true, api.Read, api.Read),
 			// An idempotency key protects only against retries that carry the same key.

@@ -11,7 +11,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Table writes a line per guard: runs, runs that broke the invariant, and each figure's median.
+// Table writes a table with a line per guard: its claim, the number of runs, the number of runs
+// that broke the invariant, and the median of each figure.
 func Table(w io.Writer, results []Result) error {
 	var guards, figures []string
 	for _, r := range results {
@@ -68,7 +69,7 @@ func tableRow(guard string, results []Result, figures []string) table.Row {
 	return row
 }
 
-// median returns the lower median, or "" without values.
+// median returns the median, or "" without values. Of two middle values it returns the lower one.
 func median(values []float64) string {
 	if len(values) == 0 {
 		return ""

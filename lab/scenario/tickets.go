@@ -19,8 +19,9 @@ const (
 	showKey     = "show:1"
 )
 
-// Tickets sells numbered tickets at five windows, each a process of its own (document 002). Every
-// number must be sold once. A count that ends at 0 does not prove that every number was.
+// Tickets returns the scenario that sells numbered tickets at five windows (document 002). Each
+// window is a replica. Every number must be sold once. A count of tickets that ends at 0 does not
+// prove that every number was sold once.
 func Tickets() Scenario { return tickets(ticketCount) }
 
 func tickets(count int) Scenario {
@@ -29,7 +30,7 @@ func tickets(count int) Scenario {
 		Title: report.Sentence{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
 		Guards: []Guard{
 			newGuard("none", false, api.Writing, api.Writing),
-			// Both requests have counted down before either reads its number.
+			// Both requests have decremented the count before one of them reads the count as its number.
 			newGuard("decrement", false, api.Read, api.Read),
 			newGuard("mutex", false, api.Writing, api.Writing),
 			newGuard("redis", true, api.Writing, api.Writing),
@@ -61,7 +62,8 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 			return post(ctx, window, showPath+"/tickets?guard="+guard.ID+"&wait="+wait)
 		}
 	}
-	// Without a wait, the second request is answered while the first one has the lock.
+	// The wait is 0 s: if the guard has a right lock, the second request is rejected while the first
+	// request holds that lock.
 	answers, err := race(ctx, service, showKey, guard, sell("0s"))
 	if err != nil {
 		return Result{}, err
@@ -79,7 +81,7 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 	return judgeTickets(guard, answers, tables), nil
 }
 
-// wrongNumbers counts the ticket numbers that were not sold exactly once.
+// wrongNumbers has the number of ticket numbers with each kind of error.
 type wrongNumbers struct {
 	twice, never int
 	unrecorded   int // answered as sold more often than the table has them
@@ -107,7 +109,7 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 		{wrong.never, "%d numbers were never sold"},
 		{wrong.unrecorded, "%d numbers were answered as sold more often than the table has them"},
 		{wrong.unprinted, "%d numbers were sold that were not printed"},
-		// A request without an answer may have sold a ticket.
+		// A request without an answer may have sold a ticket, so such requests are subtracted here.
 		{max(0, len(tables.Sold)-r.Outcomes[history.Sold]-r.Outcomes[unknown]), "%d sales are in the table, but no window got an answer for them"},
 		{tables.Next, "the next number is %d, though the tickets are sold out"},
 	} {
@@ -127,7 +129,8 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	return r
 }
 
-// compareTickets compares each number's sales in the answers with those in the table.
+// compareTickets counts the wrong numbers. answered and stored have how often each number was sold,
+// according to the answers and to the table.
 func compareTickets(answered, stored map[int]int, count int) (wrong wrongNumbers) {
 	sold := maps.Clone(answered)
 	for number, n := range stored {

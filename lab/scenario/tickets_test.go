@@ -10,8 +10,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// windowsSell sells fewer tickets than the scenario does. The race happens all the same, because
-// failpoints force it.
+// windowsSell runs the scenario with fewer tickets than Tickets does. Its two requests race all the
+// same, because failpoints force them to.
 func windowsSell(t *testing.T, service Service, guard Guard) {
 	const count = 100
 	for nth := range runsOf(guard) {
@@ -31,8 +31,8 @@ func windowsSell(t *testing.T, service Service, guard Guard) {
 	}
 }
 
-// windowIsKilled kills the replica that holds the lock, before or after it sells a ticket. The
-// other windows continue with the next number when the lease expires.
+// windowIsKilled kills the replica that holds the lock, before or after the replica sells a ticket.
+// Another replica must sell all remaining tickets after the lock's lease expires.
 func windowIsKilled(t *testing.T, lab *rig.Rig, service Service, step string, sold int) {
 	const count = 20
 	other, holder := service.Replicas[0], service.Replicas[windows-1]

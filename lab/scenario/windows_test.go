@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// TestWindows needs a replica for each window. Package cli tests the other scenarios, on three.
+// TestWindows runs the scenario Tickets, which needs five replicas. The tests of package cli run
+// the other scenarios, on three replicas.
 func TestWindows(t *testing.T) {
 	cfg := rig.FullLab("", "test-token")
 	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
@@ -27,7 +28,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// runsOf returns the number of runs of a guard, which is larger under make scenarios.
+// runsOf returns how often a guard runs: once, or more often under `make scenarios`.
 func runsOf(guard Guard) int {
 	switch {
 	case os.Getenv("OVERSELL_SCENARIOS") == "":

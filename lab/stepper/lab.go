@@ -1,7 +1,7 @@
 // Package stepper leads two clients through one strategy, step by step. Both buy one piece of the
 // same product, each on a replica of its own, and both stop at every step of the strategy. The user
-// chooses which client continues, and so finds the lost update by hand. [Lab.Solve] finds it by
-// search. The replicas and servers are real: a client that does not continue waits for a real lock.
+// chooses which client continues, and so can cause a lost update by hand. [Lab.Solve] finds a lost
+// update by search. The replicas and servers are real, so a client may have to wait for the lock.
 package stepper
 
 import (
@@ -26,8 +26,8 @@ const maxWait = "60s"
 // Lab is a running lab with the strategy that the clients use.
 type Lab struct {
 	Strategy string
-	// Lease is the lease of each request, a minute at most. 0 means the replica's own. It is for
-	// strategies that let a request choose.
+	// Lease is the lease of each request, a minute at most. 0 means the default lease of the replica.
+	// Set Lease only for strategies that let a request choose its lease.
 	Lease time.Duration
 
 	replicas [2]api.Client // of A and of B
@@ -35,7 +35,7 @@ type Lab struct {
 	products int64 // the id of the newest one: each round has a new product
 }
 
-// Open uses the first two replicas of a lab for the clients A and B.
+// Open returns a Lab that uses the first two replicas of a lab for the clients A and B.
 func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	if len(addrs.Replicas) < 2 {
 		return nil, errors.New("stepper: two clients need two replicas")

@@ -37,16 +37,16 @@ const (
 )
 
 const (
-	// stepTime is the time for a step, after which the client counts as waiting for the
-	// lock. A step takes milliseconds, or more on a busy machine.
+	// stepTime limits the wait for a client's next step. After this time the client counts as waiting
+	// for the lock. A step takes milliseconds, or more on a busy machine.
 	stepTime = 500 * time.Millisecond
-	// aloneTime is the time for a step while no other client can hold the lock.
+	// aloneTime is used instead of stepTime while the other client cannot hold the lock.
 	aloneTime = 10 * time.Second
 	// closeTime limits the end of a round. Requests that take longer are cancelled.
 	closeTime = 10 * time.Second
 )
 
-// Entry is one observation of a client.
+// Entry is one observation of a client: it has reached a step, waits, or has its answer.
 type Entry struct {
 	Client Client
 	Step   string // empty for a wait or the answer
@@ -88,7 +88,7 @@ type Round struct {
 	ctx     context.Context // of the clients' requests
 }
 
-// Begin adds a product with ten pieces. Neither client has sent its request yet.
+// Begin starts a round with a new product of ten pieces. Neither client has sent its request yet.
 func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	l.products++
 	if err := l.replicas[A].SetStock(ctx, l.products, Pieces); err != nil {
@@ -98,7 +98,7 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i := range r.clients {
 		r.clients[i] = &clientState{ended: make(chan struct{})}
-		// An empty step means every step; no request has more than 10,000.
+		// An empty step means every step; no request takes more than 10,000 steps.
 		every := api.Failpoint{Strategy: l.Strategy, Product: r.product, Step: "", Times: 10_000}
 		if err := l.replicas[i].Arm(ctx, every); err != nil {
 			return nil, errors.Join(err, r.Close())
@@ -107,11 +107,12 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	return r, nil
 }
 
-// Close lets both clients run to their ends.
+// Close lets both requests run to their ends.
 func (r *Round) Close() error {
 	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
 	defer r.cancel()
-	// WithoutCancel, because without ResumeAll the replica would stop the requests for minutes.
+	// ResumeAll must also run if r.ctx is cancelled. Otherwise the replicas would keep the requests
+	// stopped for minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
 	defer cancel()
 	err := errors.Join(r.lab.replicas[A].ResumeAll(ctx), r.lab.replicas[B].ResumeAll(ctx))
@@ -188,7 +189,8 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 	}
 }
 
-// Look requests the states of both clients, and reports whether a state changed.
+// Look asks both replicas for the states of their clients, and appends changes to the Log. news is
+// true if Look appended an entry.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
 	before := len(r.Log)
 	for i, c := range r.clients {
@@ -221,7 +223,8 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 		c.state = Ended
 		return r.log(ctx, client, "", answer(c.op))
 	default:
-		// A stopped client may also get here, because a replica stops a request for half an hour at most.
+		// A stopped client may also get here, because a replica lets a stopped request continue after
+		// half an hour.
 		c.state = Waiting
 		return nil
 	}
@@ -247,7 +250,7 @@ func (r *Round) log(ctx context.Context, client Client, step string, words Words
 // Over reports whether both clients have their answers.
 func (r *Round) Over() bool { return r.State(A) == Ended && r.State(B) == Ended }
 
-// Stock compares the pieces sold with the pieces taken from the row, once the round is over.
+// Stock compares the pieces sold with the pieces taken from the row. The round must be over.
 func (r *Round) Stock() check.Conservation {
 	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
 }

@@ -12,8 +12,8 @@ const (
 	maxSchedules     = 100
 )
 
-// schedule names the client that continues, step by step. After its end there are no more
-// interruptions: a client continues up to its answer, or until it has to wait.
+// schedule lists the client that continues at each step of a run, from the first step on. After its
+// end no client is interrupted: a client continues up to its answer, or until it has to wait.
 type schedule []Client
 
 type move struct {
@@ -32,7 +32,7 @@ type played struct {
 type Solution struct {
 	// Lost is true if the search found a way to lose an update.
 	Lost bool
-	// Interruptions is the number of interruptions in that run, or the largest number tried.
+	// Interruptions is the number in the run that lost the update, else the largest number tried.
 	Interruptions int
 	Tried         int // number of schedules, each in a run of its own
 	// Log and Sentence are of the run that lost the update.
@@ -40,15 +40,16 @@ type Solution struct {
 	Sentence Words
 }
 
-// Solve searches for the shortest interleaving that loses an update. That is the one with the
-// fewest interruptions: steps at which a client could have continued and the other one did
-// instead. It is a breadth-first search over real runs, and calls tried after each. No other
+// Solve searches for the interleaving that loses an update with the fewest interruptions. An
+// interruption is a step at which a client could have continued, and the other client continued
+// instead. Solve is a breadth-first search over real runs, and calls tried after each run. No other
 // round may be open.
 func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
 
-// search tries schedules with 0 interruptions, 1, and so on. A begins, as both do the same.
+// search tries the schedules with 0 interruptions, then those with 1, and so on. A always begins,
+// because both clients do the same.
 func search(play func(schedule) (played, error), tried func()) (Solution, error) {
 	var s Solution
 	level := []schedule{nil}
@@ -77,8 +78,9 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 	}
 }
 
-// interrupted returns a schedule for each point at or after from where a client took another step
-// although the other client could have continued. The schedule interrupts the run there.
+// interrupted returns schedules with one more interruption than the run of these moves, each at an
+// index of at least from. At this index a client continued again although the other client could
+// have continued. The schedule lets the other client continue there.
 func interrupted(moves []move, from int) []schedule {
 	var all []schedule
 	for i := max(1, from); i < len(moves); i++ {
@@ -116,8 +118,8 @@ func (l *Lab) play(ctx context.Context, first schedule) (p played, err error) {
 	return p, nil
 }
 
-// next returns the client that continues: the one whose turn it is, if it can. If neither
-// can, it is the one that waits for the lock.
+// next returns turn if it is free to continue, else the other client if that client is free. If
+// neither client is free, it returns a client that waits. ended is true if turn has its answer.
 func next(turn Client, freeA, freeB, ended bool) Client {
 	free := [...]bool{A: freeA, B: freeB}
 	if !free[turn] && (free[turn.other()] || ended) {

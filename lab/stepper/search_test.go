@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// model is a strategy of two steps, read and write, with or without a lock around them, and
-// without a server.
+// model imitates a strategy without a server. The strategy reads and writes the row, with or
+// without a lock around these two steps.
 type model struct {
 	locked  bool
 	row     int
@@ -40,7 +40,7 @@ func (m *model) goOn(c Client) {
 	m.done[c]++
 }
 
-// play has the loop of Lab.play, on the model.
+// play runs a schedule on the model, with the same loop as Lab.play.
 func (m model) play(first schedule) (played, error) {
 	var p played
 	m.row, m.holder = Pieces, -1
@@ -64,7 +64,8 @@ func TestSearchFindsTheFewestInterruptions(t *testing.T) {
 	if err != nil || !s.Lost || s.Interruptions != 1 {
 		t.Errorf("no lock: %+v, %v; one interruption is enough", s, err)
 	}
-	// The search tries no interruption, then one after A's first, second and third step, the read.
+	// The search tries a run without an interruption. Then it tries an interruption after A's first,
+	// second and third step. The third step is the read, so this run loses the update.
 	if s.Tried != 4 || calls != 4 {
 		t.Errorf("no lock: %d schedules tried, %d callbacks; want 4", s.Tried, calls)
 	}
@@ -79,7 +80,7 @@ func TestSearchEndsWithoutALoss(t *testing.T) {
 }
 
 // TestSearchIsInBreadth checks that all schedules with one interruption are tried before any with
-// two, and no schedule twice.
+// two interruptions, and that no schedule is tried twice.
 func TestSearchIsInBreadth(t *testing.T) {
 	t.Parallel()
 	var tried []schedule

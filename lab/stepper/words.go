@@ -9,7 +9,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Words is a sentence in both languages.
+// Words is a sentence in English and in Chinese.
 type Words struct{ EN, ZH string }
 
 func words(en, zh string, values ...any) Words {
@@ -44,7 +44,7 @@ func explain(at api.Paused, read int) Words {
 	return Words{"is at this step", "到了这一步"}
 }
 
-// frees reports whether a waiting client may acquire the lock after the other one's step.
+// frees reports whether a waiting client may acquire the lock when the other client reaches step.
 func frees(step api.Step) bool { return step == api.Released || step == "unlocked" }
 
 func waits() Words { return words("waits for the lock", "在等锁") }

@@ -46,7 +46,7 @@ func (t Timeline) labels(task *task) []label {
 	return labels
 }
 
-// width returns the width of the words: a Chinese character has that of two letters.
+// width returns the width of the words. A Chinese character is as wide as two letters.
 func width(words string) float64 {
 	letters := 0
 	for _, r := range words {
@@ -57,7 +57,8 @@ func width(words string) float64 {
 	return float64(letters) * letter
 }
 
-// sayings returns the steps that are not the end of a bar, new fencing tokens, and overlaps.
+// sayings returns the texts for a request: its steps that are not the end of a bar, its new fencing
+// tokens, and its overlaps.
 func (t Timeline) sayings(of *task) []saying {
 	var all []saying
 	fence := int64(0)

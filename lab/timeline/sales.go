@@ -15,7 +15,7 @@ type sales struct {
 	Gone        string // from the row; empty if it is not known
 }
 
-// level is a horizontal line from one sale, or write, to the next one.
+// level is a horizontal line from one sale to the next sale, or from one write to the next write.
 type level struct {
 	X, End string
 	Y      int // of the level
@@ -59,7 +59,7 @@ func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
 	return levels
 }
 
-// missing is a time in which more was sold than taken from the stock.
+// missing is a time in which more pieces were sold than were taken from the stock.
 type missing struct {
 	from, to    time.Duration
 	sold, taken int
@@ -76,7 +76,8 @@ func (t Timeline) missing() (all []missing) {
 		if i+1 < len(steps) {
 			end = steps[i+1].at
 		}
-		// The clocks of the lab and of a replica differ slightly.
+		// The clocks of the lab and of a replica differ slightly, so a write may seem later than its
+		// sale.
 		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
 		if sold > taken && end > step.at {
 			all = append(all, missing{step.at, end, sold, taken})

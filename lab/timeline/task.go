@@ -9,7 +9,7 @@ import (
 	"oversell/lab/history"
 )
 
-// task is one request, as its client recorded it, as its replica did, or both.
+// task is one request, with the records of its client, of its replica, or of both.
 type task struct {
 	name    string
 	owner   string // empty if no step was recorded
@@ -71,9 +71,10 @@ func tasksOf(rec history.Recording, end time.Duration) []*task {
 // sameMoment is the tolerated difference between the clocks of a replica and of the lab.
 const sameMoment = 5 * time.Millisecond
 
-// pair assigns each task its request. A request has no owner's name. So pair chooses the request to
-// the same replica that was open at the task's first step and sent closest to it. A request without
-// a step becomes a task of its own.
+// pair gives each task the op of its request, which is the client's record. An op does not name the
+// owner of the lock. So pair chooses from the ops of the same replica that were open at the task's
+// first step. It takes the op that was sent closest to this step. Each op that is left becomes a
+// task without steps.
 func pair(tasks []*task, ops []history.Op) (stepless []*task) {
 	taken := make([]bool, len(ops))
 	for _, t := range tasks {
@@ -102,12 +103,12 @@ func (t *task) mayBe(op history.Op) bool {
 	if op.Replica != t.replica || op.Call > t.began()+sameMoment || op.Return < t.began() {
 		return false
 	}
-	// Only a request whose client disconnected may take steps after its end.
+	// Only a request whose client disconnected may take steps after the end that the client recorded.
 	last := t.events[len(t.events)-1].At
 	return op.Outcome == history.Unknown || op.Return >= last-sameMoment
 }
 
-// live sets the waits and holds. Nested grants of one owner are one hold.
+// live sets the waits and holds from the steps. Nested grants of one owner are one hold.
 func (t *task) live(silenced func(since time.Duration) time.Duration) {
 	waiting, held := -1, 0
 	for _, e := range t.events {
@@ -145,7 +146,7 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 	}
 }
 
-// giveUp ends a wait without a grant, at the request's answer if there was one.
+// giveUp ends a wait without a grant: at the answer, or at the time of silenced if that is earlier.
 func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Duration) {
 	wait.to = silenced(wait.from)
 	if t.op != nil && t.op.Return <= wait.to {
@@ -153,7 +154,7 @@ func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Dur
 	}
 }
 
-// silenced returns when the replica was killed, or the recording's end if it was not killed.
+// silenced returns when the replica was first killed after since, or end if it was not killed.
 func silenced(spans []history.Span, replica string, since, end time.Duration) time.Duration {
 	for _, s := range spans {
 		if s.Who == replica && strings.HasPrefix(s.What, "killed") && s.From >= since {
@@ -163,7 +164,8 @@ func silenced(spans []history.Span, replica string, since, end time.Duration) ti
 	return end
 }
 
-// mostTelling drops tasks that only waited, if there are too many tasks.
+// mostTelling returns at most mostTasks tasks. It prefers tasks that held the lock to tasks that
+// only waited.
 func mostTelling(tasks []*task) []*task {
 	if len(tasks) <= mostTasks {
 		return tasks
@@ -175,7 +177,7 @@ func mostTelling(tasks []*task) []*task {
 	return chosen
 }
 
-// letters returns A, B, ... Z, AA, AB, as in spreadsheets.
+// letters returns the name of the task with index i: A, B, ... Z, AA, AB, as in spreadsheets.
 func letters(i int) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if i < len(alphabet) {
@@ -196,7 +198,8 @@ func salesOf(ops []history.Op) []sale {
 	return sales
 }
 
-// takenBy returns the pieces taken after each write, in the writer's own view of the stock.
+// takenBy returns how many pieces were taken from the stock after each write. It computes this from
+// the stock that the answer to the writer's request names.
 func takenBy(tasks []*task, stock int) (taken []sale) {
 	for _, t := range tasks {
 		if t.op == nil || !t.op.HasRemaining {

@@ -38,13 +38,14 @@ type overlap struct {
 	acted         bool // first wrote although second held the key, which does harm
 }
 
-// sale is the number of pieces sold at an answer, or taken from the stock at a write.
+// sale is the total number of pieces sold up to an answer, or taken from the stock up to a write.
 type sale struct {
 	at     time.Duration
 	pieces int
 }
 
-// Of returns the timeline of a recording of one key. Requests are named A, B, C by first step.
+// Of returns the timeline of a recording of one key. Requests are named A, B, C in the order of
+// their first steps.
 func Of(rec history.Recording) Timeline {
 	t := Timeline{spans: rec.Spans, strategy: strategyOf(rec)}
 	t.from, t.to = extent(rec)
@@ -53,8 +54,8 @@ func Of(rec history.Recording) Timeline {
 	t.left = len(all) - len(t.tasks)
 	t.overlaps = t.overlapsOf(rec)
 	t.sales = salesOf(rec.Ops)
-	// With very many requests, it is uncertain which answer belongs to which write, and the
-	// picture would show lost updates that did not happen.
+	// If the picture leaves requests out, it is uncertain which answer belongs to which write. The
+	// picture would then show lost updates that did not happen.
 	if rec.Stock > 0 && t.left == 0 {
 		t.taken = takenBy(all, rec.Stock)
 		t.to += (t.to - t.from) / 20 // room for the change by the last answer
@@ -75,7 +76,7 @@ func SVG(rec history.Recording, w io.Writer) error {
 	return d.write(w)
 }
 
-// Inline returns the picture for a page with Style in its head. The id must be unique there.
+// Inline returns the picture for a page with Style in its head. The id must be unique in that page.
 func (t Timeline) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
 	if err := t.draw(id).write(&svg); err != nil {
@@ -120,7 +121,7 @@ func extent(rec history.Recording) (from, to time.Duration) {
 func (t Timeline) overlapsOf(rec history.Recording) []overlap {
 	var all []overlap
 	for _, o := range check.Exclusion(rec).Overlaps {
-		// A release is reported shortly after it happened.
+		// A release is reported shortly after it happened, so a very short overlap may not be real.
 		if !o.Acted && o.To == o.First.To && o.To-o.From < (t.to-t.from)/200 {
 			continue
 		}
@@ -170,7 +171,7 @@ func (t Timeline) Fault() (place, second, words string) {
 	return t.at(s.From), t.since(s.From), s.Who + ": " + t.word(s.What)
 }
 
-// since returns a time on the picture's clock, in seconds.
+// since returns the time from the begin of the picture to at, in seconds.
 func (t Timeline) since(at time.Duration) string {
 	return fmt.Sprintf("%.3f", (at - t.from).Seconds())
 }

@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const ms = time.Millisecond
 
-// recordingOf makes events of lines like "3 replica-1 o1 granted" or "3 replica-1 o1 granted 7":
-// milliseconds, replica, owner, step, and a fence.
+// recordingOf returns a recording with an event for each line, such as "3 replica-1 o1 granted" or
+// "3 replica-1 o1 granted 7": milliseconds, replica, owner, step, and optionally a fencing token.
 func recordingOf(t *testing.T, lines ...string) history.Recording {
 	t.Helper()
 	var rec history.Recording
@@ -55,7 +55,8 @@ func failed(replica string, from, to int, outcome history.Outcome, reason string
 	}
 }
 
-// paused returns a recording whose holder pauses past its lease, and writes after the next holder.
+// paused returns a recording whose first holder pauses past its lease, and writes after the lock
+// was granted to the next holder.
 func paused(t *testing.T) history.Recording {
 	rec := recordingOf(t,
 		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
@@ -108,8 +109,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden compares got with a file in testdata. After an intended change, run
-// go test ./lab/timeline -update, and check the pictures.
+// golden compares got with the file name in testdata. After an intended change of the pictures, run
+// go test ./lab/timeline -update, and check the new files.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -153,7 +154,8 @@ func inline(t *testing.T, rec history.Recording) string {
 	return string(svg)
 }
 
-// The Chinese picture has no English but names: of servers, hazards, and a strategy's own steps.
+// The Chinese picture has no English words but names: of servers, of faults, and of steps that only
+// one strategy has.
 func TestInChinese(t *testing.T) {
 	names := regexp.MustCompile(`replica-\d|mysql|redis|pause|after-setnx|slow <disk> & "more"|\b\d*m?s\b`)
 	english := regexp.MustCompile(`[a-z]{2,}`)
@@ -218,7 +220,8 @@ func TestLateNewsIsNoOverlap(t *testing.T) {
 	}
 }
 
-// A short hold inside a long one is an overlap, because it has ended and no report was late.
+// A short hold that begins and ends inside a long hold is an overlap: a late report of a release
+// cannot be its cause.
 func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
 	if svg := inline(t, rec); strings.Count(svg, "overlaps") != 2 {
@@ -304,8 +307,8 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// Violation returns the grant to the second holder, if the first one wrote after that grant.
-// Without a violation, the page shows the fault.
+// Violation returns the time of the grant to the second holder, if the first holder wrote after
+// that grant. Fault returns the first fault.
 func TestViolation(t *testing.T) {
 	place, second, words := timeline.Of(paused(t)).Violation()
 	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
@@ -323,7 +326,7 @@ func TestViolation(t *testing.T) {
 }
 
 // With very many requests, it is uncertain which answer belongs to which write. The picture then
-// shows no stock.
+// does not show the pieces taken from the stock.
 func TestCrowdHasNoShelf(t *testing.T) {
 	var rec history.Recording
 	rec.Stock = 60

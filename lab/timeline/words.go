@@ -8,14 +8,14 @@ import (
 	"oversell/lab/history"
 )
 
-// Table has the data of a picture. The first column is the heading of the row.
+// Table has the data of a picture. The first column has the headings of the rows.
 type Table struct {
 	Caption string
 	Head    []string
 	Rows    [][]string
 }
 
-// chinese translates words. Names, such as that of a strategy's own step, have no translation.
+// chinese translates words. Names, such as a step of only one strategy, have no translation.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
 	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
 	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
@@ -37,7 +37,8 @@ func (t Timeline) word(english string) string {
 	return english
 }
 
-// say returns a sentence in the timeline's language; both formats have the same verbs.
+// say returns a sentence in the timeline's language. Both formats must have the same formatting
+// verbs.
 func (t Timeline) say(en, zh string, values ...any) string {
 	if t.lang == "zh" {
 		return fmt.Sprintf(zh, values...)
@@ -52,7 +53,8 @@ func (t Timeline) table(caption string, heads ...string) Table {
 	return Table{Caption: t.word(caption), Head: heads}
 }
 
-// Requests returns the rows of the picture. Times are in seconds since its begin.
+// Requests returns a table of the requests in the picture. Times are in seconds since the picture's
+// begin.
 func (t Timeline) Requests() Table {
 	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
 	for _, task := range t.tasks {
@@ -67,7 +69,7 @@ func (t Timeline) Requests() Table {
 	return table
 }
 
-// Events returns the faults and other events that the picture shows besides the requests.
+// Events returns a table of the picture's faults, overlaps, missing releases, sales and writes.
 func (t Timeline) Events() Table {
 	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
@@ -129,7 +131,8 @@ func (t *task) fences() string {
 	return strings.Join(seen, ", ")
 }
 
-// fenceOf returns a holder's fencing token, or 0. In a queue, Fence is a position instead.
+// fenceOf returns a holder's fencing token, or 0. In a queue, e.Fence is the owner's position
+// instead.
 func fenceOf(e history.Event) int64 {
 	switch e.Step {
 	case "granted", "read", "writing", "written", "released":

@@ -18,8 +18,8 @@ import (
 	"oversell/stock"
 )
 
-// Backends has the clients of the strategies. Their servers need not be reachable: a strategy
-// returns stock.Unavailable when it cannot reach its server.
+// Backends has the clients with which the strategies reach their servers. These servers need not be
+// reachable: a strategy returns stock.Unavailable when it cannot reach its server.
 type Backends struct {
 	DB        *gorm.DB
 	Redis     redis.UniversalClient
@@ -30,7 +30,7 @@ type Backends struct {
 	Lease time.Duration
 }
 
-// Strategies returns all strategies in teaching order.
+// Strategies returns all strategies in the order in which they are taught.
 func Strategies(b Backends) []locks.Strategy {
 	ledger := stock.NewLedger(b.DB)
 	guard := func(l locks.Locker) locks.Strategy { return locks.Guard(l, ledger) }
@@ -81,7 +81,7 @@ func Strategies(b Backends) []locks.Strategy {
 	}
 }
 
-// Cards returns the cards of all strategies. It needs no backend.
+// Cards returns the cards (descriptions with claims) of all strategies. It needs no backend.
 func Cards() []api.Card {
 	var all []api.Card
 	for _, s := range Strategies(Backends{}) {
@@ -90,13 +90,14 @@ func Cards() []api.Card {
 	return all
 }
 
-// Primitives returns the synchronization primitives of Redis and ZooKeeper, besides the locks.
+// Primitives returns the synchronization primitives of Redis and ZooKeeper other than locks, such
+// as semaphores and latches.
 func Primitives(b Backends) []locks.Primitives {
 	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }
 
-// Lockers returns locks for other uses than the stock, by the ID of their card. Requests for these
-// locks do not queue with the requests of strategies.
+// Lockers returns locks that protect data other than the stock. The map's key is the ID in the
+// lock's card. Requests for these locks do not queue with the requests of strategies.
 func Lockers(b Backends) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
 	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {

@@ -41,7 +41,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage returns an Outage that stops and starts the named servers of the rig together.
+// outage returns an Outage that stops all the named servers of the rig, and starts them again.
 func outage(t *testing.T, r *rig.Rig, names ...string) lockstest.Outage {
 	t.Helper()
 	var all []*rig.Server

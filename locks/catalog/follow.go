@@ -23,9 +23,11 @@ type sourcePackage struct {
 
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
-// follow returns the names of a strategy's files in the order of use, its own file first. Each file
-// that declares a used name is included, followed by its scripts. follow does not check types. A
-// method counts as used if its receiver type is used and the code selects its name.
+// follow returns the names of the files that a strategy needs. The file own is the first of these
+// files. After it comes each file that declares a name that the strategy uses, in the order of the
+// first use. Each Go file is followed by the Lua scripts that it embeds. follow does not check
+// types. A method counts as used if its receiver type is used and the used code selects a method of
+// this name.
 func follow(files fs.FS, own string) (names []string, err error) {
 	p, first, err := parse(files, own)
 	if err != nil {
@@ -142,8 +144,9 @@ func receiverOf(d *ast.FuncDecl) (name string) {
 	return name
 }
 
-// used calls name for each name that a declaration uses, and selected for each name after a dot. It
-// leaves out the declaration's own variables and fields, which hide the names of the package.
+// used calls the function name for each name that the declaration node uses, and the function
+// selected for each name after a dot. It leaves out the names of the node's own variables and
+// fields, because they hide the names of the package.
 func used(node ast.Node, name, selected func(string)) {
 	own := variables(node)
 	var report func(ast.Node) bool

@@ -6,7 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// TestFollow checks that follow returns the files that a strategy uses, in order, and no others.
+// TestFollow checks that follow returns exactly the files that a strategy uses, in the order of the
+// first use.
 func TestFollow(t *testing.T) {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{

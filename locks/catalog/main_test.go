@@ -30,14 +30,15 @@ import (
 // is the worker's settings in JSON.
 const workerEnv = "OVERSELL_LOCKSTEST_WORKER"
 
-// settings are the addresses of the servers, and the default lease, which is also the timeout of
-// ZooKeeper's session.
+// settings has the addresses of the servers and the default lease of a worker process. The default
+// lease is also the timeout of the worker's ZooKeeper session.
 type settings struct {
 	rig.Addresses
 	Lease time.Duration
 }
 
-// backends returns the configuration of a rig with all servers that the strategies need.
+// backends returns the configuration of a rig (real servers on this machine) with all servers that
+// the strategies need.
 func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
 
 var servers *rig.Rig
@@ -77,7 +78,7 @@ func work(text string) error {
 	})
 }
 
-// open returns all strategies, with clients of their own, as a replica has them.
+// open returns all strategies. It opens new clients of the servers for them, as each replica does.
 func open(c settings) ([]locks.Strategy, error) {
 	const conns = 16
 	db, err := stock.Open(c.MySQL, conns)
@@ -105,13 +106,14 @@ func open(c settings) ([]locks.Strategy, error) {
 	}), nil
 }
 
-// testbed has the worker processes of a rig, and the database with the stock.
+// testbed has the worker processes that run the strategies on the servers of a rig, and the
+// database with the stock.
 type testbed struct {
 	workers *lockstest.Workers
 	db      *gorm.DB
 }
 
-// longLease is longer than any check.
+// longLease is a lease that does not end during a check.
 const longLease = 40 * time.Second
 
 // newTestbed migrates the rig's database and prepares workers for it.
@@ -168,5 +170,5 @@ func (b *testbed) count(ctx context.Context, product int64) (int, error) {
 	return item.Count, err
 }
 
-// cards returns the cards of the catalogue. It needs no server.
+// cards returns the cards (the strategies' descriptions with their claims). It needs no server.
 func cards() []api.Card { return catalog.Cards() }

@@ -16,9 +16,10 @@ import (
 	"oversell/locks/zklock"
 )
 
-// Source returns the files of a card's strategy in reading order. The file named after the card's
-// id is first, then the files that this file uses, each with its scripts. A lock also has guard.go,
-// and a sale in a transaction has transaction.go. Other files of package locks are left out.
+// Source returns the files that implement a card's strategy, in the order in which to read them.
+// The file named after the card's ID is the first. After it come the files that it uses, each with
+// its Lua scripts. The last file is guard.go for a Locker, and transaction.go for a strategy that
+// sells in a transaction. Source returns no other file of package locks.
 func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string

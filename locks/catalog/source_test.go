@@ -7,8 +7,9 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestSource checks that the first file of each strategy has its card, and that only locks end with
-// guard.go. Each script must begin with a comment.
+// TestSource checks that the first file of each strategy contains its card (the description with
+// its claims). The last file must be guard.go for each Locker, and for no other strategy. Each Lua
+// script must begin with a comment.
 func TestSource(t *testing.T) {
 	for _, card := range cards() {
 		files, err := catalog.Source(card)

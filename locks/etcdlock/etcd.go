@@ -14,11 +14,12 @@ import (
 )
 
 // Etcd follows etcd's own recipe (client/v3/concurrency, Mutex; etcdctl lock). Each waiter creates
-// a key on a lease and watches the preceding key. The owner of the oldest key holds the lock. The
-// fence is etcd's revision when the holder last listed the keys of the queue.
+// a key that is attached to a lease, and watches the preceding key. The owner of the oldest key
+// holds the lock. The fence is etcd's revision when the holder last listed the keys of the queue.
 //
-// Unlike etcd's recipe, each acquisition has its own lease. If a write gets no answer, the end of
-// the lease undoes the write. etcd rejects a write that arrives after the end of its lease.
+// Unlike etcd's recipe, each acquisition has its own lease. If the creation of a key gets no
+// answer, the end of the lease deletes the key. etcd rejects a write that arrives after the end of
+// its lease.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
 	return locks.Reentrant(&etcdLock{client, lease})
 }
@@ -41,14 +42,15 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 		case !errors.Is(err, locks.ErrNotHeld) && !l.memberDied(r, began):
 			return nil, &stock.Unavailable{Backend: "etcd", Err: err}
 		}
-		// The key was deleted during the wait, or a member died, so join again with a new key.
+		// The key was deleted during the wait, or a member died. Join the queue again with a new key.
 		if err := locks.SleepRetry(ctx, r, began, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// memberDied reports whether another member may answer a retry, at once or after an election.
+// memberDied reports whether to repeat a failed request, because another member of the cluster may
+// answer it, at once or after an election.
 func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
 }
@@ -56,7 +58,8 @@ func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 // try creates a key and waits until no older lock key exists. If try fails, it deletes the key.
 func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
-	// The time-out is the wait plus one lease, so that a late answer does not look like an outage.
+	// The calls to etcd time out one lease after the end of the wait. So a late answer does not count
+	// as an outage.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
 	defer cancel()
 	k, err := grantKey(calls, l.client, root+r.Key+"/", lease)

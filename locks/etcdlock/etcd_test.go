@@ -92,8 +92,9 @@ func TestSharedWithEtcdsOwnMutex(t *testing.T) {
 	}
 }
 
-// TestOtherReplicaHasItsTurn checks that one waiter of another replica is not served last, after
-// thirty waiters of this replica. Each grant must have a higher fence than the grant before.
+// TestOtherReplicaHasItsTurn queues one waiter of another replica, and then thirty waiters of this
+// replica. The waiter of the other replica must not get the lock last. Each grant must have a
+// higher fence than the grant before.
 func TestOtherReplicaHasItsTurn(t *testing.T) {
 	t.Parallel()
 	one, client := replica(t)

@@ -51,14 +51,16 @@ func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err
 	return before, err
 }
 
-// list returns a read of this key and older keys, newest first: at most n keys, or all if n is 0.
+// list returns the request to read this key and the older keys of the queue, newest first. The
+// answer has at most n keys, or all of them if n is 0.
 func (k *leasedKey) list(n int64) clientv3.Op {
 	return clientv3.OpGet(k.dir, clientv3.WithPrefix(), clientv3.WithLimit(n), clientv3.WithMaxCreateRev(k.created),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// pick returns the preceding lock key, or "" if there is none. further is true if the answer was
-// limited and shows no preceding lock key. pick returns ErrNotHeld if this key does not exist.
+// pick returns the lock key that precedes this key in an answer to list, or "" if there is none.
+// further is true if pick found none, but the answer was cut off at its limit. pick returns
+// ErrNotHeld if this key does not exist.
 func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further bool, err error) {
 	if len(keys.Kvs) == 0 || string(keys.Kvs[0].Key) != k.name {
 		return "", false, k.gone()
@@ -71,13 +73,14 @@ func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further boo
 	return "", keys.More, nil
 }
 
-// isLock reports whether a lock created the key, which is then named after its own lease. Foreign
-// keys must not count, because one without a lease would block the lock for ever.
+// isLock reports whether a lock created the key. Such a key is named after its own lease. Keys of
+// other programs are ignored, because a key without a lease would block the queue for ever.
 func isLock(dir string, kv *mvccpb.KeyValue) bool {
 	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
-// before returns the preceding lock key, or "". It returns ErrNotHeld if this key does not exist.
+// before asks etcd for the lock key that precedes this key. It returns "" if there is none, and
+// ErrNotHeld if this key does not exist.
 func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	further := true
 	for n := int64(2); further && err == nil; n = 0 {
@@ -138,7 +141,7 @@ func (k *leasedKey) renewHeld(ctx context.Context) error {
 	return err
 }
 
-// advanceFence writes the key and returns the revision of the write, the highest so far.
+// advanceFence writes the key again, and returns the revision of this write as the new fence.
 func (k *leasedKey) advanceFence(ctx context.Context, owner string) (int64, error) {
 	return k.ifExists(ctx, clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease)))
 }

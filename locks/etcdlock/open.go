@@ -24,11 +24,12 @@ func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
 		Logger:    zap.NewNop(), // the client returns the errors that it would log
-		// A repeatable request is sent once for each member, and at least twice. The default is a
-		// hundred times, for which the wait of most requests is too short.
+		// MaxUnaryRetries limits the attempts of a repeatable request. The default is a hundred attempts,
+		// which take longer than most requests wait.
 		MaxUnaryRetries: uint(max(2, len(members))),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// gRPC's default back-off grows to 2 minutes. A restarted server would long be unused.
+			// gRPC's default pause between two connection attempts grows to 2 minutes. For that time, the
+			// client would not use a server that has restarted.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}), grpc.WithChainUnaryInterceptor(failFast)},
@@ -39,12 +40,14 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast fails a request if no member is reachable. By default, the client waits for a member.
+// failFast makes a request fail at once if no member is reachable. By default, the request would
+// wait until a member is reachable.
 func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// disconnected returns a channel that closes when ctx ends or a broken connection may lose events.
+// disconnected returns a channel that is closed when ctx ends or the connection breaks. A watch on
+// a broken connection may miss events.
 func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
 	go func() {

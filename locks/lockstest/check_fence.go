@@ -34,7 +34,8 @@ func noFence(t *trial) {
 	h.mustRelease()
 }
 
-// lateReceipt ignores lost updates, because the experiment "pause" judges them.
+// lateReceipt checks that the receipt of a late sale (see writeLate) has a warning. It ignores lost
+// updates, because the experiment "pause" judges them.
 func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 
 func fencedWrite(t *trial) {
@@ -78,7 +79,7 @@ func (t *trial) writeLate(fenced bool) (lost int, late error) {
 }
 
 // amnesia deletes the backend's data of a key between fenced sales. Some strategies thereby lose
-// their fence counter. The fence in the stock row remains, so later fences must be above that one.
+// their fence counter. Each later fence must be above the fence that the stock row still has.
 func amnesia(t *trial) {
 	const before, after = 3, 2
 	all, product := t.participants(2, t.Workers.Lease), t.newProduct(before+after)

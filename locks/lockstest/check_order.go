@@ -10,7 +10,7 @@ import (
 func inOrder(t *trial) {
 	const waiters = 30
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
-	// Three waiters in a row are in the same process.
+	// Waiters 0 to 2 are in one process, waiters 3 to 5 in the next process, and so on.
 	of := func(i int) participant { return all[i/3%3] }
 	h := all[0].acquire("acquire", t.long(key, "holder", 0))
 	calls := make([]*call, waiters)

@@ -7,7 +7,8 @@ import (
 	"oversell/locks"
 )
 
-// timeOut also waits for longer than a lease, because the wait must not depend on the lease.
+// timeOut checks that a waiter gives up when its wait is over. One wait is longer than a lease,
+// because the wait must not depend on the lease.
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
 	other.mustFindFreeNow(key, "first")
@@ -50,7 +51,8 @@ func cancellation(t *trial) {
 	all[0].mustFindFree(key, "next")
 }
 
-// cleanUp uses long leases, so that a lock that is left behind blocks all requests that follow.
+// cleanUp cancels acquisitions at random times. The leases are long, so a lock that a cancelled
+// acquisition left behind would block the next request.
 func cleanUp(t *trial) {
 	all, key := t.participants(3, t.Workers.Lease), t.newKey()
 	t.churn("on a free key", all[:2], key, 60, 10)

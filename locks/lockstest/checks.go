@@ -7,7 +7,7 @@ import (
 	"oversell/api"
 )
 
-// Claim is what a card says about a check.
+// Claim is what a card (the description of a strategy) says about the claim of a check.
 type Claim int
 
 const (
@@ -28,7 +28,8 @@ type Check struct {
 	Alone bool
 
 	applies func(api.Card) bool
-	// claims reports whether a card makes the claim. If nil, all cards to which the check applies do.
+	// claims reports whether a card makes the claim. If claims is nil, each card to which the check
+	// applies makes the claim.
 	claims  func(api.Card) bool
 	yes, no func(*trial)
 }
@@ -46,12 +47,13 @@ func (c Check) Claim(card api.Card) Claim {
 }
 
 // Run returns an error if the strategy contradicts its card. It repeats a failed check if the test
-// process got no CPU for a fifth of the lease, with at most three attempts in all.
+// process got no CPU for a fifth of the lease. It makes at most three attempts in all.
 func (c Check) Run(ctx context.Context, cfg *Config) error {
 	return unlessStalled(ctx, cfg.Lease/5, func() error { return c.RunOnce(ctx, cfg) })
 }
 
-// RunOnce is Run with a single attempt, for a strategy whose check must fail.
+// RunOnce runs the check like Run, but makes only one attempt. It is for strategies whose check
+// must fail.
 func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
 	switch c.Claim(cfg.Card) {
 	case Yes:
@@ -138,7 +140,8 @@ func saleChecks() []Check {
 		applies: func(api.Card) bool { return true }, yes: refusals,
 	}, {
 		Name: "outage", Says: "an unreachable backend is named in an error at once, and used again when it is back", Alone: true,
-		// If the stock is lost with its backend, the check does not apply: that is the hazard failover.
+		// The check does not apply to a strategy whose stock is lost with its backend. The experiment for
+		// the hazard failover judges this loss.
 		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, yes: outage,
 	}}
 }

@@ -18,21 +18,24 @@ type Config struct {
 	// Count returns the remaining count of a product.
 	Count func(ctx context.Context, product int64) (int, error)
 
-	// Lease is for checks in which a lease expires. It is short, but a busy machine can renew in time.
+	// Lease is the lease in checks in which a lease must expire. It is short, but long enough that a
+	// holder on a busy machine can renew it in time.
 	Lease time.Duration
-	// Timeout limits the wait for an event, and is generous. A later event counts as missing.
+	// Timeout is how long a check waits for an event. It is generous, because an event that comes
+	// later counts as missing.
 	Timeout time.Duration
 
-	// Outages has an entry for each backend of the card, for the checks that run alone.
+	// Outages has one Outage for each backend that the card names. Only RunAlone needs it.
 	Outages map[string]Outage
 }
 
-// Outage stops a backend and starts it again.
+// Outage has the functions that stop a backend and start it again.
 type Outage struct {
 	Stop, Start func(ctx context.Context) error
 }
 
-// Run runs the checks of a card as parallel subtests, without those that must run alone.
+// Run runs all checks that apply to the card as parallel subtests. It leaves out the checks that
+// must run alone.
 func Run(t *testing.T, cfg *Config) {
 	for _, c := range Checks() {
 		if !c.Alone && c.Claim(cfg.Card) != Silent {

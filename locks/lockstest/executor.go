@@ -72,7 +72,8 @@ func (e *executor) begin(c command) context.Context {
 	return ctx
 }
 
-// end cancels the context of a command, unless it is the context of a lock.
+// end cancels the context of a finished command. But if the command acquired a lock that it still
+// has, the lock needs this context.
 func (e *executor) end(id int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,14 +169,16 @@ func (e *executor) useLock(ctx context.Context, c command) (reply, error) {
 	}
 }
 
-// deduct makes a sale, which stops at the command's step until the command resume arrives.
+// deduct makes a sale. If the command names a step, the sale stops at this step until the command
+// resume arrives.
 func (e *executor) deduct(ctx context.Context, c command, s locks.Strategy) (reply, error) {
 	resume := e.find(c.ID).resume
 	receipt, err := s.Deduct(e.atStep(ctx, c, func() { <-resume }), c.Order)
 	return reply{Receipt: receipt}, err
 }
 
-// atStep returns a context that reports when the command first reaches its step, and then calls do.
+// atStep returns a context with a tracer. When the command reaches its step for the first time, the
+// tracer reports this to the test process and calls do.
 func (e *executor) atStep(ctx context.Context, c command, do func()) context.Context {
 	if c.Step == "" {
 		return ctx

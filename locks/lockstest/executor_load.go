@@ -25,13 +25,15 @@ func runStorm(ctx context.Context, c command, s locks.Strategy) reply {
 		mu.Lock()
 		defer mu.Unlock()
 		outcomes[outcomeOf(err)]++
-		// After any other error the check has failed, and each further sale could take a long time.
+		// End the task after any error except ErrSoldOut. The check has then failed, and each further
+		// sale could take a long time.
 		return err == nil || errors.Is(err, stock.ErrSoldOut)
 	})
 	return reply{Outcomes: outcomes}
 }
 
-// inTasks runs do in each round of each task, with a new owner. A task ends if do returns false.
+// inTasks runs c.Tasks tasks at the same time. Each task calls do c.Rounds times, with a new owner
+// each time, and ends early if do returns false.
 func inTasks(c command, do func(owner string) bool) {
 	var tasks sync.WaitGroup
 	for task := range c.Tasks {
@@ -70,7 +72,8 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 
 const markerFile, counterFile = "inside", "counter"
 
-// criticalSection fails if another task is inside, because only one task can create the marker.
+// criticalSection increments the counter. It returns an error if another task is in the critical
+// section, because only one task can create the marker file.
 func criticalSection(dir, owner string) error {
 	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
 	if err := createMarker(marker, owner); err != nil {

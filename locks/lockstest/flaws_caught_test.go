@@ -61,7 +61,8 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
-// TestOutageFlaws stops the server, so each flaw has a testbed of its own.
+// TestOutageFlaws runs the check "outage" on a sound strategy and on strategies with one flaw each.
+// The check stops the server, so each strategy has its own testbed.
 func TestOutageFlaws(t *testing.T) {
 	t.Parallel()
 	for flaw, caught := range map[flaw][]string{sound: nil, namesAnotherBackend: {"outage"}, namesNoBackend: {"outage"}, staysDown: {"outage"}} {
@@ -90,8 +91,9 @@ func compare(t *testing.T, found map[string]error, caught, may []string) {
 	}
 }
 
-// results returns the error of each named check. Without names, it runs all checks that need not
-// run alone. A check in caught has three attempts: an overloaded machine may hide the flaw.
+// results returns the error of each named check. Without names, it runs all checks except those
+// that must run alone. A check in caught runs up to three times until it finds the flaw, because an
+// overloaded machine may hide the flaw.
 func results(t *testing.T, cfg *lockstest.Config, caught []string, names ...string) map[string]error {
 	t.Helper()
 	found := map[string]error{}

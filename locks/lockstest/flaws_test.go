@@ -2,7 +2,8 @@ package lockstest_test
 
 import "oversell/api"
 
-// flaw is the ID of a strategy, and names the one way in which it breaks the contract or the card.
+// flaw is the ID of a test strategy. It names the only way in which the strategy breaks the
+// contract or contradicts its card.
 type flaw string
 
 const (

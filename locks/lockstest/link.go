@@ -58,7 +58,8 @@ func (l *Link) LoseAnswer(text string) {
 	l.lose = []byte(text)
 }
 
-// Cut with true ends all connections, and new ones at once. Cut with false allows new connections.
+// Cut(true) ends all connections, and ends each new connection at once. Cut(false) allows new
+// connections again.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +119,8 @@ func (l *Link) connect(client net.Conn) {
 	delete(l.conns, server)
 }
 
-// forward sends the client's messages to the server, also after the client closed its connection.
+// forward sends the client's messages to the server. A client that closes its connection does not
+// stop the messages that it has already sent.
 func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {

@@ -52,7 +52,7 @@ func work(address string) error {
 	})
 }
 
-// testbed is a server with its workers.
+// testbed is an in-memory server, and the worker processes that use it.
 type testbed struct {
 	server  *Server
 	workers *lockstest.Workers

@@ -35,7 +35,8 @@ type command struct {
 
 	Request locks.Request `json:"request,omitzero"`
 	Order   stock.Order   `json:"order,omitzero"`
-	// Step is the step at which a sale stops once. An acquisition reports the step, but does not stop.
+	// Step is the traced step at which a sale stops, only the first time. An acquisition reports that
+	// it has reached Step, but does not stop.
 	Step api.Step `json:"step,omitempty"`
 	// Cancelled means that the context of the command has ended before the command begins.
 	Cancelled bool          `json:"cancelled,omitempty"`
@@ -49,13 +50,14 @@ type command struct {
 
 type reply struct {
 	ID int `json:"id"`
-	// Reached means that the command has reached its step. The answer follows later.
+	// Reached means that this reply only reports that the command has reached its step. A reply with
+	// the command's result follows later.
 	Reached bool          `json:"reached,omitempty"`
 	Error   *remoteError  `json:"error,omitempty"`
 	Took    time.Duration `json:"took,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Receipt stock.Receipt `json:"receipt,omitzero"`
-	// Kept means that the strategy keeps the stock itself, and the receipt has the count.
+	// Kept means that the strategy counts the product itself. The count is Receipt.Remaining.
 	Kept     bool           `json:"kept,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"` // number of sales for each outcome
 }
@@ -70,7 +72,8 @@ func (r reply) err() error {
 
 var errCancelled = errors.New("the command was cancelled")
 
-// remoteError is an error of a worker's strategy. errors.Is gives the same result as in the worker.
+// remoteError is an error of a worker's strategy, as the test process gets it. errors.Is gives the
+// same result in both processes.
 type remoteError struct {
 	Text    string   `json:"text"`
 	Matches []string `json:"is,omitempty"`
@@ -82,7 +85,7 @@ type remoteError struct {
 
 func (e *remoteError) Error() string { return e.Text }
 
-// Is reports whether the error was target in the worker.
+// Is reports whether errors.Is(err, target) was true in the worker.
 func (e *remoteError) Is(target error) bool { return slices.Contains(e.Matches, target.Error()) }
 
 func remote(err error) *remoteError {

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// attempts is the largest number of runs of a check whose process stalled.
+	// attempts is how often a check runs at most, if the process stalls in each run.
 	attempts = 3
 	// pulse is the interval at which the clock is sampled to detect a stalled process.
 	pulse = 10 * time.Millisecond
 )
 
-// unlessStalled repeats a failed check if this process got no CPU for longer than limit. Then a
-// holder cannot renew in time and loses its lease, which is no flaw of the lock.
+// unlessStalled repeats a failed check if this process got no CPU for longer than limit. Without
+// CPU, a holder cannot renew its lease in time and loses the lock, which is no bug of the lock.
 func unlessStalled(ctx context.Context, limit time.Duration, check func() error) error {
 	for i := 1; ; i++ {
 		stalled := longestStall(ctx)
@@ -30,7 +30,8 @@ func unlessStalled(ctx context.Context, limit time.Duration, check func() error)
 	}
 }
 
-// longestStall samples the clock. Call the returned function to end this and get the longest stall.
+// longestStall begins to measure how long this process gets no CPU. The function that it returns
+// ends the measurement and returns the longest time without CPU.
 func longestStall(ctx context.Context) func() time.Duration {
 	ctx, cancel := context.WithCancel(ctx)
 	longest := make(chan time.Duration, 1)

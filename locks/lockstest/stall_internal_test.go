@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestUnlessStalled checks that a failure is repeated only after a stall, up to attempts times.
+// TestUnlessStalled checks that a failed check is repeated only if the process stalled during the
+// check. No check may run more than attempts times.
 func TestUnlessStalled(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, c := range []struct {

@@ -14,14 +14,16 @@ import (
 	"oversell/stock"
 )
 
-// serverLock is a lock on the server. It is sound, or has one flaw.
+// serverLock is a lock that the test's Server grants. It works correctly, or has one deliberate
+// bug.
 type serverLock struct {
 	server  *rpc.Client
 	flaw    flaw
 	zombies sync.Map // the keys that have a zombie waiter
 }
 
-// strategy sells the server's stock under a lock, as locks.Guard does with MySQL's.
+// strategy sells the stock of the test's Server under a lock, as locks.Guard sells the stock in
+// MySQL.
 type strategy struct {
 	locks.Locker
 	server *rpc.Client
@@ -29,7 +31,7 @@ type strategy struct {
 	down   atomic.Bool
 }
 
-// newStrategy returns the strategy with the flaw f.
+// newStrategy returns a strategy with the deliberate bug f.
 func newStrategy(server *rpc.Client, f flaw) locks.Strategy {
 	l := locks.Queue(&serverLock{server: server, flaw: f})
 	switch f {
@@ -57,8 +59,8 @@ func (l *serverLock) call(method string, a Args) (Result, error) {
 	return got, nil
 }
 
-// unavailable returns the error that a strategy with the deliberate bug f reports when its server is
-// down. err is the cause.
+// unavailable returns the error that a strategy with the deliberate bug f reports when its server
+// is down. err is the cause.
 func unavailable(f flaw, err error) error {
 	switch f {
 	case namesAnotherBackend:
@@ -115,7 +117,8 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 func (l *serverLock) cleanUp(ctx context.Context, r locks.Request, a Args) error {
 	switch l.flaw {
 	case zombieWaiter:
-		// One zombie waiter for each key is enough, because no two checks share a key.
+		// A zombie waiter continues in the background after its cancellation. One zombie waiter for each
+		// key is enough, because no two checks share a key.
 		if _, there := l.zombies.LoadOrStore(r.Key, true); !there {
 			later := r
 			later.Wait = 20 * time.Second
@@ -239,7 +242,7 @@ func (s *strategy) write(h *locks.Lock, o stock.Order, count int) error {
 	return nil
 }
 
-// processLock is a lock in this process.
+// processLock is a lock in the memory of this process.
 type processLock struct{ turns locks.FIFOMutex }
 
 func (*processLock) Card() api.Card { return cardOf(onlyThisProcess) }
@@ -255,7 +258,7 @@ func (l *processLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 	}), nil
 }
 
-// twice acquires each lock twice, although its owner requests the lock once.
+// twice acquires a lock twice for each request. So the first release of the lock does not free it.
 type twice struct{ locks.Locker }
 
 func (l *twice) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

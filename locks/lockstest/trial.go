@@ -11,8 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// trial is one run of a check. A step with an unexpected result ends the trial with a panic. So the
-// code of a check is a plain sequence of steps.
+// trial is one run of a check. A call with an unexpected result ends the trial with a panic. So the
+// code of a check needs no error handling.
 type trial struct {
 	*Config
 	ctx context.Context
@@ -98,7 +98,8 @@ func (t *trial) pair() (first, second participant, key string) {
 	return all[0], all[1], t.newKey()
 }
 
-// shortPair returns a pair whose leases can expire, even if requests cannot choose their lease.
+// shortPair returns two participants whose leases can expire during a check, even if requests
+// cannot choose their lease. It also returns a new key.
 func (t *trial) shortPair() (first, second participant, key string) {
 	all := t.participants(2, t.defaultLease())
 	return all[0], all[1], t.newKey()
@@ -111,8 +112,9 @@ func (t *trial) alone() participant {
 	return participant{t, w}
 }
 
-// defaultLease returns a short lease only if requests cannot choose their lease. Otherwise it would
-// hide that a strategy ignores the lease of a request.
+// defaultLease returns the default lease for workers in a check that needs a short lease. It is
+// short only if requests cannot choose their lease. Otherwise, a short default lease would hide
+// that a strategy ignores the lease of a request.
 func (t *trial) defaultLease() time.Duration {
 	if t.Card.LeasePerRequest {
 		return t.Workers.Lease
@@ -128,7 +130,7 @@ func (t *trial) newProduct(count int) int64 {
 
 func (t *trial) newKey() string { return api.Key(t.newProduct(1)) }
 
-// long returns a request whose lease outlasts a check. short returns one whose lease can expire.
+// The lease of long's request outlasts a check. The lease of short's request can expire.
 func (t *trial) long(key, owner string, wait time.Duration) locks.Request {
 	return t.request(key, owner, wait, t.Workers.Lease)
 }
@@ -194,7 +196,8 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
-// mustFindFree waits up to Timeout. A lock that was left behind has a longer lease: the wait fails.
+// mustFindFree acquires the key within Timeout, and releases it. A lock that an earlier request
+// left behind has a longer lease, so the acquisition fails.
 func (p participant) mustFindFree(key, owner string) {
 	p.acquire("the key must be free", p.long(key, owner, p.Timeout)).mustRelease()
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Worker is a process that runs strategies. It calls Work.
+// Worker is a process that runs strategies for the test process. The worker process calls Work.
 type Worker struct {
 	cmd    *exec.Cmd
 	stderr tail
@@ -25,8 +25,9 @@ type Worker struct {
 	err   error         // how the process ended; set before ended is closed
 }
 
-// start makes each worker lead a process group. A paused worker cannot read the end of its input,
-// but the kernel resumes and ends the paused members of an orphaned group.
+// start starts a worker as the leader of its own process group. If the test process dies, a paused
+// worker cannot notice the end of its input. But its process group is then orphaned, and the kernel
+// resumes and ends the paused processes of such a group.
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	w := &Worker{cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr, cmd.SysProcAttr = &w.stderr, &syscall.SysProcAttr{Setpgid: true}
@@ -149,7 +150,7 @@ func (w *Worker) Kill() {
 	<-w.ended
 }
 
-// closeTimeout is the time that a worker has to end after the end of its input.
+// closeTimeout is how long close waits for a worker to end after the end of its input.
 const closeTimeout = 10 * time.Second
 
 // close ends the worker. It returns an error if the process failed, for example with a data race.

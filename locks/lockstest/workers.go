@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// Workers are the processes of a test run. A check that pauses or kills a worker starts its own.
+// Workers are the processes of a test run. A check that pauses or kills a worker starts a worker of
+// its own for this.
 type Workers struct {
-	// Command prepares a worker process, which must call Work, with a default lease for its locks.
+	// Command returns the command that starts a worker process. The process must call Work. Its locks
+	// have the given default lease.
 	Command func(lease time.Duration) *exec.Cmd
 	// Lease is the default lease of the shared workers. It is longer than any check.
 	Lease time.Duration
@@ -42,7 +44,8 @@ func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Wor
 	return w, nil
 }
 
-// start starts a worker. Close ends only shared workers, so callers must end any other with Kill.
+// start starts a worker. Close ends only the shared workers. The caller must end any other worker
+// with Kill.
 func (ws *Workers) start(ctx context.Context, lease time.Duration) (*Worker, error) {
 	return start(ctx, ws.Command(lease))
 }

@@ -15,7 +15,8 @@ import (
 	"oversell/stock"
 )
 
-// TestAtomicRemaining checks that each sale returns its own remaining count, and no two the same.
+// TestAtomicRemaining checks that each sale returns its own remaining count, and that no two sales
+// return the same count.
 func TestAtomicRemaining(t *testing.T) {
 	db := database(t, "")
 	const pieces, asked = 40, 60
@@ -32,7 +33,7 @@ func TestAtomicRemaining(t *testing.T) {
 	}
 }
 
-// TestAtomicOneRoundTrip checks that a sale is one statement.
+// TestAtomicOneRoundTrip checks that a sale sends exactly one statement.
 func TestAtomicOneRoundTrip(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 5)

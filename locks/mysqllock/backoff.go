@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// The mean pause is longestPause at the beginning of a wait, and shortestPause near its end.
+	// The mean pause between two attempts is longestPause at the beginning of a wait, and
+	// shortestPause near its end.
 	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
-	// lastAttempt is the time that a pause leaves for one more attempt.
+	// lastAttempt is the time for one more attempt that a pause must leave before the wait ends.
 	lastAttempt = 5 * time.Millisecond
 )
 
@@ -61,8 +62,8 @@ func (b *backoff) pause(ctx context.Context) bool {
 	return locks.Work(ctx, min(rand.N(2*mean), most)) == nil && ctx.Err() == nil //nolint:gosec // jitter, not a secret
 }
 
-// meanPause returns a pause that shrinks towards the end of the wait, fast at first. With the usual
-// back-off, which grows, new requests try most often and overtake the oldest.
+// meanPause returns a mean pause that shrinks towards the end of the wait, fast at first. With the
+// usual back-off, pauses grow. New requests then try most often, and overtake the oldest requests.
 func meanPause(left, wait time.Duration) time.Duration {
 	if wait <= 0 {
 		return shortestPause

@@ -20,9 +20,10 @@ import (
 // Buckets splits the count over sixteen rows, so that sales do not all queue for one row. Each sale
 // takes its pieces from a random row, with one conditional UPDATE as in Atomic.
 //
-// The count in db_stock is not in a bucket yet. If no bucket has enough pieces, a sale collects all
-// pieces in one transaction, takes its own, and distributes the remaining pieces evenly. This also
-// fills new buckets, so Clear only has to delete the buckets.
+// The pieces that db_stock counts are not in a bucket yet. If no bucket has enough pieces, a sale
+// collects all pieces in one transaction, takes its own, and distributes the remaining pieces
+// evenly. The first sale of a product fills the buckets in the same way, so Clear only has to
+// delete the buckets.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
@@ -35,7 +36,7 @@ type bucket struct {
 	Count   int
 }
 
-// TableName returns the name in the migration.
+// TableName returns the name of the table, for GORM.
 func (bucket) TableName() string { return "db_buckets" }
 
 // errScattered means that no single bucket has enough pieces, but all buckets together may.
@@ -57,8 +58,9 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	return r, err
 }
 
-// take sells from a random bucket. While that bucket has too few pieces but another one has enough,
-// take tries again. With errScattered, take returns the count that is in no bucket yet.
+// take sells from a random bucket. While that bucket has too few pieces but another bucket has
+// enough, take tries again. With errScattered, take also returns the count of db_stock: the pieces
+// that are in no bucket yet.
 func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (unassigned int, err error) {
 	drawn := rand.N(bucketCount) //nolint:gosec // no secret
 	for {
@@ -86,9 +88,10 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	}
 }
 
-// gather collects all pieces, so that an order of three succeeds if three buckets have one each. It
-// returns errScattered if another sale has changed the row since the buckets were read. All sales
-// lock the row of db_stock before the buckets, so no two sales deadlock.
+// gather collects all pieces, so that an order of three pieces succeeds if three buckets have one
+// piece each. It returns errScattered if another sale has changed the row of db_stock since the
+// buckets were read. Each call of gather locks the row of db_stock before the buckets, so no two
+// sales deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		// Do not wait if the row is locked. Another sale is distributing the pieces now, and the

@@ -86,7 +86,8 @@ func TestBucketsCrash(t *testing.T) {
 	counts(t, Buckets(db), product, 7)
 }
 
-// TestBucketsReset checks that a reset product has its new count, and no buckets before a sale.
+// TestBucketsReset checks that after a reset, a product has its new count, and no buckets until its
+// next sale.
 func TestBucketsReset(t *testing.T) {
 	db := database(t, "")
 	s, product := Buckets(db), newProduct(t, db, 300)

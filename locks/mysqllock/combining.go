@@ -18,8 +18,8 @@ import (
 // Combining combines the requests that wait in one replica into one UPDATE (flat combining:
 // Hendler, Incze, Shavit, Tzafrir, SPAA 2010; group commit). The first request is the leader. The
 // leader takes all waiting requests as a batch, and deducts the sum of their quantities. Requests
-// that arrive meanwhile wait, and then the first of them leads. The busier a replica is, the fewer
-// statements a sale costs.
+// that arrive during the batch wait, and the first of them leads the next batch. The busier a
+// replica is, the fewer statements a sale costs.
 func Combining(db *gorm.DB) locks.Strategy {
 	return &combining{db: db, ledger: stock.NewLedger(db), queues: map[int64][]*saleRequest{}}
 }
@@ -37,7 +37,8 @@ const (
 	batchTimeout = 5 * time.Second
 )
 
-// saleRequest is a queued request. In a batch, only the leader writes to it until done is closed.
+// saleRequest is a queued request. While it is in a batch, only the leader writes its fields, until
+// the leader closes done.
 type saleRequest struct {
 	stock.Order
 	ctx        context.Context //nolint:containedctx // the leader traces a step of this request
@@ -50,8 +51,8 @@ type saleRequest struct {
 func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	// The extra work comes before the queue. Work inside the critical section, which is one
-	// statement, would delay the whole batch.
+	// Do the simulated work of the order before the request enters the queue. Work during the UPDATE,
+	// the critical section, would delay the whole batch.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return stock.Receipt{}, err
 	}

@@ -63,7 +63,8 @@ func (c *testbed) waiting() int {
 	return len(c.s.queues[c.product])
 }
 
-// lead delays the UPDATE of a first request until free is called, so that later requests queue.
+// lead starts a first request and delays its UPDATE until free is called. Later requests wait in
+// the queue until then.
 func (c *testbed) lead() (first <-chan sale, free func()) {
 	held, free := c.link.HoldNext("UPDATE db_stock")
 	done := make(chan sale, 1)
@@ -123,14 +124,14 @@ func TestCombining(t *testing.T) {
 			t.Errorf("number %d in the queue: %+v, want %d left", i, got, want)
 		}
 	}
-	// One of the two statements is the statement that was held up.
+	// One of the two counted UPDATE statements is the delayed UPDATE of the first request.
 	if n := c.updates() - before; n != 2 || c.left() != 13 || c.waiting() != 0 || len(c.s.queues) != 0 {
 		t.Errorf("%d statements, %d left, %d wait, %d queues", n, c.left(), c.waiting(), len(c.s.queues))
 	}
 }
 
-// TestCombiningNextLeader lets the next leader leave the queue before it leads. The request after
-// it must lead instead.
+// TestCombiningNextLeader lets the request that was chosen as the next leader leave the queue
+// before it sells. The request behind it in the queue must lead instead.
 func TestCombiningNextLeader(t *testing.T) {
 	c := newTestbed(t, 5)
 	var queue []*saleRequest

@@ -14,10 +14,10 @@ import (
 	"oversell/stock"
 )
 
-// DBRow locks with a row of db_lock under a unique key, as corrected in the tutorial (2, 2.3). The
-// row expires by the database's clock, so no client's clock matters. A new owner takes over the row
-// in one conditional UPDATE. The row's epoch counts the grants, and is the fence. Every statement
-// commits by itself.
+// DBRow locks with a row of the table db_lock, under a unique key, as corrected in the tutorial (2,
+// 2.3). The row expires by the database's clock, so no client's clock matters. A new owner takes
+// over the row in one conditional UPDATE. The row's epoch counts the grants, and is the fence.
+// Every statement is its own transaction.
 func DBRow(db *gorm.DB, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(&dbRow{db, lease}))
 }
@@ -31,8 +31,8 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	began, owner, lease := time.Now(), locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	for {
 		asked := time.Now()
-		// ctx does not cancel the statement. The server would still execute it, and could grant the
-		// row after the clean-up.
+		// The end of ctx must not cancel the statement. The server would still execute the statement, and
+		// could grant the row after the clean-up below.
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
@@ -40,7 +40,8 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
-			// The answer is lost, or the request was cancelled. This request may have the row.
+			// The answer is lost, or the request was cancelled. This request may hold the row, so release
+			// it.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
@@ -73,14 +74,14 @@ func unsureUntil(err error, lease time.Duration) time.Time {
 	return time.Now().Add(lease)
 }
 
-// take returns the epoch of the grant, or 0 if the row is held.
+// take tries once to take the row. It returns the epoch of the grant, or 0 if the row is held.
 func (l *dbRow) take(ctx context.Context, key, owner string, lease time.Duration) (int64, error) {
 	epoch, err := l.takeOver(ctx, key, owner, lease)
 	if err != nil || epoch > 0 {
 		return epoch, err
 	}
-	// The row is held, or does not exist. A duplicate INSERT would take a shared lock and could
-	// deadlock, so a read comes first.
+	// The row is held, or does not exist. Read before the INSERT, because an INSERT of a row that
+	// exists would take a shared lock and could deadlock.
 	var rows int64
 	if err := l.db.WithContext(ctx).Raw("SELECT COUNT(*) FROM db_lock WHERE lock_name = ?", key).Scan(&rows).Error; err != nil || rows > 0 {
 		return 0, err
@@ -111,7 +112,8 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// advanceFence raises the epoch above floor. The epoch of a new row, after a deletion, begins at 1.
+// advanceFence raises the epoch above floor. The epoch can be below floor if the row was deleted,
+// because the epoch of a new row begins at 1.
 func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
 	epoch, found, err := lastInsertID(l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner))

@@ -15,9 +15,9 @@ import (
 
 // DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row,
 // and the row with the lowest id holds the lock. The id is the fence. The next waiter deletes a row
-// that has expired by the database's clock, so a dead waiter costs one lease at most.
+// that has expired by the database's clock. So a dead waiter delays the queue by at most one lease.
 //
-// Every statement commits by itself and locks one row, by its primary key. So there are no gap
+// Every statement commits by itself, and locks rows only by their primary keys. So there are no gap
 // locks, and no deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
 	// locks.Queue is not used. With locks.Queue, most requests would wait in memory, and requests
@@ -30,8 +30,8 @@ type dbRowFair struct {
 	lease time.Duration
 }
 
-// The nth waiter reads the queue every n times readPause, with n limited to longestQueue. A hundred
-// waiters then send 1400 reads per second instead of 20000.
+// The nth waiter of the queue reads the queue every n times readPause, with n limited to
+// longestQueue. A hundred waiters then send 1400 reads per second instead of 20000.
 const (
 	readPause    = 5 * time.Millisecond
 	longestQueue = 20
@@ -76,7 +76,8 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// advance returns the number of rows ahead, at most longestQueue. At 0 the waiter has the lock.
+// advance returns how many rows are ahead of the waiter's row, at most longestQueue. If it returns
+// 0, the waiter has the lock.
 func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err error) {
 	for {
 		if err := l.stay(ctx, p); err != nil {
@@ -100,7 +101,7 @@ func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err er
 	}
 }
 
-// stay joins the queue, or renews the waiter's row after a third of its lease.
+// stay inserts the waiter's row if there is none. It renews the row after a third of its lease.
 func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	asked := time.Now()
 	if p.id != 0 && asked.Sub(p.asked) < p.lease/3 {
@@ -114,8 +115,8 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 			return err
 		}
 	}
-	// ctx does not cancel the INSERT. The server would still execute the INSERT, and the row would
-	// block the queue for a lease.
+	// The end of ctx must not cancel the INSERT. The server would still execute the INSERT, and the
+	// row would block the queue for a lease.
 	trying, done := locks.CleanUp(ctx)
 	defer done()
 	asked, p.id = time.Now(), 0
@@ -128,9 +129,10 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	return nil
 }
 
-// join inserts the waiter's row. MySQL assigns an id before the row is visible: row 8 could be
-// visible first, and hold the lock when row 7 appears ahead. So join locks the queue's row of
-// db_turnstile until the new row is committed, and the ids of one queue appear in order.
+// join inserts the waiter's row. MySQL assigns an id before the row is visible. So row 8 could be
+// visible before row 7, and hold the lock when row 7 appears ahead of it. To prevent this, join
+// locks the queue's row of db_turnstile until the new row is committed. The ids of one queue then
+// appear in order.
 func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
@@ -152,7 +154,7 @@ type rowState struct {
 	Dead bool
 }
 
-// read returns the waiter's row and the rows ahead, newest first. It locks no row.
+// read returns the waiter's row and the rows ahead of it, newest first. It locks no row.
 func (l *dbRowFair) read(ctx context.Context, p *queueRow) (rows []rowState, err error) {
 	err = l.db.WithContext(ctx).Raw(`SELECT id, expires_at <= UTC_TIMESTAMP(6) AS dead FROM db_queue
 		WHERE lock_name = ? AND id <= ? ORDER BY lock_name DESC, id DESC LIMIT ?`, p.key, p.id, 1+longestQueue).Scan(&rows).Error
@@ -174,8 +176,9 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit deletes the waiter's row, even if the INSERT got no answer. If the server does not answer,
-// quit goes on in the background. Otherwise, the row would block later waiters for a lease.
+// quit deletes the waiter's row, even if the INSERT got no answer. If the row stayed, it would
+// block later waiters for a lease. So if the server does not answer, quit repeats the deletion in
+// the background.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -196,12 +199,12 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	})
 }
 
-// Clear deletes all rows of the key's queue, and so the holder's lock.
+// Clear deletes all rows of the key's queue, so the holder loses the lock.
 func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }
 
-// remove reads the rows first, and deletes each by its id. A DELETE by key would lock the gaps
+// remove reads the rows, and then deletes each row by its id. A DELETE by key would lock the gaps
 // between the rows, and could deadlock with a DELETE by id.
 func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error {
 	var ids []int64

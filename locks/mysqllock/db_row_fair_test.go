@@ -254,7 +254,8 @@ func TestFairLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestFairJanitor checks that the janitor deletes only the expired rows of queues without waiters.
+// TestFairJanitor checks that the janitor deletes an expired row even if no request waits in its
+// queue, and keeps a row that has not expired.
 func TestFairJanitor(t *testing.T) {
 	db, dead, living := database(t, ""), newKey(), newKey()
 	joinDead(t, db, dead, time.Microsecond)

@@ -80,7 +80,8 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	}
 }
 
-// Clear deletes the key's row, with its holder's lock. Only Clear frees the lock after a crash.
+// Clear deletes the key's row, so its holder loses the lock. Only Clear frees the lock after a
+// crash.
 func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }

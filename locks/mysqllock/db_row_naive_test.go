@@ -20,8 +20,8 @@ func naiveRows(t *testing.T, db *gorm.DB, key string) (n int64) {
 	return n
 }
 
-// TestNaiveFlaws checks that an owner cannot acquire its lock twice, and that the janitor never
-// frees it. Without a release, only Clear frees the lock.
+// TestNaiveFlaws checks that the holder cannot acquire the lock again. Janitor (the task that frees
+// expired locks of DBRow) must not free this lock. Without a release, only Clear frees the lock.
 func TestNaiveFlaws(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRowNaive(db), newKey()

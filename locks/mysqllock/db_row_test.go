@@ -31,7 +31,8 @@ func rowOf(t *testing.T, db *gorm.DB, key string) (got row) {
 	return got
 }
 
-// TestRow checks that a row's epoch counts the grants, and that the lease sets the row's expiry.
+// TestRow checks that the epoch in a lock's row counts the grants and is their fence. The lease of
+// a request must set the row's expiry.
 func TestRow(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -114,7 +115,8 @@ func TestFirstGrant(t *testing.T) {
 	}
 }
 
-// TestLateStatement delays the UPDATE of a cancelled request. The late grant must be released.
+// TestLateStatement delays the UPDATE of a request until the request is cancelled. If the UPDATE
+// then acquires the lock, Acquire must release the lock.
 func TestLateStatement(t *testing.T) {
 	server, err := servers.Server("mysql")
 	if err != nil {
@@ -150,7 +152,7 @@ func TestLateStatement(t *testing.T) {
 	acquire(t, DBRow(database(t, ""), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// TestJanitor checks that the janitor frees only expired rows, and does not change the epochs.
+// TestJanitor checks that Janitor frees the locks of expired rows only, and changes no epoch.
 func TestJanitor(t *testing.T) {
 	db := database(t, "")
 	l, dead, living := &dbRow{db, time.Minute}, newKey(), newKey()
@@ -180,8 +182,8 @@ func TestJanitor(t *testing.T) {
 	}
 }
 
-// TestRowLocked lets another client lock the row with FOR UPDATE. Acquire must treat the lock as
-// contention, not as an outage.
+// TestRowLocked lets another client lock the row in db_lock with FOR UPDATE. Acquire must treat
+// this row lock as contention, not as an outage.
 func TestRowLocked(t *testing.T) {
 	db := database(t, "")
 	l, key := DBRow(db, time.Minute), newKey()
@@ -197,8 +199,8 @@ func TestRowLocked(t *testing.T) {
 	_ = h.Release(t.Context())
 }
 
-// TestRowDeleted deletes the row, as an operator may, so that the epoch begins again. Fenced sales
-// must continue above the highest fence, which the stock row keeps.
+// TestRowDeleted deletes the row in db_lock, as an operator may, so that its epoch begins at 1
+// again. The next sale must still get a fence above the highest fence, which the stock row keeps.
 func TestRowDeleted(t *testing.T) {
 	db := database(t, "")
 	item := stock.Item{ProductCode: "mysqllock", StockCode: "001", Count: 10}

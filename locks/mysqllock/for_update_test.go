@@ -40,7 +40,7 @@ func TestForUpdateWaiters(t *testing.T) {
 }
 
 // TestForUpdateOutlastsInnoDB checks that a sale can wait for longer than the 2 s after which
-// InnoDB ends a statement (stock.Open).
+// InnoDB ends a statement that waits for a row lock (stock.Open).
 func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
@@ -56,7 +56,7 @@ func TestForUpdateOutlastsInnoDB(t *testing.T) {
 func TestVersionGivesUp(t *testing.T) {
 	db := database(t, "")
 	s, product := Version(db), newProduct(t, db, 5)
-	// Another request writes between each read and the following write.
+	// Another request changes the row between each read of this sale and the following write.
 	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 		if e.Step == api.Read {
 			if err := db.Exec("UPDATE db_stock SET version = version + 1 WHERE id = ?", product).Error; err != nil {

@@ -20,13 +20,13 @@ import (
 // A named lock has no lease and no fence.
 //
 // DANGER: the lock exists on one server only. A second cluster node or master does not have the
-// lock (oversell break galera get-lock), and a fail-over loses it. If the network drops the
-// holder's packets, the server keeps the lock until TCP times out, which takes hours. Waiters
-// behind a load balancer are unsafe. Their KILL QUERY may reach another server, where the same
-// connection number names another connection.
+// lock (the command oversell break galera get-lock shows this), and a fail-over loses it. If the
+// network drops the holder's packets, the server keeps the lock until TCP times out, which takes
+// hours. Waiters behind a load balancer are unsafe. They end a wait with KILL QUERY, which may
+// reach another server. There, the same connection number belongs to another client.
 //
 // The sale is written on the connection that holds the lock. If the server has ended this
-// connection, and granted the lock to another one, the write fails.
+// connection, and granted the lock to another connection, the write fails.
 //
 // locks.Queue lets one request of each replica and key wait in MySQL, on one connection.
 func GetLock(db *gorm.DB) locks.Locker {
@@ -39,10 +39,11 @@ const (
 	// lockName computes a name of 49 characters from the schema and the key. MySQL allows 64, and
 	// names are global on the server. The hash is SHA2, because MySQL 9.6 no longer has SHA1.
 	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
-	// longestWait limits the wait of one GET_LOCK, in whole seconds as in MySQL. Without an answer,
-	// the driver gives up after 10 s (stock.Open).
+	// longestWait is the longest time-out of one GET_LOCK call. A longer wait needs several calls.
+	// After 10 s the driver would stop waiting for an answer (stock.Open).
 	longestWait = 5 * time.Second
-	// oneTry is the time-out for an answer to a request without a wait, or after KILL QUERY.
+	// oneTry is the time that a request without a wait has for a connection and an answer. It is
+	// also the time in which a statement must end after its KILL QUERY.
 	oneTry = 2 * time.Second
 )
 

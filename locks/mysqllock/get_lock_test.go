@@ -25,8 +25,8 @@ func holderOf(t *testing.T, db *gorm.DB, key string) (id sql.NullInt64) {
 	return id
 }
 
-// waitersFor returns the number of statements that wait for the key's lock. An answered statement
-// may still be in the list, but not in the state 'User lock'.
+// waitersFor returns the number of statements that wait for the key's lock. After its answer, a
+// statement may stay in the server's process list, but not in the state 'User lock'.
 func waitersFor(t *testing.T, db *gorm.DB, key string) (n int) {
 	t.Helper()
 	if err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ? AND state = 'User lock'",
@@ -71,7 +71,7 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	free("a release for a cancelled request")
 
 	// Release another key, which the connection does not hold. RELEASE_LOCK fails, and release must
-	// end the connection, because it may hold a lock.
+	// end the connection, because the connection may hold a lock.
 	p, err := (&getLock{db: db}).pin(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +111,8 @@ func TestGetLockCancelled(t *testing.T) {
 	acquire(t, GetLock(db), request(key, "next", 0, 0))
 }
 
-// TestGetLockWaits tests waits below one second, and longer than one GET_LOCK waits. A request
-// whose wait is over must leave the server's queue.
+// TestGetLockWaits tests a wait of 0, a wait below one second, and a wait for which one GET_LOCK
+// call is too short. A request whose wait is over must leave the server's queue.
 func TestGetLockWaits(t *testing.T) {
 	db, key := database(t, ""), newKey()
 	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))

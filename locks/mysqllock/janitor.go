@@ -8,10 +8,11 @@ import (
 	"gorm.io/gorm"
 )
 
-// Janitor frees the expired rows of db_lock at the given interval until ctx ends, so that the table
-// shows live holders only (tutorial 2.3). No lock depends on Janitor, because an expired row can be
-// taken over. Janitor deletes expired rows of db_queue, but no rows of db_lock. A new row would
-// begin again with epoch 1, and old fences would be accepted.
+// Janitor removes the owners from expired rows of db_lock, so that the table shows live holders
+// only (tutorial 2.3). It does so at the given interval until ctx ends. No lock depends on Janitor,
+// because an expired row can be taken over. Janitor deletes expired rows of db_queue, but no rows
+// of db_lock. If Janitor deleted a row of db_lock, its key's next row would begin with epoch 1
+// again, and old fences would be accepted.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

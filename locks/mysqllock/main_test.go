@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
 }
 
-// database migrates the database at addr, or of the test servers if addr is "". It returns a pool.
+// database returns a pool of connections to the test database, and creates its tables. If addr is
+// not "", the connections go to the proxy at addr instead of to the server.
 func database(t *testing.T, addr string) *gorm.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
@@ -57,7 +58,7 @@ func newProduct(t *testing.T, db *gorm.DB, count int) int64 {
 	return item.ID
 }
 
-// lockRowOf begins a transaction with a locking read. unlock ends the transaction.
+// lockRowOf begins a transaction with query, a locking read. unlock ends the transaction.
 func lockRowOf(t *testing.T, db *gorm.DB, query string, id any) (unlock func()) {
 	t.Helper()
 	pool, err := db.DB()

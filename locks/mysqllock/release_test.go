@@ -13,13 +13,14 @@ import (
 	"oversell/stock"
 )
 
-// released returns the locks whose release names the holder, so that a release may be repeated.
+// released returns the strategies whose release statement names the holder. So the statement may be
+// sent again after an outage.
 func released(db *gorm.DB) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{"db-row": DBRow(db, lease), "db-row-fair": DBRowFair(db, lease)}
 }
 
-// viaLink returns a link that tests can cut, and a pool whose connections use the link.
+// viaLink returns a link (a proxy that tests can cut), and a pool whose connections use the link.
 func viaLink(t *testing.T) (*lockstest.Link, *gorm.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)

@@ -28,7 +28,7 @@ type reservation struct {
 	lease time.Duration
 }
 
-// reserved is the traced step of a sale between the reservation and the work.
+// reserved is the event in the trace of a sale after its reservation and before its work.
 const reserved api.Step = "reserved"
 
 type booking struct{ ID, Product, Qty int64 }
@@ -84,15 +84,16 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		}
 	})
 	if err != nil && !locks.NothingTaken(err) {
-		// The answer to the COMMIT may be lost, and the pieces may be reserved for no request. If
-		// there was no COMMIT, no row has this id, and giveUp returns no pieces.
+		// If only the answer to the COMMIT was lost, the pieces are reserved, and giveUp returns
+		// them. If the COMMIT failed, no row has this id, and giveUp returns no pieces.
 		s.giveUp(ctx, pieces, o.Lease)
 		err = stock.NothingWritten(ctx, err)
 	}
 	return pieces, err
 }
 
-// setAside changes the stock row last, because all requests wait for that row until the COMMIT.
+// setAside makes the reservation in one transaction. It changes the stock row last, because all
+// requests wait for that row until the COMMIT.
 func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
 	err = locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
@@ -117,8 +118,9 @@ func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Rece
 	return pieces, err
 }
 
-// confirm compares the expiry with the database's clock. DANGER: a check of the process's clock is
-// not enough, because the process may be paused past its lease after the check.
+// confirm sells the pieces: it deletes the reservation, unless the reservation has expired by the
+// database's clock. DANGER: a check of the process's clock is not enough, because the process may
+// be paused past its lease after the check.
 func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Duration) error {
 	var r stock.Receipt // not the caller's receipt: this wait for a connection is part of Held
 	done, err := statement(ctx, s.db, &r, wait,
@@ -132,11 +134,12 @@ func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Dur
 	return nil
 }
 
-// errReturned means that expired reservations were returned, so there may be enough pieces now.
+// errReturned means that pieces of expired reservations are for sale again, so there may be enough.
 var errReturned = fmt.Errorf("%w: reservations have expired", stock.ErrConflict)
 
-// returnExpired moves pieces of expired reservations to db_stock, and returns errReturned. Requests
-// that find too few pieces call it, so no background process is needed.
+// returnExpired moves pieces of expired reservations to db_stock, and returns errReturned. If even
+// these pieces are too few, it returns ErrSoldOut. Requests that find too few pieces call
+// returnExpired, so no background process is needed.
 func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {

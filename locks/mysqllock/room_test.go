@@ -78,7 +78,7 @@ func TestNoRoom(t *testing.T) {
 }
 
 // TestResetOutwaitsSales locks the row for longer than InnoDB lets a sale wait, and takes all
-// connections of the sales. A reset must still succeed.
+// connections of the pool for sales. A reset must still succeed.
 func TestResetOutwaitsSales(t *testing.T) {
 	db := database(t, "")
 	pool, err := db.DB()

@@ -23,8 +23,9 @@ type shareMode struct{ db *gorm.DB }
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	pauses := newBackoff(o.Wait)
-	// The longer an attempt takes, the more transactions deadlock with it. Pauses grow with that
-	// time, because on a busy machine all transactions could otherwise deadlock for ever.
+	// The longer an attempt takes, the more transactions deadlock with it. So the mean pause is at
+	// least 8 times the duration of an attempt. Otherwise, all transactions on a busy machine could
+	// deadlock for ever.
 	pauses.minPause = 8
 	err = pauses.retry(ctx, o, &r, func(left time.Duration) error {
 		return locks.InTransaction(ctx, s.db, o, &r, left, func(tx *gorm.DB) error {

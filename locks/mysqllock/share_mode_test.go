@@ -55,7 +55,8 @@ func TestShareModeDeadlocks(t *testing.T) {
 	}
 }
 
-// TestShareModeDeadlockError checks that a deadlock ends with error 1213 if no time is left.
+// TestShareModeDeadlockError checks that one of two deadlocked transactions gets error 1213. The
+// sale has a wait of 0, so it must not try again.
 func TestShareModeDeadlockError(t *testing.T) {
 	db := database(t, "")
 	product := newProduct(t, db, 10)
@@ -91,7 +92,7 @@ func TestShareModeDeadlockError(t *testing.T) {
 		wrote <- err
 	}()
 	close(goOn)
-	// The server chooses which of the two sales it rolls back.
+	// The server chooses which of the two transactions it rolls back.
 	first, second := <-sale, <-wrote
 	var e *mysql.MySQLError
 	if !errors.As(errors.Join(first, second), &e) || e.Number != 1213 || (first != nil) == (second != nil) {
@@ -102,7 +103,8 @@ func TestShareModeDeadlockError(t *testing.T) {
 	}
 }
 
-// TestShareModeWaiters checks the errors of a timed-out request and of a cancelled request.
+// TestShareModeWaiters checks which errors a timed-out request and a cancelled request get. Neither
+// request may sell a piece.
 func TestShareModeWaiters(t *testing.T) {
 	db := database(t, "")
 	s, product := ShareMode(db), newProduct(t, db, 5)

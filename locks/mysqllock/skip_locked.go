@@ -20,7 +20,8 @@ import (
 // transaction has locked, so sales do not wait for each other.
 //
 // The table db_units has the rows. A sale that finds too few rows converts a part of the count in
-// db_stock into rows. The stock is the count plus the rows, so Clear only deletes the rows.
+// db_stock into rows. The stock is the count plus the number of rows. A reset deletes the rows with
+// Clear, and then sets the count.
 func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
@@ -34,7 +35,7 @@ const (
 
 type unit struct{ Product, ID int64 }
 
-// TableName returns the name in the migration.
+// TableName tells gorm the name that the table has in the migration.
 func (unit) TableName() string { return "db_units" }
 
 // errShort says that too few unlocked pieces were found. Locked pieces may still become free.
@@ -99,9 +100,11 @@ func lockPieces(ctx context.Context, tx *gorm.DB, o stock.Order, wait time.Durat
 	return ids, err
 }
 
-// recount sells, adds rows, or returns ErrSoldOut. DANGER: SKIP LOCKED skips pieces that another
-// sale has locked, and that sale may roll back. Only a plain read shows that too few pieces are
-// left, because it also returns locked rows. If pieces are locked, recount waits.
+// recount runs after errShort. It returns ErrSoldOut if too few pieces are left. Otherwise it adds
+// rows, or sells after a second search, which begins at the first piece. DANGER: SKIP LOCKED skips
+// pieces that another sale has locked, and that sale may roll back. Only a plain read shows that
+// too few pieces are left, because it also returns locked rows. If other sales have locked the
+// pieces, recount waits for them.
 func (s *skipLocked) recount(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) error {
 	inStock, inUnits, err := s.count(ctx, o.Product)
 	switch {

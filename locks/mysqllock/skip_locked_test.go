@@ -89,7 +89,8 @@ func TestSkipLockedCrash(t *testing.T) {
 	}
 }
 
-// TestSkipLockedReset checks that a reset product has its new count, and no rows before a sale.
+// TestSkipLockedReset checks that after a reset, the product has its new count. It must have no
+// rows in db_units until the next sale.
 func TestSkipLockedReset(t *testing.T) {
 	db := database(t, "")
 	s, product := SkipLocked(db), newProduct(t, db, 3)
@@ -122,7 +123,7 @@ func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int
 	}
 }
 
-// counts fails the test unless the strategy counts the wanted number of pieces.
+// counts fails the test unless the strategy's Count returns want for the product.
 func counts(t *testing.T, s locks.Strategy, product int64, want int) {
 	t.Helper()
 	if got, err := s.(locks.StockHolder).Count(t.Context(), product); err != nil || got != want {

@@ -38,7 +38,7 @@ func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	}
 }
 
-// try does one compare-and-set. It returns ErrConflict if another request has written first.
+// try does one compare-and-set. It returns ErrConflict if the row has changed since the read.
 func (s *version) try(ctx context.Context, o stock.Order, began time.Time, r *stock.Receipt) error {
 	key, tried := api.Key(o.Product), time.Now()
 	r.Waited = tried.Sub(began)

@@ -64,7 +64,7 @@ func TestVersionsGiveUp(t *testing.T) {
 	db := database(t, "")
 	for _, s := range []locks.Strategy{VersionNaive(db), VersionAdmitted(db)} {
 		product, behind := newProduct(t, db, 5), sync.Once{}
-		// Another request writes between each read and the following write.
+		// Another request changes the row between each read of this sale and the following write.
 		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
 			if e.Step != api.Read {
 				return

@@ -9,7 +9,8 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedis hands over the lock of Redis within a replica. Both strategies use the same keys.
+// CohortRedis is the lock Redis with lock cohorting: a replica that holds the lock passes it to its
+// own waiters, for a limited time and number of holders. CohortRedis and Redis use the same keys.
 func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redisLock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redis", false, nil
@@ -19,7 +20,8 @@ func CohortRedis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 		EN: "A replica that holds the redis lock passes it to its own next waiter, at most 64 times or for 50 ms, before another replica has its turn.",
 		ZH: "拿到 redis 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本。",
 	}
-	// Without the pause Yield, a local waiter is faster than the message to other replicas.
+	// A replica that has reached a limit pauses for Yield. Otherwise its own next waiter would
+	// acquire the lock before other replicas receive the message of the release.
 	bounds := locks.Bounds{Holders: 64, Time: 50 * time.Millisecond, Yield: 5 * time.Millisecond}
 	return locks.Reentrant(locks.Cohort(card, newRedisLock(c, lease), bounds))
 }

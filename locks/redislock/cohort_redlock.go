@@ -9,9 +9,10 @@ import (
 	"oversell/locks"
 )
 
-// CohortRedlock hands over the lock of Redlock within a replica. The masters send no message when
-// the lock is free. So a replica keeps the lock longer than in CohortRedis. After that, the replica
-// pauses for longestRetry, in which each waiter of another replica tries at least once.
+// CohortRedlock is the lock Redlock with lock cohorting: a replica that holds the lock passes it to
+// its own waiters, for a limited time and number of holders. The masters send no message when the
+// lock is free, so these limits are higher than in CohortRedis. A replica that has reached a limit
+// pauses for longestRetry. In this time, each waiter of another replica tries at least once.
 func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	card := (*redlock)(nil).Card()
 	card.ID, card.Core, card.Tutorial = "cohort-redlock", false, nil

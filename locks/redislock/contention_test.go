@@ -14,7 +14,7 @@ import (
 	"oversell/locks"
 )
 
-// contended returns the strategies that compete for the keys of the redis lock.
+// contended returns the strategies that use the Redis keys of the strategy redis, by their ids.
 func contended() map[string]func(redis.UniversalClient, time.Duration) locks.Locker {
 	return map[string]func(redis.UniversalClient, time.Duration) locks.Locker{"redis": Redis, "cohort-redis": CohortRedis}
 }

@@ -13,7 +13,7 @@ import (
 	"oversell/locks"
 )
 
-// sets sets a latch that must be new.
+// sets sets the count of a latch, and fails the test if the latch has a count already.
 func sets(t *testing.T, p locks.Primitives, key string, count int) {
 	t.Helper()
 	if set, err := p.Latch.TrySet(t.Context(), key, count); err != nil || !set {
@@ -133,8 +133,9 @@ func TestLatchSetAnew(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestLatchTogether sends a hundred concurrent counts, which get a hundred different answers. A
-// waiter that is cancelled, or whose wait is over, returns ErrNotAcquired and leaves no goroutine.
+// TestLatchTogether calls CountDown a hundred times at once. The calls must return a hundred
+// different counts. A waiter that is cancelled, or whose wait is over, returns ErrNotAcquired and
+// leaves no goroutine.
 func TestLatchTogether(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -177,7 +178,7 @@ func TestLatchTogether(t *testing.T) {
 	soon(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// waitersAt returns the number of waiters in a process.
+// waitersAt returns how many waiters of the process p wait for a message on the channel.
 func waitersAt(p locks.Primitives, channel string) int {
 	s := p.Latch.(*latch).notifier //nolint:forcetypeassert // ours
 	s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 
 var servers *rig.Rig
 
-// silent drops the log of the driver, which also returns its errors.
+// silent discards the log of the Redis driver. The driver also returns each error to its caller.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

@@ -61,7 +61,8 @@ func (n *notifier) snapshot(channel string) (sub subscription) {
 	return sub
 }
 
-// wait returns at a message after sequence, or after limit, or with ErrNotAcquired after r.Wait.
+// wait returns nil after a message that is newer than sequence, or when limit has passed. It
+// returns ErrNotAcquired when r.Wait has passed since began, or when ctx ends.
 func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, channel string, sequence uint64, limit time.Duration) error {
 	if time.Since(began) >= r.Wait { // a single try needs no subscription
 		return locks.NotAcquired(ctx, r.Key, r.Wait)

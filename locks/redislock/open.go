@@ -31,7 +31,7 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		MaxRetries: -1,
 		// A refused connection is reported at once, not after five attempts.
 		DialerRetries: 1,
-		// Without this option, a command ignores an earlier deadline of its context.
+		// Without this option, a command would ignore the deadline of its context.
 		ContextTimeoutEnabled: true,
 		DialTimeout:           time.Second,
 		// An answer that comes after this time counts as lost, so the outcome is unknown.

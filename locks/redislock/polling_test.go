@@ -18,7 +18,7 @@ import (
 	"oversell/stock"
 )
 
-// pollers returns the polling locks, in the order of the catalogue.
+// pollers returns all locks that poll, in the order of the catalogue (the list of strategies).
 func pollers(c redis.UniversalClient) []locks.Locker {
 	const lease = time.Minute
 	return []locks.Locker{
@@ -59,8 +59,8 @@ func free(t *testing.T, l locks.Locker, key string) bool {
 	return true
 }
 
-// TestForeignUnlock releases after the lease has expired. The flawed locks free the lock of the
-// next holder, on another replica.
+// TestForeignUnlock releases a lock late, when a holder on another replica has acquired it. If
+// frees is true, the release frees that holder's lock. Otherwise it returns ErrNotHeld.
 func TestForeignUnlock(t *testing.T) {
 	for _, test := range []struct {
 		id    string
@@ -97,7 +97,8 @@ func TestForeignUnlock(t *testing.T) {
 }
 
 // TestCompareThenDelete lets the lease end between the comparison and the DEL of a release. In
-// redis-lua, one script does both.
+// redis-uuid, the DEL then frees the next holder's lock. In redis-lua, one script compares and
+// deletes.
 func TestCompareThenDelete(t *testing.T) {
 	for id, hits := range map[string]bool{"redis-uuid": true, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
@@ -126,7 +127,7 @@ func TestCompareThenDelete(t *testing.T) {
 	}
 }
 
-// TestNoExpiry checks what a dead holder leaves in Redis.
+// TestNoExpiry checks when the lock of a dead holder expires. In redis-setnx, the lock stays.
 func TestNoExpiry(t *testing.T) {
 	c := one(t)
 	for _, l := range pollers(c) {
@@ -156,7 +157,7 @@ func TestNoExpiry(t *testing.T) {
 	}
 }
 
-// TestDeathAfterSetNX ends a task between SETNX and EXPIRE.
+// TestDeathAfterSetNX ends a task after SETNX. In redis-setnx-expire, its key then never expires.
 func TestDeathAfterSetNX(t *testing.T) {
 	for id, forEver := range map[string]bool{"redis-setnx-expire": true, "redis-expire": false, "redis-lua": false} {
 		t.Run(id, func(t *testing.T) {
@@ -183,7 +184,8 @@ func TestDeathAfterSetNX(t *testing.T) {
 	}
 }
 
-// TestNesting lets a holder acquire its lock again. If the lock is reentrant, Redis counts that.
+// TestNesting lets a holder acquire its lock again. If the lock is reentrant, Redis counts the
+// grants.
 func TestNesting(t *testing.T) {
 	c := one(t)
 	for _, l := range pollers(c) {
@@ -220,7 +222,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestOverrun lets a holder work for longer than its lease, although its Lock reports the loss.
+// TestOverrun lets a holder work for longer than its lease. If the lease is not renewed, another
+// request then acquires the lock, and the first Lock reports the loss.
 func TestOverrun(t *testing.T) {
 	for _, l := range pollers(one(t)) {
 		t.Run(l.Card().ID, func(t *testing.T) {
@@ -246,7 +249,7 @@ func TestOverrun(t *testing.T) {
 }
 
 // TestRenewWatchdog checks that the renewal of an inner grant does not shorten the lease of the
-// outer one.
+// outer grant.
 func TestRenewWatchdog(t *testing.T) {
 	c := one(t)
 	l, key := Watchdog(c, time.Minute).(*redisWatchdog), newKey()
@@ -270,8 +273,8 @@ func TestRenewWatchdog(t *testing.T) {
 	}
 }
 
-// TestTakeOver checks that one of several clients gets a lock whose deadline has passed. A value
-// that is no deadline belongs to a foreign client and stays.
+// TestTakeOver checks that exactly one of several clients takes over a lock whose deadline has
+// passed. If the value is no deadline, the key is another program's, and no client may take it.
 func TestTakeOver(t *testing.T) {
 	c := one(t)
 	for round := range 20 {
@@ -298,7 +301,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestThreads checks that the numbers of a process begin at 1 and have no gap.
+// TestThreads checks that a task gets the smallest free thread number of its key, from 1 on.
 func TestThreads(t *testing.T) {
 	var all threads
 	enter := func(key string, want int) (leave func()) {
@@ -379,8 +382,8 @@ func TestNoRedis(t *testing.T) {
 	}
 }
 
-// TestPolling counts the tries of one waiter for a lock that is not released. TestForeignKey has a
-// waiter that does not poll.
+// TestPolling checks that a waiter for a held lock keeps sending scripts. In TestForeignKey, a
+// waiter of the strategy redis must not do this.
 func TestPolling(t *testing.T) {
 	c := one(t)
 	l, key := ReentrantLock(c, time.Minute), newKey()

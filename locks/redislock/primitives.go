@@ -35,7 +35,8 @@ type primitive struct {
 // want describes one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request. Without a grant, busy is the time until a blocking lease may expire.
+	// try sends one request. Without a grant, busy is the time until the lease of a holder that
+	// blocks this request may expire.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
 	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
@@ -54,7 +55,8 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst calls take for the first waiter of turns. If Redis is unavailable, all waiters fail.
+// takeAsFirst calls take for the first waiter of turns. If Redis is unavailable, all other waiters
+// of turns get the error, too.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
 	h, err := p.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
@@ -84,7 +86,8 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
-// clear deletes all primitives and wakes their waiters. Holders notice this at the next renewal.
+// clear deletes all primitives and wakes their waiters. Holders notice the loss at their next
+// renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	var err error

@@ -124,7 +124,8 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 	return l.takeAsFirst(ctx, r, began, turns, ask(true))
 }
 
-// want returns an acquisition; the caller sets its try. set is the Redis key that stores the token.
+// want returns the description of an acquisition. The caller sets its field try. set is the Redis
+// key of the sorted set for the token.
 func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
 	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
@@ -151,7 +152,8 @@ func (l *readWrite) join(key string) *writerGroup {
 	return l.waiting[key]
 }
 
-// part removes a writer from its group, granted or not. The last one deletes the entry in Redis.
+// part removes a writer from its group, whether the writer got the lock or not. The last writer
+// deletes the group's entry in Redis.
 func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	l.mu.Lock()
 	mine.writers--

@@ -18,7 +18,7 @@ import (
 	"oversell/stock"
 )
 
-// enough is a wait that no test reaches.
+// enough is a wait that does not end during a successful test.
 const enough = 20 * time.Second
 
 // threeReplicas returns the primitives of three processes.
@@ -27,7 +27,7 @@ func threeReplicas(t *testing.T, lease time.Duration) [3]locks.Primitives {
 	return [3]locks.Primitives{Primitives(one(t), lease), Primitives(one(t), lease), Primitives(one(t), lease)}
 }
 
-// given returns a Lock, which must have been granted.
+// given returns h, the Lock of a request. It fails the test if the request got an error.
 func given(t *testing.T, h *locks.Lock, err error) *locks.Lock {
 	t.Helper()
 	if err != nil {
@@ -84,7 +84,7 @@ func result(t *testing.T, what string, done <-chan outcome) (*locks.Lock, error)
 	}
 }
 
-// listening returns when n processes wait for messages about the key.
+// listening returns when want processes have subscribed to the channel.
 func listening(t *testing.T, c redis.UniversalClient, channel string, want int64) {
 	t.Helper()
 	soon(t, "the waiters listen", func() bool { return c.PubSubNumSub(t.Context(), channel).Val()[channel] == want })
@@ -161,7 +161,8 @@ func TestReadWriteReentry(t *testing.T) {
 	refuse("written twice")
 	giveBack(t, first)
 	refuse("written once")
-	// After this downgrade, other owners can read, too. No owner can write, not even "x".
+	// The owner x now releases its last write lock, and keeps its read lock. After that, other
+	// owners can read, too. No owner can write, not even x.
 	giveBack(t, second)
 	other := take(b.Read, "y")
 	h, err := a.Write(t.Context(), request(key, "x", time.Minute, 0))
@@ -440,7 +441,8 @@ func warm(t *testing.T, all [3]locks.Primitives, key string) {
 	}
 }
 
-// acquires makes a Locker of an operation, for the tests of Lockers.
+// acquires makes a Locker of a function such as Read or Write, because the function late expects
+// one.
 type acquires func(context.Context, locks.Request) (*locks.Lock, error)
 
 func (f acquires) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

@@ -33,7 +33,7 @@ const (
 	// fairBeat is the interval at which a process refreshes its waiters. A dead waiter delays the
 	// next waiter by fairLife + fairBeat at most, under 7 s.
 	fairBeat = fairLife / 3
-	// fairBatch limits the number of waiters in one script.
+	// fairBatch is the largest number of waiters that one script refreshes.
 	fairBatch = 500
 )
 
@@ -114,7 +114,8 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 }
 
 // awaitTurn waits for the message that the lock is free for this waiter. For the first waiter, it
-// also returns when the holder's lease may have ended. If a message is lost, beats sends another.
+// also returns when the holder's lease may have ended. If this message is lost, beats sends it
+// again.
 func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel string, sequence uint64, began time.Time, busy time.Duration, ahead int64) error {
 	if ahead > 0 || busy < 0 {
 		busy = r.Wait
@@ -165,7 +166,8 @@ func (l *fairLock) alive(key, token string) (end func()) {
 }
 
 // beats refreshes the waiters of a key until no waiter is left. It wakes each waiter that is not in
-// the queue any more, or could not be refreshed. Such a waiter tries again.
+// the queue any more, or could not be refreshed. Such a waiter tries again. If the lock is free,
+// beats also wakes the first waiter in the queue.
 func (l *fairLock) beats(key string) {
 	l.mu.Lock()
 	tokens := slices.Collect(maps.Keys(l.waiting[key]))
@@ -194,7 +196,8 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear deletes lock, counter and queue. At the next refresh, the waiters queue again.
+// Clear deletes the lock, its fence counter and its queue. At the next refresh, the waiters queue
+// again.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()

@@ -18,7 +18,7 @@ import (
 	"oversell/locks"
 )
 
-// queued returns when the queue of the key has n waiters.
+// queued returns when the key's queue in Redis has exactly want waiters.
 func queued(t *testing.T, c redis.UniversalClient, key string, want int64) {
 	t.Helper()
 	soon(t, fmt.Sprintf("%d are in the queue", want), func() bool {
@@ -36,7 +36,7 @@ func TestFairOrder(t *testing.T) {
 	var order []int
 	fences := []int64{holder.Fence()}
 	var all sync.WaitGroup
-	// The replicas take no fixed turns: waiters of one replica may arrive one after another.
+	// This list has the replica of each waiter, in order of arrival, without a regular pattern.
 	for i, replica := range []int{0, 0, 2, 1, 1, 0, 2, 2, 2, 1, 0, 1} {
 		all.Go(func() {
 			h, err := replicas[replica].Acquire(t.Context(), request(key, fmt.Sprintf("waiter-%d", i), time.Minute, 0))
@@ -72,8 +72,8 @@ func TestFairOrder(t *testing.T) {
 	}
 }
 
-// TestFairNoOvertaking checks that a free lock is for the first in the queue, even if another
-// request arrives before that waiter is woken.
+// TestFairNoOvertaking checks that a free lock is for the first waiter in the queue, even if
+// another request arrives before that waiter is woken.
 func TestFairNoOvertaking(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -97,7 +97,7 @@ func TestFairNoOvertaking(t *testing.T) {
 	}
 }
 
-// TestFairCancelled checks that a cancelled waiter leaves the queue, and that the next one is
+// TestFairCancelled checks that a cancelled waiter leaves the queue, and that the next waiter is
 // granted the lock.
 func TestFairCancelled(t *testing.T) {
 	c, key := one(t), newKey()
@@ -144,7 +144,7 @@ func TestFairCancelled(t *testing.T) {
 	}
 }
 
-// TestFairDeadWaiters checks that two dead waiters delay the next one by fairLife once, not twice.
+// TestFairDeadWaiters checks that two dead waiters delay the next waiter by fairLife only once.
 func TestFairDeadWaiters(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -181,8 +181,8 @@ func TestFairDeadWaiters(t *testing.T) {
 	}
 }
 
-// TestFairLosesNoLivingWaiter checks that a refreshed waiter keeps its position for longer than
-// fairLife. A waiter that lost its position queues again.
+// TestFairLosesNoLivingWaiter checks that a refresh extends the deadline of a waiter, and that the
+// waiter keeps its position. A waiter that lost its position queues again.
 func TestFairLosesNoLivingWaiter(t *testing.T) {
 	c, key := one(t), newKey()
 	l, n := newFair(c, time.Minute), fairNames(key)
@@ -208,7 +208,7 @@ func TestFairLosesNoLivingWaiter(t *testing.T) {
 	}
 	c.ZRem(t.Context(), n.queue, before[0])
 	soon(t, "the one that lost its place is the last", func() bool { return slices.Equal(queue(), []string{before[1], before[0]}) })
-	// This deletes the lock without a message. The next beat must wake the first waiter.
+	// This deletes the lock without a message. The next refresh must wake the first waiter.
 	c.Del(t.Context(), n.lock)
 	all.Wait()
 	if err := holder.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
@@ -256,7 +256,7 @@ func TestFairRoundTrips(t *testing.T) {
 	}
 }
 
-// sent returns the number of scripts, subscriptions and unsubscriptions that the clients have sent.
+// sent returns the number of scripts and subscriptions that all clients have sent to the server.
 func sent(t *testing.T, c redis.UniversalClient) int {
 	t.Helper()
 	stats, err := c.Info(t.Context(), "commandstats").Result()

@@ -38,7 +38,8 @@ func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	}), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse returns both keys. Their prefix differs from that of the strategy redis.
+// productAndWarehouse returns the keys of the product and of its warehouse. Their prefix
+// redis-multi: distinguishes them from the keys of the strategy redis.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestMultiKeys checks that both keys are locked and released together, or none. A lock of the
-// strategy redis on the product does not exclude them.
+// strategy redis on the same product must not block redis-multi.
 func TestMultiKeys(t *testing.T) {
 	c, key := one(t), newKey()
 	keys := productAndWarehouse(key)
@@ -34,7 +34,7 @@ func TestMultiKeys(t *testing.T) {
 	}
 }
 
-// TestMultiWiped checks that a lock which has lost the warehouse is lost as a whole.
+// TestMultiWiped checks that the holder loses both keys when Redis loses the warehouse's key.
 func TestMultiWiped(t *testing.T) {
 	c, key := one(t), newKey()
 	h := acquire(t, Multi(c, time.Second), request(key, "owner", 0, 0))

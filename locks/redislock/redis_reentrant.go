@@ -41,8 +41,8 @@ func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.L
 	return l.attempt(r).acquire(ctx, r)
 }
 
-// DANGER: after a lost answer, the count may be one too high. Then the lock stays until its lease
-// ends. The tutorial does not solve this problem; the strategy redis does.
+// DANGER: if the answer to an acquisition is lost, the count may be one too high. Then the lock
+// stays until its lease ends. The tutorial does not solve this problem; the strategy redis does.
 func (l *redisReentrant) attempt(r locks.Request) attempt {
 	lock, lease := l.of(r)
 	grant := locks.Token(r.Owner) // names this grant, so that a repeated release counts once

@@ -20,8 +20,8 @@ type redisSetNX struct{ polledLock }
 func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, _ := l.of(r)
 	return attempt{
-		// DANGER: only the holder ever deletes this key. If the holder dies, or the answer
-		// with its grant is lost, all other requests wait for ever.
+		// DANGER: only the holder's release or Clear deletes this key. If the holder dies, or the
+		// answer with its grant is lost, all other requests wait for a Clear.
 		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
 		grant: locks.Grant{
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },

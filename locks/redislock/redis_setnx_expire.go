@@ -11,7 +11,7 @@ import (
 )
 
 // SetNXExpire is SetNX with an expiry, which a second command sets (001, 002, 003). The tutorial
-// warns of the gap between them in 3.2. lease is the default lease.
+// warns of the gap between the two commands (3.2). lease is the default lease.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisSetNXExpire{polledLock{c, "redis-setnx-expire:", lease}}
 }
@@ -31,8 +31,8 @@ func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks
 		if err != nil || !got {
 			return false, err
 		}
-		// DANGER: a holder that dies between these two commands leaves a key without expiry
-		// (TTL -1), and all other requests wait for ever.
+		// DANGER: a holder that dies between SETNX and PEXPIRE leaves a key without expiry (TTL
+		// -1), and all other requests wait for ever.
 		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
 		asked = time.Now()
 		err = uncut(ctx, func(ctx context.Context) (err error) { // with a new time-out

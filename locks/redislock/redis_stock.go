@@ -54,7 +54,7 @@ const taken api.Step = "taken"
 
 const pendingName = "{redis-stock}:pending"
 
-// stockKeys returns the keys of a product's count, its outbox, and the set of pending products.
+// stockKeys returns the keys of a product's count, its outbox, and the set of products with sales.
 func stockKeys(product int64) []string {
 	name := fmt.Sprintf("{redis-stock}:%d", product)
 	return []string{name, name + ":outbox", pendingName}
@@ -86,8 +86,8 @@ func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 	if err != nil {
 		return r, err
 	}
-	// DANGER: the sale is in Redis only. If Redis loses its data before the sale is in the row,
-	// the next load reads the old count of the row, and the same pieces are sold once more.
+	// DANGER: the sale is in Redis only. If Redis loses its data before the sale is in the row, the
+	// old count of the row is copied to Redis, and the same pieces are sold once more.
 	locks.Trace(ctx, taken, key, o.Owner, 0)
 	select {
 	case s.sold <- struct{}{}:
@@ -129,8 +129,8 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	return int(answer[1]), err
 }
 
-// bring loads the count from the row to Redis, once for all concurrent requests of this replica. It
-// runs in carry, whose lock excludes bring and carry of other replicas.
+// bring copies the count from the row to Redis, once for all concurrent requests of this replica.
+// carry makes the copy under its row lock, which excludes bring and carry of other replicas.
 func (s *shelf) bring(ctx context.Context, product int64) error {
 	done := s.loading.DoChan(strconv.FormatInt(product, 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
@@ -139,7 +139,7 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 			return nil, err // unknown product, or MySQL is unavailable
 		}
 		_, err := s.carry(ctx, product, func(tx *gorm.DB, m *saleID) error {
-			// carry has written all earlier sales to the row, so the row is up to date.
+			// carry has subtracted the sales in the outbox from the row, so the row is up to date.
 			var count int
 			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
 				return err
@@ -163,12 +163,14 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 	}
 }
 
-// saleID identifies a sale by two numbers: that of the load, and that of the sale since the load.
+// saleID identifies a sale. load is the number of the last load before it (a load copies the count
+// from the row to Redis). sale is its number since that load.
 type saleID struct{ load, sale int64 }
 
 // carry subtracts the sales in the outbox from the row. The same transaction stores the id of the
-// last sale, so that each sale is subtracted once, even if a replica dies. The transaction locks
-// the row of this id, to exclude other replicas. then, if set, also runs in the transaction.
+// last sale in db_redis_stock. So each sale is subtracted once, even if a replica dies. The
+// transaction locks that row of db_redis_stock, to exclude other replicas. If the function then is
+// set, it also runs in the transaction.
 func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *saleID) error) (last saleID, err error) {
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_redis_stock (product) VALUES (?) ON DUPLICATE KEY UPDATE product = product", product).Error
@@ -178,7 +180,7 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 		if err != nil {
 			return err
 		}
-		// Read the outbox under the lock. Otherwise another replica could carry the same sales.
+		// Read the outbox under the lock. Otherwise another replica could subtract the same sales.
 		pieces, err := s.pending(ctx, product, &last)
 		if err == nil && pieces > 0 {
 			err = tx.Exec("UPDATE db_stock SET count = count - ? WHERE id = ?", pieces, product).Error
@@ -224,12 +226,12 @@ func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (piece
 }
 
 const (
-	// gather is the pause after a sale. It lets many sales share one transaction.
+	// gather is the pause of Run after a sale, so that many sales share one transaction.
 	gather = 50 * time.Millisecond
-	// carryInterval is the interval at which Run carries the sales that dead replicas have left. It
-	// is also the pause after an error of Redis or MySQL.
+	// carryInterval is the interval at which Run subtracts the sales of dead replicas from the row.
+	// It is also the pause after an error of Redis or MySQL.
 	carryInterval = time.Second
-	// carryTimeout limits one carryAll, including the one at the end of Run.
+	// carryTimeout limits the duration of each carryAll, also of the last one when Run ends.
 	carryTimeout = 5 * time.Second
 )
 
@@ -265,7 +267,8 @@ func (s *shelf) carryAll(ctx context.Context) error {
 		}
 		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// If a replica dies before the trim, the next carry skips the entries carried before.
+			// If the replica dies before trim deletes these sales from the outbox, the next carry
+			// skips them.
 			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
@@ -279,8 +282,8 @@ func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 }
 
 // Clear deletes the count and all sales that are not in the row yet. It waits for a running carry.
-// Clear also increases the number of the load. So a later carry skips all earlier sales, even if
-// Redis could not be reached and still has these sales.
+// Clear also increases the number of the load in MySQL. So a later carry skips all sales from
+// before Clear, even if Redis could not be reached and still has these sales.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {

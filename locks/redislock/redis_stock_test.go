@@ -49,7 +49,7 @@ func TestStock(t *testing.T) {
 		"fell back": stockFellBack, "reset under way": stockReset, "reset without redis": stockResetAlone,
 		"refusals": stockRefusals, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
 	} {
-		// Not in parallel: a carryAll carries the sales of all products.
+		// Not in parallel: carryAll subtracts the sales of all products from their rows.
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
 }
@@ -71,7 +71,7 @@ func sellOne(t *testing.T, r *shelf, product int64, want int) {
 	}
 }
 
-// carried writes the product's sales in the outbox to the row, like Run.
+// carried subtracts the product's sales in the outbox from the row, as Run does.
 func carried(t *testing.T, r *shelf, product int64) {
 	t.Helper()
 	m, err := r.carry(t.Context(), product, nil)
@@ -93,8 +93,8 @@ func wantCounts(t *testing.T, s *backends, r *shelf, product int64, row, kept in
 	}
 }
 
-// stockStorm lets 24 tasks on three replicas request 150 pieces of 100, while all three replicas
-// carry. In the end the row and Redis have the same count, and the outbox is empty.
+// stockStorm sends 150 orders for 100 pieces from 24 tasks on three replicas, while each replica
+// calls Run. In the end the row and Redis have the count 0, and the outbox is empty.
 func stockStorm(t *testing.T, s *backends) {
 	product := s.newProduct(t, 100)
 	ctx, stop := context.WithCancel(t.Context())
@@ -136,7 +136,7 @@ func stockStorm(t *testing.T, s *backends) {
 	}
 }
 
-// stockTwoAtOnce runs eight carries of the same outbox while it grows.
+// stockTwoAtOnce calls Deduct and carry on eight replicas. carry must subtract each sale once.
 func stockTwoAtOnce(t *testing.T, s *backends) {
 	product := s.newProduct(t, 1000)
 	var all sync.WaitGroup
@@ -157,7 +157,8 @@ func stockTwoAtOnce(t *testing.T, s *backends) {
 	wantCounts(t, s, s.newReplica(t), product, 1000-8*20*2, 1000-8*20*2)
 }
 
-// stockBeforeTrim leaves sales in the outbox that are in the row already.
+// stockBeforeTrim ends a replica that has subtracted sales from the row, but has not deleted them
+// from the outbox. The next replica must not subtract these sales again.
 func stockBeforeTrim(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead, successor := s.newReplica(t), s.newReplica(t)
@@ -174,7 +175,7 @@ func stockBeforeTrim(t *testing.T, s *backends) {
 	wantCounts(t, s, successor, product, 7, 7)
 }
 
-// stockBeforeCommit ends a carry before its commit: the row stays as it was.
+// stockBeforeCommit ends carry before its COMMIT. The next carry must subtract the sale once.
 func stockBeforeCommit(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead, successor := s.newReplica(t), s.newReplica(t)
@@ -188,7 +189,8 @@ func stockBeforeCommit(t *testing.T, s *backends) {
 	wantCounts(t, s, successor, product, 9, 9)
 }
 
-// stockDiedLoading loads the count into Redis, but not the number of the load into MySQL.
+// stockDiedLoading stores the count in Redis, but not the number of this load in MySQL. The next
+// carry must still subtract the sale from the row.
 func stockDiedLoading(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
@@ -200,8 +202,8 @@ func stockDiedLoading(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 9, 9)
 }
 
-// stockCountLost deletes only the count, like an eviction. The sales in the outbox are carried, and
-// the new count excludes their pieces.
+// stockCountLost deletes only the count in Redis, like an eviction. The sales in the outbox must be
+// subtracted from the row before the count is loaded again.
 func stockCountLost(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
@@ -224,8 +226,9 @@ func stockCountLost(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 6, 6)
 }
 
-// stockFellBack gives Redis an older state than the row, as after a fail-over. One sale may be
-// missing in the row. Then the count is loaded again, and no further sale is lost.
+// stockFellBack gives Redis an older state than the row, as after a fail-over. The next sale is not
+// subtracted from the row, because MySQL has its id already. After that, the count is loaded again,
+// and each later sale must be subtracted.
 func stockFellBack(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
@@ -249,8 +252,8 @@ func stockFellBack(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 6, 6)
 }
 
-// stockFlushed deletes all data of Redis. Sales that were not carried are sold again. Later sales
-// are carried.
+// stockFlushed deletes all data of Redis. A piece whose sale is not in the row yet is sold again.
+// Sales after the flush must be subtracted from the row.
 func stockFlushed(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
@@ -268,15 +271,15 @@ func stockFlushed(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 5, 5)
 }
 
-// stockReset resets the stock during a carry. The carried sales are from before the reset, and are
-// not taken from the new stock.
+// stockReset resets the stock while carry subtracts sales from the row. Sales from before the reset
+// must not change the new count.
 func stockReset(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r, other := s.newReplica(t), s.newReplica(t)
 	sellOne(t, r, product, 9)
 	reset := make(chan error, 1)
 	_, err := r.carry(t.Context(), product, func(*gorm.DB, *saleID) error {
-		// No other carry gets past the locked record meanwhile.
+		// carry must have locked this row by now, so that no other carry can run.
 		err := other.db.Exec("SELECT 1 FROM db_redis_stock WHERE product = ? FOR UPDATE NOWAIT", product).Error
 		if !stock.IsContention(err) {
 			t.Errorf("the record that a carry has locked is free: %v", err)
@@ -297,7 +300,7 @@ func stockReset(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 49, 49)
 }
 
-// stockResetAlone resets the stock while Redis cannot be reached, and still has the old data.
+// stockResetAlone resets the stock without Redis. Old sales in Redis must not change the new count.
 func stockResetAlone(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
@@ -351,8 +354,8 @@ func stockRefusals(t *testing.T, s *backends) {
 	sellOne(t, noMySQL, product, 2) // the count is in Redis, so a sale needs no MySQL
 }
 
-// stockLostReply loses the answer of a script, which may have sold the piece. The script is not
-// sent again.
+// stockLostReply cuts the connection while a sale waits for the answer to its script. The outcome
+// is unknown, so the script must not be sent again.
 func stockLostReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	link := linkTo(t, s.Addresses().Redis[0])
@@ -374,8 +377,8 @@ func stockLostReply(t *testing.T, s *backends) {
 	wantCounts(t, s, s.newReplica(t), product, 5, 4)
 }
 
-// stockLife calls Run while MySQL is down. When MySQL is up, Run must carry the sales of a dead
-// replica. When Run ends, it must carry the last sales.
+// stockLife calls Run while MySQL is down. When MySQL is up, Run must subtract the sales of a dead
+// replica from the row. When Run ends, it must subtract the last sales.
 func stockLife(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	dead := s.newReplica(t)

@@ -13,8 +13,8 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// TestAcquireTwice sends a request again, as the driver may do after a lost answer. The same token
-// gets the same grant.
+// TestAcquireTwice sends the request of one acquisition twice. Both requests have the same token,
+// so they must get the same fence.
 func TestAcquireTwice(t *testing.T) {
 	c := one(t)
 	l := bare(c)
@@ -71,8 +71,8 @@ func TestRenewScript(t *testing.T) {
 	}
 }
 
-// TestRaiseScript checks that the new fence is above the floor and the counter, and that only the
-// holder gets one.
+// TestRaiseScript checks that the script returns a fence above the floor (a given minimum) and
+// above the fence counter. Only the holder may get a new fence.
 func TestRaiseScript(t *testing.T) {
 	c := one(t)
 	for _, test := range []struct {
@@ -176,8 +176,8 @@ func commands(t *testing.T, c redis.UniversalClient) int {
 	return n
 }
 
-// TestLateAcquire delays the script of a cancelled request. If it acquires the lock, the lock is
-// released.
+// TestLateAcquire delays the script of a request until the request is cancelled. If the script then
+// acquires the lock, Acquire must release the lock.
 func TestLateAcquire(t *testing.T) {
 	link := linkTo(t, servers.Addresses().Redis[0])
 	c := client(t, servers.RedisURL(link.Addr()))

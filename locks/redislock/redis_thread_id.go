@@ -15,8 +15,8 @@ import (
 //go:embed redis_thread_id_release.lua
 var threadIDReleaseLua string
 
-// ThreadID stores the number of its thread as the value (001). One script compares this value and
-// deletes the key. lease is the default lease.
+// ThreadID stores the number of the holder's thread as the key's value (001). To release, one
+// script compares this value and deletes the key. lease is the default lease.
 func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisThreadID{polledLock: polledLock{c, "redis-thread-id:", lease}, release: redis.NewScript(threadIDReleaseLua)}
 }

@@ -19,7 +19,8 @@ func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 
 type redisUUID struct{ polledLock }
 
-// compared is the step of a release that has found its own value, before it deletes the key.
+// compared is the traced step of a release after it has read its own token from the key. The DEL of
+// the key has not been sent yet.
 const compared api.Step = "compared"
 
 func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

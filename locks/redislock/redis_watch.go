@@ -30,7 +30,7 @@ type watch struct {
 }
 
 const (
-	// The mean pause before another try begins at shortestPause and doubles up to longestPause.
+	// The mean pause between two tries begins at shortestPause, and doubles up to longestPause.
 	longestPause  = 64 * time.Millisecond
 	shortestPause = time.Millisecond
 	// execTimeout limits the time of an EXEC, which continues even if its request is cancelled.
@@ -69,8 +69,9 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 
 var errNotLoaded = errors.New("redis has no such stock")
 
-// try sends one WATCH and one EXEC. It returns ErrConflict if the count was written in between. It
-// uses one connection, because a WATCH belongs to its connection.
+// try sends one WATCH, and an EXEC if enough stock is left. It returns ErrConflict if another
+// client wrote the count between the two. It uses one connection, because a WATCH belongs to its
+// connection.
 func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
@@ -122,7 +123,7 @@ func (s *watch) read(ctx context.Context, tx *redis.Tx, o stock.Order) (remainin
 	return count - o.Qty, locks.Work(ctx, o.Work)
 }
 
-// beforeExec returns the error of a try that sent no EXEC, so no stock was taken.
+// beforeExec translates err, the error of a sale that sent no EXEC. Such a sale has taken no stock.
 func beforeExec(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNotLoaded), errors.Is(err, stock.ErrSoldOut), errors.Is(err, stock.ErrCancelled):
@@ -136,8 +137,8 @@ func beforeExec(ctx context.Context, err error) error {
 	}
 }
 
-// afterExec returns the error of a try that sent an EXEC. If Redis answered with an error, the
-// count is unchanged. If no answer came, the outcome is unknown.
+// afterExec translates err, the error of a sale that sent an EXEC. If Redis answered with an error,
+// the count is unchanged. If no answer came, the outcome is unknown.
 func afterExec(err error) error {
 	var answer redis.Error
 	switch {
@@ -163,7 +164,8 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// Count returns the count in Redis. If Redis has no count, it returns the count of the row.
+// Count returns the count in Redis. If Redis has no count, Count returns the count of the MySQL
+// row.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }
@@ -180,7 +182,8 @@ func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledg
 	return count, nil
 }
 
-// Clear deletes the count, and so all sales: the next sale loads the count from the row.
+// Clear deletes the count in Redis, and so forgets all sales. The next sale copies the count of the
+// MySQL row again.
 func (s *watch) Clear(ctx context.Context, key string) error {
 	return s.client.Del(ctx, "redis-watch:"+key).Err()
 }

@@ -18,7 +18,7 @@ import (
 	"oversell/stock"
 )
 
-// backends is a stock in MySQL, with its Redis.
+// backends has a MySQL server with the stock, and a Redis server.
 type backends struct {
 	*rig.Rig
 	ledger     *stock.Ledger
@@ -65,7 +65,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// watchStorm lets 24 tasks on three replicas request 150 pieces of 100.
+// watchStorm lets 24 tasks send 150 requests for one piece each. The stock is 100 pieces.
 func watchStorm(t *testing.T, s *backends) {
 	product := s.newProduct(t, 100)
 	var mu sync.Mutex
@@ -110,13 +110,13 @@ func watchStorm(t *testing.T, s *backends) {
 	}
 }
 
-// watchConflict lets another client write between each WATCH and EXEC. The error is a conflict, not
-// "sold out". With a wait, the sale tries again.
+// watchConflict lets another client write the count between a sale's WATCH and EXEC. A sale that
+// may not wait returns ErrConflict, not ErrSoldOut. A sale that may wait tries again.
 func watchConflict(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	c := s.client(t)
 	shelf := Watch(c, s.ledger)
-	// contendedBy returns a context in which another client writes after each of the first reads.
+	// contendedBy returns a context in which another client writes before each of the first EXECs.
 	contendedBy := func(times int) context.Context {
 		return locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
 			if e.Step == api.Writing && times > 0 {
@@ -139,7 +139,8 @@ func watchConflict(t *testing.T, s *backends) {
 	}
 }
 
-// watchRefusals checks that a rejected sale takes nothing, and leaves no WATCH on its connection.
+// watchRefusals checks that a rejected sale takes no stock, and that its connection does not keep
+// the WATCH.
 func watchRefusals(t *testing.T, s *backends) {
 	product := s.newProduct(t, 3)
 	c, err := Open(s.Addresses().Redis[0], 1) // with one connection, a sale notices a leak
@@ -177,13 +178,14 @@ func watchRefusals(t *testing.T, s *backends) {
 	if left, err := shelf.(locks.StockHolder).Count(t.Context(), product); err != nil || left != 3 {
 		t.Errorf("%d left, %v", left, err)
 	}
-	// A WATCH that stayed on the connection would undo this EXEC.
+	// A WATCH that a rejected sale left on the connection could make the next EXEC fail.
 	if receipt, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 3}); err != nil || receipt.Remaining != 0 {
 		t.Errorf("after the refusals: %d left, %v", receipt.Remaining, err)
 	}
 }
 
-// watchHolder checks that the stock is loaded from the row, and that the row is not written.
+// watchHolder checks that the first sale copies the count from the MySQL row to Redis. Sales must
+// not write the row.
 func watchHolder(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	shelf := Watch(s.client(t), s.ledger)
@@ -210,7 +212,8 @@ func watchHolder(t *testing.T, s *backends) {
 	}
 }
 
-// watchLostReply loses the answer of an EXEC, which may have sold the piece.
+// watchLostReply breaks the connection before an EXEC is answered. The sale must return an error
+// that does not claim that no stock was taken.
 func watchLostReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	link := linkTo(t, s.Addresses().Redis[0])
@@ -235,8 +238,8 @@ func watchLostReply(t *testing.T, s *backends) {
 	}
 }
 
-// watchLateReply delays the answer of an EXEC by 3 s, as on a busy machine. That is less than
-// execTimeout, so the sale succeeds.
+// watchLateReply delays an EXEC, and so its answer, by 3 s, as on a busy machine. This delay is
+// shorter than execTimeout, so the sale succeeds.
 func watchLateReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	link := linkTo(t, s.Addresses().Redis[0])

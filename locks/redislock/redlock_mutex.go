@@ -15,8 +15,8 @@ import (
 // DEL of a slow try does not affect the next try.
 type mutex struct {
 	*redsync.Mutex
-	// hasty is the same lock, for calls that return when a majority has answered. TryLock waits
-	// for all masters, and for each at most nodeTimeout.
+	// hasty is the same lock as Mutex. A call of hasty returns when a majority of the masters has
+	// answered. A call of Mutex waits for all masters, and for each at most nodeTimeout.
 	hasty *redsync.Mutex
 	each  []*redsync.Mutex // one for each master
 	lease time.Duration
@@ -46,12 +46,13 @@ func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
-// unlockTimeout limits an unlock on the masters that answer after the majority.
+// unlockTimeout limits the first calls of an unlock on each master. These calls may continue after
+// unlock has returned.
 const unlockTimeout = 3 * time.Second
 
-// unlock sends its request to every master, even if the grant timed out there, because the master
-// may have the key. It returns when a majority has answered. To masters that do not answer, it
-// repeats the request in the background, until the given time.
+// unlock asks every master to delete the key, even a master that did not answer the SET, because
+// this master may have the key. unlock returns when a majority has answered. If a master does not
+// answer, unlock repeats the request in the background, but not after the time given by until.
 //
 // DANGER: a release on a majority is not enough. If each release leaves a key on another master,
 // soon no majority of the masters is free.
@@ -89,7 +90,8 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// unlockOne continues after unlock returns. ErrNotHeld means no such key, or another holder's key.
+// unlockOne deletes the key on one master, and may continue after unlock has returned. It returns
+// ErrNotHeld if the master has no such key, or has the key of another holder.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -107,8 +109,8 @@ func (m *mutex) sweep(ctx context.Context, failed failures) {
 }
 
 // extend renews the lease on every master. It returns when a majority has answered, or ctx ends.
-// The requests to the other masters continue for a lease. A request that arrives after the unlock
-// finds no key and creates none.
+// The requests to the other masters continue for at most one lease. A request that arrives after
+// the unlock finds no key and creates none.
 func (m *mutex) extend(ctx context.Context) error {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	time.AfterFunc(m.lease, cancel)
@@ -125,8 +127,9 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority translates redsync's result. It returns ErrNotHeld if too many masters rejected the
-// request for a majority. If too many did not answer, it returns err, and the outcome is unknown.
+// majority translates redsync's result. It returns ErrNotHeld if so many masters rejected the
+// request that no majority can accept it. If too many did not answer, it returns err, and the
+// outcome is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:

@@ -106,7 +106,8 @@ func TestMintContention(t *testing.T) {
 }
 
 // TestMintOutages stops masters. If a minority is down, the fences still rise. If a majority is
-// down, mint fails. When all masters have lost their data, the floor keeps the fences rising.
+// down, mint fails. If all masters have lost their data, mint must return a fence above its
+// parameter floor, which the caller takes from the MySQL row.
 func TestMintOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -194,8 +195,8 @@ func TestMinorityDies(t *testing.T) {
 	}
 }
 
-// TestMinorityHangs uses masters that accept requests and never answer. An acquisition takes
-// longer, a release does not, and the lock is not lost.
+// TestMinorityHangs pauses a minority of the masters: they accept requests and never answer. An
+// acquisition then takes longer, but a release does not. The holder does not lose the lock.
 func TestMinorityHangs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -221,8 +222,8 @@ func TestMinorityHangs(t *testing.T) {
 	}
 }
 
-// TestLateRedlock repeats TestLateAcquire on one of five masters. The late SET may stay on that
-// master for its lease: one key is no majority, and excludes no other request.
+// TestLateRedlock delays the SET for one of five masters until the request is cancelled. The late
+// SET may leave a key on that master. One key is no majority, so the next request is granted.
 func TestLateRedlock(t *testing.T) {
 	nodes := masters(t, servers)
 	link := linkTo(t, servers.Addresses().Redis[0])
@@ -234,8 +235,8 @@ func TestLateRedlock(t *testing.T) {
 	acquire(t, Redlock(masters(t, servers), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
-// TestSlowMajority delays the answers of a majority once. With a wait, the request is sent again.
-// With a wait of 0, the masters count as unreachable.
+// TestSlowMajority delays the SET on three of five masters once. A request that may wait tries
+// again, and gets the lock. A request with a wait of 0 returns ErrUnavailable.
 func TestSlowMajority(t *testing.T) {
 	nodes, links := lined(t, 3)
 	l := Redlock(nodes, time.Minute)
@@ -291,7 +292,7 @@ func TestLateUndoing(t *testing.T) {
 			undo()
 		})
 	}
-	// The keys of the first try must expire before the second try can have all masters.
+	// The first try's keys on three masters must expire (after 2 s) before the second try can succeed.
 	h := acquire(t, l, request(key, "patient", 20*time.Second, 2*time.Second))
 	close(granted)
 	undoings.Wait()
@@ -304,7 +305,8 @@ func TestLateUndoing(t *testing.T) {
 	}
 }
 
-// lined returns clients for the masters, and links to the first n of them.
+// lined returns a client for each master. The first n clients use network links that the test can
+// delay or cut. lined also returns these n links.
 func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Link) {
 	t.Helper()
 	nodes := masters(t, servers)

@@ -12,7 +12,8 @@ import (
 	"oversell/locks/lockstest"
 )
 
-// released returns the locks whose release names its holder, so that a release can be sent again.
+// released returns the locks whose release names its grant. Such a release can be sent again
+// without releasing the lock of another holder.
 func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	const lease = time.Hour // no test waits for the end of this lease
 	return map[string]locks.Locker{
@@ -22,7 +23,7 @@ func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	}
 }
 
-// viaLinks returns clients for all servers, each over a link of its own.
+// viaLinks returns one client for each server, and the network link that this client uses.
 func viaLinks(t *testing.T) (links []*lockstest.Link, clients []redis.UniversalClient) {
 	t.Helper()
 	for _, url := range servers.Addresses().Redis {
@@ -59,8 +60,8 @@ func TestReleaseOutage(t *testing.T) {
 	}
 }
 
-// TestReleaseLostAnswer loses the answer of a release. The lock was not lost, and the repeated
-// request releases nothing more.
+// TestReleaseLostAnswer loses the answer of a release, so the client sends the release again.
+// Release must return no error, and the next request must get the lock.
 func TestReleaseLostAnswer(t *testing.T) {
 	links, clients := viaLinks(t)
 	others := released(masters(t, servers))
@@ -82,8 +83,9 @@ func TestReleaseLostAnswer(t *testing.T) {
 	}
 }
 
-// TestReleaseCountsOnce loses the answer of an inner release, which is then repeated. The outer
-// grant stays. A late repetition does not affect the owner's next grant.
+// TestReleaseCountsOnce acquires a lock twice as the same owner and loses the answer of the inner
+// release. The client repeats this release, which must not end the outer grant. It must not end a
+// later grant of this owner, either.
 func TestReleaseCountsOnce(t *testing.T) {
 	links, clients := viaLinks(t)
 	for _, id := range []string{"redis-reentrant", "redis-watchdog"} {
@@ -109,8 +111,8 @@ func TestReleaseCountsOnce(t *testing.T) {
 	}
 }
 
-// TestRedlockLeavesNothing releases while a minority of the masters cannot be reached. The keys on
-// these masters must be deleted later. Otherwise the keys of a few holders leave no majority.
+// TestRedlockLeavesNothing releases while one of the masters cannot be reached. The key on this
+// master must be deleted later. If such keys stayed, soon no majority of the masters would be free.
 func TestRedlockLeavesNothing(t *testing.T) {
 	links, clients := viaLinks(t)
 	all := masters(t, servers)
@@ -118,7 +120,8 @@ func TestRedlockLeavesNothing(t *testing.T) {
 	for i := range links {
 		h := acquire(t, l, request(key, "holder", 30*time.Second, 0))
 		links[i].Cut(true)
-		// If a bare majority held the lock, the unreachable master decides.
+		// If only three of five masters had the key, a release without one of the three has an unknown
+		// outcome. Then Release may return an error, but not ErrNotHeld.
 		if err := h.Release(t.Context()); errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("released on the others: %v", err)
 		}

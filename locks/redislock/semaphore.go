@@ -44,8 +44,8 @@ func semaphoreNames(key string) (permits, total string) {
 	return base + ":permits", base + ":total"
 }
 
-// Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is more than total,
-// or if another total is in use.
+// Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is less than 1 or more
+// than total, or if the semaphore is in use with another total.
 //
 // A process serves its tasks in order of arrival, so small requests do not overtake a large one.
 // Requests of different processes have no order. With a wait of 0, a task does not queue: it takes
@@ -69,13 +69,14 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	return s.takeAsFirst(ctx, r, began, &s.turns, w)
 }
 
-// turn waits until the task is first in this process's queue. For a wrong total, it fails at once.
+// turn waits until the task is first in this process's queue. If the task must queue and its total
+// differs from the total in use, turn returns locks.ErrMismatch at once.
 func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, total int) (leave func(), err error) {
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil
 	}
 	_, size := semaphoreNames(r.Key)
-	// An error of this check can be ignored: the first of the queue gets the same error.
+	// An error of this GET can be ignored: the first waiter of the queue gets the same error.
 	if inUse, err := s.client.Get(ctx, size).Int(); err == nil && inUse != total {
 		return nil, mismatch(r.Key, inUse, total)
 	}

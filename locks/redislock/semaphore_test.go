@@ -62,8 +62,8 @@ func TestSemaphoreWaves(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestDeadPermit checks that the permits of a dead holder expire, without a message, and that a
-// living holder keeps its permits.
+// TestDeadPermit checks that the permits of a dead holder expire, although no message announces
+// this. A living holder must keep its permits.
 func TestDeadPermit(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
@@ -169,8 +169,9 @@ func TestSemaphoreOrder(t *testing.T) {
 	nothingLeft(t, c, key)
 }
 
-// TestSemaphoreThousand lets a thousand tasks request one permit within a second. Tasks without a
-// permit return ErrNotAcquired. Neither a key nor a goroutine may stay.
+// TestSemaphoreThousand lets a thousand tasks request the only permit, each with a wait of one
+// second. A task that gets no permit returns ErrNotAcquired. Neither a key nor a goroutine may
+// stay.
 func TestSemaphoreThousand(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	warm(t, all, key)
@@ -201,7 +202,8 @@ func TestSemaphoreThousand(t *testing.T) {
 	if served.Load() == 0 || refused.Load() == 0 || served.Load()+refused.Load() != 1000 {
 		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
 	}
-	// A served task costs its release, and a try of the first waiter of each process.
+	// For each served task, Redis executes its release, and one try by the first waiter of each
+	// process.
 	if n := int64(commands(t, c) - scripts); n > 10*served.Load()+100 {
 		t.Errorf("%d scripts for %d served", n, served.Load())
 	}

@@ -62,7 +62,7 @@ func (c *counter) set(ctx context.Context, r locks.Request, value int64, version
 		if !isNoNode(err) {
 			return named(ctx, r, err)
 		}
-		// Get returns version 0 for a missing node. A new node has version 0, too, so set can try again.
+		// Get returns version 0 for a missing node. make creates it with version 0, so set tries again.
 		if _, err := c.make(ctx, r, []byte("0")); err != nil {
 			return named(ctx, r, err)
 		}
@@ -89,7 +89,7 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	return done, false, err
 }
 
-// swaps repeats swap while other clients change the value. retries is the number of earlier swaps.
+// swaps repeats swap while again is true. retries is the number of swaps that failed before.
 func (c *counter) swaps(ctx context.Context, r locks.Request, retries int, next func(int64) (int64, bool)) (locks.Changed, error) {
 	for {
 		done, again, err := c.swap(ctx, r, next)
@@ -123,7 +123,8 @@ func (c *counter) Add(ctx context.Context, r locks.Request, delta int64) (locks.
 		return locks.Changed{Retries: retries}, err
 	}
 	defer func() { _ = h.Release(ctx) }()
-	// Requests without the mutex may still change the value first, up to casTries times each.
+	// Requests that do not hold the mutex may still change the value between a read and a write of
+	// this Add. Each of them tries at most casTries times.
 	done, err := c.swaps(ctx, r, retries, sum)
 	done.Locked = true
 	return done, err
@@ -135,13 +136,14 @@ func (c *counter) TrySet(ctx context.Context, key string, value int64) (locks.Ch
 	return done, err
 }
 
-// CompareAndSet tries again after a change by another client, for the value may be expect again.
+// CompareAndSet sets value if the counter is expect. If another client changes the counter between
+// the read and the write, CompareAndSet compares again.
 func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value int64) (locks.Changed, error) {
 	return c.swaps(ctx, locks.Request{Key: key}, 0, func(v int64) (int64, bool) { return value, v == expect })
 }
 
-// ForceSet overwrites the value. Before is the value that was read just before the write. A change
-// between this read and the write is not reported.
+// ForceSet overwrites the value without a comparison. The result's field Before is the value that
+// was read before the write. ForceSet does not detect a change between this read and its write.
 func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.Changed, error) {
 	now, err := c.Get(ctx, key)
 	if err != nil {
@@ -153,8 +155,9 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
-// Watch sends each change, like Curator's SharedCountListener. It creates a missing node, because a
-// watch on a missing node could not be removed.
+// Watch sends the present value, then new values after changes, like Curator's SharedCountListener.
+// A new value replaces a value that was not received. Watch creates a missing node, because a watch
+// on a missing node could not be removed.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
 	first, changed, err := c.getAndWatch(ctx, r)

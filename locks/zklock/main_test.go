@@ -61,7 +61,8 @@ func acquire(t *testing.T, l locks.Locker, r locks.Request) *locks.Lock {
 	return h
 }
 
-// nodes returns the names of a key's nodes, and how many nodes were created or deleted so far.
+// nodes returns the names of a key's nodes. changes counts every creation and deletion of a node of
+// this key.
 func nodes(t *testing.T, s *Session, key string) (names []string, changes int32) {
 	t.Helper()
 	names, stat, err := s.Children(root + key)
@@ -74,7 +75,7 @@ func nodes(t *testing.T, s *Session, key string) (names []string, changes int32)
 	return names, stat.Cversion
 }
 
-// soon returns when is() is true. It fails the test after 30 s.
+// soon returns when is() is true. If that takes more than 30 s, soon fails the test.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {

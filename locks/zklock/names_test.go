@@ -33,8 +33,9 @@ func fill(t *testing.T, s *Session, dir string, n int, name func(int) string) {
 	all.Wait()
 }
 
-// TestFullPrimitives checks the limit on the names of primitives. At the limit, existing names stay
-// usable. New names are possible again after a reset.
+// TestFullPrimitives fills each kind of primitive with locks.MaxNames names, the largest allowed
+// number. The names in use stay usable, and a new name is rejected. After a reset, new names are
+// accepted again.
 func TestFullPrimitives(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	p := Primitives(s)

@@ -16,7 +16,7 @@ import (
 
 const primitives = "/oversell/primitives"
 
-// Primitives returns Curator's recipes besides the locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
+// Primitives returns Curator's recipes except its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
 // once for each session, because the result counts the re-entries of this process.
 func Primitives(s *Session) locks.Primitives {
 	w := &watches{}
@@ -94,8 +94,8 @@ func (p *recipe) room(ctx context.Context) error {
 	return err
 }
 
-// mkdirs creates a folder as a container, with its parents. ZooKeeper (from 3.5 on) removes a
-// container some time after its last child was deleted.
+// mkdirs creates a folder with its parents. All except the top folder are containers: ZooKeeper
+// (from 3.5 on) removes a container some time after its last child was deleted.
 func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 	if dir == primitives[:len("/oversell")] {
 		return p.session.mkdir(ctx, dir)
@@ -170,7 +170,8 @@ type snapshot struct {
 
 func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
-		// A watch that was set before, and has not fired, also reports the changes from now on.
+		// If a watch of this node was set earlier and has not fired, it also reports the changes after
+		// this read. So no second watch is needed.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
 		} else if now.names, now.stat, now.changed, err = p.session.ChildrenW(node); err == nil {

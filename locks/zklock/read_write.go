@@ -85,7 +85,7 @@ func (s side) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error)
 
 func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*locks.Lock, error) {
 	kind, own := s.kind, ""
-	// The read of a writer queues at the position of its write, unless the write lock is lost.
+	// If the owner holds the write lock, its read node queues at the position of its write node.
 	if w := s.holds(r, writing); s.kind == reading && w != nil && w.Verify() == nil {
 		own = w.node
 		kind = own[strings.Index(own, writing)+len(writing):] + "-" + kind
@@ -105,8 +105,8 @@ func (s side) acquire(ctx context.Context, r locks.Request, began time.Time) (*l
 			s.keep(r, s.kind, n.name, lock)
 			return lock, nil
 		}
-		// inQueue then calls this function again. The deleted node may be that of a waiter that gave up,
-		// while nodes further ahead still hold the lock.
+		// After this wait, inQueue calls this function again, which lists the queue again. The deleted
+		// node may be that of a waiter that gave up, while nodes further ahead still hold the lock.
 		_, err = s.session.watch(calls, n.alive, r, began, n.dir+"/"+before)
 		return nil, err
 	})

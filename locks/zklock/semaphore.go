@@ -49,7 +49,8 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	})
 }
 
-// check rejects a request that need not queue: its total differs, or it cannot wait for permits.
+// check rejects a request that cannot succeed, before it queues. Either the total of a lease
+// differs from the request's total, or the wait is 0 and too few permits are free.
 func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) error {
 	calls, cancel := s.session.bound(ctx, r, time.Now())
 	defer cancel()

@@ -42,7 +42,8 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Use the callback, because the driver's channel keeps six events and drops all others.
+	// Receive events with a callback. The driver's channel keeps at most six events and drops the
+	// others.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
@@ -209,7 +210,8 @@ func (s *Session) clear(ctx context.Context, node string) error {
 	}
 }
 
-// card completes a card with the named flaws. The session is the lease, which the driver renews.
+// card completes c (the strategy's description) and adds the named flaws. The description says that
+// a lock has a lease and renews it: the lease is the session, which the driver renews.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
@@ -257,7 +259,8 @@ func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetRead
 
 func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
-// bound returns the earlier of t and the latest deadline. The zero time, no deadline, stays.
+// bound returns t, or the latest allowed deadline if t is later. A zero t, which means no deadline,
+// is returned unchanged.
 func (c deadlineConn) bound(t time.Time) time.Time {
 	if latest := time.Now().Add(c.longest); t.After(latest) {
 		return latest

@@ -44,7 +44,7 @@ type pending struct {
 	got    chan *locks.Lock // receives the granted lock, or nil
 }
 
-// joins sends a request, and returns when the queue has n nodes.
+// joins sends a request of owner for the key, and returns when the key's queue has n nodes.
 func (g testedLock) joins(t *testing.T, s *Session, key, owner string, n int) pending {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -223,7 +223,8 @@ func mark(t *testing.T, s *Session) int64 {
 // watchesOf counts the server's watches on the nodes in a folder.
 func watchesOf(t *testing.T, dir string) int { return strings.Count(say(t, "wchp"), dir+"/") }
 
-// ask sends a four-letter command to the server, and returns the number that the pattern finds.
+// ask sends a four-letter command of ZooKeeper to the server. It returns the number that the
+// pattern finds in the answer.
 func ask(t *testing.T, question, number string) int64 {
 	t.Helper()
 	answer := say(t, question)
@@ -238,7 +239,7 @@ func ask(t *testing.T, question, number string) int64 {
 	return n
 }
 
-// say sends a four-letter command, and returns the whole answer.
+// say sends a four-letter command of ZooKeeper to the server, and returns the whole answer.
 func say(t *testing.T, question string) string {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server())

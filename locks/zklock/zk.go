@@ -87,9 +87,9 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 		case err != nil:
 			return asked, err
 		case released && w.cut() == nil && time.Since(asked) < l.session.timeout/3:
-			// The released node was the holder's, so this waiter's node is now the first. Like a holder, a
-			// waiter must check its own node every third of a time-out. The last list is recent enough for
-			// this check.
+			// The deleted node was the holder's, so the waiter's own node is now the first. A waiter must
+			// check its own node every third of a time-out, like a holder. The last list did so recently
+			// enough.
 			return asked, nil
 		}
 	}

@@ -47,7 +47,8 @@ func TestMultiPaths(t *testing.T) {
 	}
 }
 
-// TestMultiWiped deletes the lock of the warehouse. The joined lock must be lost as a whole.
+// TestMultiWiped deletes the node with which Multi locks the warehouse. The holder must lose the
+// lock of the product, too.
 func TestMultiWiped(t *testing.T) {
 	s := session(t, server(), 2*time.Second)
 	key := newKey()

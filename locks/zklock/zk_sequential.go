@@ -42,7 +42,8 @@ func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err e
 	}
 }
 
-// explain adds errForeign to the error waited if the node before this one belongs to no session.
+// explain returns the error waited. It adds errForeign if the node before, for which the waiter
+// waits, belongs to no session.
 func (l *sequential) explain(ctx context.Context, before string, waited error) error {
 	if stat, err := l.session.stat(ctx, before); err == nil {
 		if err := foreign(before, stat); err != nil {

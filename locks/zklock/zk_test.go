@@ -52,8 +52,8 @@ func TestForeignNames(t *testing.T) {
 }
 
 // TestForeignNode creates a node that belongs to no session but is named like a lock's node. The
-// strategy zk ignores the node. The errors of zk-watch-naive and zk-sequential name it. A reset
-// deletes the node and its children.
+// strategy zk ignores the node. The errors of zk-watch-naive and zk-sequential contain the node's
+// name. A reset deletes the node and its children.
 func TestForeignNode(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
 	const name = "_c_8f7d3c5a-lock-0000000000"
@@ -265,8 +265,8 @@ func TestTrustOfOldSessions(t *testing.T) {
 	}
 }
 
-// TestRaise checks that AdvanceFence returns a higher fence and does not wake the next waiter. A
-// holder without a node must get no new fence.
+// TestRaise checks that AdvanceFence raises the holder's fence and does not wake the next waiter.
+// If the holder's node was deleted, AdvanceFence must fail.
 func TestRaise(t *testing.T) {
 	s, key := session(t, server(), 10*time.Second), newKey()
 	r := request(key, "owner", 0)

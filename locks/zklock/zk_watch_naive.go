@@ -31,7 +31,7 @@ func (l *watchNaive) waitOnce(ctx context.Context, w waiter) (asked time.Time, e
 	if _, err := l.session.watch(ctx, w.alive, w.request, w.began, w.dir+"/"+before); err != nil {
 		return asked, err
 	}
-	// watch also returns when the connection breaks or the wait is over.
+	// watch also returns when the connection breaks or the time for waiting has ended.
 	if err := w.cut(); err != nil {
 		return asked, err
 	}

@@ -26,14 +26,15 @@ import (
 	"oversell/lab/rig"
 )
 
-// Main runs the tests and exits. If a rig started the binary as its reaper, Main cleans up.
+// Main runs the tests and exits. If a rig has started the test binary as its reaper, Main does the
+// work of the reaper instead.
 func Main(m *testing.M) {
 	prepare()
 	os.Exit(m.Run())
 }
 
-// MainWith is Main with servers that run during all the tests. It calls use before the first
-// one. When the servers can't start, the tests fail: they are never skipped.
+// MainWith starts servers, runs all the tests with them, and exits like Main. It calls use with the
+// rig before the first test. If the servers can't start, the tests fail: they are never skipped.
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	prepare()
 	ctx, code := context.Background(), 1
@@ -53,7 +54,8 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 }
 
 // checkMySQL returns an error if the rig's server is MariaDB, or a MySQL older than the major
-// version in OVERSELL_MYSQL, which `make test-mysql` sets. Pairs are of MariaDB.
+// version in OVERSELL_MYSQL, which `make test-mysql` sets. It does not check a pair, which is
+// always MariaDB.
 func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	want := os.Getenv("OVERSELL_MYSQL")
 	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
@@ -74,10 +76,10 @@ func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	return nil
 }
 
-// NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine
-// with MySQL that is no failure, as MariaDB's packages conflict with MySQL's. With CI in the
-// environment every test goes on, and its rig fails. NeedsPair adds the name of a skipped test to
-// the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
+// NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine with
+// MySQL a missing pair is no failure, as MariaDB's packages conflict with MySQL's. If the variable
+// CI is set, NeedsPair skips no test, so the start of the test's rig fails. NeedsPair adds the name
+// of a skipped test to the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
 func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Helper()
 	err := rig.Installed(rig.Config{MySQL: true, Database: database})
@@ -99,8 +101,8 @@ func NeedsPair(tb testing.TB, database rig.Database) {
 }
 
 func prepare() {
-	// Children with the race detector would sleep a second at their exit, and each Close would
-	// wait for the reaper.
+	// Programs with the race detector sleep a second at their exit by default. Without this setting,
+	// each Close would wait this second for the reaper.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // of a valid name
 	if len(os.Args) != 3 || os.Args[1] != "reap" {
 		return
@@ -112,7 +114,8 @@ func prepare() {
 	os.Exit(0)
 }
 
-// Start starts servers for one test and closes them at its end. NeedsPair may skip the test.
+// Start starts servers for one test and closes them at its end. If cfg has a pair, it calls
+// NeedsPair, which may skip the test.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
 	if cfg.Database != rig.OneServer {
@@ -133,8 +136,8 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	return r
 }
 
-// Build builds the program oversell for a test that runs it by itself, and returns its
-// path. A rig with replicas and without Config.Binary builds the program by itself.
+// Build builds the program oversell for a test that starts the program directly, and returns its
+// path. Rigs with replicas and without Config.Binary do not need Build: they build the program.
 func Build(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "oversell")
