@@ -58,8 +58,8 @@ func (f *files) check() (failed error) {
 	return failed
 }
 
-// write writes each file that the user named, with the writer of the file's flag. After an error,
-// write continues with the next file.
+// write calls the writer of each flag for which the user named a file. If one file fails,
+// write still writes the others, and returns the error at the end.
 func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
 	for _, flag := range f.flags {
 		var err error

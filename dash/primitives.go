@@ -51,7 +51,7 @@ func primitives() []primitive {
 			{ID: "enter", Path: "double-barrier/enter", Name: Text{"enter", "进入"}, Backends: zk, Numbers: []string{"members", "wait"}, Holds: true, Stays: true},
 			{ID: "leave", Path: "double-barrier/leave", Name: Text{"leave", "离开"}, Backends: zk, Numbers: []string{"wait"}},
 		}},
-		{"counter", Text{"Counter", "计数器"}, Text{"All replicas share one number.", "所有副本共用一个数。"}, []action{
+		{"counter", Text{"Counter", "计数器"}, Text{"A number in ZooKeeper, which all replicas read and change.", "ZooKeeper 里的一个数，所有副本都可以读取和修改。"}, []action{
 			{ID: "increment", Path: "counter", Name: Text{"add 1", "加 1"}, Backends: zk, Numbers: []string{"wait"}, Op: "increment"},
 			{ID: "get", Path: "counter", Name: Text{"read it", "读取"}, Backends: zk, Op: "get"},
 		}},

@@ -97,7 +97,7 @@ func (m targetView) Slots() []bool {
 	return slots
 }
 
-// Drawn returns the bars of each visitor, the oldest visitor first.
+// Drawn returns one lane with bars for each request that this page sent, the oldest request first.
 func (m targetView) Drawn() lanes { return draw(m.visitors, m.now) }
 
 func (t *primitivesPage) views() (all []targetView) {

@@ -37,9 +37,9 @@ func AwaitReleases(ctx context.Context) {
 // the caller waits. Without an answer, GiveBack then repeats it in the background until the given
 // time. Otherwise one broken connection would keep the key locked until the lease ends.
 //
-// send must name the grant, so that a second release cannot free the lock of another holder. It
-// returns ErrNotHeld if the grant does not exist. After a request without an answer, ErrNotHeld
-// means that this request has released the lock. GiveBack then returns nil.
+// send must name the grant, so that a second release cannot free the lock of another holder. send
+// returns ErrNotHeld if the grant does not exist. If an earlier call of send got no answer, a later
+// ErrNotHeld means that the earlier call has released the lock. GiveBack then returns nil.
 func GiveBack(ctx context.Context, until time.Time, send func(context.Context) error) error {
 	unsure := false // a request without an answer may have released the lock
 	try := func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 var (
 	ErrSoldOut        = errors.New("sold out")
 	ErrUnknownProduct = errors.New("this product does not exist")
-	// ErrFenced means that a fence is too low: the row has a higher fence, or at Claim the same one.
+	// ErrFenced means that a fence is too low: the row has a higher fence. Claim rejects an equal one, too.
 	ErrFenced = errors.New("the row has a newer fence")
 	// ErrConflict means that other transactions prevented every attempt.
 	ErrConflict = errors.New("conflict with other transactions")

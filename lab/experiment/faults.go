@@ -140,7 +140,8 @@ func lostReply() Experiment {
 }
 
 func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
-	// A first sale loads scripts and creates directories: only the lock's own answer must be lost.
+	// A sale before the fault loads scripts and creates directories. Later, only the answer to the
+	// request that acquires the lock must be lost.
 	r.send(ctx, observer, nil)
 	r.await(observer)
 	lockService := r.participants[0].Card.lockService()

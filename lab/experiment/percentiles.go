@@ -25,7 +25,7 @@ const (
 	// The open loop needs more connections: with two, a slow machine could not keep the rate.
 	openConnections = 4
 	frozen          = 200 * time.Millisecond
-	// frozenAfter is the number of answers after which MySQL freezes.
+	// After frozenAfter answers to the clients, the experiment pauses MySQL.
 	frozenAfter = requests / 3
 	// minRatio is the minimum ratio of the open loop's p99 to the closed loop's.
 	minRatio = 3

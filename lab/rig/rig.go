@@ -193,7 +193,7 @@ func awaitNil(ctx context.Context, condition string, probe func(context.Context)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := poll(ctx, nil, probe); err != nil {
-		return fmt.Errorf("rig: gave up waiting until %s: %w", condition, err)
+		return fmt.Errorf("rig: waited too long until %s: %w", condition, err)
 	}
 	return nil
 }

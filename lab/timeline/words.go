@@ -131,8 +131,8 @@ func (t *task) fences() string {
 	return strings.Join(seen, ", ")
 }
 
-// fenceOf returns a holder's fencing token, or 0. In a queue, e.Fence is the owner's position
-// instead.
+// fenceOf returns the fencing token of a step that a holder takes, and 0 for all other steps. At the
+// step queued, e.Fence is not a token, but the position in the queue.
 func fenceOf(e history.Event) int64 {
 	switch e.Step {
 	case "granted", "read", "writing", "written", "released":

@@ -28,7 +28,7 @@ type reservation struct {
 	lease time.Duration
 }
 
-// reserved is the event in the trace of a sale after its reservation and before its work.
+// reserved is a step: the sale has made its reservation, and has not started its work.
 const reserved api.Step = "reserved"
 
 type booking struct{ ID, Product, Qty int64 }
