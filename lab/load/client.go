@@ -20,6 +20,7 @@ type client struct {
 	conn    *conn
 	strings map[string]string
 	active  *atomic.Int64
+	called  time.Duration // when the last request was sent, since start
 }
 
 // run sends and records one request for each due time in dues. It returns early when ctx ends.
@@ -43,6 +44,7 @@ func (c *client) run(ctx context.Context, dues iter.Seq[time.Duration], done fun
 // send sends one request, at most once. It returns false if ctx ended before the request was sent.
 func (c *client) send(ctx context.Context, due time.Duration) (op history.Op, sent bool) {
 	op = history.Op{Client: c.id, Strategy: c.plan.Strategy, Qty: c.plan.Qty, Due: due, Call: time.Since(c.start)}
+	c.called = op.Call
 	defer func() { op.Return, op.Active = time.Since(c.start), int(c.active.Load()) }()
 	deadline := time.Now().Add(c.plan.timeout())
 	if c.conn == nil {

@@ -13,8 +13,7 @@ func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 		c.active.Add(1)
 		defer c.active.Add(-1)
 		for range c.plan.Loops {
-			began := time.Since(c.start)
-			if c.plan.over(began) || !yield(0) || !sleep(ctx, began+c.plan.Every-time.Since(c.start)) {
+			if c.plan.over(time.Since(c.start)) || !yield(0) || !sleep(ctx, c.called+c.plan.Every-time.Since(c.start)) {
 				return
 			}
 		}
