@@ -240,7 +240,7 @@ func verdict(trials []comparison.Trial, failed error) error {
 		all = append(all, fmt.Errorf("run: %w", failed))
 	}
 	if len(broken) > 0 {
-		all = append(all, fmt.Errorf("run: strategies whose cards claim that they lose no update lost updates: %s", strings.Join(broken, ", ")))
+		all = append(all, fmt.Errorf("run: these strategies lost updates, although their cards claim that they lose none: %s", strings.Join(broken, ", ")))
 	}
 	if len(withErrors) > 0 {
 		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(withErrors, ", ")))

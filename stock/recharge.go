@@ -12,7 +12,7 @@ import (
 var (
 	ErrUnknownOrder = errors.New("this order does not exist")
 	// ErrWrongAmount means that the amount in the request differs from the order's amount.
-	ErrWrongAmount = errors.New("the order has another amount")
+	ErrWrongAmount = errors.New("the amount differs from the amount of the order")
 	// ErrKeyReused means that another request used this idempotency key before.
 	ErrKeyReused = errors.New("another request used this idempotency key before")
 	// ErrCredited means that an earlier request credited the order. The request changed nothing.

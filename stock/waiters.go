@@ -53,7 +53,7 @@ func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
 		return func() {}, nil
 	}
 	if err := r.places.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("%w: this replica lets %d of them wait at a time: %w", ErrNoRoom, r.n, err)
+		return nil, fmt.Errorf("%w: this replica lets at most %d requests wait at a time: %w", ErrNoRoom, r.n, err)
 	}
 	return func() { r.places.Release(1) }, nil
 }

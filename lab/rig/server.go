@@ -189,7 +189,7 @@ func (s *Server) Pause() error {
 		case p.ended():
 			err = os.ErrProcessDone
 		case time.Now().After(end):
-			err = errors.New("some of its threads still run")
+			err = errors.New("some threads of the process still run")
 		}
 	}
 	if err != nil {

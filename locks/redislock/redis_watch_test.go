@@ -116,7 +116,8 @@ func watchConflict(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	c := s.client(t)
 	shelf := Watch(c, s.ledger)
-	// contendedBy returns a context in which another client writes before each of the first EXECs.
+	// contendedBy returns a context that makes the first EXECs fail, this number of times: before
+	// each of them, another client writes the watched key.
 	contendedBy := func(times int) context.Context {
 		return locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
 			if e.Step == api.Writing && times > 0 {
