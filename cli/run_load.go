@@ -19,7 +19,7 @@ func parseSweep(text string) ([]int, error) {
 	from, err := strconv.Atoi(low)
 	to, err2 := strconv.Atoi(high)
 	if !ok || !cut || err != nil || err2 != nil || from < 1 || to < from || to > load.MaxClients {
-		return nil, fmt.Errorf("sweep %q: must be a range such as clients=1..500, from 1 to %d", text, load.MaxClients)
+		return nil, fmt.Errorf("sweep %q: must be a range such as clients=1..500, with both ends between 1 and %d", text, load.MaxClients)
 	}
 	return comparison.Steps(from, to), nil
 }

@@ -10,7 +10,7 @@ import (
 
 // These are reasons why a ticket is not sold, besides ErrSoldOut. No sale was written.
 var (
-	ErrUnknownShow = errors.New("no tickets are sold for this show: create it first")
+	ErrUnknownShow = errors.New("this show does not exist: create it first")
 	// ErrTicketSold means that another ticket window (a seller) has sold this ticket number.
 	ErrTicketSold = errors.New("another window has sold this ticket")
 )
