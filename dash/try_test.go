@@ -64,7 +64,7 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
 		press("countdown:3"), reads(`#part-places`, "闭锁已打开"),
 		open("barrier"),
-		press("barrier-set:1"), reads(`#part-places`, "屏障存在"),
+		press("barrier-set:1"), reads(`#part-places`, "屏障已设置"),
 		press("barrier-wait:3"), reads(`#part-places .waiting`, "等待中"),
 		press("barrier-remove:1"), reads(`#part-places`, "通过了屏障"),
 		open("counter"),
