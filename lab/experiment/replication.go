@@ -125,8 +125,8 @@ func sellAgain(ctx context.Context, r *run) error {
 	return nil
 }
 
-// acrossNodes adds the answer to the contender's second attempt to Why. It makes a safe result
-// Wasteful if an owner lost its row lock before the commit.
+// acrossNodes appends to Why the answer that the contender's second attempt got. It changes the
+// verdict safe to wasteful if an owner lost its row lock before the commit.
 func acrossNodes(result *Result, p *participant) {
 	if isClosed(p.ended[observer]) {
 		result.Why += "; second attempt: " + Answer(p.ops[observer])

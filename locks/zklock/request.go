@@ -59,8 +59,8 @@ func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (
 	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.timeout)
 }
 
-// pause waits until the watch fires, the connection breaks, or the wait is over. After the wait,
-// the caller tries once more, and its next pause returns ErrNotAcquired.
+// pause returns when the watch fires, the connection breaks, or r.Wait has passed since began. After
+// r.Wait the caller tries once more. If that fails, its next pause returns ErrNotAcquired.
 func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed <-chan zk.Event) (event zk.Event, err error) {
 	left := r.Wait - time.Since(began)
 	if left <= 0 || ctx.Err() != nil {
