@@ -44,7 +44,7 @@ func (s *Service) readBody(c *gin.Context) {
 		case errors.As(err, &long):
 			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", maxBody))
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.problem(c, refuse(http.StatusRequestTimeout, api.BadRequest, "the body did not arrive within %v", bodyTime))
+			s.problem(c, refuse(http.StatusRequestTimeout, api.BadRequest, "the request's body did not arrive within %v", bodyTime))
 		default:
 			s.problem(c, refuse(http.StatusBadRequest, api.BadRequest, "the body could not be read: %s", short(err.Error())))
 		}

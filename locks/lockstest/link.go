@@ -58,7 +58,7 @@ func (l *Link) LoseAnswer(text string) {
 	l.lose = []byte(text)
 }
 
-// Cut(true) ends all connections, and ends each new connection at once. Cut(false) allows new
+// Cut ends all connections and each new connection if cut is true. Otherwise Cut allows new
 // connections again.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
