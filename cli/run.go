@@ -97,6 +97,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&p.Stock, "stock", 5000, "stock before each run")
 	set.DurationVar(&p.Hold, "hold", 0, "extra work inside the lock")
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
+	set.DurationVar(&p.Lease, "lease", 0, "lease of each lock, for strategies that have one (default: each strategy's own)")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
 	set.StringVar(&p.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	set.Lookup("token").DefValue = "" // help must not print the token of the environment

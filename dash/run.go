@@ -45,7 +45,21 @@ func (r *runs) plan(req request) (comparison.Plan, error) {
 		}
 		*to = n
 	}
-	for name, to := range map[string]*time.Duration{"hold": &p.Hold, "wait": &p.Wait} {
+	switch req.Form.Get("replicas") {
+	case "", "all":
+	case "1":
+		if len(r.s.Lab.Replicas) == 0 {
+			return p, badRequest("This page does not know the address of a replica. Start the page with --replicas.", "本页不知道副本的地址。启动页面时请用 --replicas 给出。")
+		}
+		p.Target = r.s.Lab.Replicas[0]
+	default:
+		return p, badRequest("replicas must be 1 or all.", "replicas 必须是 1 或 all。")
+	}
+	durations := map[string]*time.Duration{"hold": &p.Hold, "wait": &p.Wait}
+	if req.Form.Get("lease") != "" { // empty means each strategy's default
+		durations["lease"] = &p.Lease
+	}
+	for name, to := range durations {
 		ms, err := strconv.Atoi(req.Form.Get(name))
 		if err != nil || ms < 0 || ms > 60_000 {
 			return p, badRequest("%s must be 0 to 60000 ms.", "%s 必须在 0 到 60000 毫秒之间。", name)

@@ -81,6 +81,19 @@ func TestMarkupIsText(t *testing.T) {
 	}
 }
 
+// TestOneReplica runs mutex on the first replica only. The lease is not sent, as mutex has none.
+func TestOneReplica(t *testing.T) {
+	do(t, browser(t),
+		chromedp.Navigate(address("/")),
+		press(`input[value=mutex]`),
+		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
+		chromedp.SetValue(`input[name=lease]`, "3000", chromedp.ByQuery),
+		chromedp.SetValue(`select[name=replicas]`, "1", chromedp.ByQuery),
+		press(`button.go`),
+		reads(`#part-results .sentences li`, "mutex: 200 sold, 4800 left, no update lost, as its card says for one replica."),
+	)
+}
+
 // TestBothLanguages checks that a Chinese browser gets the page in Chinese. After a click on the
 // button for English, the page is in English, even after a reload.
 func TestBothLanguages(t *testing.T) {
@@ -192,6 +205,9 @@ func TestBadPlans(t *testing.T) {
 		"a negative hold":  {"hold": {"-1"}},
 		"an endless wait":  {"wait": {"60001"}},
 		"words for number": {"stock": {"much"}},
+		"a short lease":    {"lease": {"99"}},
+		"words for lease":  {"lease": {"long"}},
+		"two replicas":     {"replicas": {"2"}},
 	} {
 		form := maps.Clone(good)
 		maps.Copy(form, change)

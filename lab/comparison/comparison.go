@@ -44,6 +44,7 @@ type Plan struct {
 	Rate       load.Rate // of an open loop; 0 means a closed loop
 	RampUp     time.Duration
 	Hold       time.Duration
+	Lease      time.Duration // 0 means each strategy's default; only strategies with a lease per request get it
 	Wait       time.Duration
 	Seed       int64
 	// Sweep runs each strategy with each number of clients. It replaces Clients, Loops and Stock.
@@ -89,7 +90,7 @@ func (p Plan) Validate() error {
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
 		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
-		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed,
+		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed,
 	}
 }
 
@@ -183,6 +184,9 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 
 // try runs one strategy. If try returns no trial, it sent none of the plan's requests.
 func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
+	if !card.LeasePerRequest {
+		p.Lease = 0 // the strategy would reject it
+	}
 	before, err := reset(ctx, service, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -201,7 +205,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	}
 	setup := report.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
-		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Seed: p.Seed, Target: p.Target,
+		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.

@@ -17,8 +17,12 @@ const (
 	MaxRequests = 1_000_000
 )
 
-// MaxDuration is the longest hold and the longest wait that the service accepts.
-const MaxDuration = 60 * time.Second
+// The service accepts a hold, a wait and a lease of at most MaxDuration, and a lease of at least
+// MinLease.
+const (
+	MaxDuration = 60 * time.Second
+	MinLease    = 100 * time.Millisecond
+)
 
 // answerTime is the part of a time-out beyond Wait and Hold. It is enough for a loaded service.
 const answerTime = 10 * time.Second
@@ -45,6 +49,7 @@ type Plan struct {
 
 	Hold    time.Duration // parameter: extra time inside the critical section
 	Wait    time.Duration // parameter: maximum wait for the lock
+	Lease   time.Duration // parameter: lease of the lock; 0 means the strategy's default
 	Timeout time.Duration // of a request; 0 means Wait + Hold + 10 s
 	Seed    int64         // determines the order in which the clients start
 }
@@ -77,6 +82,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("hold %v: must be 0s to %v", p.Hold, MaxDuration)
 	case p.Wait < 0 || p.Wait > MaxDuration:
 		return fmt.Errorf("wait %v: must be 0s to %v", p.Wait, MaxDuration)
+	case p.Lease != 0 && (p.Lease < MinLease || p.Lease > MaxDuration):
+		return fmt.Errorf("lease %v: must be %v to %v", p.Lease, MinLease, MaxDuration)
 	case p.Timeout != 0 && p.Timeout <= p.Wait+p.Hold:
 		return fmt.Errorf("timeout %v: must be above wait + hold, %v", p.Timeout, p.Wait+p.Hold)
 	}
@@ -110,6 +117,9 @@ func (p Plan) URL() (string, error) {
 	q := url.Values{
 		"strategy": {p.Strategy}, "product": {strconv.Itoa(p.Product)}, "qty": {strconv.Itoa(p.Qty)},
 		"hold": {p.Hold.String()}, "wait": {p.Wait.String()},
+	}
+	if p.Lease > 0 {
+		q.Set("lease", p.Lease.String())
 	}
 	return u.JoinPath("check", "lock").String() + "?" + q.Encode(), nil
 }

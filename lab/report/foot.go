@@ -24,6 +24,12 @@ func facts(results []Result) []fact {
 		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
 	}
 	load += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
+	for _, r := range results { // only strategies with a lease per request have one
+		if r.LeaseMS > 0 {
+			load += fmt.Sprintf(", lease %s", duration(r.LeaseMS))
+			break
+		}
+	}
 	if r.Qty > 1 {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)
 	}

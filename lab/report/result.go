@@ -25,7 +25,8 @@ type Result struct {
 	LengthMS float64 `json:"length_ms,omitempty"` // after this time the clients send no further request
 	HoldMS   float64 `json:"hold_ms"`
 	WaitMS   float64 `json:"wait_ms"`
-	Stock    int     `json:"stock"` // at the start
+	LeaseMS  float64 `json:"lease_ms,omitempty"` // left out if each lock had its strategy's default
+	Stock    int     `json:"stock"`              // at the start
 	Seed     int64   `json:"seed"`
 	Target   string  `json:"target"`
 
