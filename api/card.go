@@ -29,6 +29,8 @@ type Card struct {
 	LeasePerRequest bool `json:"lease_per_request"`
 	// Renews means that the lease is renewed until the holder releases the lock.
 	Renews bool `json:"renews"`
+	// Unchecked means that a holder does not notice the end of its lease: it goes on, and writes.
+	Unchecked bool `json:"unchecked,omitempty"`
 	// Fair means that waiters of all replicas get the lock in order of arrival.
 	Fair bool `json:"fair"`
 	// Slow means that a run of normal size takes minutes, as waiters sleep or many attempts fail.

@@ -171,3 +171,29 @@ func firstFailure(h history.History) history.Op {
 	}
 	return history.Op{}
 }
+
+// TestOverrunByHand sends three requests whose work takes longer than their lease (tutorial 3.2).
+// A naive lock then has several holders at a time; a lock with a watchdog has one.
+func TestOverrunByHand(t *testing.T) {
+	for strategy, loses := range map[string]bool{
+		"redis-setnx-expire": true, "redis-expire": true, "redis-uuid": true, "redis-lua": true, "redis-reentrant": true,
+		"redis-watchdog": false, "redis": false,
+	} {
+		restock(t, 10)
+		answers := make(chan reply, 3)
+		for _, replica := range testLab.Addresses().Replicas {
+			go func() {
+				r, _ := send(t.Context(), http.MethodGet, replica, checkLock(strategy, "lease=1s", "hold=2500ms", "wait=30s"))
+				answers <- r
+			}()
+		}
+		for range 3 {
+			if r := <-answers; r.HTTP != http.StatusOK {
+				t.Errorf("%s: %+v", strategy, r)
+			}
+		}
+		if taken := 10 - left(t); taken > 3 || loses != (taken < 3) {
+			t.Errorf("%s: 3 sold, %d taken off", strategy, taken)
+		}
+	}
+}

@@ -18,7 +18,8 @@ type Grant struct {
 	// Asked is the time when the request was SENT. The lease counts from Asked, because the
 	// backend's lease has been running for a while when the answer arrives.
 	Asked time.Time
-	// Lease is how long the grant lasts without renewal. 0 means as long as this process lives.
+	// Lease is how long the grant lasts without renewal. With 0, the Lock does not notice the end of
+	// a lease: the grant has none, or the strategy is Unchecked (see api.Card).
 	Lease time.Duration
 	Fence int64
 	// Within, if set, is the Lock that this Lock depends on. If Within is lost, this Lock is lost.

@@ -28,6 +28,16 @@ func expiry(t *trial) {
 	successor.mustRelease()
 }
 
+func unnoticedExpiry(t *trial) {
+	mine, other, key := t.shortPair()
+	h := mine.acquire("acquire", t.short(key, "holder"))
+	next := other.acquire("acquire after the lease of a holder that still works", t.long(key, "next", t.Lease+t.Timeout))
+	must("verify the lock whose lease has ended", h.verify())
+	must("verify the next holder's lock", next.verify())
+	next.mustRelease()
+	mustBe("release the lock whose lease has ended", h.release(), locks.ErrNotHeld)
+}
+
 func noExpiry(t *trial) {
 	mine, other, key := t.shortPair()
 	r := t.short(key, "holder")

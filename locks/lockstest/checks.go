@@ -111,8 +111,11 @@ func lockChecks() []Check {
 func leaseChecks() []Check {
 	return []Check{{
 		Name: "expiry", Says: "a holder that was paused past its lease finds at once that it has lost the lock",
-		Denies: "a grant does not expire", applies: locker, claims: func(c api.Card) bool { return c.Lease },
-		yes: expiry, no: noExpiry,
+		Denies: "a grant does not expire", applies: func(c api.Card) bool { return c.Locker && !c.Unchecked },
+		claims: func(c api.Card) bool { return c.Lease }, yes: expiry, no: noExpiry,
+	}, {
+		Name: "unnoticed-expiry", Says: "a lock expires with its lease, and its holder does not notice",
+		applies: func(c api.Card) bool { return c.Unchecked }, yes: unnoticedExpiry,
 	}, {
 		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
 		applies: leased, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
@@ -148,7 +151,8 @@ func saleChecks() []Check {
 
 func locker(c api.Card) bool { return c.Locker }
 
-func leased(c api.Card) bool { return c.Locker && c.Lease }
+// leased excludes the strategies whose holders do not notice the end of their lease.
+func leased(c api.Card) bool { return c.Locker && c.Lease && !c.Unchecked }
 
 func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 

@@ -50,6 +50,7 @@ func TestFlaws(t *testing.T) {
 		{flaw: deniesFence, caught: []string{"fence"}},
 		{flaw: deniesRenewal, caught: []string{"renewal"}},
 		{flaw: deniesLease, caught: []string{"expiry"}},
+		{flaw: deniesNotice, caught: []string{"unnoticed-expiry"}},
 		{flaw: deniesScope, caught: []string{"exclusion-across"}},
 		{flaw: claimsOrder, caught: []string{"order"}, only: []string{"order"}},
 	}

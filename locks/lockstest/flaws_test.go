@@ -42,6 +42,7 @@ const (
 	deniesFence   flaw = "denies-fence"
 	deniesRenewal flaw = "denies-renewal"
 	deniesLease   flaw = "denies-lease"
+	deniesNotice  flaw = "denies-notice"
 	deniesScope   flaw = "denies-scope"
 	claimsOrder   flaw = "claims-order" // the first waiter sleeps too long
 )
@@ -60,6 +61,8 @@ func cardOf(f flaw) api.Card {
 		c.Renews = false
 	case deniesLease:
 		c.Lease = false
+	case deniesNotice:
+		c.Renews, c.Unchecked = false, true
 	case deniesScope:
 		c.Scope = api.ScopeProcess
 	case claimsOrder:

@@ -153,7 +153,7 @@ func (l *serverLock) lock(ctx context.Context, r locks.Request, a Args, got Resu
 		},
 	}
 	switch l.flaw {
-	case neverRenews, deniesLease:
+	case neverRenews, deniesLease, deniesNotice:
 		g.Renew = nil
 	case constantFence:
 		g.Fence = 1

@@ -10,10 +10,6 @@ import (
 	"oversell/locks"
 )
 
-// pollPause is the sleep of a polling strategy between two tries (tutorial 3.1). Later sections of
-// the tutorial sleep 50 and 60 ms.
-const pollPause = 100 * time.Millisecond
-
 type polledLock struct {
 	client redis.UniversalClient
 	prefix string        // of the keys in Redis
@@ -30,7 +26,8 @@ func (l *polledLock) Clear(ctx context.Context, key string) error {
 }
 
 type attempt struct {
-	take func(context.Context) (bool, error)
+	take  func(context.Context) (bool, error)
+	pause time.Duration // between two calls of take
 	// unsure releases the lock that a call of take without an answer may have acquired. nil means
 	// that no release is possible, because the key in Redis could be another holder's.
 	unsure func(context.Context) error
@@ -49,7 +46,7 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 
 // poll calls take until the lock is acquired or r.Wait has passed. If r.Wait is 0, it calls take
 // once. asked is the start of the last call. No message reports a release, so each waiter sends a
-// command every 100 ms, and may notice a release 100 ms late. The strategy redis sends messages.
+// command after every pause, and may notice a release late. The strategy redis sends messages.
 func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
@@ -73,7 +70,7 @@ func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, er
 		if cancelled || err != nil {
 			return asked, notAcquired(ctx, r, "redis", err)
 		}
-		if err := locks.SleepRetry(ctx, r, began, pollPause); err != nil {
+		if err := locks.SleepRetry(ctx, r, began, a.pause); err != nil {
 			return asked, err
 		}
 	}

@@ -24,9 +24,10 @@ type redisGetSet struct{ polledLock }
 func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	return attempt{
-		take: func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
+		take:  func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
+		pause: 100 * time.Millisecond,
+		// DANGER: the Grant has no Lease, so this holder does not notice the end of its lease.
 		grant: locks.Grant{
-			Lease: lease,
 			// DEL does not check the owner. After our lease, it frees the next holder's lock.
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},
@@ -63,7 +64,7 @@ func (l *redisGetSet) take(ctx context.Context, lock string, lease time.Duration
 
 func (*redisGetSet) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-getset", Source: "002, 003", Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-getset", Source: "002, 003", Lease: true, LeasePerRequest: true, Unchecked: true, Slow: true,
 		Title: api.Text{EN: "A deadline in the value, taken over by GETSET", ZH: "值里存到期时间，GETSET 接管"},
 		Summary: api.Text{
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",

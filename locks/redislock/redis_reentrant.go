@@ -36,8 +36,8 @@ type redisReentrant struct {
 }
 
 func (l *redisReentrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	// DANGER: the lease is not renewed. The Lock reports when the lease has expired. A holder that
-	// ignores this report works at the same time as the next holder.
+	// DANGER: the lease is not renewed, and the Grant has no Lease, so this holder does not notice the
+	// end of its lease. It then works at the same time as the next holder.
 	return l.attempt(r).acquire(ctx, r)
 }
 
@@ -53,7 +53,8 @@ func (l *redisReentrant) attempt(r locks.Request) attempt {
 		take: func(ctx context.Context) (bool, error) {
 			return l.take.Run(ctx, l.client, []string{lock}, r.Owner, millis(lease), grant).Bool()
 		},
-		grant: locks.Grant{Lease: lease, Release: release, Again: release},
+		pause: 60 * time.Millisecond,
+		grant: locks.Grant{Release: release, Again: release},
 	}
 }
 
@@ -67,13 +68,13 @@ func counted(answer int64, err error) error {
 
 func (*redisReentrant) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-reentrant", Source: "3.6", Lease: true, LeasePerRequest: true, Reentrant: true, Slow: true,
+		ID: "redis-reentrant", Source: "3.6", Lease: true, LeasePerRequest: true, Unchecked: true, Reentrant: true, Slow: true,
 		Title: api.Text{EN: "A hash that counts its owner", ZH: "Hash + Lua 可重入锁"},
 		Summary: api.Text{
 			EN: "A hash of owner and count, changed by scripts: the owner may acquire again, and its last release frees the lock.",
 			ZH: "用哈希记持有者和次数，由脚本加减：持有者可再次加锁，最后一次释放才真正解锁。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting},
 		Breaks: []api.Break{
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
@@ -81,5 +82,5 @@ func (*redisReentrant) Card() api.Card {
 			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
-	}, api.Overrun, api.Pause, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Cutoff, api.Pause, api.Polling, api.Failover, api.ClockJump)
 }

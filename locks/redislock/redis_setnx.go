@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,7 +23,8 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	return attempt{
 		// DANGER: only the holder's release or Clear deletes this key. If the holder dies, or the
 		// answer with its grant is lost, all other requests wait for a Clear.
-		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
+		take:  func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
+		pause: 100 * time.Millisecond,
 		grant: locks.Grant{
 			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
 		},

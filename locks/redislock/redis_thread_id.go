@@ -34,9 +34,10 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	// it expects. The release then frees the lock of another holder.
 	number, leave := l.threads.enter(r.Key)
 	h, err := attempt{
-		take: func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
+		take:  func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, number, lease).Result() },
+		pause: 100 * time.Millisecond,
+		// The Grant has no Lease, so this holder does not notice the end of its lease.
 		grant: locks.Grant{
-			Lease:   lease,
 			Release: func(ctx context.Context) error { return run(ctx, l.client, l.release, []string{lock}, number) },
 		},
 	}.acquire(ctx, r)
@@ -81,7 +82,7 @@ func (t *threads) enter(key string) (number int, leave func()) {
 
 func (*redisThreadID) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-thread-id", Source: "001", Lease: true, LeasePerRequest: true, Slow: true,
+		ID: "redis-thread-id", Source: "001", Lease: true, LeasePerRequest: true, Unchecked: true, Slow: true,
 		Title: api.Text{EN: "The thread's number as value", ZH: "以线程号为值"},
 		Summary: api.Text{
 			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",

@@ -37,20 +37,24 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 	}
 	return map[api.Hazard]api.Text{
 		api.Overrun: {
-			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time.",
-			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来。",
+			EN: "The lease is not renewed: when the work takes longer, the next holder begins at the same time, and the first one does not notice.",
+			ZH: "没有续期：业务超过租期，下一个持有者就会同时进来，前一个毫不知情。",
 		},
 		api.Pause: {
 			EN: "A holder that is paused beyond its lease still writes when it goes on.",
 			ZH: "持有者停顿超过租期，醒来后照样写入。",
+		},
+		api.Cutoff: {
+			EN: "A holder that loses Redis, but not MySQL, does not notice the end of its lease, and writes beside the next holder.",
+			ZH: "持有者连不上 Redis 却连得上 MySQL 时，不知道租期已经结束，会和下一个持有者同时写入。",
 		},
 		api.Nesting: {
 			EN: "An owner that acquires again waits for itself.",
 			ZH: "不可重入：同一持有者再次加锁，等的是自己。",
 		},
 		api.Polling: {
-			EN: "Every waiter sends a request to Redis every 100 ms; a release sends no message.",
-			ZH: "每个等待者每 100 毫秒向 Redis 请求一次，释放时没有通知。",
+			EN: "Every waiter sends a request to Redis every 50 to 100 ms; a release sends no message.",
+			ZH: "每个等待者每 50 到 100 毫秒向 Redis 请求一次，释放时没有通知。",
 		},
 		api.ForeignUnlock: {
 			EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
