@@ -157,9 +157,8 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// Choose returns every card (description of a strategy) if all is set. Otherwise it returns the
-// cards of the wanted strategies, in this order. If wanted is empty, it returns those of the core
-// strategies. An error wraps ErrPlan.
+// Choose returns all cards, or those of the wanted strategies in this order, or without wanted
+// those of the core strategies. An error wraps ErrPlan.
 func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:

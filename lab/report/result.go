@@ -9,8 +9,7 @@ import (
 	"oversell/lab/check"
 )
 
-// Result has the figures of one run of one strategy. Scripts rely on its JSON keys: new ones
-// may be added, but none may change.
+// Result has the figures of one run. Scripts rely on its JSON keys: keys may be added, not changed.
 type Result struct {
 	Strategy string        `json:"strategy"`
 	Safe     bool          `json:"safe"`            // the card claims that no update is lost in such a run

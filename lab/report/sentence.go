@@ -161,8 +161,7 @@ func reason(f Reason) Sentence {
 	}
 }
 
-// shorten limits a message of another program to one line of 160 characters, and removes its
-// control characters, which could change the terminal.
+// shorten makes one line of 160 characters, without control characters that affect the terminal.
 func shorten(detail string) string {
 	const most = 160
 	blank := func(r rune) rune {

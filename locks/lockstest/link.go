@@ -58,8 +58,7 @@ func (l *Link) LoseAnswer(text string) {
 	l.lose = []byte(text)
 }
 
-// Cut(true) ends all connections, and ends each new connection at once. Cut(false) allows new
-// connections again.
+// Cut(true) ends all connections, and new ones at once. Cut(false) allows new connections again.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// pollPause is the sleep of a polling strategy between two tries (tutorial 3.1). Later sections of
-// the tutorial sleep 50 and 60 ms.
+// pollPause is the sleep between two tries (tutorial 3.1; later sections sleep 50 and 60 ms).
 const pollPause = 100 * time.Millisecond
 
 type polledLock struct {
@@ -31,8 +30,7 @@ func (l *polledLock) Clear(ctx context.Context, key string) error {
 
 type attempt struct {
 	take func(context.Context) (bool, error)
-	// unsure releases the lock that a call of take without an answer may have acquired. nil means
-	// that no release is possible, because the key in Redis could be another holder's.
+	// unsure undoes a take that got no answer. Nil means that the key could be another holder's.
 	unsure func(context.Context) error
 	// grant describes the lock. acquire sets its Key, Owner and Asked.
 	grant locks.Grant
@@ -47,9 +45,8 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return locks.NewLock(ctx, a.grant), nil
 }
 
-// poll calls take until the lock is acquired or r.Wait has passed. If r.Wait is 0, it calls take
-// once. asked is the start of the last call. No message reports a release, so each waiter sends a
-// command every 100 ms, and may notice a release 100 ms late. The strategy redis sends messages.
+// poll calls take until the lock is acquired or r.Wait has passed, but at least once. asked is the
+// start of the last call. No message reports a release, so a waiter may notice it 100 ms late.
 func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, err error) {
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
