@@ -23,8 +23,7 @@ const (
 	Forbidden      Outcome = "forbidden"
 )
 
-// These are the outcomes of a failed request to a route other than the sale. Such a request changed
-// no data.
+// These are the outcomes of failed requests to routes other than the sale. They changed no data.
 const (
 	UnknownCoupon Outcome = "unknown_coupon"
 	NotOpen       Outcome = "not_open"
@@ -96,8 +95,7 @@ type Stock struct {
 	Count   int   `json:"count"`
 	Version int64 `json:"version"`
 	Fence   int64 `json:"fence"`
-	// Flushes is the number of FLUSHALL and FLUSHDB commands that the strategy's Redis has
-	// executed. nil means that the strategy uses no Redis, or that Redis did not answer.
+	// Flushes counts FLUSHALL and FLUSHDB of the strategy's Redis. nil means no Redis or no answer.
 	Flushes *int64 `json:"flushes"`
 	// Warnings has an error for each strategy or primitive whose state a reset could not delete.
 	Warnings []string `json:"warnings"`
@@ -119,7 +117,6 @@ type Problem struct {
 	// Parameter and Allowed say which parameter caused a 400, and its allowed values.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`
-	// Backend is the backend that caused a 503. In other answers, it is the backend of the
-	// primitive.
+	// Backend is the backend that caused a 503. In other answers, it is the primitive's backend.
 	Backend string `json:"backend,omitempty"`
 }

@@ -20,8 +20,7 @@ type Card struct {
 	Backends []string `json:"backends"`
 	// Stock is the backend that keeps the stock during a sale. Empty means the row in MySQL.
 	Stock string `json:"stock,omitempty"`
-	// Locker means that a request acquires a lock for the whole sale. If false, the strategy uses
-	// other means, such as a conditional UPDATE.
+	// Locker means a lock for the whole sale, not other means such as a conditional UPDATE.
 	Locker bool `json:"locker"`
 	// Lease means that the lock expires, so a dead holder does not block the waiters for ever.
 	Lease bool `json:"lease"`
@@ -42,8 +41,7 @@ type Card struct {
 	// Protects lists the hazards that the strategy survives, and Breaks the hazards that break it.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`
-	// CriticalStep replaces the steps granted and read, at which experiments usually pause or kill
-	// the holder. If CriticalStep is empty, experiments use granted or read.
+	// CriticalStep is where experiments pause or kill the holder. Empty means granted or read.
 	CriticalStep Step `json:"critical_step,omitempty"`
 	// Tutorial lists the results that the tutorial's author measured with this strategy.
 	Tutorial []Figure `json:"tutorial"`

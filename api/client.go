@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// TokenHeader is the HTTP header that carries the lab's token. A form or an image on another web
-// site cannot set this header.
+// TokenHeader carries the lab's token. A form or an image on another web site cannot set it.
 const TokenHeader = "X-Lab-Token" //nolint:gosec // a name, not a secret
 
 // Client sends requests to one replica, or to any replica through nginx.
@@ -50,8 +49,7 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, err
 }
 
-// ResetStock sets the stock, and deletes locks, fences and versions. Warnings in the answer names
-// each strategy or primitive whose state could not be deleted.
+// ResetStock sets the stock, and deletes locks, fences and versions. Stock.Warnings lists failures.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
 	return s, err
@@ -124,8 +122,7 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 	return lines.Err()
 }
 
-// Call sends body as JSON, and decodes the JSON answer into answer. body and answer may be nil. If
-// the status is not 200, Call returns an *Error.
+// Call sends and decodes JSON. body and answer may be nil. A status except 200 gives an *Error.
 func (c Client) Call(ctx context.Context, method, path string, body, answer any) error {
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {

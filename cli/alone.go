@@ -13,8 +13,7 @@ import (
 	"oversell/lab/quiet"
 )
 
-// aloneCommand runs a command, and fails if other processes used more than a tenth of the CPU
-// meanwhile. make record starts its measurements with aloneCommand.
+// aloneCommand, for make record, fails if other processes used more than a tenth of the CPU.
 func aloneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "alone -- COMMAND [ARGUMENT...]",
@@ -45,8 +44,7 @@ func aloneCommand() *cobra.Command {
 	}
 }
 
-// runChild runs the command. At Ctrl-C, runChild does not kill the command, because the terminal
-// sends the signal to the command, too.
+// runChild does not kill the command at Ctrl-C: the terminal sends the signal to the command, too.
 func runChild(cmd *cobra.Command, args []string) error {
 	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -130,16 +130,14 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	return experiment.Run(ctx, bed, f.plan, store, watcher)
 }
 
-// show prints the matrix (the verdict for each strategy and hazard), and writes the files that the
-// flags name. The returned error has the exit status of the command.
+// show prints the matrix and writes the flags' files. The error has the command's exit status.
 func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
 	results, err := store.WithRecordings()
 	if err != nil {
 		return err
 	}
 	m := matrix.Summarise(results)
-	// Some hazards run on MariaDB, and stored results may come from another version of MySQL. So
-	// replace the lab's version by the versions in the results.
+	// Results may come from MariaDB or another MySQL than the lab's, so name the results' versions.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}

@@ -56,8 +56,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 	return cmd
 }
 
-// servePage serves the page until the caller calls end. end also stops the job that a page has
-// started, and waits until the job has cleaned up.
+// servePage serves the page until end is called. end also stops the page's job and waits for it.
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
 	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)

@@ -16,15 +16,13 @@ import (
 	"oversell/locks/catalog"
 )
 
-// generated is a part of a document that docsCommand writes. The part stands between the comments
-// <!-- name --> and <!-- /name -->.
+// generated is a part of a document, between the comments <!-- name --> and <!-- /name -->.
 type generated struct {
 	file, name string
 	write      func(w io.Writer) error
 }
 
-// generatedParts returns all generated parts. Their contents are the cards of the strategies and
-// recorded results. make record writes docs/recorded, and make matrix writes docs/matrix.json.
+// make record writes docs/recorded, and make matrix writes docs/matrix.json.
 func generatedParts() []generated {
 	const comparison, scenarios = "docs/recorded/comparison.txt", "docs/recorded/scenarios.txt"
 	strategies := func(inChinese bool) func(io.Writer) error {
@@ -69,8 +67,7 @@ func docsCommand() *cobra.Command {
 
 const recordedMatrix = "docs/matrix.json"
 
-// recordClaims reads results from the file newer and writes them to docs/matrix.json. There they
-// replace older results of the same strategies and hazards.
+// recordClaims adds newer's results to docs/matrix.json, in place of older ones of the same claims.
 func recordClaims(newer string) error {
 	m, about, err := readMatrix(recordedMatrix)
 	if err != nil {

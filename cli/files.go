@@ -33,8 +33,7 @@ func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	return out
 }
 
-// check returns an error for each file that cannot be written, and for two flags with the same
-// file. Call check before the run starts.
+// check rejects files that cannot be written or have two flags. Call check before the run starts.
 func (f *files) check() (failed error) {
 	flagOf := map[string]string{} // by path
 	for _, flag := range f.flags {
@@ -58,8 +57,7 @@ func (f *files) check() (failed error) {
 	return failed
 }
 
-// write calls the writer of each flag for which the user named a file. If one file fails,
-// write still writes the others, and returns the error at the end.
+// write writes all files that the user named. If one file fails, write still writes the others.
 func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.Writer) (failed error) {
 	for _, flag := range f.flags {
 		var err error

@@ -165,8 +165,7 @@ func writeAddresses(path string, addrs rig.Addresses) error {
 	return nil
 }
 
-// labText returns the text that the command prints: the lab's addresses and commands to try. It
-// also says which of the wanted ports other programs use.
+// labText names the lab's addresses, commands to try, and the wanted ports that others use.
 func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
 	text.WriteString("\nThe lab is ready.\n\n")
@@ -210,8 +209,7 @@ Ctrl-C ends the lab.
 	return text.String()
 }
 
-// clientCommands returns commands that connect to MySQL and Redis. It puts the passwords in
-// environment variables, because every user of the machine can read a command line.
+// clientCommands passes passwords in the environment, because all users can read a command line.
 func clientCommands(addrs rig.Addresses) string {
 	var text strings.Builder
 	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {

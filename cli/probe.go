@@ -30,8 +30,7 @@ func probeCommand() *cobra.Command {
 	return c
 }
 
-// probe sends one request without a proxy. Its error has the answer's text, which `docker inspect`
-// shows.
+// probe sends one request without a proxy. `docker inspect` shows the text of its error.
 func probe(ctx context.Context, url string) error {
 	replica := api.Client{Base: url, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if err := replica.Call(ctx, http.MethodGet, "", nil, nil); err != nil {

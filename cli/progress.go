@@ -113,8 +113,7 @@ func (b runBars) End(r report.Result) {
 	b.current.MarkAsDone()
 }
 
-// runLines prints the progress as lines if the output is not a terminal. The time between two lines
-// grows.
+// runLines prints progress lines if the output is no terminal. The time between two lines grows.
 type runLines struct {
 	out      io.Writer
 	strategy string
@@ -140,8 +139,7 @@ func (l *runLines) Progress(p load.Progress) {
 func (*runLines) End(report.Result) {}
 func (*runLines) close()            {}
 
-// breakWatcher shows a progress bar, with the results above the bar. If the output is not a
-// terminal, breakWatcher prints lines.
+// breakWatcher shows results above a progress bar or, if the output is no terminal, prints lines.
 type breakWatcher struct {
 	out     io.Writer
 	bars    *bars // nil means lines
@@ -204,8 +202,7 @@ func (b *breakWatcher) end(line string) {
 	b.bars.current.SetValue(int64(b.nth)) // completes the bar after the last experiment
 }
 
-// remaining returns the estimated time until the last experiment ends. It returns "" before the
-// first experiment ends, and after the last experiment.
+// remaining estimates the time left. It returns "" before the first result and after the last.
 func (b *breakWatcher) remaining(done int) string {
 	here, left := done-b.first+1, b.of-done
 	if here == 0 || left == 0 {

@@ -6,8 +6,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// reapCommand runs as a separate process, which the lab starts. This process cleans up after the
-// lab has ended; see package rig.
+// reapCommand is a process that the lab starts to clean up after the lab's end; see package rig.
 func reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reap DIR",

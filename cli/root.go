@@ -19,8 +19,7 @@ import (
 // version is the program's version, which the linker sets.
 var version = "dev"
 
-// exit is an error with the exit status of the program. If err is nil, the program prints no
-// message.
+// exit is an error with the program's exit status. If err is nil, the program prints no message.
 type exit struct {
 	status int
 	err    error
@@ -77,8 +76,7 @@ func printError(w io.Writer, err error) (status int) {
 	return status
 }
 
-// endSignals returns the signals that end a command. Under nohup, SIGHUP is not among them, because
-// the command must continue when the terminal is closed.
+// endSignals omits SIGHUP under nohup: the command must continue when the terminal is closed.
 func endSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -87,8 +85,7 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// noServers is printed after the error that servers are missing. It is for the Docker image, where
-// the "make servers" in that error cannot run.
+// noServers is for the Docker image, where the "make servers" of the printed error cannot run.
 const noServers = `This command starts its own servers, and the Docker image has none. Under Docker, use the page:
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`

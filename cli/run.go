@@ -134,8 +134,7 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	return plan.Validate()
 }
 
-// checkStrategies compares ids with the strategies in this program. The lab that the command starts
-// for itself does not run yet, so it cannot be asked.
+// checkStrategies asks this program, because the lab that the command starts does not run yet.
 func checkStrategies(ids []string) error {
 	_, err := comparison.Choose(catalog.Cards(), ids, false)
 	return err
@@ -157,8 +156,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(err, shown, closeLab())
 }
 
-// openLab fills in the plan, with the lab's address and token. It starts a lab unless the user has
-// named the address of a running lab.
+// openLab adds the lab's address and token to the plan. It starts a lab unless the user names one.
 func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
 	p := &f.plan
 	p.Machine, p.Versions = report.ThisMachine(ctx), report.Versions(version)

@@ -145,8 +145,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 	})
 }
 
-// runBackground starts the background work of a replica. The returned function end stops this work.
-// Call end after the last sale, but before the backends are closed.
+// runBackground starts background work. Call end after the last sale, before the backends close.
 func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
@@ -167,8 +166,7 @@ func runBackground(ctx context.Context, clients *clients, strategies []locks.Str
 	}
 }
 
-// shutdown waits 15 s for the running requests, and then cancels the requests that still run. A
-// cancelled request releases its lock.
+// shutdown cancels requests that still run after 15 s. A cancelled request releases its lock.
 func shutdown(server *http.Server, abandon context.CancelFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()

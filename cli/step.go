@@ -122,8 +122,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 // ctrlC is the byte for Ctrl-C. A raw terminal sends this byte instead of a signal.
 const ctrlC = 3
 
-// readKeys sends each keystroke to the channel, except white space. For Ctrl-C it calls interrupt,
-// even while the reader of the channel is busy with the previous keystroke.
+// readKeys skips white space. Ctrl-C calls interrupt even while the channel's reader is busy.
 func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 	keys := make(chan byte)
 	go func() {
@@ -167,8 +166,7 @@ type session struct {
 	round *stepper.Round
 }
 
-// run executes the user's keystrokes. It also polls the replicas, because a client that waits for a
-// lock continues without a keystroke.
+// run also polls the replicas: a client that waits for a lock continues without a keystroke.
 func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 	if err := l.begin(ctx); err != nil {
 		return err

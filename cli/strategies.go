@@ -42,8 +42,7 @@ func strategiesCommand() *cobra.Command {
 	return c
 }
 
-// printMarkdown prints the table in docs/strategies.md, with the claims of all strategies, and then
-// a list of their summaries. Links are relative to the folder docs.
+// printMarkdown prints the claims and summaries in docs/strategies.md. Links are relative to docs.
 func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"

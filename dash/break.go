@@ -111,7 +111,6 @@ func (b *breaks) all() []message {
 	return messages
 }
 
-// sendWhenReady requests the cards until the service answers, and then sends the matrix.
 func (b *breaks) sendWhenReady() {
 	for {
 		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
@@ -227,8 +226,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	return experiment.Run(ctx, bed, p, store, breakWatch{b})
 }
 
-// change runs the given function and sends the changed state. The matrix is large, so only the
-// columns of the previous and the present hazard are sent.
+// change sends only the columns of the previous and the present hazard: the matrix is large.
 func (b *breaks) change(change func()) {
 	b.s.hub.send("break", func() []message {
 		before := b.now.Hazard
@@ -238,7 +236,6 @@ func (b *breaks) change(change func()) {
 	b.s.hub.send("result", b.resultMessages)
 }
 
-// breakWatch receives the progress of the experiments and sends it to the open pages.
 type breakWatch struct{ b *breaks }
 
 func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
@@ -266,8 +263,7 @@ func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
 	})
 }
 
-// keep stores a result in place of the older result with the same key. The hub's mutex must be
-// locked.
+// keep replaces the older result with the same key. The hub's mutex must be locked.
 func (b *breaks) keep(r experiment.Result) {
 	b.count++
 	b.runs[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r, ID: b.count}

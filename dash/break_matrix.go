@@ -13,8 +13,7 @@ type matrixView struct {
 	Tally   tally
 }
 
-// tally counts three kinds of results: those that agree with the cards, those that contradict the
-// cards, and all others.
+// tally counts results that agree with the cards or contradict the cards. Silent counts all others.
 type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
@@ -69,8 +68,7 @@ func (b *breaks) tally() (t tally) {
 	return t
 }
 
-// column draws the results of these hazards that the latest plan includes. The hub's mutex must be
-// locked.
+// column draws these hazards' results in the latest plan. The hub's mutex must be locked.
 func (b *breaks) column(hazards ...string) []part {
 	parts := []part{}
 	for _, e := range experiment.All() {

@@ -22,8 +22,7 @@ type group struct {
 	Cards []card
 }
 
-// catalogue has the cards of all strategies. It reads them from the service once, because the cards
-// of a service never change.
+// catalogue reads all cards from the service once, because the cards of a service never change.
 type catalogue struct {
 	nginx api.Client // a request through nginx succeeds if any replica answers
 
@@ -40,7 +39,6 @@ func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	return nil
 }
 
-// known returns the cards if they have been read already, and otherwise nil.
 func (l *catalogue) known() []card {
 	l.mu.Lock()
 	defer l.mu.Unlock()

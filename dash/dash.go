@@ -33,8 +33,7 @@ var staticFiles embed.FS
 type Config struct {
 	// Lab has the addresses of the lab to which the pages send their requests.
 	Lab rig.Addresses
-	// Binary is the program of the replicas in separate labs, which run the experiments. Binary is
-	// empty if this machine lacks the servers for such a lab.
+	// Binary runs the replicas of separate labs. Empty means that this machine lacks the servers.
 	Binary string
 	// OnExit is called when a server exits unexpectedly in a lab that a page has started.
 	OnExit   func(rig.Exit)
@@ -84,8 +83,7 @@ func New(c Config) *Server {
 // ServeHTTP makes Server an http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close closes the streams to all pages and stops the running job. It returns when the job has
-// cleaned up.
+// Close closes all streams and stops the running job. It returns when the job has cleaned up.
 func (s *Server) Close() {
 	s.hub.close()
 	s.jobs.stop(context.Background())
@@ -178,8 +176,7 @@ type part struct {
 	Text
 }
 
-// part returns a message that replaces one part (an element) of the open pages. The template with
-// the same name draws the part.
+// part returns a message that replaces a part of the open pages. The template name draws the part.
 func (s *Server) part(page, name string, data any) message {
 	p := s.render(page, name, name, data)
 	m := newMessage("part", p)

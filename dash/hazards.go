@@ -16,8 +16,7 @@ func hazards() (all []hazard) {
 	return all
 }
 
-// hazardOf returns the hazard with this id. If no hazard has this id, ok is false and h has only
-// the id.
+// hazardOf returns the hazard with this id. If there is none, ok is false and h has only the id.
 func hazardOf(id string) (h hazard, ok bool) {
 	for _, h := range hazards() {
 		if h.ID == id {
@@ -27,8 +26,7 @@ func hazardOf(id string) (h hazard, ok bool) {
 	return hazard{ID: id}, false
 }
 
-// inChinese returns the Chinese title and description of each experiment, by the experiment's
-// hazard.
+// inChinese returns the Chinese title and description of each experiment, by its hazard.
 func inChinese() map[string][2]string {
 	return map[string][2]string{
 		"race":           {"同一进程里的两个请求", "卖出两件，库存只减少一件"},

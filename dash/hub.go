@@ -19,8 +19,7 @@ type hub struct {
 
 // topic has the streams of all open pages of one kind.
 type topic struct {
-	// first returns the complete state for a new stream. The hub's mutex is locked meanwhile, so a
-	// page neither misses a change nor gets a change twice.
+	// first returns the complete state. The hub's mutex is locked, so a page gets each change once.
 	first func() []message
 	pages map[chan message]bool
 }
@@ -41,9 +40,8 @@ func (h *hub) open(name string, first func() []message) {
 	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
 }
 
-// send calls change, and sends the returned messages to all pages of the topic. The hub's mutex is
-// locked whenever a change or a topic's first runs. So these functions share state without a mutex
-// of their own. A page that connects gets the change in its first messages or as a sent message.
+// send sends the messages of change to all pages of the topic. The hub's mutex is locked in every
+// change and each topic's first: they need no mutex, and a page that connects misses no change.
 func (h *hub) send(name string, change func() []message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,8 +82,7 @@ func (h *hub) leave(t *topic, page chan message) {
 	delete(t.pages, page)
 }
 
-// parts returns the parts (elements of a page) that are in the topic's first messages. With these,
-// the page is complete before its stream opens.
+// parts returns the parts in the topic's first messages. They complete a page before its stream.
 func (h *hub) parts(name string) map[string]Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()

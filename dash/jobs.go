@@ -14,8 +14,7 @@ type jobs struct {
 	current *job
 }
 
-// job is work that a page has started: a run under load, experiments, a scenario, or single steps
-// of a strategy.
+// job is work that a page has started: a run, experiments, a scenario, or steps of a strategy.
 type job struct {
 	who   string // the address from which it was started, such as 127.0.0.1
 	what  Text   // the names of the strategies, such as none, redis
@@ -27,9 +26,8 @@ type job struct {
 // errStopped is the cancellation cause of a job's context if the job was stopped before its end.
 var errStopped = errors.New("stopped")
 
-// start runs work in the background. It returns an error if another job runs. work must call free
-// in the call of hub.send that shows the end of the job. So the next job can start as soon as a
-// page shows this end.
+// start fails if another job runs. work must call free in the hub.send that shows the job's end, so
+// that the next job can start as soon as a page shows this end.
 func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +54,6 @@ func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx c
 	return nil
 }
 
-// now returns the running job, or nil.
 func (d *jobs) now() *job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,8 +62,7 @@ func (d *jobs) now() *job {
 
 func (d *jobs) stop(ctx context.Context) { d.now().end(ctx) }
 
-// end stops the job, and waits until the job has cleaned up or ctx ends. If j is nil, end does
-// nothing.
+// end stops the job, and waits until the job has cleaned up or ctx ends. j may be nil.
 func (j *job) end(ctx context.Context) {
 	if j == nil {
 		return
@@ -87,8 +83,7 @@ type progress struct {
 	Error *Text
 }
 
-// follow starts a job that runs work. It updates p when the job begins and when the job ends, each
-// time in a call of change.
+// follow starts a job. It updates p in a call of change when the job begins and when the job ends.
 func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *progress, change func(func()), work func(context.Context) error) error {
 	return d.start(ctx, who, what, func(ctx context.Context, free func()) {
 		change(func() { *p = progress{Begun: true, Running: true, Who: who, What: first} })

@@ -20,7 +20,6 @@ type action struct {
 	Stays    bool     // the visitor holds it until another action ends that
 }
 
-// primitive is a primitive that the page shows, such as a semaphore, with its actions.
 type primitive struct {
 	ID      string
 	Title   Text
@@ -65,8 +64,7 @@ func limits() map[string][2]int {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// order is the effect of one click: several visitors (clients that the page simulates) each send a
-// request for the same action.
+// order is the effect of one click: several visitors (simulated clients) request the same action.
 type order struct {
 	of      primitive
 	action  action
@@ -76,8 +74,7 @@ type order struct {
 	query   url.Values
 }
 
-// orderOf reads the order from the form. The form's field send has an action and the number of
-// requests, such as read:3.
+// orderOf reads the form. Its field send has an action and a number of requests, such as read:3.
 func orderOf(req request) (o order, err error) {
 	id, many, _ := strings.Cut(req.Form.Get("send"), ":")
 	for _, p := range primitives() {

@@ -17,8 +17,7 @@ import (
 	"oversell/api"
 )
 
-// primitivesPage sends requests to the primitives, and shows how these requests wait and hold. No
-// request is a job: only one job can run, but users need many requests at once.
+// The requests of primitivesPage are no jobs: users need many at once, but only one job can run.
 type primitivesPage struct {
 	s        *Server
 	http     *http.Client
@@ -60,8 +59,7 @@ const (
 
 func (v *visitor) over() bool { return v.State == gone || v.State == failed }
 
-// span is a time in which a visitor waited for a primitive or held it. to is zero until the span
-// ends.
+// span is a time of waiting for a primitive or holding it. to is zero until the span ends.
 type span struct {
 	state    state
 	from, to time.Time
@@ -83,8 +81,7 @@ const (
 	maxVisitors    = 60 // visitors in progress
 	maxOver        = 40 // visitors on the page, above which those that are over are removed
 	overShown      = 30 * time.Second
-	// streamWait limits the wait until the streams of the replicas are open. Without a stream, the
-	// page shows only what the answers report.
+	// streamWait limits the wait for the replicas' streams. Without them, only answers are shown.
 	streamWait = 2 * time.Second
 )
 
@@ -134,8 +131,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 	return err
 }
 
-// visitorsFor returns new visitors for the requests of the order. For the action leave, it returns
-// the oldest members in the double barrier instead.
+// visitorsFor returns new visitors, or for the action leave the oldest in the double barrier.
 func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	now, here := time.Now(), 0
 	for _, v := range t.visitors {
@@ -301,8 +297,7 @@ func describe(a answer) (said Text, good bool) {
 	return Text{strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)}, true
 }
 
-// observe stores the state of a target. Answers of concurrent requests may arrive in any order. The
-// newer answer has the lower count of a latch, or the higher version of a counter.
+// Concurrent answers arrive in any order: the newer has a lower latch count or a higher version.
 func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 	o := t.observed[at]
 	later := begun.After(o.at)

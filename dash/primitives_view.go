@@ -19,8 +19,7 @@ type lane struct {
 	Held   float64
 }
 
-// bar is a span as the page draws it. X (the start) and W (the width) are in per cent of the time
-// axis.
+// bar is a drawn span. X (the start) and W (the width) are in per cent of the time axis.
 type bar struct {
 	Holds bool
 	X, W  float64
@@ -31,7 +30,6 @@ type tick struct {
 	At string
 }
 
-// until returns the end of a span, or now if the span has not ended.
 func (s span) until(now time.Time) time.Time {
 	if s.to.IsZero() {
 		return now
@@ -87,8 +85,7 @@ type targetView struct {
 	now      time.Time
 }
 
-// Slots returns a value for each permit of a semaphore. The value is true if a visitor holds the
-// permit.
+// Slots returns for each permit of a semaphore whether a visitor holds the permit.
 func (m targetView) Slots() []bool {
 	slots := make([]bool, min(m.Permits, 50))
 	for i := range slots {

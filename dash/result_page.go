@@ -63,8 +63,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
-		// This page starts the experiment for one named strategy. If this strategy has a fencing
-		// token, the experiment can also run with the token.
+		// With one named strategy, the experiment can also use this strategy's fencing token.
 		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})

@@ -59,17 +59,15 @@ type owner struct {
 	Replica string `json:"replica"`
 }
 
-// count has the stock (Left), and the pieces that were sold before the stock was read (Sold). All
-// these pieces must be missing from the stock, so a difference means lost updates, never a sale in
-// progress.
+// count has the stock (Left) and the pieces sold before that stock was read (Sold). If fewer than
+// Sold pieces are missing from the stock, updates were lost: a sale in progress is never the cause.
 type count struct {
 	Left int `json:"left"`
 	Sold int `json:"sold"`
 }
 
 const (
-	// longInterval is the shortest time between two points while more than manyPages pages are
-	// open. Their browsers may run on the same machine as the lab.
+	// longInterval applies above manyPages open pages: browsers may run on the lab's machine.
 	shortInterval, longInterval = 250 * time.Millisecond, time.Second
 	manyPages                   = 20
 	// maxPoints limits the points of a series. Above this number, every second point is deleted.
@@ -121,8 +119,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 }
 
-// sample reads the stock again and again in the background, so that a slow database does not delay
-// the progress.
+// sample reads the stock in the background, so that a slow database does not delay the progress.
 func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.readStock(ctx)

@@ -10,7 +10,7 @@ import (
 	"oversell/lab/stepper"
 )
 
-// steps is the page on which the user runs one request of each of two clients, step by step.
+// steps is the page of a round: the user runs one request of each of two clients, step by step.
 type steps struct {
 	s *Server
 	// Only functions that the hub calls may access the fields below: see hub.send.
@@ -20,8 +20,7 @@ type steps struct {
 }
 
 const (
-	// idleLimit ends a round (one request of each client) if no button is pressed for this time. An
-	// open round blocks all other jobs.
+	// idleLimit ends a round if no button is pressed: an open round blocks all other jobs.
 	idleLimit = 10 * time.Minute
 	// lookInterval is the time between two checks whether a waiting client can continue.
 	lookInterval = 250 * time.Millisecond
@@ -48,8 +47,7 @@ func newSteps(s *Server) {
 	}
 }
 
-// begin ends the open round and starts a new one. If the form has the field solve, the program
-// takes all steps itself: it searches for an order of the steps that loses an update.
+// begin replaces the open round. With solve, the program takes all steps to find a lost update.
 func (p *steps) begin(ctx context.Context, req request) error {
 	if len(p.s.Lab.Replicas) < 2 {
 		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of two or more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")

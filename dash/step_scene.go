@@ -108,8 +108,7 @@ func (now scene) CanStep(who int) bool {
 // ID returns the id of the HTML element that shows a line of a file. file and line count from 0.
 func (c column) ID(file, line int) string { return fmt.Sprintf("%s-%d-%d", c.Who, file, line+1) }
 
-// lineOf finds the line that reports a step. This line calls locks.Trace with the step's constant,
-// from package api or from the strategy. The returned line counts from 1.
+// lineOf finds the call of locks.Trace with the step's constant. The line counts from 1.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	constant := strings.ToUpper(step[:1]) + step[1:]
 	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)

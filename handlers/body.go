@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	// maxBody and bodyTime limit the size of a body and the time to read it.
 	maxBody  = 16 << 10
 	bodyTime = 5 * time.Second
 

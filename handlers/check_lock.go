@@ -38,9 +38,8 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 // maxKnown limits how many existing products a replica remembers. It looks up others at each sale.
 const maxKnown = 10_000
 
-// has returns an error if the product does not exist. Call has before the lock is acquired: a lock
-// for an unknown product would leave data in the backend for ever. Products are never deleted, so a
-// replica remembers existing ones.
+// has fails for an unknown product. Call has before the lock is acquired: such a lock would leave
+// data in the backend for ever. Products are never deleted, so a replica remembers existing ones.
 func (s *Service) has(ctx context.Context, product int64) error {
 	if _, known := s.known.Load(product); known || s.Exists == nil {
 		return nil
@@ -66,8 +65,7 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale
 	}
 }
 
-// traced returns ctx with a tracer that passes steps to the listeners of /events and to the
-// failpoints. Without a listener and a failpoint, it returns ctx unchanged.
+// traced adds a tracer to ctx if a listener of /events or a failpoint needs the steps.
 func (s *Service) traced(ctx context.Context, strategy string) context.Context {
 	watched, armed := s.events.watched(), s.failpoints.any()
 	if !watched && !armed {

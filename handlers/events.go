@@ -11,8 +11,7 @@ import (
 	"oversell/api"
 )
 
-// hub sends every step to every listener. It never waits: a listener that reads too slowly loses
-// steps. That listener receives the number of lost steps before its next step.
+// hub never waits: a slow listener loses steps, and receives their number before its next step.
 type hub struct {
 	process   string // differs between processes, so that a listener notices a restart
 	mu        sync.Mutex
@@ -63,9 +62,8 @@ func (h *hub) leave(l *listener) {
 	h.count.Add(-1)
 }
 
-// streamEvents first sends the event "hello" with the name of the process. A listener that
-// reconnects and receives the same name has lost the steps in between. The event "missed" has the
-// number of steps that a slow listener lost.
+// streamEvents first sends "hello" with the name of the process. A listener that gets the same name
+// again has lost the steps in between. "missed" has the number of steps that a slow listener lost.
 func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	leave, err := s.openStream(c)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// maxPause ends a pause that the lab does not end, for example because the lab has died. It leaves
-	// a teacher enough time to explain the paused step.
+	// maxPause ends a pause after the lab has died. A teacher has enough time to explain the step.
 	maxPause = 30 * time.Minute
 	// maxKey limits the length of a failpoint's key, in bytes.
 	maxKey = 200
@@ -28,8 +27,7 @@ type paused struct {
 	resumed chan struct{}
 }
 
-// failpoints pause a request, or kill the replica, at a step that a strategy reports. So strategies
-// contain no code for failpoints.
+// failpoints act at the steps that strategies report, so strategies contain no code for failpoints.
 type failpoints struct {
 	mu    sync.Mutex
 	last  int
@@ -61,8 +59,7 @@ func (f *failpoints) stop(strategy string, e api.Event) {
 		}
 		select {} // no other code may run before the process ends
 	case api.DoPause:
-		// A request whose client has gone stays paused. A process that is really paused could not
-		// notice that the client has gone, either.
+		// The request stays paused if its client goes: a really paused process would not notice.
 		limit := time.NewTimer(maxPause)
 		defer limit.Stop()
 		select {

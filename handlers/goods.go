@@ -10,8 +10,7 @@ import (
 	"oversell/stock"
 )
 
-// granularities maps each value of the parameter grain to a function. The function returns the id
-// and the key of a sale's lock (tutorial document 003).
+// granularities has the id and key of the lock for each parameter grain (tutorial document 003).
 var granularities = map[string]func(o stock.Order) (lock, key string){ //nolint:gochecknoglobals // a table, never written
 	"none": func(stock.Order) (string, string) { return "", "" },
 	// This lock is too fine: no two requests share a key, so it excludes no request.

@@ -1,5 +1,4 @@
-// Package handlers serves the strategies and the stock over HTTP, with Gin. It uses the types of
-// package locks and names no strategy.
+// Package handlers serves the strategies and the stock over HTTP, with Gin. It names no strategy.
 package handlers
 
 import (
@@ -27,8 +26,7 @@ type Config struct {
 	Strategies []locks.Strategy
 	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their strategy.
 	Lockers map[string]locks.Locker
-	// Primitives are the latches, semaphores, … of each backend. A request that names no backend uses
-	// the first backend with its primitive.
+	// Primitives are the latches, semaphores, … of each backend, the preferred backend first.
 	Primitives []locks.Primitives
 	// Source returns the source files of the strategy that the card describes.
 	Source func(api.Card) ([]api.File, error)

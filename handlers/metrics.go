@@ -9,7 +9,6 @@ import (
 	"oversell/stock"
 )
 
-// metrics measures the waits for locks, the waits for connections, and the critical sections.
 type metrics struct {
 	registry                      *prometheus.Registry
 	requests, retries, primitives *prometheus.CounterVec

@@ -137,8 +137,7 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
-// word reads a parameter that is safe in the keys of all backends. If it is missing, word returns
-// otherwise. An empty otherwise makes the parameter mandatory.
+// word reads a text that is safe in all backends' keys. It is mandatory if otherwise is empty.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })

@@ -15,8 +15,7 @@ import (
 	"oversell/locks"
 )
 
-// The primitives are those of the tutorial's sections 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7. Each
-// operation has a route. Each request acquires locks as a new owner.
+// These primitives are in tutorial 3.9.5 to 3.9.7 and 4.6.3 to 4.6.7. Each request is a new owner.
 const (
 	defaultName   = "class"
 	primitiveWait = 30 * time.Second
@@ -63,7 +62,6 @@ type primitiveCall struct {
 	granted time.Time // zero until the request gets the lock or the permits
 }
 
-// primitive returns the handler of a route. With a bad parameter, the operation is not called.
 func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	known := slices.Concat([]string{"backend", "name"}, r.parameters, []string{"visitor"})
 	return func(c *gin.Context) (any, error) {
@@ -90,8 +88,7 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	}
 }
 
-// backendWith returns the backend that the request names. If the request names none, it returns the
-// first backend that has the primitive.
+// backendWith returns the request's backend or, if none is named, the first with the primitive.
 func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.Primitives {
 	having := slices.DeleteFunc(slices.Clone(s.Primitives), func(b locks.Primitives) bool { return !has(b) })
 	if len(having) > 0 && !p.values.Has("backend") {
@@ -132,8 +129,7 @@ func (c *primitiveCall) waited() time.Duration {
 	return c.granted.Sub(c.began)
 }
 
-// failure returns err as a problem with the key, the backend and the times. If err already is a
-// problem (*refusal), failure returns it unchanged.
+// failure adds the key, the backend and the times, unless err already is a problem (*refusal).
 func (c *primitiveCall) failure(err error) error {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return err

@@ -19,8 +19,7 @@ type countAnswer struct {
 type changeAnswer struct {
 	primitiveAnswer
 	locks.Changed
-	// Version is read after the change, so another request's change may have raised it in between. nil
-	// means that it could not be read.
+	// Version may include later changes of other requests. nil means that it could not be read.
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -39,8 +38,7 @@ func counterRoutes() []primitiveRoute {
 	}
 }
 
-// counter reads or changes a counter (4.6.7). As with Curator, the client must check "succeeded":
-// if another request prevented the change, the status is 200, too.
+// counter (4.6.7) sends 200 even if the change failed: as with Curator, clients check "succeeded".
 func (c *primitiveCall) counter() operation {
 	change := c.readChange()
 	return func() (any, error) {
@@ -115,8 +113,7 @@ func (c *primitiveCall) operand(name, op string, users []string) int64 {
 	return c.needed(name, low, math.MaxInt64)
 }
 
-// streamCounter sends the current value and each later value. A slow client may miss values, but
-// always receives the newest.
+// streamCounter sends each value. A slow client may miss values, but always receives the newest.
 func (c *primitiveCall) streamCounter() operation {
 	return func() (any, error) {
 		leave, err := c.service.openStream(c.gin)

@@ -43,11 +43,9 @@ func (c *primitiveCall) awaitLatch() operation {
 	}
 }
 
-// countDown sets the latch if there is none, and lowers its count by one.
-//
-// As in the tutorial, an open latch counts as none. With count=6, the seventh countdown sets a new
-// latch and leaves 5, with "set":true. The waiters of the first latch still continue. A countdown
-// that runs at the same time as the sixth may find an open latch and leave 0.
+// countDown sets the latch if there is none. As in the tutorial, an open latch counts as none. With
+// count=6, the seventh countdown sets a new latch and leaves 5, with "set":true. The first latch's
+// waiters still continue. A countdown at the time of the sixth may find an open latch and leave 0.
 func (c *primitiveCall) countDown() operation {
 	count := int(c.number("count", 6, 1, maxCount))
 	return func() (any, error) {

@@ -31,8 +31,7 @@ func lockRoutes() []primitiveRoute {
 	}
 }
 
-// readLock holds the read lock (3.9.5, 4.6.3). With then=write, the reader also asks for the write
-// lock. The answer is then 409, "upgrade".
+// readLock holds the read lock (3.9.5, 4.6.3). With then=write, the answer is 409, "upgrade".
 func (c *primitiveCall) readLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("write")
 	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
@@ -44,8 +43,7 @@ func (c *primitiveCall) writeLock() operation {
 	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
 }
 
-// semaphore holds qty of the permits (3.9.6, 4.6.5). If a concurrent request uses the same name
-// with another number of permits, the answer is 409, "mismatch".
+// semaphore (3.9.6, 4.6.5) answers 409, "mismatch", if concurrent requests differ in permits.
 func (c *primitiveCall) semaphore() operation {
 	permits := int(c.number("permits", 3, 1, 1000))
 	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))

@@ -13,8 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// outcomes maps errors to answers, and the first match decides. ErrLost comes before ErrCancelled,
-// because a request that loses its lock is often cancelled, too.
+// outcomes has ErrLost before ErrCancelled: a request that loses its lock is often cancelled, too.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
@@ -56,8 +55,7 @@ func badParameter(name, value, allowed string) *refusal {
 	return r
 }
 
-// describe returns err as an HTTP problem. If err is not in outcomes, the outcome is "unknown",
-// because pieces may have been taken from the stock.
+// If err is not in outcomes, describe says "unknown": pieces may have been taken from the stock.
 func describe(err error) api.Problem {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete.Problem

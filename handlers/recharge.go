@@ -26,8 +26,7 @@ type rechargeGuard struct {
 
 var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
-	// The lock is released before the commit, as in tutorial document 003: there, a @Transactional
-	// method locks and unlocks in its body.
+	// The lock is released before the commit, as in a @Transactional method of tutorial document 003.
 	"redis-early": {lock: "redis", early: true},
 	"redis":       {lock: "redis"},
 	"version":     {version: true},
@@ -99,8 +98,7 @@ func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeReques
 	})
 }
 
-// putRecharge resets the order, sets the account's balance to 0, and deletes the order's locks and
-// idempotency keys.
+// putRecharge resets the order and the account's balance, and deletes locks and idempotency keys.
 func (s *Service) putRecharge(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "amount")
 	amount := p.needed("amount", 1, maxID)

@@ -51,8 +51,7 @@ func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	return nil
 }
 
-// putStock resets a product. With new=true, it also creates a missing product. If a backend is
-// down, the answer has a warning, because strategies of the other backends still work.
+// putStock only warns of a backend that is down: strategies of the other backends still work.
 func (s *Service) putStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "new")
 	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")

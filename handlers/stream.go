@@ -43,8 +43,7 @@ func boundWrites(c *gin.Context) {
 	c.Writer = w
 }
 
-// openStream counts a stream until the returned leave is called. It fails if too many streams are
-// open. A stream with the lab's token is not counted.
+// openStream fails if too many streams are open. It does not count those with the lab's token.
 func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no") // nginx must send each event at once

@@ -114,8 +114,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 		return 0, err
 	}
 	held.trace(ctx, api.Read)
-	// The two errors below do not wrap their cause, so their outcome is always "unknown". A ticket was
-	// taken, so a cause with the outcome "unavailable" would be wrong.
+	// A ticket was taken, so the errors below must not wrap a cause with the outcome "unavailable".
 	show, err := s.Tickets.Read(context.WithoutCancel(ctx), w.show)
 	if err != nil {
 		return 0, fmt.Errorf("a ticket was taken, but its number could not be read: %v", err) //nolint:errorlint // see above
@@ -129,8 +128,7 @@ func (s *Service) countDownAndRead(ctx context.Context, held *heldLock, w *ticke
 	return sold.Number, nil
 }
 
-// sellOnce uses no lock: the database table accepts each number only once. If the table rejects a
-// number, sellOnce reads the next number and tries again.
+// sellOnce needs no lock: if the table rejects a sold number, sellOnce tries the next number.
 func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (int, error) {
 	for began := time.Now(); ; w.retries++ {
 		number, err := s.sellNext(ctx, held, w, s.Tickets.SellOnce)

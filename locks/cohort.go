@@ -11,10 +11,9 @@ import (
 )
 
 // Cohort decorates a lock that all replicas share (Dice, Marathe and Shavit, "Lock Cohorting",
-// PPoPP 2012). A replica that holds the shared lock passes it on to its own waiting requests before
-// it releases the lock. Passing the lock on needs no round trip. The bounds ensure that other
-// replicas also get the shared lock. Each holder has its own Lock, with the fence of the shared
-// Lock. A holder loses its Lock when the shared Lock is lost.
+// PPoPP 2012). A replica passes the shared lock on to its own waiting requests, without a round
+// trip, before it releases the lock. The bounds ensure that other replicas also get the lock. Each
+// holder's Lock has the shared Lock's fence, and is lost with the shared Lock.
 func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 	c := &cohort{decorated: decorated{shared}, card: card, bounds: bounds, passed: map[string]*sharedLock{}, yielded: map[string]time.Time{}}
 	c.turns.Idle = c.releaseUnclaimed
@@ -25,12 +24,10 @@ func Cohort(card api.Card, shared Locker, bounds Bounds) Locker {
 type Bounds struct {
 	// Holders is how many requests of one replica may hold the shared lock one after the other.
 	Holders int
-	// Time is how long after its acquisition the shared lock may be passed on. If a third of the lease
-	// is shorter than Time, that third is the limit.
+	// Time is how long after its acquisition a lock may be passed on, but at most lease/3.
 	Time time.Duration
-	// Yield is a pause before a replica acquires the shared lock again. The replica pauses if it
-	// released the lock while its own requests waited. Other replicas can acquire the lock during the
-	// pause.
+	// Yield is the pause of a replica that released the shared lock while its own requests waited.
+	// Other replicas can acquire the lock during the pause.
 	Yield time.Duration
 }
 

@@ -10,9 +10,8 @@ import (
 	"oversell/stock"
 )
 
-// Guard makes a Strategy of a Locker. A sale acquires the lock, reads the count, checks it, writes
-// the new count and releases the lock. A fenced sale stores its fence in the row before it reads
-// the count, and writes only if the row has no later fence.
+// Guard makes a Strategy of a Locker: a sale reads, checks and writes the count under the lock. A
+// fenced sale first stores its fence in the row, and writes only if the row has no later fence.
 func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
 
 type guard struct {
@@ -95,10 +94,9 @@ func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) 
 // read reads the item. A fenced sale stores its fence in the row (Claim) before it reads. From then
 // on, a holder with a lower fence cannot write.
 //
-// Claim fails if the fence in the row is not lower than the fence of hold. This has one of three
-// reasons. Another holder of the same cohort has used the fence, the backend has lost its counter,
-// or the lease of hold has expired. A holder that still has the lock gets a new fence above the
-// fence in the row.
+// Claim fails if the row's fence is not lower than hold's. Then another holder of the cohort has
+// used the fence, the backend has lost its counter, or hold's lease has expired. A holder that
+// still has the lock gets a new fence above the row's.
 func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item, error) {
 	if !o.Fenced {
 		return g.ledger.Read(ctx, o.Product)
@@ -113,8 +111,7 @@ func (g *guard) read(ctx context.Context, hold *Lock, o stock.Order) (stock.Item
 	return g.ledger.Claim(ctx, o.Product, hold.Fence())
 }
 
-// lossOr returns ErrLost if the lock was lost, because the loss has then caused err. Otherwise,
-// lossOr returns err.
+// lossOr returns ErrLost if the lock was lost, which has then caused err. Otherwise it returns err.
 func lossOr(hold *Lock, err error) error {
 	if lost := hold.Verify(); errors.Is(lost, ErrLost) {
 		return lost

@@ -59,8 +59,7 @@ type Lock struct {
 	joined chan struct{}      // closed when the watchdog has ended
 }
 
-// NewLock returns a Lock, and renews the grant until Release. The Lock's context ends when ctx
-// ends. It also ends, with the cause ErrLost, when the lock can no longer be trusted.
+// NewLock renews the grant until Release. The Lock's context ends with ctx, or with ErrLost.
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
@@ -94,8 +93,7 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 // margin is how long before its lease ends a lock loses trust, because clocks differ in speed.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease each time a third of it has passed. If no renewal succeeds before the
-// lock is no longer trusted, watchdog marks the lock lost.
+// watchdog renews the lease every third of it, and marks the lock lost if no renewal succeeds.
 func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
@@ -195,9 +193,8 @@ func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Verify returns ErrLost if the lock can no longer be trusted. It reads the clock instead of
-// relying on a timer, because timers run too late in a process that was paused. If the Grant has a
-// Verify, Verify also asks the backend.
+// Verify returns ErrLost if the lock can no longer be trusted. It reads the clock, because timers
+// run too late in a process that was paused. It also calls the Grant's Verify, if set.
 func (h *Lock) Verify() error {
 	if h.grant.Within != nil {
 		if lost := h.grant.Within.Verify(); lost != nil {
@@ -220,8 +217,7 @@ func (h *Lock) Verify() error {
 	return nil
 }
 
-// advance returns a function that advances the fence of this Lock for another Lock, which has the
-// same fence. It returns nil if this fence cannot be advanced.
+// advance returns a function that advances this fence for another Lock with the same fence, or nil.
 func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 	if h.grant.AdvanceFence == nil {
 		return nil
@@ -265,8 +261,7 @@ func (h *Lock) leave() int {
 	return h.uses
 }
 
-// giveBack releases the lock in the backend. If no answer comes and Again is set, giveBack repeats
-// the release until the lease ends.
+// giveBack releases the lock. Without an answer, it repeats Again, if set, until the lease ends.
 func (h *Lock) giveBack(ctx context.Context) error {
 	if h.grant.Again == nil {
 		return h.grant.Release(ctx)

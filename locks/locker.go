@@ -22,8 +22,7 @@ type Locker interface {
 // Request asks for the lock of a key.
 type Request struct {
 	Key string
-	// Owner names the request. If the card says Reentrant, an Owner that holds the lock can acquire it
-	// again.
+	// Owner names the request. The Owner that holds a Reentrant lock can acquire it again.
 	Owner string
 	// Wait limits the time until the grant. 0 means one try.
 	Wait time.Duration
@@ -36,7 +35,6 @@ type Request struct {
 
 type decorated struct{ Locker }
 
-// Clear deletes the key's data in the inner Locker's backend, if the inner Locker is a Cleaner.
 func (d decorated) Clear(ctx context.Context, key string) error {
 	if c, ok := d.Locker.(Cleaner); ok {
 		return c.Clear(ctx, key)
@@ -44,8 +42,7 @@ func (d decorated) Clear(ctx context.Context, key string) error {
 	return nil
 }
 
-// Token returns a new name for one grant of an owner. The token differs from those of the owner's
-// other grants. After a lost answer, the token identifies the grant in the backend.
+// Token returns a unique name for one grant, which identifies the grant after a lost answer.
 func Token(owner string) string { return owner + ":" + uuid.NewString() }
 
 // CleanUp returns a context that does not end with ctx, for requests that must be sent even after

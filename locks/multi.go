@@ -10,12 +10,10 @@ import (
 	"oversell/api"
 )
 
-// Multi joins several locks into one: it acquires all of them or none (tutorial 3.9.3, 4.6.4). keys
-// returns the keys to lock for a requested key. The joined lock has the fence of the first key that
-// keys returns.
-//
-// The locks are acquired in sorted order of their keys. Otherwise two requests could each hold one
-// lock and wait for the other, which is a deadlock. r.Wait limits the sum of all waits.
+// Multi joins several locks into one, all or none (tutorial 3.9.3, 4.6.4). keys returns the keys to
+// lock for a requested key. The first of these keys gives the joined lock its fence. The keys are
+// locked in sorted order, or two requests could wait for each other (a deadlock). r.Wait limits the
+// sum of all waits.
 func Multi(card api.Card, l Locker, keys func(key string) []string) Locker {
 	return &multi{card: card, inner: decorated{l}, keys: keys}
 }
@@ -121,7 +119,6 @@ func releaseAll(ctx context.Context, subLocks []*Lock) error {
 	return errors.Join(errs...)
 }
 
-// Clear deletes the data of all these keys in the inner Locker's backend.
 func (m *multi) Clear(ctx context.Context, key string) error {
 	_, sorted := m.inOrder(key)
 	for _, part := range sorted {

@@ -25,8 +25,7 @@ type Primitives struct {
 }
 
 var (
-	// ErrUpgrade rejects a reader that requests the write lock. Two such readers would wait for each
-	// other for ever.
+	// ErrUpgrade rejects a reader that requests the write lock. Two such readers would deadlock.
 	ErrUpgrade = errors.New("a reader can't become a writer")
 	// ErrFull says that MaxNames names are in use. Without a limit, clients could fill the backend.
 	ErrFull = errors.New("too many names of primitives are in use")
@@ -34,9 +33,8 @@ var (
 	ErrMismatch = errors.New("this name is in use with another number of permits or members")
 )
 
-// ReadWriteLocker lets many readers or one writer hold a key. An owner may again acquire a key that
-// it holds, and a writer may also read. A reader that requests the write lock gets ErrUpgrade. No
-// writer waits for readers that arrived after it.
+// ReadWriteLocker lets many readers or one writer hold a key. A holder may acquire a key again, and
+// a writer may also read. A reader's Write returns ErrUpgrade. No writer waits for later readers.
 type ReadWriteLocker interface {
 	Read(ctx context.Context, r Request) (*Lock, error)
 	Write(ctx context.Context, r Request) (*Lock, error)
@@ -66,8 +64,7 @@ type Barrier interface {
 	Remove(ctx context.Context, key string) (removed bool, err error)
 }
 
-// DoubleBarrier lets its members begin a task together and end the task together. r.Owner names the
-// member.
+// DoubleBarrier lets its members (r.Owner) begin a task together and end the task together.
 type DoubleBarrier interface {
 	// Enter waits until the given number of members have entered. A member whose wait ends before
 	// that does not count as entered.
@@ -111,8 +108,7 @@ type Counter interface {
 
 // Runner is a Strategy that also works in the background.
 type Runner interface {
-	// Run works until ctx ends. Then it takes some seconds at most to complete its work. While a
-	// backend is unavailable, Run keeps trying.
+	// Run works until ctx ends, then finishes within seconds. An outage does not end Run.
 	Run(ctx context.Context)
 }
 

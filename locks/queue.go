@@ -11,9 +11,8 @@ import (
 	"oversell/stock"
 )
 
-// Queue is a decorator. For each key, only one waiter of this process sends requests to the
-// backend. The other waiters stay in this process, in order of arrival. So a hundred waiters on
-// three replicas are three waiters in Redis or ZooKeeper.
+// Queue decorates a Locker. For each key, one waiter of this process sends requests. The others
+// wait in order of arrival. So a hundred waiters on three replicas are three in Redis or ZooKeeper.
 func Queue(l Locker) Locker { return &queue{decorated: decorated{l}} }
 
 type queue struct {
@@ -127,8 +126,7 @@ func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait 
 	return NotAcquired(ctx, key, wait)
 }
 
-// Fail ends all waits for the key with err. Without Fail, each waiter would need its own time-out,
-// one after the other, to notice that the backend is unavailable.
+// Fail ends all waits for the key with err. Otherwise an outage costs each waiter a time-out.
 func (t *FIFOMutex) Fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

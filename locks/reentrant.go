@@ -6,9 +6,8 @@ import (
 )
 
 // Reentrant decorates a Locker. An owner may acquire again a lock that it holds, without a request
-// to the backend. The owner gets the same Lock again, with its lease and fence. The last Release
-// frees the lock (as in Curator's InterProcessMutex). Two requests that compete must never have the
-// same Owner.
+// to the backend. The owner gets the same Lock, and the last Release frees the lock (as in
+// Curator's InterProcessMutex). Two requests that compete must never have the same Owner.
 func Reentrant(l Locker) Locker { return &reentrant{decorated: decorated{l}, held: map[holder]*Lock{}} }
 
 type reentrant struct {
@@ -24,8 +23,7 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	l.mu.Lock()
 	h := l.held[id]
 	l.mu.Unlock()
-	// An owner that has lost its lock must wait like any other owner. A cancelled request gets no
-	// lock.
+	// An owner that lost its lock must wait like any other. A cancelled request gets no lock.
 	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
 		return h, nil
 	}

@@ -2,8 +2,7 @@ package locks
 
 import "embed"
 
-// Source has the source files of the helpers with which several families of strategies sell. The
-// web page displays these files.
+// Source has the helpers with which several families of strategies sell, for display.
 //
 //go:embed guard.go transaction.go
 var Source embed.FS

@@ -13,8 +13,7 @@ import (
 	"oversell/stock"
 )
 
-// Sell runs the critical section of a sale inside a transaction. It checks count, the stock that
-// was read, and calls write with the count after the sale.
+// Sell is the critical section inside a transaction. It checks count, and writes the new count.
 func Sell(ctx context.Context, o stock.Order, r *stock.Receipt, count int, write func(count int) error) error {
 	key := api.Key(o.Product)
 	Trace(ctx, api.Read, key, o.Owner, 0)

@@ -1,5 +1,4 @@
-// Package nginx has the configuration of the load balancer, nginx.conf. docker-compose.yml uses the
-// same file.
+// Package nginx has the load balancer's nginx.conf, which docker-compose.yml uses, too.
 package nginx
 
 import _ "embed" // for nginx.conf

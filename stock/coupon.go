@@ -27,8 +27,7 @@ type Coupon struct {
 	Ended bool `json:"ended"`
 }
 
-// CouponOrder is a user's order of a coupon. A later commit has a higher id, over all replicas. The
-// id is also the time of the order, on MySQL's clock.
+// CouponOrder has its time on MySQL's clock as id. A later commit on any replica has a higher id.
 type CouponOrder struct {
 	ID   int64 `json:"order"`
 	User int64 `json:"user"`
@@ -49,8 +48,7 @@ func (c *Coupons) Read(ctx context.Context, id int64) (Coupon, error) {
 		begins_at <= UTC_TIMESTAMP(6) AS begun, ends_at <= UTC_TIMESTAMP(6) AS ended FROM db_coupons WHERE id = ?`)
 }
 
-// Open returns nil if the coupon is on sale now and is not sold out. Otherwise, it returns the
-// reason as an error.
+// Open returns nil if the coupon is on sale now and not sold out, and otherwise the reason.
 func (c *Coupons) Open(ctx context.Context, id int64) error {
 	coupon, err := c.Read(ctx, id)
 	switch {
@@ -77,8 +75,7 @@ func (c *Coupons) Check(ctx context.Context, id, user int64) error {
 }
 
 // Place takes one coupon and writes the user's order, or changes nothing. If once is true, a unique
-// key rejects a user's second order with ErrAlreadyTaken. The function transaction calls
-// committing.
+// key rejects a user's second order with ErrAlreadyTaken. transaction calls committing.
 func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committing func() error) (CouponOrder, error) {
 	order := CouponOrder{User: user}
 	err := transaction(ctx, c.db, committing, func(tx *gorm.DB) (err error) {
@@ -127,8 +124,7 @@ func (c *Coupons) Orders(ctx context.Context, id int64) ([]CouponOrder, error) {
 	return orders, NothingWritten(ctx, err)
 }
 
-// Reset sets the count of a coupon and deletes its orders. It creates a missing coupon. The sale
-// lasts from begins to ends, both counted from now.
+// Reset sets or creates a coupon and deletes its orders. begins and ends are counted from now.
 func (c *Coupons) Reset(ctx context.Context, id int64, count int, begins, ends time.Duration) error {
 	err := c.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec(`REPLACE INTO db_coupons (id, initial, count, begins_at, ends_at) VALUES (?, ?, ?,

@@ -10,12 +10,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// These errors mean that no stock was taken. After an error outside this list, stock may have been
-// taken.
+// These errors mean that no stock was taken. After any other error, stock may have been taken.
 var (
 	ErrSoldOut        = errors.New("sold out")
 	ErrUnknownProduct = errors.New("this product does not exist")
-	// ErrFenced means that a fence is too low: the row has a higher fence. Claim rejects an equal one, too.
+	// ErrFenced means that the row has a higher fence. Claim rejects an equal fence, too.
 	ErrFenced = errors.New("the row has a newer fence")
 	// ErrConflict means that other transactions prevented every attempt.
 	ErrConflict = errors.New("conflict with other transactions")
@@ -47,9 +46,8 @@ const (
 	killed          = 1927 // MariaDB
 )
 
-// IsContention reports whether a statement failed because another transaction locked or changed the
-// row. After such an error, roll back and repeat the transaction: error 1205 undoes only one
-// statement.
+// IsContention reports whether another transaction locked or changed the row. If so, roll back and
+// repeat the transaction: error 1205 undoes only one statement.
 func IsContention(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {
@@ -77,16 +75,14 @@ func NothingWritten(ctx context.Context, err error) error {
 	}
 }
 
-// Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened. The
-// proof is a failed connection, or a server error except the three below. Otherwise, it returns an
-// error that leaves the outcome unknown.
+// Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened: a
+// failed connection, or a server error except the three below. Otherwise, the outcome is unknown.
 func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError
 	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
 	if errors.As(err, &answer) {
-		// A server that shuts down may return one of these three errors after the commit, so they prove
-		// nothing.
+		// In a shutdown, a server may return these three after the commit: they prove nothing.
 		nothing = answer.Number != interrupted && answer.Number != shutdown && answer.Number != killed
 	}
 	switch {

@@ -16,8 +16,7 @@ type Ledger struct{ db *gorm.DB }
 // NewLedger returns the stock in db, which Open has opened.
 func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
 
-// Read returns the row of the product. Its errors are ErrUnknownProduct, ErrCancelled and
-// ErrUnavailable.
+// Read returns the product's row, or ErrUnknownProduct, ErrCancelled or ErrUnavailable.
 func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	var item Item
 	err := l.db.WithContext(ctx).Take(&item, product).Error
@@ -33,10 +32,9 @@ func (l *Ledger) ReadPrimary(ctx context.Context, product int64) (Item, error) {
 }
 
 // Claim registers a fence in the row, then reads the item on the primary. If the row already has
-// this fence or a higher one, Claim returns ErrFenced and the item.
-//
-// The fence must be registered before the read. Otherwise a paused holder with fence 1 could write
-// after the holder with fence 2 has read. The holder with fence 2 would then overwrite that sale.
+// this fence or a higher one, Claim returns ErrFenced and the item. The fence must be registered
+// first. Otherwise a paused holder with fence 1 could write after the holder with fence 2 has read.
+// The holder with fence 2 would then overwrite that sale.
 func (l *Ledger) Claim(ctx context.Context, product, fence int64) (Item, error) {
 	claimed := l.db.WithContext(ctx).Exec("UPDATE db_stock SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence)
 	if claimed.Error != nil {

@@ -35,8 +35,7 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	return db, nil
 }
 
-// OpenForResets returns a pool only for resets. Its statements wait up to 20 s for a row, because a
-// reset must succeed while sales lock this row.
+// OpenForResets returns a pool whose statements wait up to 20 s for a row that sales lock.
 func OpenForResets(dsn string) (*gorm.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -72,9 +71,8 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	// By default, a statement waits at most 2 s for a locked row. InnoDB keeps it in the row's queue
-	// for this time, even if its client has gone. A client that may wait longer sends the statement
-	// again.
+	// By default, InnoDB keeps a statement in a row's queue for 2 s, even if its client has gone. A
+	// client that may wait longer sends the statement again.
 	if cfg.Params[lockWait] == "" {
 		cfg.Params[lockWait] = "2"
 	}

@@ -1,5 +1,4 @@
-// Package stock reads and writes the stock in MySQL, and the tables of the scenarios. The locks are
-// in package locks.
+// Package stock reads and writes the stock in MySQL, and the tables of the scenarios.
 package stock
 
 import "time"
@@ -31,8 +30,7 @@ type Order struct {
 	Wait, Lease time.Duration
 	// Fenced means that the row rejects the write if a later holder has registered its fence.
 	Fenced bool
-	// Nested makes the sale acquire its lock twice, like a method that calls a method with the same
-	// lock.
+	// Nested makes the sale acquire its lock twice, like a method that calls another locked method.
 	Nested bool
 }
 

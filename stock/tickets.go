@@ -29,8 +29,7 @@ type Ticket struct {
 	Window string `gorm:"column:sold_by" json:"window"`
 }
 
-// Tickets needs a lock or a unique key: between a window's Read and Sell, another window may sell
-// the same number.
+// Tickets needs a lock or a unique key: between Read and Sell, another window may sell the number.
 type Tickets struct{ db *gorm.DB }
 
 // NewTickets returns the shows in db, which Open has opened.
@@ -55,8 +54,7 @@ func insertTicket(db *gorm.DB, show int64, sold Ticket) error {
 	return db.Exec("INSERT INTO db_tickets (show_id, number, sold_by) VALUES (?, ?, ?)", show, sold.Number, sold.Window).Error
 }
 
-// SellOnce records a sale like Sell. A unique key rejects a number that is sold already, with
-// ErrTicketSold. SellOnce never raises the show's next number.
+// SellOnce is Sell with a unique key: a sold number gives ErrTicketSold. It never raises Show.Next.
 func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committing func() error) error {
 	err := transaction(ctx, t.db, committing, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO db_tickets (show_id, number, sold_by, once) VALUES (?, ?, ?, ?)", show, sold.Number, sold.Window, sold.Number).Error
@@ -87,8 +85,7 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 	return ErrSoldOut
 }
 
-// Hand records the sale of the ticket sold. The caller has lowered the show's next number with
-// Take.
+// Hand records a sale. The caller has lowered the show's next number with Take.
 func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()

@@ -25,8 +25,7 @@ type waiters struct {
 
 const waitersName = "oversell:waiters"
 
-// Name is the name under which gorm registers waiters as a plugin of a database. So all users of
-// this database share one limit.
+// Name registers waiters as a gorm plugin of a database, so that all its users share one limit.
 func (*waiters) Name() string { return waitersName }
 
 // Initialize does nothing. The first Enter reads the size of the pool, which may change until then.

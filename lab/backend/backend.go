@@ -1,5 +1,4 @@
-// Package backend reads statistics of the servers behind the locks: how many requests a server
-// received since its start, and whether it is a leader.
+// Package backend reads statistics of the locks' servers: requests since the start, and leadership.
 package backend
 
 import (

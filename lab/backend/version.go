@@ -11,8 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Versions adds the version of the first server of each kind to the map versions. It leaves out a
-// server that does not answer within a second.
+// Versions adds the version of each kind's first server, if that server answers within a second.
 func Versions(ctx context.Context, versions map[string]string, mysql string, redisURLs, zookeeper, etcd []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -139,8 +139,7 @@ func rank(open []porcupine.Operation) {
 	}
 }
 
-// state has the stock, how many requests have seen this stock so far, and the next unknown
-// request's rank.
+// state has the stock, how many requests have seen it, and the next unknown request's rank.
 type state struct{ count, seen, next int }
 
 // model maps each count of the stock to the number of answers that saw this count. The stock never
@@ -184,8 +183,7 @@ func (m model) after(s state, r request) (state, bool) {
 	return m.take(s, r.qty)
 }
 
-// take removes qty pieces. It returns false if too few are left, or if the order still lacks a
-// request that saw the present count.
+// take returns false if too few are left, or if a request that saw this count is still to come.
 func (m model) take(s state, qty int) (state, bool) {
 	if qty == 0 {
 		return s, true

@@ -158,9 +158,8 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 	return runs
 }
 
-// Choose returns every card (description of a strategy) if all is set. Otherwise it returns the
-// cards of the wanted strategies, in this order. If wanted is empty, it returns those of the core
-// strategies. An error wraps ErrPlan.
+// Choose returns all cards, or those of the wanted strategies in this order, or without wanted
+// those of the core strategies. An error wraps ErrPlan.
 func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
@@ -180,6 +179,12 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 		chosen = append(chosen, cards[i])
 	}
 	return chosen, nil
+}
+
+// overruns reports whether the work takes longer than the lease, and the card says that this breaks
+// the strategy. The default lease is not known here.
+func (p Plan) overruns(card api.Card) bool {
+	return p.Lease > 0 && p.Hold >= p.Lease && slices.ContainsFunc(card.Breaks, func(b api.Break) bool { return b.Hazard == api.Overrun })
 }
 
 // try runs one strategy. If try returns no trial, it sent none of the plan's requests.
@@ -204,7 +209,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		return nil, stopped
 	}
 	setup := report.Setup{
-		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
+		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions,
 	}

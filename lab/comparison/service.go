@@ -19,8 +19,7 @@ const product = 1
 // ErrToken means that the service rejected the token.
 var ErrToken = errors.New("the lab rejected the token of --token or $LAB_TOKEN")
 
-// connect returns the service's cards (descriptions of its strategies), and a client for the
-// service. Like the load, this client uses no HTTP proxy.
+// connect returns the service's cards, and a client that, like the load, uses no HTTP proxy.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
 	if err != nil {
@@ -40,8 +39,7 @@ func connect(ctx context.Context, target, token string) (service api.Client, car
 	return service, cards, err
 }
 
-// reset sets the stock and then reads it. It fails if another client has sold in between, because
-// that sale would look like a lost update.
+// reset fails if another client sells in between, which would look like a lost update.
 func reset(ctx context.Context, service api.Client, strategy string, count int) (got api.Stock, err error) {
 	set, err := service.ResetStock(ctx, product, count)
 	var rejected *api.Error

@@ -7,16 +7,14 @@ import (
 	"oversell/lab/backend"
 )
 
-// backendRequests returns how many requests the backends have received. It subtracts the requests
-// that were sent only to read the backends' counters.
+// backendRequests returns the requests to the backends, without those that read the counters.
 func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
 	sum, err := bed.countRequests(ctx)
 	bed.samples++
 	return sum - bed.samples*bed.ownCost, err
 }
 
-// measureOwnCost measures by how much one reading of the backends' counters increases them, while
-// no other load runs.
+// measureOwnCost measures the requests of one reading of the counters, while no other load runs.
 func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 	first, err := bed.countRequests(ctx)
 	for range 5 {

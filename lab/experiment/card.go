@@ -49,8 +49,7 @@ func (c Card) uses(backend string) bool {
 	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
 }
 
-// lockService returns the backend that stores the lock. MySQL comes last, because locks in other
-// backends need MySQL, too: it has the stock.
+// lockService returns the lock's backend. MySQL comes last: other locks need it for the stock.
 func (c Card) lockService() string {
 	all := []string{"redis", "zookeeper", "etcd"}
 	if i := slices.IndexFunc(all, c.uses); i >= 0 {

@@ -63,8 +63,7 @@ func claimed(hazard string) func(Card) bool {
 
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
-// grantBound limits the time from a fault to the next grant. It covers the rest of the lease, the
-// detection of its end, and delays.
+// grantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.
 const grantBound = 3*Lease + 2*time.Second
 
 func race() Experiment {

@@ -140,8 +140,7 @@ func lostReply() Experiment {
 }
 
 func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
-	// A sale before the fault loads scripts and creates directories. Later, only the answer to the
-	// request that acquires the lock must be lost.
+	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.send(ctx, observer, nil)
 	r.await(observer)
 	lockService := r.participants[0].Card.lockService()
@@ -200,8 +199,7 @@ func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) 
 
 func noHeal(context.Context) error { return nil }
 
-// injectAll injects all faults. If one of them fails, it ends the earlier ones and returns the
-// error. heal ends all faults in reverse order.
+// injectAll ends the earlier faults if one of them fails. heal ends all faults in reverse order.
 func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {

@@ -14,8 +14,7 @@ import (
 	"oversell/lab/history"
 )
 
-// recorder records the steps of all requests (such as "granted"), which the replicas report. All
-// replicas use the clock of this machine.
+// recorder records the steps that replicas report, such as "granted", on this machine's clock.
 type recorder struct {
 	start time.Time
 	stop  context.CancelFunc

@@ -69,8 +69,7 @@ func staleRead() Experiment {
 	}
 }
 
-// holdReplication stops nodes from applying replicated writes. The heal ends this, and waits until
-// both nodes have the same data.
+// holdReplication stops replication on nodes. The heal waits until both nodes have the same data.
 func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, error) {
 	return func(ctx context.Context, r *run) (fault.Heal, error) {
 		release, err := r.bed.Rig.HoldReplication(ctx)
@@ -104,8 +103,7 @@ func trustsMySQL(c Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// labOf returns a function that configures a small lab with the given database. The lab has no
-// servers and links that only other experiments need.
+// labOf configures a small lab with this database, without the servers of other experiments.
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database

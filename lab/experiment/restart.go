@@ -23,8 +23,7 @@ func restart() Experiment {
 // plenty is a stock that no run sells out.
 const plenty = 100_000
 
-// clients are the clients of one strategy, one client on each replica. They buy its product
-// repeatedly.
+// clients are one strategy's clients, one on each replica. They buy its product repeatedly.
 type clients struct {
 	Subject
 	mu  sync.Mutex
@@ -81,8 +80,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// buyUntilClosed buys until the context open ends. The last request is not cancelled, so that its
-// outcome is known.
+// buyUntilClosed buys until open ends. The last request runs on, so that its outcome is known.
 func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	for open.Err() == nil {
 		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))

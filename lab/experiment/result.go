@@ -91,8 +91,7 @@ func (r Result) Agrees() bool {
 }
 
 // withLostEvents makes a verdict unknown if lost events could have changed it. These are runs
-// without harm, and runs with two holders: a lock whose release is lost seems held. All other
-// verdicts stay.
+// without harm, and runs with two holders: a lock whose release is lost seems held.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r

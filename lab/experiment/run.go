@@ -120,8 +120,7 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
 	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
-	// Lost events are counted after heal, because heal waits until every stream of events is open
-	// again. All losses are known only then.
+	// Count lost events after heal, which waits for all streams: only then are all losses known.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
 	for i := range results {
@@ -171,8 +170,7 @@ func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	return result
 }
 
-// count sets Sold and Taken of the result, from its recorded answers and the remaining stock. It
-// reads the stock on the replica through.
+// count sets Sold and Taken of result. It reads the remaining stock on the replica through.
 func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
 	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
@@ -183,8 +181,7 @@ func (r *run) count(ctx context.Context, through int, s Subject, result *Result)
 	return stock, nil
 }
 
-// position returns a number by which results are sorted, in the order of the catalogue of
-// strategies. A run with the fence comes after the run without it.
+// position sorts results by the catalogue of strategies, a run with the fence after one without.
 func position(cards []Card, result Result) int {
 	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
 	if result.Fenced {

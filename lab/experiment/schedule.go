@@ -117,8 +117,7 @@ func (s schedule) inGroups(group func(Subject) string) func(context.Context, *ru
 	}
 }
 
-// drawReplicas draws a replica for each role. The draw depends only on the seed and the hazard's
-// name, so a new experiment does not change the draws of other experiments.
+// drawReplicas draws by seed and hazard only, so a new experiment does not change other draws.
 func (r *run) drawReplicas() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
@@ -382,8 +381,7 @@ func mustSell(f finding, parts ...int) func(*participant) *finding {
 	}
 }
 
-// nextGrant returns the milliseconds from the fault until an owner other than the holder got the
-// lock. It returns 0 if no other owner got the lock.
+// nextGrant returns the milliseconds from the fault until another owner got the lock, or 0.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
 	for _, e := range events {
 		if e.Step == "granted" && e.Owner != holder && e.At >= since {

@@ -19,8 +19,7 @@ type ResultStore struct {
 	results []Result
 }
 
-// OpenStore opens the store in the folder dir, and creates a missing folder. If dir is empty, the
-// store keeps results in memory only.
+// OpenStore opens the store in dir, and creates a missing folder. An empty dir means memory only.
 func OpenStore(dir string) (*ResultStore, error) {
 	if dir == "" {
 		return &ResultStore{}, nil

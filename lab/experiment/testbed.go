@@ -18,8 +18,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// Lease and ZKSession are long enough for a slow machine to renew in time. They are short enough
-// for an experiment to wait until they expire.
+// Lease and ZKSession let a slow machine renew in time, and experiments wait for their expiry.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
@@ -44,8 +43,7 @@ type Testbed struct {
 	mysql string // the version of its MySQL or MariaDB
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	// samples is how often the backends' counters were read. ownCost is how many requests one reading
-	// sends.
+	// samples counts readings of the backends' counters, ownCost the requests of one reading.
 	samples, ownCost int64
 }
 
@@ -88,7 +86,6 @@ func (bed *Testbed) replica(n int) api.Client {
 
 func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
-// since returns the time since the recording began.
 func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
 
 func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
@@ -124,8 +121,7 @@ func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, err
 	return owners, err
 }
 
-// heal restores all links, starts all servers that ended, and resumes all requests at failpoints.
-// It also runs after a failed or interrupted experiment.
+// heal restores links, servers and requests at failpoints, also after a failed experiment.
 func (bed *Testbed) heal(ctx context.Context) error {
 	var errs []error
 	for _, link := range bed.Rig.Links() {

@@ -88,8 +88,7 @@ type queue struct {
 	bed *Testbed
 }
 
-// measureEach measures one strategy after the other, because a backend counts the requests of all
-// strategies together. measure returns the number of requests to the backends.
+// measureEach measures one strategy after the other: a backend counts their requests together.
 func measureEach(when string, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
@@ -164,8 +163,7 @@ func (q *queue) release(ctx context.Context) error {
 	return errors.Join(err, q.awaitQuiet(ctx, quietSamples))
 }
 
-// waiting reports whether every waiter has asked for the lock. At a fair lock, it reports whether
-// every waiter is in the queue.
+// waiting reports whether every waiter has asked for the lock, or is in the queue of a fair lock.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
 	for _, e := range q.bed.rec.eventsOf(q.key()) {

@@ -25,7 +25,6 @@ func Kill(s *rig.Server) Fault {
 	}
 }
 
-// bringUp starts a server, unless it is running, and returns when it serves.
 func bringUp(ctx context.Context, s *rig.Server) error {
 	if s.PID() == 0 {
 		if err := s.Start(ctx); err != nil {

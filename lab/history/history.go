@@ -28,8 +28,7 @@ func (o Outcome) String() string {
 	return [...]string{"no outcome", "ok", "refused", "unknown"}[o]
 }
 
-// Reports distinguish these values of Op.Reason. Any other outcome that the service reports is
-// recorded unchanged.
+// Reports distinguish these values of Op.Reason. The service's other outcomes stay unchanged.
 const (
 	Sold        = string(api.Sold)
 	SoldOut     = string(api.SoldOut)
@@ -78,8 +77,7 @@ type Op struct {
 	Active    int           // running clients when the request ended
 }
 
-// Elapsed returns the response time, including the time to connect. In an open loop, it counts from
-// when the request was due.
+// Elapsed is the response time, with the time to connect. In an open loop, it counts from Due.
 func (o Op) Elapsed() time.Duration { return o.Late() + o.Served() }
 
 // Late returns the time from when the request was due until it was sent; 0 in a closed loop.

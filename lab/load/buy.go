@@ -13,8 +13,7 @@ import (
 	"oversell/lab/history"
 )
 
-// Buy sends one request to buy a piece, and records it as Run does. The times in the result count
-// from start.
+// Buy sends one request for a piece, and records it as Run does. Times count from start.
 func Buy(ctx context.Context, replica api.Client, strategy string, product int64, more url.Values, start time.Time) history.Op {
 	query := url.Values{"strategy": {strategy}, "product": {strconv.FormatInt(product, 10)}}
 	for name, values := range more {

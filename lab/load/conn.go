@@ -17,8 +17,7 @@ const maxBody = 1 << 20
 
 var errTooLong = errors.New("the answer is longer than 1 MiB")
 
-// countingConn counts the bytes on a socket, including HTTP headers and TLS. Only the goroutine of
-// the socket's client uses the counts.
+// countingConn counts bytes with HTTP headers and TLS. Only its client's goroutine uses the counts.
 type countingConn struct {
 	net.Conn
 	in, out int

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets. The upper bound of a bucket is at most about an eighth
-// above the durations in it.
+// Histogram counts durations in buckets, whose upper bound is at most about an eighth too high.
 type Histogram [buckets]int64
 
 // Each power of two, in microseconds, has eight buckets. The last bucket is for more than an hour.
@@ -48,7 +47,6 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// atomicHistogram is a histogram for concurrent use.
 type atomicHistogram [buckets]atomic.Int64
 
 func (a *atomicHistogram) add(d time.Duration) { a[bucketOf(d)].Add(1) }

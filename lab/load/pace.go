@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// closed yields 0, the due time of a closed loop, when the previous request is answered. It yields
-// at most once in each period Plan.Every.
+// closed yields 0, the due time of a closed loop, after each answer, at most once per Plan.Every.
 func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		c.active.Add(1)
@@ -20,7 +19,6 @@ func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	}
 }
 
-// open yields the due times that it receives from pace.
 func (c *client) open(dues <-chan time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		for due := range dues {

@@ -16,8 +16,7 @@ const (
 	maxRate = Rate(100_000)
 )
 
-// lead is the due time of the first request. It leaves time to start all clients, and is not 0,
-// because a due time of 0 means a closed loop.
+// lead is the first due time, and leaves time to start all clients. A 0 means a closed loop.
 const lead = 10 * time.Millisecond
 
 // ParseRate reads a rate such as 2000/s or 90/m.
@@ -42,8 +41,7 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(float64(r)*60, 'g', 6, 64) + "/m"
 }
 
-// due returns the due time of the next request when sent requests were sent before. It counts from
-// the start of the run.
+// due returns the due time, since the start of the run, of the request after sent requests.
 func (r Rate) due(sent int) time.Duration {
 	return lead + time.Duration(float64(sent)/float64(r)*float64(time.Second))
 }

@@ -77,8 +77,7 @@ func order(seed int64, clients int) []int {
 	return rand.New(rand.NewPCG(uint64(seed), 0)).Perm(clients) //nolint:gosec // an order, no secret
 }
 
-// delay returns how long a client waits before it starts. The starts are spread evenly over the
-// ramp-up, as in JMeter, and the first client has no delay.
+// delay spreads the starts evenly over the ramp-up, as in JMeter. The first client has no delay.
 func delay(rampUp time.Duration, position, clients int) time.Duration {
 	return time.Duration(float64(rampUp) * float64(position) / float64(clients))
 }

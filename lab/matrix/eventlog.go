@@ -13,8 +13,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// WriteEventLog writes the events and the verdict of a run. If the run has figures, WriteEventLog
-// writes the figures instead of thousands of similar events.
+// WriteEventLog writes a run's verdict and events, or figures instead of thousands of events.
 func WriteEventLog(w io.Writer, r experiment.Result) {
 	if len(r.Figures) > 0 {
 		writeFigures(w, r.Figures)

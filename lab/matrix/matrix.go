@@ -48,8 +48,7 @@ func Summarise(results []experiment.Result) (m Matrix) {
 	return m
 }
 
-// row returns the summaries of a strategy, with or without its fence. It adds the row and the
-// hazard's column if m does not have them.
+// row returns the summaries of a strategy. It adds a missing row or column of the hazard to m.
 func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
 	if !slices.Contains(m.Hazards, hazard) {
 		m.Hazards = append(m.Hazards, hazard)
@@ -62,8 +61,7 @@ func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
 	return m.Rows[i].Summaries
 }
 
-// Record copies each summary of newer into m. It replaces the summary that m has for the same
-// strategy, fence and hazard.
+// Record copies each summary of newer into m, over that of the same strategy, fence and hazard.
 func (m *Matrix) Record(newer Matrix) {
 	newer.each(func(r Row, hazard string, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
 }

@@ -53,9 +53,8 @@ type section struct {
 
 type meaning struct{ Term, Means string }
 
-// WritePage writes a self-contained page, without scripts or other files. Each verdict of the
-// matrix leads to the timeline of the first run with this verdict. The page also shows every run
-// that contradicts its card (the strategy's description).
+// WritePage writes a self-contained page, without scripts or other files. Each verdict leads to the
+// timeline of its first run. The page also shows every run that contradicts its card.
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
 		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
@@ -109,9 +108,8 @@ func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, er
 	return c, nil
 }
 
-// runs returns the results of one hazard on the strategy, and the index of the first result with
-// the summary's verdict. The index is 0 if no result has this verdict, and -1 if there are no
-// results.
+// runs returns the results of one hazard on the strategy. typical is the index of the first result
+// with the summary's verdict, 0 if no result has it, and -1 without results.
 func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {

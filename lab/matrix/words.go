@@ -5,8 +5,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-// verdictWords describes a verdict. The formats of the sentences use the name of the strategy
-// and the description of the invariant in both languages, in this order.
+// verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
 type verdictWords struct {
 	verdict      experiment.Verdict
 	chinese      string

@@ -25,8 +25,7 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	return nil
 }
 
-// parts groups the hazards into tables that fit the width of a page. WriteMarkdown puts hazards
-// without a group into a last table.
+// parts groups hazards into tables that fit a page. WriteMarkdown adds hazards without a group.
 func parts() []part {
 	return []part{
 		{"Two requests, and no fault", []string{"race", "replica-race", "early-release", "deadlock", "nesting"}},
@@ -43,8 +42,7 @@ type part struct {
 	hazards []string
 }
 
-// WriteMarkdown writes a table for each group of hazards. It leaves out strategies and hazards
-// without results.
+// WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
 	runs := 0
@@ -100,8 +98,7 @@ func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
 }
 
-// markdown returns the verdict, in bold if the card makes a claim. If only some runs failed,
-// markdown adds their number.
+// markdown returns the verdict, in bold with a claim, and with a number if only some runs failed.
 func (s Summary) markdown(ok bool) string {
 	if !ok {
 		return ""

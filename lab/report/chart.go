@@ -10,8 +10,7 @@ import (
 // Charts use per cent for widths and pixels for heights, so that bars grow with the window and
 // letters keep their size.
 
-// fullBar is the width of the longest bar, in per cent. The number beside the bar needs the
-// remaining width.
+// fullBar is the longest bar's width in per cent. The number beside the bar needs the rest.
 const fullBar = 62.0
 
 // Heights in pixels.
@@ -136,8 +135,7 @@ func (r Result) timeline() timeline {
 	return t
 }
 
-// rates returns the counts per second for each bucket. The last bucket may be shorter than the
-// other buckets.
+// rates returns the counts per second of each bucket. The last bucket may be shorter.
 func (s Series) rates(counts []int) []float64 {
 	rates := make([]float64, len(counts))
 	for i, n := range counts {
@@ -151,8 +149,7 @@ func (s Series) rates(counts []int) []float64 {
 	return rates
 }
 
-// steps returns a line with one horizontal piece for each bucket. The line fits into a box of 100 x
-// 100, whose upper edge is the rate top.
+// steps draws a horizontal piece for each bucket into a box of 100 x 100, whose upper edge is top.
 func (s Series) steps(rates []float64, top float64) string {
 	points := make([]string, 0, 2*len(rates))
 	for i, rate := range rates {

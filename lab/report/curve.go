@@ -12,8 +12,7 @@ import (
 	"oversell/lab/check"
 )
 
-// Curve is a sweep of one strategy: the same load with a growing number of clients. Scripts
-// rely on its JSON keys.
+// Curve is a sweep of a strategy with ever more clients. Scripts rely on its JSON keys.
 type Curve struct {
 	Strategy string  `json:"strategy"`
 	Knee     *Knee   `json:"knee"` // null if throughput grew with the clients to the end
@@ -53,8 +52,7 @@ func Curves(results []Result) []Curve {
 	return curves
 }
 
-// knee returns the first point after which throughput grew by less than half as much as the
-// clients. For example, 100 % more clients must bring 50 % more throughput.
+// knee returns the first point after which throughput grew less than half as much as the clients.
 func knee(points []Point) *Knee {
 	for i := range len(points) - 1 {
 		here, next := points[i], points[i+1]
@@ -104,8 +102,7 @@ func (c Curve) grid(caption string) grid {
 	return g
 }
 
-// CurveTables writes a table and a sentence for each curve, and the Chinese sentence if chinese is
-// set.
+// CurveTables writes a table and a sentence for each curve, also in Chinese if chinese is set.
 func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
 	for _, c := range curves {
 		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)
@@ -116,8 +113,7 @@ func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error
 	return nil
 }
 
-// bend is a curve as the page shows it. Each picture is drawn into a box of 100 x 100, with the
-// clients on a logarithmic scale.
+// bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.
 type bend struct {
 	Label    string
 	Says     Sentence

@@ -35,9 +35,8 @@ func CheckWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// WriteFile writes a report to path. It writes a new file in the same folder and renames it, so
-// that an error leaves the old file as it was. It writes directly to devices and pipes, such as
-// /dev/stdout.
+// WriteFile writes a report to a new file and renames it, so that an error leaves the old file as
+// it was. It writes directly to devices and pipes, such as /dev/stdout.
 func WriteFile(path string, write func(io.Writer) error) error {
 	direct, err := special(path)
 	if err != nil {

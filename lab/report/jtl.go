@@ -21,9 +21,8 @@ func jtlHeader() []string {
 	}
 }
 
-// JTL writes the samples of each history in the order of their ends, in the format that JMeter's
-// listeners and jmeter -g read. A sold-out answer is no error and has a label of its own, as in our
-// JMeter plans. A sample of an open loop begins when its request was due.
+// JTL writes each history by the samples' ends, for JMeter's listeners and jmeter -g. As in our
+// JMeter plans, sold out is a label and no error. A sample of an open loop begins when due.
 func JTL(w io.Writer, histories []history.History) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(jtlHeader()); err != nil {
@@ -66,8 +65,7 @@ func jtlRow(h history.History, op *history.Op) []string {
 	}
 }
 
-// latency returns the time to the first byte. Like the elapsed time, it counts from when the
-// request was due.
+// latency returns the time to the first byte. Like the elapsed time, it counts from the due time.
 func latency(op *history.Op) string {
 	if op.FirstByte == 0 {
 		return "0"

@@ -36,6 +36,8 @@ func sentence(r Result) Sentence {
 			"the result says nothing about %[3]s. Run it again on a Redis that nobody else uses.",
 			"但测试期间 Redis 执行了 %[1]d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：这个结果不能说明 %[3]s 是否正确。请换一个没有别人使用的 Redis 再测一次。",
 			r.Flushes, count(r.Flushes, "time", "times"), r.Strategy)
+	case r.Verdict == check.Broken && r.Overrun:
+		say("The work took longer than the lease: its card says that this breaks it (overrun).", "业务时间超过了租期：它的卡片说过会被这样打破（overrun）。")
 	case r.Verdict == check.Broken && r.Safe:
 		say("Its card claims that it loses no update: this run contradicts the card.", "它的卡片声明不会丢失更新：这次运行与卡片不符。")
 	case r.Verdict == check.Holds && !r.Safe && r.Sold > 1:
@@ -161,8 +163,7 @@ func reason(f Reason) Sentence {
 	}
 }
 
-// shorten limits a message of another program to one line of 160 characters, and removes its
-// control characters, which could change the terminal.
+// shorten makes one line of 160 characters, without control characters that affect the terminal.
 func shorten(detail string) string {
 	const most = 160
 	blank := func(r rune) rune {

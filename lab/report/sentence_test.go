@@ -162,3 +162,16 @@ func TestClaimForOneReplica(t *testing.T) {
 		}
 	}
 }
+
+// TestOverrunAsTheCardSays checks a run whose work takes longer than the lease.
+func TestOverrunAsTheCardSays(t *testing.T) {
+	remaining := 4
+	h := history.History{Strategy: "redis-expire", Clients: 2, Loops: 1}
+	for client := range 2 {
+		h.Ops = append(h.Ops, history.Op{Client: client + 1, Qty: 1, Return: time.Millisecond, Outcome: history.OK, Reason: history.Sold})
+	}
+	got := report.Summarise(h, report.Setup{Safe: true, Overrun: true, Stock: 5, Remaining: &remaining})
+	if got.Safe || !strings.HasSuffix(got.Sentence.EN, "The work took longer than the lease: its card says that this breaks it (overrun).") {
+		t.Errorf("safe %v, %q", got.Safe, got.Sentence.EN)
+	}
+}

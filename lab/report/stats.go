@@ -11,8 +11,7 @@ import (
 // maxBuckets limits the buckets, so that a chart stays legible.
 const maxBuckets = 120
 
-// percentile returns the sample of the nearest rank, without interpolation. It rounds the rank
-// as JMeter's aggregate report does.
+// percentile returns the nearest rank, rounded as in JMeter's aggregate report, not interpolated.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -48,7 +47,6 @@ func spread(sorted []time.Duration) Spread {
 	}
 }
 
-// millis returns d in milliseconds, with three decimals.
 func millis(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 3) }
 
 func round(x float64, digits int) float64 {
@@ -75,11 +73,10 @@ func span(ops []history.Op) (first, last time.Duration) {
 }
 
 // fairness returns Jain's index of the clients' progress: sum(x)^2 / (n sum(x^2)). It counts until
-// the first client finishes its loops, because the slow clients catch up later. If no client
-// finishes, it counts until the last answer. The index is 1 if all clients progressed equally,
-// and 1/n if only one made progress. Clients that a ramp-up has not started yet count as without
-// progress. With fewer than ten loops the index is not meaningful. In an open loop, the index
-// shows how evenly the connections were used.
+// the first client finishes its loops, because slow clients catch up later, or else to the last
+// answer. The index is 1 if all clients progressed equally, and 1/n if only one did. Clients before
+// their start in a ramp-up count as without progress. With fewer than ten loops the index is not
+// meaningful. In an open loop, it shows how evenly the connections were used.
 func fairness(h history.History) float64 {
 	done, finished := map[int]int{}, map[int]time.Duration{}
 	_, until := span(h.Ops)

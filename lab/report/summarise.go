@@ -14,6 +14,7 @@ import (
 type Setup struct {
 	Safe      bool
 	SafeAlone bool // the card claims safety only if one replica serves all requests
+	Overrun   bool // the work takes longer than the lease, and the card says that this breaks the strategy
 	Stock     int
 	Qty       int  // pieces of each request
 	Remaining *int // nil if it could not be read
@@ -39,7 +40,8 @@ func Summarise(h history.History, s Setup) Result {
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
 	}
 	r.Alone = s.SafeAlone && !s.Safe && len(r.Replicas) == 1
-	r.Safe = r.Safe || r.Alone
+	r.Overrun = s.Overrun
+	r.Safe = (r.Safe || r.Alone) && !r.Overrun
 	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)

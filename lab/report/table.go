@@ -84,8 +84,7 @@ func remaining(r Result) string {
 	return strconv.Itoa(*r.Remaining)
 }
 
-// lostUpdates returns the number of lost updates. A number other than 0 has a word beside it, for
-// readers who see no colours.
+// lostUpdates adds a word to a number other than 0, for readers who see no colours.
 func lostUpdates(r Result) string {
 	switch {
 	case r.LostUpdates > 0:

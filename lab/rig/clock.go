@@ -20,8 +20,7 @@ func findFakeClock() (fakeClock, error) {
 	return fakeClock{faketime, malloc}, errors.Join(err1, err2)
 }
 
-// env returns the variables that make a program read the offset of its clock from file, each time
-// the program reads its clock.
+// env makes a program read its clock's offset from file, each time the program reads its clock.
 func (c fakeClock) env(file string) []string {
 	return []string{
 		// Debian's Redis uses jemalloc, which reads the time while libfaketime initialises. libfaketime

@@ -50,8 +50,7 @@ func (r *Rig) addPair(found programs) {
 	}
 }
 
-// replicate makes a database log its writes for the other database. n is 1 for one database, and 2
-// for the other.
+// replicate makes database n of a pair (1 or 2) log its writes for the other database.
 func (d *database) replicate(n int) {
 	d.more = []string{
 		"--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay", "--skip-slave-start",
@@ -77,9 +76,8 @@ func (r *Rig) joinGalera(a, b *database) {
 	scripts := a.mkdir("galera")
 	script := a.write("galera/wsrep_sst_copy", galeraCopy)
 	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, so it is in a file and not in an argument, which every user can
-	// read. With the name, another user's node could join, and create a database user that may write
-	// files.
+	// The cluster's name is a secret, in a file because every user can read arguments. With the
+	// name, another user's node could join and create a database user that may write files.
 	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
 	env := environment(
 		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
@@ -127,8 +125,7 @@ func (r *Rig) mysqlOf(i int) string {
 	return r.addrs.MySQL
 }
 
-// These queries return the writes that a node has applied, as a text that is equal on both
-// nodes when they have applied the same.
+// These queries return an equal text when both nodes have applied the same writes.
 const (
 	galeraPosition = `SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status
 		WHERE variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', 'wsrep_local_state_comment')`
@@ -136,9 +133,8 @@ const (
 	gtidPosition = "SELECT @@gtid_current_pos"
 )
 
-// AwaitEven returns when both nodes of a pair have applied each other's writes. Without a pair it
-// returns at once. After a minute it gives up, because a client still writes or replication has
-// ended. The servers' logs have the reason.
+// AwaitEven returns when a pair's nodes have applied each other's writes, or at once without a
+// pair. After a minute it gives up: a client still writes, or replication has ended (see the logs).
 func (r *Rig) AwaitEven(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
 		return nil

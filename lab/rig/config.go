@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Config has the servers of a rig and their settings. The zero value has no server: a test names
-// those that it needs, such as Config{Redis: 1}.
+// Config has the servers of a rig and their settings. The zero value has no server.
 type Config struct {
 	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
@@ -48,9 +47,8 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// FullLab returns the configuration of the whole lab: MySQL, five Redis servers, ZooKeeper, etcd,
-// nginx and three replicas of the program at the path binary. nginx and the replicas get the ports
-// that the tutorial names, if these are free.
+// FullLab has MySQL, five Redis servers, ZooKeeper, etcd, nginx and three replicas of binary. nginx
+// and the replicas get the ports that the tutorial names, if these are free.
 func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
@@ -81,9 +79,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Addresses has the servers' own addresses, not those of links. The command `oversell lab --json`
-// writes it. The address of a server that the rig does not have is empty. The passwords in the
-// addresses belong to users of MySQL and Redis that cannot write files.
+// Addresses has the servers' own addresses, not those of links, for `oversell lab --json`. A
+// missing server has an empty address. The users of MySQL and Redis cannot write files.
 type Addresses struct {
 	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
 	Replicas  []string `json:"replicas"`  // http://host:port of each

@@ -18,8 +18,7 @@ func (r *Rig) addEtcds(program string) {
 	}
 }
 
-// addEtcd adds one member of an etcd cluster. peer is the URL at which the other members reach it,
-// and cluster lists the names and URLs of all members.
+// addEtcd adds a member. peer is its URL for other members, cluster lists all names and URLs.
 func (r *Rig) addEtcd(program, name, peer, cluster string) {
 	s := r.newServer(name, program, 0)
 	client := "http://" + s.addr
@@ -27,13 +26,11 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		"--name", name, "--data-dir", filepath.Join(s.dir, "data"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster,
-		// These two times are in ms. They allow leases as short as 2 s, so that the lease of a dead
-		// holder ends soon.
+		// Both in ms: they allow leases as short as 2 s, so that a dead holder's lease ends soon.
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"--unsafe-no-fsync",
-		// etcd deletes old versions of the keys. Locks write their keys often, and no client reads old
-		// versions.
+		// etcd deletes old versions of keys: locks write often, and no client reads old versions.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
 	}
 	// A member is healthy when its cluster has a leader.

@@ -74,9 +74,8 @@ func findFile(name string, patterns ...string) (string, error) {
 	return "", missing(name)
 }
 
-// findProgram returns the path of the first of names that is installed. It searches PATH, and the
-// folders of daemons that are often not in a user's PATH. The path is absolute, because servers run
-// in folders of their own.
+// findProgram searches PATH, and the folders of daemons, which are often not in a user's PATH. The
+// result is absolute, because servers run in folders of their own.
 func findProgram(names ...string) (string, error) {
 	for _, name := range names {
 		for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
@@ -113,8 +112,7 @@ func findDatabase(kind Database) (server, installer string, err error) {
 	}
 }
 
-// findMySQL returns the path of mysqld if that program is MySQL 8 or newer. It reads the version,
-// because the server in MariaDB's packages is called mysqld as well.
+// findMySQL finds MySQL 8 or newer. It reads the version, as MariaDB's server is mysqld as well.
 func findMySQL() (mysqld string, ok bool) {
 	path, err := findProgram("mysqld")
 	if err != nil {
@@ -135,8 +133,7 @@ func isMySQL(version []byte) bool {
 	return err == nil && major >= 8
 }
 
-// errBesideMySQL means that a pair needs MariaDB. "make servers" cannot install MariaDB beside
-// MySQL.
+// errBesideMySQL: a pair needs MariaDB, which "make servers" cannot install beside MySQL.
 var errBesideMySQL = fmt.Errorf("%w: Debian's packages mariadb-server-core and mariadb-client-core conflict with MySQL's packages; "+
 	"`tools/real-mysql.sh mariadb` unpacks a MariaDB and prints the folder to put first in PATH", ErrMissing)
 

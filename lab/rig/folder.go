@@ -11,11 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// newFolder returns the path for a new scratch folder in the temporary folder. It returns an error
-// if servers cannot run in the temporary folder.
+// newFolder returns a new path in the temporary folder, or an error if servers cannot run there.
 func newFolder() (string, error) {
-	// The path is made absolute: a relative path would name another folder in the servers, which run
-	// in folders of their own.
+	// Absolute: a relative path would name other folders in the servers' own folders.
 	tmp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return "", fmt.Errorf("rig: %w", err)
@@ -36,8 +34,7 @@ func newFolder() (string, error) {
 	return filepath.Join(tmp, name), nil
 }
 
-// unfit reports whether c may have a special meaning in start scripts, command lines or
-// configuration files.
+// unfit reports whether c may be special in start scripts, command lines or configuration files.
 func unfit(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("/._-+@", c)
 }

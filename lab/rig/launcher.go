@@ -2,9 +2,8 @@ package rig
 
 import "runtime"
 
-// launcher runs functions on one operating system thread, which lives until close. The kernel kills
-// a child when the thread that forked the child ends: see childAttr. So a child that is forked on
-// this thread dies with the program, and not with any other thread.
+// launcher runs functions on one operating system thread, which lives until close. A child that is
+// forked there dies with the program, and not with any other thread: see childAttr.
 type launcher struct{ jobs chan func() }
 
 func newLauncher() *launcher {

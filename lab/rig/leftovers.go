@@ -41,9 +41,8 @@ func openShared(path string, flags int) (*os.File, error) {
 }
 
 // sweep cleans up after rigs in tmp that were killed together with their reapers. The kernel has
-// ended the servers of these rigs, but not nginx's workers, which still hold nginx's port. sweep
-// logs its actions. If it cannot find out which processes are left, it logs what the user has to
-// do.
+// ended their servers, but not nginx's workers, which still hold nginx's port. sweep logs its
+// actions, or what the user has to do if the processes left are unknown.
 func sweep(tmp string, log func(format string, args ...any)) {
 	entries, _ := os.ReadDir(tmp) // creating the next folder there returns the same error
 	for _, entry := range entries {

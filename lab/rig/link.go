@@ -14,9 +14,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Link is the network link from one server to another, such as replica-1's to redis-1. It is a
-// proxy: the first server uses the proxy's address as that of the second. Its methods may be
-// called from several goroutines.
+// Link is a proxy on the way from one server to another, such as from replica-1 to redis-1. Its
+// methods may be called from several goroutines.
 type Link struct {
 	from, to string
 	addr     string // where the proxy listens, as host:port
@@ -48,9 +47,8 @@ func (l *Link) Cut() error {
 	return nil
 }
 
-// LoseReply drops the next reply that contains text, and ends the reply's connection. The server
-// has executed the request by then. With an empty text, it drops the next reply of any kind, even
-// the reply to a heartbeat.
+// LoseReply drops the next reply that contains text, and ends its connection. The server has
+// executed the request by then. An empty text means any reply, even to a heartbeat.
 func (l *Link) LoseReply(text string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -60,8 +58,7 @@ func (l *Link) LoseReply(text string) error {
 	return l.add(lossType, lossType, "downstream", &loss{Text: text})
 }
 
-// Restore ends Cut and LoseReply. Connections that were cut end now, because data are missing
-// in them. It does nothing to a link without a fault.
+// Restore ends a fault, if any. Cut connections end now, because data are missing in them.
 func (l *Link) Restore() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()

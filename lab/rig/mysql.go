@@ -27,8 +27,7 @@ GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
 `)
 }
 
-// mysqlOptions returns the settings for both MySQL and MariaDB. The isolation level is not among
-// them: both servers have the default REPEATABLE READ.
+// mysqlOptions returns the settings for MySQL and MariaDB. Both default to REPEATABLE READ.
 func mysqlOptions() []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -36,17 +35,15 @@ func mysqlOptions() []string {
 		"--max-connections=600", // three replicas with pools of 100, bench, tests, consoles
 		"--performance-schema=OFF",
 
-		// Tables without a collation get this one, which both servers have: utf8mb4_0900_ai_ci is MySQL's
-		// alone. The service's own tables name a collation.
+		// For tables without a collation. Both have this one, unlike utf8mb4_0900_ai_ci.
 		"--character-set-server=utf8mb4",
 		"--collation-server=utf8mb4_unicode_ci",
 
 		// All the data fit into a few pages.
 		"--innodb-buffer-pool-size=64M",
 		// A commit is handed to the kernel at once and synced once a second. It survives the kill
-		// of mysqld, which the lab does, but not a power cut, which takes the scratch folder as
-		// well. The default 1 would measure the disk: 5000 sales take half a minute on a laptop
-		// whose fsync takes 5 ms.
+		// of mysqld, but not a power cut, which takes the scratch folder as well. The default 1
+		// would measure the disk: 5000 sales take half a minute if an fsync takes 5 ms.
 		"--innodb-flush-log-at-trx-commit=2",
 		// A statement waits for a locked row at most this many seconds, as long as a request waits for
 		// its lock by default. The limit also ends the wait of a disconnected client's statement.
@@ -64,9 +61,8 @@ func onlyMySQL() []string {
 func onlyMariaDB() []string {
 	return []string{
 		"--innodb-log-file-size=32M",
-		// Since MariaDB 11.6 this is on by default. It would prevent the lost update of the strategy
-		// mutex-in-tx with error 1020. The tutorial's MySQL loses that update, and the lab must lose it
-		// too.
+		// On by default since MariaDB 11.6, it would prevent mutex-in-tx's lost update with error
+		// 1020. The tutorial's MySQL loses that update, so the lab must lose it too.
 		"--loose-innodb-snapshot-isolation=OFF",
 		// All tables are in one file. Otherwise CREATE TABLE with DATA DIRECTORY makes a file
 		// in any folder, and MariaDB requires no privilege for it.
@@ -115,8 +111,7 @@ func (d *database) install(ctx context.Context) error {
 	shared := d.options()
 	d.args = slices.Concat(shared, []string{
 		"--port=" + d.port(),
-		// This path is relative to the data folder, because the path of a socket must not exceed 104
-		// bytes.
+		// Relative to the data folder: the path of a socket must not exceed 104 bytes.
 		"--socket=mysql.sock",
 		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
 		// Even with root's password, no client may read or write the machine's files.
@@ -134,17 +129,15 @@ func (d *database) install(ctx context.Context) error {
 	install := d.command
 	install.args = slices.Concat(shared, []string{"--initialize-insecure"})
 	if d.installer != "" {
-		// --rpm keeps the script from changing the owner of the machine's PAM plugin, which an installed
-		// MariaDB may need.
+		// --rpm keeps the owner of the machine's PAM plugin, which MariaDB may need.
 		install.path = d.installer
 		install.args = slices.Concat(shared, []string{"--rpm", "--auth-root-authentication-method=normal", "--skip-test-db"})
 	}
 	return d.rig.run(ctx, "install "+d.name, d.name+"-install.log", install)
 }
 
-// options returns the settings that the server and its installer share, such as the size of the log
-// files. With a shared /tmp, databases that are installed at the same time could delete each
-// other's temporary tables, so each has its own tmpdir.
+// options returns the settings that the server and its installer share. Each database has its own
+// tmpdir: in a shared /tmp, concurrent installations could delete each other's temporary tables.
 func (d *database) options() []string {
 	all := []string{"--no-defaults", "--datadir=" + filepath.Join(d.dir, "data"), "--tmpdir=" + filepath.Join(d.dir, "tmp")}
 	if d.conf != "" {

@@ -29,8 +29,7 @@ func (r *Rig) addNginx(program string) {
 	s.readyURL = r.addrs.Target + "/healthz"
 }
 
-// nginxConf returns the file that docker-compose mounts, with other addresses and paths. Each
-// text that it replaces must be there exactly once.
+// nginxConf replaces texts in docker-compose's file. Each of them must be there exactly once.
 func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	text := nginx.Conf()
 	var err error
@@ -47,8 +46,7 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	// Remove Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
-	// The file has a line for each of three replicas. The first line becomes a line for each of the
-	// upstreams, and the other two lines become comments.
+	// Of the file's three replicas, one becomes a line per upstream, and two become comments.
 	replace("server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
 	replace("server replica-2:8100 ", "# server replica-2:8100 ")
 	replace("server replica-3:8200 ", "# server replica-3:8200 ")

@@ -13,10 +13,9 @@ const firstPort, lastPort = 20000, 31999
 
 const loopback = "127.0.0.1"
 
-// ports reserves TCP ports of the loopback address. A free port may not stay free: another rig may
-// take it between the test and the server's bind, and the port of a stopped server looks free. So
-// a rig holds the UDP port of the same number for as long as it lives. No server uses the UDP port,
-// binding it is atomic, and the kernel releases it when the program dies.
+// ports reserves TCP ports of the loopback address. Another rig may take a free port before the
+// server binds it, and a stopped server's port looks free. So a rig holds the UDP port of the same
+// number. No server uses UDP, binding is atomic, and the kernel releases a dead program's port.
 type ports struct{ held []net.PacketConn }
 
 // take reserves the preferred port if it is free, else any free port. 0 means no preference.
@@ -24,8 +23,7 @@ func (p *ports) take(preferred int) (int, error) {
 	if preferred > 0 && p.reserve(preferred) {
 		return preferred, nil
 	}
-	// The search starts at a random port, so that rigs that start at the same time do not try the same
-	// ports.
+	// A random start keeps rigs that start at the same time from trying the same ports.
 	n := lastPort - firstPort + 1
 	start := rand.IntN(n) //nolint:gosec // not a secret
 	for i := range n {

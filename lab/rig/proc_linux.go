@@ -39,8 +39,7 @@ func groupRuns(pgid int) bool {
 	return !ok
 }
 
-// groupFrozen reports whether SIGSTOP has stopped all threads of the group. Threads do not stop at
-// the same moment.
+// groupFrozen reports whether SIGSTOP has stopped all threads: they stop at different moments.
 func groupFrozen(pgid int) bool {
 	states, _ := groupStates(pgid, "/proc/[0-9]*/task/[0-9]*/stat")
 	for _, state := range states {

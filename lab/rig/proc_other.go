@@ -9,13 +9,11 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// renameProcess does nothing: it is for Linux only.
 func renameProcess(string) {}
 
 // groupFrozen returns true: only Linux shows the state of threads.
 func groupFrozen(int) bool { return true }
 
-// groupRuns reports whether the group has a process, even a zombie.
 func groupRuns(pgid int) bool { return groupExists(pgid) }
 
 // membersIn returns no processes, because it cannot find them on this system. sure is true only if

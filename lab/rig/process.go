@@ -77,9 +77,8 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 	return p, nil
 }
 
-// environment returns the variables of a server: more, and the variables of this program that are
-// named in inherited or begin with LC_. Other variables are left out, because many of them
-// configure `oversell serve`, etcd and ZooKeeper as a flag does.
+// environment returns more, and this program's variables in inherited or with the prefix LC_. Many
+// others would configure `oversell serve`, etcd and ZooKeeper as a flag does.
 func environment(more ...string) []string {
 	inherited := []string{
 		"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ",
@@ -97,7 +96,6 @@ func environment(more ...string) []string {
 	return append(env, more...)
 }
 
-// run runs a program to its end, and kills it when ctx ends.
 func (r *Rig) run(ctx context.Context, name, log string, c command) error {
 	p, err := r.spawn(c, filepath.Join(r.dir, log))
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// reapingEnv is a variable that is set in every reaper. startReaper fails if it is set. Otherwise a
-// test binary without rigtest.Main, started as a reaper, would run its tests. These tests would
-// start a rig, and so a further reaper, without end.
+// reapingEnv is set in every reaper, and startReaper fails if it is set. Otherwise a test binary
+// without rigtest.Main, started as a reaper, would run its tests and start reapers without end.
 const reapingEnv = "OVERSELL_REAPING"
 
 // The reaper answers reaperReady when the folder exists, or reaperFailed and the reason.
@@ -35,8 +34,7 @@ func Reap(dir string, in io.Reader, out io.Writer) error {
 	return reap(dir, in, out)
 }
 
-// reap does the work of Reap, but does not make the process ignore signals. Tests call reap,
-// because their children would inherit the ignored signals.
+// reap is Reap without ignored signals, which the children of a test would inherit.
 func reap(dir string, in io.Reader, out io.Writer) error {
 	// Mkdir fails for an existing folder, unlike MkdirAll: such a folder must not be removed.
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// addRedis adds redis-i. It persists nothing, as the tutorial's locks need no disk: after a stop,
-// graceful or not, it starts empty.
+// addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk.
 func (r *Rig) addRedis(found programs, i int) {
 	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
@@ -24,8 +23,7 @@ func (r *Rig) addRedis(found programs, i int) {
 
 const redisReplica = "redis-1-replica"
 
-// addRedisReplica adds a replica of redis-1, which must have been added. The replica is only the
-// target of a fail-over, so it is not among the Addresses.
+// addRedisReplica adds a replica of redis-1 for fail-overs, so it is not among the Addresses.
 func (r *Rig) addRedisReplica(found programs) {
 	master, err := r.Server("redis-1")
 	r.check(err)
@@ -36,10 +34,9 @@ func (r *Rig) addRedisReplica(found programs) {
 	}
 }
 
-// redisConf is the part of Redis's configuration that other users must not read. It removes
-// commands that can write files as the lab's owner: with CONFIG SET dir, a client chooses the file
-// of the next dump, and MODULE LOAD runs a library. Since version 7, Redis refuses such commands by
-// default.
+// redisConf is the configuration that other users must not read. It removes commands that can write
+// files as the lab's owner: CONFIG SET dir moves the next dump, MODULE LOAD runs a library. Since
+// version 7, Redis refuses such commands by default.
 const redisConf = `requirepass %[1]s
 masterauth %[1]s
 rename-command CONFIG ""

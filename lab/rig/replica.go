@@ -25,8 +25,7 @@ func (r *Rig) addReplica(i int) {
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
 	// Passwords and the token are in the environment, because every user can read a command line.
 	s.env = environment(append(r.backendsEnv(name, i), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share))...)
-	// The probe uses /healthz, because /readyz answers 503 while a backend is missing: a partial rig
-	// does not have all backends, and a test may stop one.
+	// Not /readyz: it answers 503 without a backend, as in a partial rig or in some tests.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
 	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper && r.cfg.Etcd {
 		s.readyURL = url + "/readyz"

@@ -73,8 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	return r, nil
 }
 
-// setUp builds the program and starts all servers. It fails as soon as any server dies, even a
-// server that was ready before, because other servers need it.
+// setUp fails as soon as any server dies, even one that was ready, because others need it.
 func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
@@ -107,8 +106,7 @@ func (r *Rig) died(e Exit) {
 	}
 }
 
-// build compiles the program oversell, if the rig needs it. The reaper watches the compiler, so
-// that a killed test leaves no compiler running.
+// build compiles oversell if needed. The reaper ends the compiler of a killed test.
 func (r *Rig) build(ctx context.Context) error {
 	if r.cfg.Replicas == 0 || r.cfg.Binary != "" {
 		return nil
@@ -147,8 +145,7 @@ func (r *Rig) addServers(found programs) {
 	}
 }
 
-// check stores the first error of the preparations. The preparations continue after an error, and
-// then setUp returns the error before any server starts.
+// check stores the first error of the preparations, which setUp returns before any server starts.
 func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
 
 func (r *Rig) memberNames(kind string) []string {
@@ -169,8 +166,7 @@ func (r *Rig) takeAddr() string {
 }
 
 // startAll starts the backends and nginx concurrently, and the replicas after them. It returns when
-// the service is ready: each replica of a complete rig reaches all its backends, and nginx passes
-// requests on to the replicas.
+// each replica of a complete rig reaches all its backends, and nginx reaches the replicas.
 func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
@@ -254,17 +250,15 @@ func (r *Rig) Server(name string) (*Server, error) {
 	return nil, fmt.Errorf("rig: no server %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// Close stops all servers and removes their files. The replicas finish their requests. After them
-// nginx ends, and at last the backends are killed, because their data are not needed any more.
-// Close may be called again. Even if it returns an error, no server runs any more.
+// Close stops all servers and removes their files. The replicas finish their requests before nginx
+// and the backends end. Close may be called again. Even after an error, no server runs any more.
 func (r *Rig) Close() error { return r.close() }
 
 func (r *Rig) shutDown() error {
 	r.closing()
 	stop := func(s *Server) error { return s.Stop(context.Background()) }
 	kill := func(s *Server) error { s.Kill(); return nil }
-	// End all faults first. Otherwise a replica would wait for answers that never come, or not handle
-	// the signal to end.
+	// End all faults first, or a replica would await lost answers, or miss the signal to end.
 	err := concurrently(r.Servers(), (*Server).Resume)
 	for _, l := range r.links {
 		err = errors.Join(err, l.Restore())

@@ -8,10 +8,9 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have no password. Other users can change their data, but no request can choose
-// a file to write: both servers write to files in their data folders only. ZooKeeper's admin
-// server, reconfiguration and JMX are off, and so are etcd's v2 API and its profiler. nginx serves
-// no files.
+// ZooKeeper and etcd have no password. Other users can change their data, but no request can make
+// them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX are off,
+// and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
 	user   string // of MySQL's user oversell, and of Redis
@@ -34,8 +33,7 @@ func (s secrets) mysql(user, addr string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
 }
 
-// RedisURL returns the URL of a Redis server of this rig. addr is the host:port of that server or
-// of a link to it.
+// RedisURL returns the URL of this rig's Redis at addr, the host:port of the server or of a link.
 func (r *Rig) RedisURL(addr string) string {
 	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
 }

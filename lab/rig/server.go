@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// readyTimeout limits a start. It is far longer than a slow machine needs, so that only a
-	// server that hangs is an error.
+	// readyTimeout is far longer than a slow machine needs, so only a server that hangs fails.
 	readyTimeout = 60 * time.Second
 	// stopTimeout limits a graceful stop. A replica finishes its running requests.
 	stopTimeout = 20 * time.Second
@@ -142,8 +141,7 @@ func (s *Server) await(ctx context.Context, p *process) error {
 	return fmt.Errorf("rig: start %s: %w", s.name, ctx.Err())
 }
 
-// Stop ends the server gracefully. If it has not ended after 20 s, or ctx ends, Stop kills it and
-// returns an error. It does nothing if the server is not running.
+// Stop ends a running server gracefully. After 20 s, or if ctx ends, Stop kills it, with an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -166,8 +164,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill ends the server and its children at once, as a crash would, and returns when
-// they are gone. It does nothing if the server is not running.
+// Kill ends a running server and its children at once, as a crash would, and awaits their end.
 func (s *Server) Kill() {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -176,8 +173,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server and its children (SIGSTOP), and returns when they are stopped: their
-// connections stay open, and requests get no answer.
+// Pause returns when SIGSTOP has stopped the server and its children. Connections stay open.
 func (s *Server) Pause() error {
 	p := s.running()
 	if p == nil {
@@ -210,10 +206,9 @@ func (s *Server) Resume() error {
 	return nil
 }
 
-// AwaitReady waits until the server is ready: a replica reaches all its backends, or nginx reaches
-// a replica. After a minute it returns an error. It returns at once for other servers, which are
-// ready when they have started. If the rig lacks some backends, its replicas never become ready,
-// and AwaitReady returns at once for them too.
+// AwaitReady waits until a replica reaches all its backends, or nginx reaches a replica. After a
+// minute it returns an error. It returns at once for other servers, and for replicas of a rig
+// without all backends, which never become ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.readyURL == "" {
 		return nil
@@ -228,8 +223,7 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig of an unexpected death of a ready server. If a server dies before it is
-// ready, Start returns the error.
+// report notifies the rig when a ready server dies. If it was not ready, Start returns the error.
 func (s *Server) report(p *process) {
 	<-p.done
 	if p.ready.Load() && !p.asked.Load() {

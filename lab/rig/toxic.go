@@ -13,9 +13,8 @@ const (
 	lossType = "lost reply"
 )
 
-// hole drops all data until it is removed. Toxiproxy's own toxic named timeout tells the server
-// when a client disconnects, so MySQL would roll the client's transaction back at once. After a
-// real cut MySQL does not notice that a client disconnects.
+// hole drops all data until it is removed. With Toxiproxy's toxic timeout, MySQL would see a lost
+// client and roll back at once, which does not happen after a real cut.
 type hole struct{}
 
 // Pipe implements [toxics.Toxic].
@@ -46,8 +45,7 @@ func drain(stub *toxics.ToxicStub) {
 	}
 }
 
-// loss drops the first reply that contains Text on any connection of the link, and ends that
-// connection.
+// loss drops the first reply that contains Text on any connection, and ends that connection.
 type loss struct {
 	Text string `json:"text"`
 	lost atomic.Bool

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// zooCfg is ZooKeeper's configuration. A tick of 500 ms allows session timeouts as short as 1 s, so
-// that the session of a dead holder ends soon.
+// zooCfg has a tick of 500 ms for session timeouts of 1 s: a dead holder's session ends soon.
 const zooCfg = `tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000
@@ -22,10 +21,9 @@ admin.enableServer=false
 4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
 `
 
-// ensembleCfg is the additional configuration of a member of an ensemble. Its numbers are ticks.
-// initLimit limits the time to connect to the leader and to copy its data. syncLimit limits the
-// time that a connected member may lag behind the leader. A leader that has no majority for
-// syncLimit (3 s here) gives up.
+// ensembleCfg is added for a member of an ensemble. Its numbers are ticks. initLimit limits the
+// time to reach the leader and copy its data, syncLimit the lag of a connected member. A leader
+// that has no majority for syncLimit (3 s here) gives up.
 const ensembleCfg = `initLimit=10
 syncLimit=6
 `
@@ -50,8 +48,7 @@ func javaOptions(dir string) []string {
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"-Dzookeeper.forceSync=no",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
-		// The longest pause, in ms, between two messages of a server that looks for a leader. The
-		// default is a minute.
+		// The longest pause, in ms, between messages of a leader election; a minute by default.
 		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 	}
 }
@@ -71,8 +68,7 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 	}
 }
 
-// addZookeeper adds a ZooKeeper server. id is its number in the ensemble, and members has the
-// ensemble's lines for the configuration file.
+// addZookeeper adds a server. id is its number in the ensemble, members the ensemble's cfg lines.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
 	data := s.mkdir("data")
@@ -87,8 +83,7 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 		s.args = append(javaOptions(s.dir), "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	}
-	// A server answers the command srvr before it accepts sessions, but the line Mode is in the answer
-	// only while it accepts sessions.
+	// The answer to srvr has the line Mode only while the server accepts sessions.
 	s.probe = func(ctx context.Context) error { return exchange(ctx, s.addr, "srvr\n", "Mode:") }
 	r.backends = append(r.backends, s)
 	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)

@@ -61,8 +61,7 @@ func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
 }
 
-// untilSoldOut sends requests in sequence until the answer is "sold out". The parameter most limits
-// their number, because with a wrong guard that answer may never come.
+// untilSoldOut limits its requests to most: with a wrong guard, "sold out" may never come.
 func untilSoldOut(ctx context.Context, most int, send func() Answer) (answers []Answer) {
 	for range most {
 		a := send()

@@ -60,8 +60,7 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 	if err != nil {
 		return r, err
 	}
-	// These users send several requests each. They start before all other users, so that their
-	// requests overlap before the coupons run out.
+	// Users with several requests start first, so that these overlap while coupons are left.
 	hasty := concurrently((couponHasty-1)*couponClicks, func(i int) click { return order(ctx, service.Target, int64(2+i/couponClicks)) })
 	others := concurrently(couponUsers-couponHasty, func(i int) click { return order(ctx, service.Target, int64(couponHasty+1+i)) })
 	clicks := slices.Concat(raced, hasty, others)
@@ -143,8 +142,7 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	}
 }
 
-// falling counts orders that were requested after another order was answered, and whose id is still
-// not higher than the id of that order.
+// falling counts orders whose id is not above that of an order answered before their request.
 func falling(clicks []click) (late int) {
 	byCall := slices.DeleteFunc(slices.Clone(clicks), func(c click) bool { return c.Outcome != couponOrdered })
 	byAnswer := slices.Clone(byCall)

@@ -30,8 +30,7 @@ type Scenario struct {
 // Guard is one way to protect the scenario's invariant.
 type Guard struct {
 	ID string
-	// A guard with Safe must keep the invariant in every run. Any other guard must break it in every
-	// run.
+	// A Safe guard must keep the invariant in every run, any other guard must break it in each.
 	Safe bool
 	// race pauses its first request at the step first, and its second request at the step second.
 	first, second api.Step

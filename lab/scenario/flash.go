@@ -18,10 +18,9 @@ const (
 	flashProduct = 1
 )
 
-// Flash returns the scenario of a sale with five customers for each piece, all at once (document
-// 002). The guards are strategies that keep the stock in a MySQL row or in Redis. Exactly as many
-// customers must get a piece as there are pieces. A customer whose request surely sold nothing
-// tries again.
+// Flash returns a sale with five customers for each piece, all at once (document 002). The guards
+// keep the stock in a MySQL row or in Redis. Exactly as many customers must get a piece as there
+// are pieces. A customer whose request surely sold nothing tries again.
 func Flash() Scenario {
 	const at = api.Writing
 	return Scenario{
@@ -104,8 +103,7 @@ func mayRetry(op *history.Op) bool {
 	return op.Outcome == history.Refused && op.Reason != history.SoldOut
 }
 
-// stockLeft returns the stock in the strategy's own count and in the MySQL row. It waits until
-// redis-stock, which counts in Redis, has copied its count to the row.
+// stockLeft returns the strategy's count and the row's, after redis-stock has copied its count.
 func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
 	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -56,8 +56,7 @@ func runGranularity(ctx context.Context, service Service, guard Guard) (Result, 
 	if guard.ID != "each" {
 		return r, nil
 	}
-	// The throughput is compared with that of a sale under one lock for all products. That sale runs
-	// now, so that both sales run on the same machine under the same conditions.
+	// The sale under one lock for all runs now, so that both sales have the same conditions.
 	coarse, err := sell(ctx, service, Guard{ID: "all", first: guard.first, second: guard.second})
 	if err != nil {
 		return Result{}, err

@@ -11,9 +11,8 @@ import (
 )
 
 // race makes two requests overlap, each on a replica of its own. Failpoints pause the first request
-// at guard.first and the second request at guard.second. When each request is paused or answered,
-// race lets both continue, and returns their answers. The failpoints pause only requests with this
-// key, such as "order:7".
+// with this key, such as "order:7", at guard.first, and the second at guard.second. When each
+// request is paused or answered, race lets both continue, and returns their answers.
 func race[A any](ctx context.Context, service Service, key string, guard Guard, send func(context.Context, api.Client) A) ([]A, error) {
 	if len(service.Replicas) < 2 {
 		return nil, errors.New("a scenario needs two replicas to make two requests overlap")

@@ -16,8 +16,7 @@ const (
 	rechargeAmount  = 500 // cents
 )
 
-// Recharge returns the scenario in which each order must be credited to its account once, however
-// often the order's request is sent (document 003).
+// Recharge must credit each order once, however often its request is sent (document 003).
 func Recharge() Scenario {
 	return Scenario{
 		ID: "recharge", Replicas: 3, Run: runRecharge,

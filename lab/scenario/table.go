@@ -11,8 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Table writes a table with a line per guard: its claim, the number of runs, the number of runs
-// that broke the invariant, and the median of each figure.
+// Table writes a line per guard: its claim, the runs, the broken runs, and each figure's median.
 func Table(w io.Writer, results []Result) error {
 	var guards, figures []string
 	for _, r := range results {

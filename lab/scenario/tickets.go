@@ -62,8 +62,7 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 			return post(ctx, window, showPath+"/tickets?guard="+guard.ID+"&wait="+wait)
 		}
 	}
-	// The wait is 0 s: if the guard has a right lock, the second request is rejected while the first
-	// request holds that lock.
+	// The wait is 0 s: a right lock rejects the second request while the first one holds it.
 	answers, err := race(ctx, service, showKey, guard, sell("0s"))
 	if err != nil {
 		return Result{}, err
@@ -129,8 +128,7 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	return r
 }
 
-// compareTickets counts the wrong numbers. answered and stored have how often each number was sold,
-// according to the answers and to the table.
+// compareTickets counts wrong numbers. answered and stored have how often each number was sold.
 func compareTickets(answered, stored map[int]int, count int) (wrong wrongNumbers) {
 	sold := maps.Clone(answered)
 	for number, n := range stored {

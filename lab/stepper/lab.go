@@ -48,7 +48,6 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	return l, nil
 }
 
-// count returns the remaining stock, as the strategy counts it.
 func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 	return l.replicas[A].Count(ctx, l.Strategy, product)
 }

@@ -111,8 +111,7 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 func (r *Round) Close() error {
 	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
 	defer r.cancel()
-	// ResumeAll must also run if r.ctx is cancelled. Otherwise the replicas would keep the requests
-	// stopped for minutes.
+	// ResumeAll must run even if r.ctx is cancelled, or requests would stay stopped for minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
 	defer cancel()
 	err := errors.Join(r.lab.replicas[A].ResumeAll(ctx), r.lab.replicas[B].ResumeAll(ctx))
@@ -135,9 +134,8 @@ func (r *Round) free(client Client) bool {
 	return r.State(client) == Idle || r.State(client) == Stopped
 }
 
-// Go lets a client continue. It returns when the client is at its next step, has its answer,
-// or seems to wait for the lock. A waiting client continues by itself as soon as it can, and
-// Look observes it.
+// Go lets a client continue, up to its next step, its answer or an apparent wait for the lock. A
+// waiting client continues by itself as soon as it can, and Look observes it.
 func (r *Round) Go(ctx context.Context, client Client) error {
 	c, other := r.clients[client], r.clients[client.other()]
 	switch c.state {
@@ -189,8 +187,7 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 	}
 }
 
-// Look asks both replicas for the states of their clients, and appends changes to the Log. news is
-// true if Look appended an entry.
+// Look appends changes of the clients' states to the Log. news is true if there was a change.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
 	before := len(r.Log)
 	for i, c := range r.clients {
@@ -223,8 +220,7 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 		c.state = Ended
 		return r.log(ctx, client, "", answer(c.op))
 	default:
-		// A stopped client may also get here, because a replica lets a stopped request continue after
-		// half an hour.
+		// A stopped client may get here too: a replica resumes the request after half an hour.
 		c.state = Waiting
 		return nil
 	}

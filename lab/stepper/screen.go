@@ -9,8 +9,7 @@ import (
 // width is the width of a client's column, in letters.
 const width = 38
 
-// Draw prints a column for each client, with its steps, its wait or its answer. Below both columns
-// it prints the stock.
+// Draw prints a column for each client, with its steps, wait or answer, and below them the stock.
 func (r *Round) Draw(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: A and B buy one piece each; the stock is %d\n\n", r.lab.Strategy, Pieces)
@@ -71,8 +70,7 @@ func wrapped(line string) []string {
 	return append([]string{string(letters[:at])}, wrapped("    "+rest)...)
 }
 
-// Print writes the run that loses an update, one line for each entry of its log. It calls shown
-// after each of these lines.
+// Print writes the run that loses an update, line by line, and calls shown after each entry.
 func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
 	interruptions := fmt.Sprintf("%d interruptions", s.Interruptions)
 	if s.Interruptions == 1 {

@@ -48,8 +48,7 @@ func (l *Lab) Solve(ctx context.Context, tried func()) (Solution, error) {
 	return search(func(first schedule) (played, error) { return l.play(ctx, first) }, tried)
 }
 
-// search tries the schedules with 0 interruptions, then those with 1, and so on. A always begins,
-// because both clients do the same.
+// search tries 0 interruptions, then 1, and so on. A begins, because both clients do the same.
 func search(play func(schedule) (played, error), tried func()) (Solution, error) {
 	var s Solution
 	level := []schedule{nil}
@@ -78,9 +77,8 @@ func search(play func(schedule) (played, error), tried func()) (Solution, error)
 	}
 }
 
-// interrupted returns schedules with one more interruption than the run of these moves, each at an
-// index of at least from. At this index a client continued again although the other client could
-// have continued. The schedule lets the other client continue there.
+// interrupted returns schedules with one more interruption than these moves, at an index of at
+// least from. At this index the other client continues, which could have continued in the run too.
 func interrupted(moves []move, from int) []schedule {
 	var all []schedule
 	for i := max(1, from); i < len(moves); i++ {

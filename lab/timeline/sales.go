@@ -76,8 +76,7 @@ func (t Timeline) missing() (all []missing) {
 		if i+1 < len(steps) {
 			end = steps[i+1].at
 		}
-		// The clocks of the lab and of a replica differ slightly, so a write may seem later than its
-		// sale.
+		// The clocks of lab and replica differ: a write may seem later than its sale.
 		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
 		if sold > taken && end > step.at {
 			all = append(all, missing{step.at, end, sold, taken})

@@ -71,10 +71,9 @@ func tasksOf(rec history.Recording, end time.Duration) []*task {
 // sameMoment is the tolerated difference between the clocks of a replica and of the lab.
 const sameMoment = 5 * time.Millisecond
 
-// pair gives each task the op of its request, which is the client's record. An op does not name the
-// owner of the lock. So pair chooses from the ops of the same replica that were open at the task's
-// first step. It takes the op that was sent closest to this step. Each op that is left becomes a
-// task without steps.
+// pair gives each task the op of its request, the client's record. An op does not name the lock's
+// owner, so pair looks at the ops of the replica that were open at the task's first step. It takes
+// the op that was sent closest to this step. Each op that is left becomes a task without steps.
 func pair(tasks []*task, ops []history.Op) (stepless []*task) {
 	taken := make([]bool, len(ops))
 	for _, t := range tasks {
@@ -164,8 +163,7 @@ func silenced(spans []history.Span, replica string, since, end time.Duration) ti
 	return end
 }
 
-// mostTelling returns at most mostTasks tasks. It prefers tasks that held the lock to tasks that
-// only waited.
+// mostTelling returns at most mostTasks tasks, preferably those that held the lock.
 func mostTelling(tasks []*task) []*task {
 	if len(tasks) <= mostTasks {
 		return tasks
@@ -198,8 +196,7 @@ func salesOf(ops []history.Op) []sale {
 	return sales
 }
 
-// takenBy returns how many pieces were taken from the stock after each write. It computes this from
-// the stock that the answer to the writer's request names.
+// takenBy returns the pieces taken after each write, from the stock that the answers name.
 func takenBy(tasks []*task, stock int) (taken []sale) {
 	for _, t := range tasks {
 		if t.op == nil || !t.op.HasRemaining {

@@ -1,6 +1,5 @@
-// Package timeline draws a recording. It has a lane for each replica, and a row for each request
-// that shows when the request waited, held the lock and wrote. It gives no verdict: package check
-// finds the overlaps.
+// Package timeline draws a recording: a lane for each replica, and a row for each request with its
+// waits, holds and writes. It gives no verdict: package check finds the overlaps.
 package timeline
 
 import (
@@ -44,8 +43,7 @@ type sale struct {
 	pieces int
 }
 
-// Of returns the timeline of a recording of one key. Requests are named A, B, C in the order of
-// their first steps.
+// Of returns the timeline of one key's recording. Requests are A, B, C in order of first steps.
 func Of(rec history.Recording) Timeline {
 	t := Timeline{spans: rec.Spans, strategy: strategyOf(rec)}
 	t.from, t.to = extent(rec)
@@ -54,8 +52,7 @@ func Of(rec history.Recording) Timeline {
 	t.left = len(all) - len(t.tasks)
 	t.overlaps = t.overlapsOf(rec)
 	t.sales = salesOf(rec.Ops)
-	// If the picture leaves requests out, it is uncertain which answer belongs to which write. The
-	// picture would then show lost updates that did not happen.
+	// With requests left out, answers may be matched to wrong writes and show false lost updates.
 	if rec.Stock > 0 && t.left == 0 {
 		t.taken = takenBy(all, rec.Stock)
 		t.to += (t.to - t.from) / 20 // room for the change by the last answer

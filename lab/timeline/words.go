@@ -37,8 +37,7 @@ func (t Timeline) word(english string) string {
 	return english
 }
 
-// say returns a sentence in the timeline's language. Both formats must have the same formatting
-// verbs.
+// say returns a sentence in the timeline's language. Both formats must have the same verbs.
 func (t Timeline) say(en, zh string, values ...any) string {
 	if t.lang == "zh" {
 		return fmt.Sprintf(zh, values...)
@@ -53,8 +52,7 @@ func (t Timeline) table(caption string, heads ...string) Table {
 	return Table{Caption: t.word(caption), Head: heads}
 }
 
-// Requests returns a table of the requests in the picture. Times are in seconds since the picture's
-// begin.
+// Requests returns a table of the picture's requests, in seconds since the picture's begin.
 func (t Timeline) Requests() Table {
 	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
 	for _, task := range t.tasks {

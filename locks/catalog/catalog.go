@@ -18,8 +18,7 @@ import (
 	"oversell/stock"
 )
 
-// Backends has the clients with which the strategies reach their servers. These servers need not be
-// reachable: a strategy returns stock.Unavailable when it cannot reach its server.
+// Backends has the strategies' clients. An unreachable server only causes stock.Unavailable.
 type Backends struct {
 	DB        *gorm.DB
 	Redis     redis.UniversalClient
@@ -90,14 +89,12 @@ func Cards() []api.Card {
 	return all
 }
 
-// Primitives returns the synchronization primitives of Redis and ZooKeeper other than locks, such
-// as semaphores and latches.
+// Primitives returns the synchronization primitives of Redis and ZooKeeper other than locks.
 func Primitives(b Backends) []locks.Primitives {
 	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
 }
 
-// Lockers returns locks that protect data other than the stock. The map's key is the ID in the
-// lock's card. Requests for these locks do not queue with the requests of strategies.
+// Lockers returns locks for data other than the stock, by card ID. No strategy queues with them.
 func Lockers(b Backends) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
 	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {

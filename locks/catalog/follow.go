@@ -144,9 +144,8 @@ func receiverOf(d *ast.FuncDecl) (name string) {
 	return name
 }
 
-// used calls the function name for each name that the declaration node uses, and the function
-// selected for each name after a dot. It leaves out the names of the node's own variables and
-// fields, because they hide the names of the package.
+// used calls name for each name that node uses, and selected for each name after a dot. It leaves
+// out the node's own variables and fields, because they hide the names of the package.
 func used(node ast.Node, name, selected func(string)) {
 	own := variables(node)
 	var report func(ast.Node) bool

@@ -16,10 +16,9 @@ import (
 	"oversell/locks/zklock"
 )
 
-// Source returns the files that implement a card's strategy, in the order in which to read them.
-// The file named after the card's ID is the first. After it come the files that it uses, each with
-// its Lua scripts. The last file is guard.go for a Locker, and transaction.go for a strategy that
-// sells in a transaction. Source returns no other file of package locks.
+// Source returns the files of a card's strategy, in reading order. The first is named after the
+// card's ID. The files that it uses follow, each with its Lua scripts. Last comes guard.go for a
+// Locker, or transaction.go for a sale in a transaction, and no other file of package locks.
 func Source(card api.Card) ([]api.File, error) {
 	family := map[string]struct {
 		folder string

@@ -15,11 +15,9 @@ import (
 
 // Etcd follows etcd's own recipe (client/v3/concurrency, Mutex; etcdctl lock). Each waiter creates
 // a key that is attached to a lease, and watches the preceding key. The owner of the oldest key
-// holds the lock. The fence is etcd's revision when the holder last listed the keys of the queue.
-//
-// Unlike etcd's recipe, each acquisition has its own lease. If the creation of a key gets no
-// answer, the end of the lease deletes the key. etcd rejects a write that arrives after the end of
-// its lease.
+// holds the lock. The fence is etcd's revision when the holder last listed the queue. Unlike in the
+// recipe, each acquisition has its own lease. If the creation of a key gets no answer, the end of
+// the lease deletes the key. etcd rejects a write after the end of its lease.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
 	return locks.Reentrant(&etcdLock{client, lease})
 }
@@ -49,8 +47,7 @@ func (l *etcdLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 	}
 }
 
-// memberDied reports whether to repeat a failed request, because another member of the cluster may
-// answer it, at once or after an election.
+// memberDied reports whether another member may answer a failed request, perhaps after an election.
 func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 	return len(l.client.Endpoints()) > 1 && time.Since(began) < min(r.Wait, l.lease)
 }
@@ -58,8 +55,7 @@ func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 // try creates a key and waits until no older lock key exists. If try fails, it deletes the key.
 func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
-	// The calls to etcd time out one lease after the end of the wait. So a late answer does not count
-	// as an outage.
+	// The calls end one lease after the wait, so that a late answer does not count as an outage.
 	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
 	defer cancel()
 	k, err := grantKey(calls, l.client, root+r.Key+"/", lease)

@@ -58,9 +58,8 @@ func (k *leasedKey) list(n int64) clientv3.Op {
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithKeysOnly())
 }
 
-// pick returns the lock key that precedes this key in an answer to list, or "" if there is none.
-// further is true if pick found none, but the answer was cut off at its limit. pick returns
-// ErrNotHeld if this key does not exist.
+// pick returns the lock key before this key in an answer to list, or "". further means that there
+// is none, but the answer was cut off at its limit. Without this key, pick returns ErrNotHeld.
 func (k *leasedKey) pick(keys *clientv3.GetResponse) (before string, further bool, err error) {
 	if len(keys.Kvs) == 0 || string(keys.Kvs[0].Key) != k.name {
 		return "", false, k.gone()
@@ -79,8 +78,7 @@ func isLock(dir string, kv *mvccpb.KeyValue) bool {
 	return kv.Lease != 0 && string(kv.Key) == fmt.Sprintf("%s%x", dir, kv.Lease)
 }
 
-// before asks etcd for the lock key that precedes this key. It returns "" if there is none, and
-// ErrNotHeld if this key does not exist.
+// before returns the preceding lock key from etcd, or "". Without this key, it returns ErrNotHeld.
 func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	further := true
 	for n := int64(2); further && err == nil; n = 0 {

@@ -24,12 +24,10 @@ func Open(members []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
 		Logger:    zap.NewNop(), // the client returns the errors that it would log
-		// MaxUnaryRetries limits the attempts of a repeatable request. The default is a hundred attempts,
-		// which take longer than most requests wait.
+		// MaxUnaryRetries limits the attempts. The default, a hundred, takes longer than most waits.
 		MaxUnaryRetries: uint(max(2, len(members))),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// gRPC's default pause between two connection attempts grows to 2 minutes. For that time, the
-			// client would not use a server that has restarted.
+			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}), grpc.WithChainUnaryInterceptor(failFast)},
@@ -40,8 +38,7 @@ func Open(members []string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast makes a request fail at once if no member is reachable. By default, the request would
-// wait until a member is reachable.
+// failFast fails a request at once if no member is reachable, instead of waiting for a member.
 func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }

@@ -8,8 +8,7 @@ import (
 	"oversell/locks"
 )
 
-// Mutex is a lock in the memory of this process (tutorial 1.4, 1.5). Its flaw is that each replica
-// has its own mutex, so three replicas have three locks.
+// Mutex is a lock in this process's memory (tutorial 1.4, 1.5). So three replicas have three locks.
 func Mutex() locks.Locker { return &mutex{} }
 
 type mutex struct{ turns locks.FIFOMutex }

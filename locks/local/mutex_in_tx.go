@@ -76,8 +76,7 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 		return err
 	}
 	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
-		// A transaction that has not committed yet may have locked the row. InnoDB waits 2 s at
-		// most (stock.Open), and then returns error 1205.
+		// InnoDB waits at most 2 s for the lock of the row (stock.Open), then returns error 1205.
 		return tx.Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
 	})
 }

@@ -13,8 +13,7 @@ func exclusionAcross(t *trial) { t.contend(t.participants(3, t.Workers.Lease), 3
 
 func exclusionInside(t *trial) { t.contend(t.participants(1, t.Workers.Lease), 8, 5) }
 
-// contend runs tasks in the process of each participant. In each round, a task increments a counter
-// under the lock. No increment may be lost.
+// contend lets tasks of all participants increment a counter under the lock. None may be lost.
 func (t *trial) contend(all []participant, tasks, rounds int) {
 	key := t.newKey()
 	dir, err := os.MkdirTemp("", "oversell-lockstest-*")

@@ -34,8 +34,7 @@ func noFence(t *trial) {
 	h.mustRelease()
 }
 
-// lateReceipt checks that the receipt of a late sale (see writeLate) has a warning. It ignores lost
-// updates, because the experiment "pause" judges them.
+// lateReceipt checks the warning of a late sale. The experiment "pause" judges lost updates.
 func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 
 func fencedWrite(t *trial) {

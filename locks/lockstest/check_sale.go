@@ -57,8 +57,7 @@ func refusals(t *trial) {
 	must("a sale after the rejected ones", err)
 }
 
-// outage stops and restarts each backend of the strategy. The strategy must then sell again,
-// without being opened again.
+// outage stops and restarts each backend. The strategy must sell again without being opened again.
 func outage(t *trial) {
 	const stocked = 100
 	p, product, made := t.participant(0, t.Workers.Lease), t.newProduct(stocked), 0

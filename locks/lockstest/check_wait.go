@@ -7,8 +7,7 @@ import (
 	"oversell/locks"
 )
 
-// timeOut checks that a waiter gives up when its wait is over. One wait is longer than a lease,
-// because the wait must not depend on the lease.
+// timeOut checks that a waiter gives up after its wait, even if that is longer than a lease.
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
 	other.mustFindFreeNow(key, "first")

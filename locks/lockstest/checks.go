@@ -52,8 +52,7 @@ func (c Check) Run(ctx context.Context, cfg *Config) error {
 	return unlessStalled(ctx, cfg.Lease/5, func() error { return c.RunOnce(ctx, cfg) })
 }
 
-// RunOnce runs the check like Run, but makes only one attempt. It is for strategies whose check
-// must fail.
+// RunOnce is Run with only one attempt, for strategies whose check must fail.
 func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
 	switch c.Claim(cfg.Card) {
 	case Yes:

@@ -72,8 +72,7 @@ func (e *executor) begin(c command) context.Context {
 	return ctx
 }
 
-// end cancels the context of a finished command. But if the command acquired a lock that it still
-// has, the lock needs this context.
+// end cancels the context of a finished command, unless the command's lock still needs the context.
 func (e *executor) end(id int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,8 +168,7 @@ func (e *executor) useLock(ctx context.Context, c command) (reply, error) {
 	}
 }
 
-// deduct makes a sale. If the command names a step, the sale stops at this step until the command
-// resume arrives.
+// deduct makes a sale, which stops at the command's step, if any, until the command resume arrives.
 func (e *executor) deduct(ctx context.Context, c command, s locks.Strategy) (reply, error) {
 	resume := e.find(c.ID).resume
 	receipt, err := s.Deduct(e.atStep(ctx, c, func() { <-resume }), c.Order)

@@ -72,8 +72,7 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 
 const markerFile, counterFile = "inside", "counter"
 
-// criticalSection increments the counter. It returns an error if another task is in the critical
-// section, because only one task can create the marker file.
+// criticalSection increments the counter, or fails if another task has created the marker file.
 func criticalSection(dir, owner string) error {
 	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
 	if err := createMarker(marker, owner); err != nil {

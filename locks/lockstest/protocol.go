@@ -50,8 +50,7 @@ type command struct {
 
 type reply struct {
 	ID int `json:"id"`
-	// Reached means that this reply only reports that the command has reached its step. A reply with
-	// the command's result follows later.
+	// Reached means only that the command is at its step. Its result follows in a later reply.
 	Reached bool          `json:"reached,omitempty"`
 	Error   *remoteError  `json:"error,omitempty"`
 	Took    time.Duration `json:"took,omitempty"`
@@ -72,8 +71,7 @@ func (r reply) err() error {
 
 var errCancelled = errors.New("the command was cancelled")
 
-// remoteError is an error of a worker's strategy, as the test process gets it. errors.Is gives the
-// same result in both processes.
+// remoteError is a worker's error in the test process. errors.Is gives the same result in both.
 type remoteError struct {
 	Text    string   `json:"text"`
 	Matches []string `json:"is,omitempty"`

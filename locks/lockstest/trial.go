@@ -11,8 +11,7 @@ import (
 	"oversell/stock"
 )
 
-// trial is one run of a check. A call with an unexpected result ends the trial with a panic. So the
-// code of a check needs no error handling.
+// trial is one run of a check. An unexpected result panics, so checks need no error handling.
 type trial struct {
 	*Config
 	ctx context.Context
@@ -112,9 +111,8 @@ func (t *trial) alone() participant {
 	return participant{t, w}
 }
 
-// defaultLease returns the default lease for workers in a check that needs a short lease. It is
-// short only if requests cannot choose their lease. Otherwise, a short default lease would hide
-// that a strategy ignores the lease of a request.
+// defaultLease is short only if requests cannot choose their lease. Otherwise, a short default
+// lease would hide that a strategy ignores the lease of a request.
 func (t *trial) defaultLease() time.Duration {
 	if t.Card.LeasePerRequest {
 		return t.Workers.Lease

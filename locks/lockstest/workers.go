@@ -11,8 +11,7 @@ import (
 // Workers are the processes of a test run. A check that pauses or kills a worker starts a worker of
 // its own for this.
 type Workers struct {
-	// Command returns the command that starts a worker process. The process must call Work. Its locks
-	// have the given default lease.
+	// Command returns the command for a worker, which calls Work and has the given default lease.
 	Command func(lease time.Duration) *exec.Cmd
 	// Lease is the default lease of the shared workers. It is longer than any check.
 	Lease time.Duration
@@ -44,8 +43,7 @@ func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Wor
 	return w, nil
 }
 
-// start starts a worker. Close ends only the shared workers. The caller must end any other worker
-// with Kill.
+// start starts a worker. Close ends only shared workers. The caller must Kill any other worker.
 func (ws *Workers) start(ctx context.Context, lease time.Duration) (*Worker, error) {
 	return start(ctx, ws.Command(lease))
 }

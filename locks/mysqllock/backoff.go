@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// The mean pause between two attempts is longestPause at the beginning of a wait, and
-	// shortestPause near its end.
+	// The mean pause is longestPause at the beginning of a wait, and shortestPause near its end.
 	longestPause  = 80 * time.Millisecond
 	shortestPause = time.Millisecond
 	// lastAttempt is the time for one more attempt that a pause must leave before the wait ends.
@@ -50,8 +49,7 @@ func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, at
 	}
 }
 
-// pause waits a random time before the next attempt, because requests that collided would otherwise
-// collide again. It returns false if there is no time for another attempt.
+// pause is random, lest requests collide again. It returns false if no attempt fits in the wait.
 func (b *backoff) pause(ctx context.Context) bool {
 	mean := max(meanPause(b.left(), b.wait), b.minPause*time.Since(b.attempt))
 	most := b.left() - lastAttempt

@@ -18,12 +18,10 @@ import (
 )
 
 // Buckets splits the count over sixteen rows, so that sales do not all queue for one row. Each sale
-// takes its pieces from a random row, with one conditional UPDATE as in Atomic.
-//
-// The pieces that db_stock counts are not in a bucket yet. If no bucket has enough pieces, a sale
-// collects all pieces in one transaction, takes its own, and distributes the remaining pieces
-// evenly. The first sale of a product fills the buckets in the same way, so Clear only has to
-// delete the buckets.
+// takes its pieces from a random row, with one conditional UPDATE as in Atomic. The pieces that
+// db_stock counts are in no bucket yet. If no bucket has enough pieces, a sale collects all pieces
+// in one transaction, takes its own, and distributes the rest evenly. The first sale of a product
+// fills the buckets in this way, so Clear only deletes the buckets.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
@@ -58,9 +56,8 @@ func (s *buckets) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 	return r, err
 }
 
-// take sells from a random bucket. While that bucket has too few pieces but another bucket has
-// enough, take tries again. With errScattered, take also returns the count of db_stock: the pieces
-// that are in no bucket yet.
+// take sells from a random bucket. While it has too few pieces but another bucket has enough, take
+// tries again. With errScattered, take also returns db_stock's count: the pieces in no bucket yet.
 func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (unassigned int, err error) {
 	drawn := rand.N(bucketCount) //nolint:gosec // no secret
 	for {
@@ -88,14 +85,12 @@ func (s *buckets) take(ctx context.Context, o stock.Order, r *stock.Receipt, wai
 	}
 }
 
-// gather collects all pieces, so that an order of three pieces succeeds if three buckets have one
-// piece each. It returns errScattered if another sale has changed the row of db_stock since the
-// buckets were read. Each call of gather locks the row of db_stock before the buckets, so no two
-// sales deadlock.
+// gather collects all pieces, so that three buckets with one piece each can serve an order of
+// three. It returns errScattered if another sale changed db_stock's row since the buckets were
+// read. gather always locks that row before the buckets, so no two sales deadlock.
 func (s *buckets) gather(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration, unassigned int) error {
 	return locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
-		// Do not wait if the row is locked. Another sale is distributing the pieces now, and the
-		// next attempt finds the pieces in the buckets.
+		// Do not wait for a locked row: the sale that locked it fills the buckets for the next attempt.
 		item, err := lockRow(ctx, tx, o.Product, 0)
 		if err != nil {
 			return err
@@ -149,13 +144,11 @@ func piecesIn(all []bucket) (sum int) {
 	return sum
 }
 
-// Count returns the number of pieces for sale in db_stock and in the buckets.
 func (s *buckets) Count(ctx context.Context, product int64) (int, error) {
 	unassigned, all, err := s.read(ctx, product)
 	return unassigned + piecesIn(all), err
 }
 
-// Clear deletes the buckets of the product.
 func (s *buckets) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_buckets", key)
 }

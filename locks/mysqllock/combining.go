@@ -37,8 +37,7 @@ const (
 	batchTimeout = 5 * time.Second
 )
 
-// saleRequest is a queued request. While it is in a batch, only the leader writes its fields, until
-// the leader closes done.
+// saleRequest is a queued request. In a batch, only the leader writes to it, until it closes done.
 type saleRequest struct {
 	stock.Order
 	ctx        context.Context //nolint:containedctx // the leader traces a step of this request
@@ -51,8 +50,7 @@ type saleRequest struct {
 func (s *combining) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	key := api.Key(o.Product)
 	locks.Trace(ctx, api.Asked, key, o.Owner, 0)
-	// Do the simulated work of the order before the request enters the queue. Work during the UPDATE,
-	// the critical section, would delay the whole batch.
+	// Work before the request enters the queue: work during the UPDATE would delay the whole batch.
 	if err := locks.Work(ctx, o.Work); err != nil {
 		return stock.Receipt{}, err
 	}

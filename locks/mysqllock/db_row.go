@@ -31,8 +31,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	began, owner, lease := time.Now(), locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	for {
 		asked := time.Now()
-		// The end of ctx must not cancel the statement. The server would still execute the statement, and
-		// could grant the row after the clean-up below.
+		// The end of ctx must not cancel take: the server could grant the row after the clean-up.
 		trying, done := locks.CleanUp(ctx)
 		epoch, err := l.take(trying, r.Key, owner, lease)
 		done()
@@ -40,8 +39,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 			err = nil
 		}
 		if err != nil || ctx.Err() != nil {
-			// The answer is lost, or the request was cancelled. This request may hold the row, so release
-			// it.
+			// After a lost answer or a cancellation, this request may hold the row, so release the row.
 			clean, cancel := locks.CleanUp(ctx)
 			defer cancel()
 			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
@@ -112,8 +110,7 @@ func (l *dbRow) release(ctx context.Context, key, owner string) error {
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
-// advanceFence raises the epoch above floor. The epoch can be below floor if the row was deleted,
-// because the epoch of a new row begins at 1.
+// advanceFence raises the epoch above floor. A new row, after a deletion, begins again at epoch 1.
 func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64) (int64, error) {
 	epoch, found, err := lastInsertID(l.exec(ctx, "UPDATE db_lock SET epoch = LAST_INSERT_ID(GREATEST(epoch, ?) + 1) "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", floor, key, owner))
@@ -135,7 +132,6 @@ func (l *dbRow) exec(ctx context.Context, query string, args ...any) (sql.Result
 	return l.db.Statement.ConnPool.ExecContext(ctx, query, args...)
 }
 
-// Clear frees the row, so that its holder loses the lock.
 func (l *dbRow) Clear(ctx context.Context, key string) error {
 	_, err := l.exec(ctx, "UPDATE db_lock SET owner = NULL WHERE lock_name = ?", key)
 	return err

@@ -13,12 +13,11 @@ import (
 	"oversell/stock"
 )
 
-// DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row,
-// and the row with the lowest id holds the lock. The id is the fence. The next waiter deletes a row
-// that has expired by the database's clock. So a dead waiter delays the queue by at most one lease.
-//
-// Every statement commits by itself, and locks rows only by their primary keys. So there are no gap
-// locks, and no deadlocks.
+// DBRowFair locks with a queue in a table (document 002). Each waiter of any replica inserts a row.
+// The row with the lowest id holds the lock, and the id is the fence. The next waiter deletes a row
+// that has expired by the database's clock, so a dead waiter delays the queue by at most one lease.
+// Every statement commits by itself and locks rows by primary key, so there are no gap locks or
+// deadlocks.
 func DBRowFair(db *gorm.DB, lease time.Duration) locks.Locker {
 	// locks.Queue is not used. With locks.Queue, most requests would wait in memory, and requests
 	// of different replicas would have no common order.
@@ -76,8 +75,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 	}
 }
 
-// advance returns how many rows are ahead of the waiter's row, at most longestQueue. If it returns
-// 0, the waiter has the lock.
+// advance returns how many rows are ahead, at most longestQueue. With 0, the waiter has the lock.
 func (l *dbRowFair) advance(ctx context.Context, p *queueRow) (ahead int, err error) {
 	for {
 		if err := l.stay(ctx, p); err != nil {
@@ -115,8 +113,7 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 			return err
 		}
 	}
-	// The end of ctx must not cancel the INSERT. The server would still execute the INSERT, and the
-	// row would block the queue for a lease.
+	// The end of ctx must not cancel the INSERT: its row could then block the queue for a lease.
 	trying, done := locks.CleanUp(ctx)
 	defer done()
 	asked, p.id = time.Now(), 0
@@ -129,10 +126,9 @@ func (l *dbRowFair) stay(ctx context.Context, p *queueRow) error {
 	return nil
 }
 
-// join inserts the waiter's row. MySQL assigns an id before the row is visible. So row 8 could be
-// visible before row 7, and hold the lock when row 7 appears ahead of it. To prevent this, join
-// locks the queue's row of db_turnstile until the new row is committed. The ids of one queue then
-// appear in order.
+// join inserts the waiter's row. MySQL assigns an id before the row is visible. So row 8 could hold
+// the lock when row 7 appears ahead of it. To prevent this, join locks the queue's row of
+// db_turnstile until the new row is committed. The ids of one queue then appear in order.
 func (l *dbRowFair) join(ctx context.Context, p *queueRow) (int64, error) {
 	const insert = `INSERT INTO db_queue (lock_name, owner, expires_at)
 		SELECT lock_name, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND FROM db_turnstile WHERE lock_name = ? FOR UPDATE`
@@ -176,9 +172,8 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_queue WHERE id = ? AND expires_at <= UTC_TIMESTAMP(6)", id).Error
 }
 
-// quit deletes the waiter's row, even if the INSERT got no answer. If the row stayed, it would
-// block later waiters for a lease. So if the server does not answer, quit repeats the deletion in
-// the background.
+// quit deletes the waiter's row, even if the INSERT got no answer, lest it block later waiters for
+// a lease. If the server does not answer, quit repeats the deletion in the background.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -199,7 +194,6 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	})
 }
 
-// Clear deletes all rows of the key's queue, so the holder loses the lock.
 func (l *dbRowFair) Clear(ctx context.Context, key string) error {
 	return l.remove(ctx, "lock_name = ?", key)
 }

@@ -80,8 +80,7 @@ func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
 	}
 }
 
-// Clear deletes the key's row, so its holder loses the lock. Only Clear frees the lock after a
-// crash.
+// Clear is the only way to free the lock after a crash.
 func (l *dbRowNaive) Clear(ctx context.Context, key string) error {
 	return l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE lock_name = ?", key).Error
 }

@@ -47,8 +47,7 @@ func deductLocked(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	})
 }
 
-// lockRow locks and returns the product's row, which it finds by primary key. Without an index, FOR
-// UPDATE would lock every row that it scans.
+// lockRow finds the row by primary key: without an index, FOR UPDATE locks every row that it scans.
 func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration) (item stock.Item, err error) {
 	locking := clause.Locking{Strength: clause.LockingStrengthUpdate}
 	if wait <= 0 {

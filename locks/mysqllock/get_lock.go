@@ -39,8 +39,7 @@ const (
 	// lockName computes a name of 49 characters from the schema and the key. MySQL allows 64, and
 	// names are global on the server. The hash is SHA2, because MySQL 9.6 no longer has SHA1.
 	lockName = "CONCAT('oversell:', LEFT(SHA2(CONCAT(DATABASE(), ':', ?), 256), 40))"
-	// longestWait is the longest time-out of one GET_LOCK call. A longer wait needs several calls.
-	// After 10 s the driver would stop waiting for an answer (stock.Open).
+	// longestWait limits one GET_LOCK call, because the driver waits only 10 s (stock.Open).
 	longestWait = 5 * time.Second
 	// oneTry is the time that a request without a wait has for a connection and an answer. It is
 	// also the time in which a statement must end after its KILL QUERY.

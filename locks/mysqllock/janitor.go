@@ -9,10 +9,9 @@ import (
 )
 
 // Janitor removes the owners from expired rows of db_lock, so that the table shows live holders
-// only (tutorial 2.3). It does so at the given interval until ctx ends. No lock depends on Janitor,
-// because an expired row can be taken over. Janitor deletes expired rows of db_queue, but no rows
-// of db_lock. If Janitor deleted a row of db_lock, its key's next row would begin with epoch 1
-// again, and old fences would be accepted.
+// only (tutorial 2.3). No lock depends on Janitor, because an expired row can be taken over.
+// Janitor deletes expired rows of db_queue, but no rows of db_lock. A new row of db_lock would
+// begin with epoch 1, and old fences would be accepted.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

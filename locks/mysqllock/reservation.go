@@ -84,16 +84,14 @@ func (s *reservation) reserve(ctx context.Context, o stock.Order, r *stock.Recei
 		}
 	})
 	if err != nil && !locks.NothingTaken(err) {
-		// If only the answer to the COMMIT was lost, the pieces are reserved, and giveUp returns
-		// them. If the COMMIT failed, no row has this id, and giveUp returns no pieces.
+		// After a lost answer, giveUp returns the pieces. After a failed COMMIT, giveUp finds no row.
 		s.giveUp(ctx, pieces, o.Lease)
 		err = stock.NothingWritten(ctx, err)
 	}
 	return pieces, err
 }
 
-// setAside makes the reservation in one transaction. It changes the stock row last, because all
-// requests wait for that row until the COMMIT.
+// setAside changes the stock row last, because all requests wait for that row until the COMMIT.
 func (s *reservation) setAside(ctx context.Context, o stock.Order, r *stock.Receipt, wait time.Duration) (pieces booking, err error) {
 	err = locks.InTransaction(ctx, s.db, o, r, wait, func(tx *gorm.DB) error {
 		conn := tx.Statement.ConnPool
@@ -137,9 +135,8 @@ func (s *reservation) confirm(ctx context.Context, pieces booking, wait time.Dur
 // errReturned means that pieces of expired reservations are for sale again, so there may be enough.
 var errReturned = fmt.Errorf("%w: reservations have expired", stock.ErrConflict)
 
-// returnExpired moves pieces of expired reservations to db_stock, and returns errReturned. If even
-// these pieces are too few, it returns ErrSoldOut. Requests that find too few pieces call
-// returnExpired, so no background process is needed.
+// returnExpired moves expired reservations to db_stock and returns errReturned, or ErrSoldOut if
+// even those pieces are too few. Sales call returnExpired, so no background process is needed.
 func (s *reservation) returnExpired(ctx context.Context, o stock.Order) error {
 	total, err := s.Count(ctx, o.Product)
 	if err != nil {
@@ -184,7 +181,6 @@ func (s *reservation) Count(ctx context.Context, product int64) (count int, err 
 	return count, stock.NothingWritten(ctx, err)
 }
 
-// Clear deletes all reservations of the product.
 func (s *reservation) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_reservations", key)
 }

@@ -13,9 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// ShareMode reads the row under a shared lock, and then writes the row (tutorial 1.6.1). No update
-// is lost, but a shared lock is the wrong lock. Two transactions that have both read wait for each
-// other, and the database rolls one of them back.
+// ShareMode reads the row under a shared lock, the wrong lock, and then writes it (tutorial 1.6.1).
+// No update is lost, but two transactions deadlock after their reads, and one is rolled back.
 func ShareMode(db *gorm.DB) locks.Strategy { return &shareMode{db} }
 
 type shareMode struct{ db *gorm.DB }
@@ -23,9 +22,8 @@ type shareMode struct{ db *gorm.DB }
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	pauses := newBackoff(o.Wait)
-	// The longer an attempt takes, the more transactions deadlock with it. So the mean pause is at
-	// least 8 times the duration of an attempt. Otherwise, all transactions on a busy machine could
-	// deadlock for ever.
+	// The longer an attempt takes, the more transactions deadlock with it. With shorter pauses, all
+	// transactions on a busy machine could deadlock for ever.
 	pauses.minPause = 8
 	err = pauses.retry(ctx, o, &r, func(left time.Duration) error {
 		return locks.InTransaction(ctx, s.db, o, &r, left, func(tx *gorm.DB) error {

@@ -16,12 +16,10 @@ import (
 	"oversell/stock"
 )
 
-// SkipLocked stores each piece of the stock as one row. Each sale locks rows that no other
-// transaction has locked, so sales do not wait for each other.
-//
-// The table db_units has the rows. A sale that finds too few rows converts a part of the count in
-// db_stock into rows. The stock is the count plus the number of rows. A reset deletes the rows with
-// Clear, and then sets the count.
+// SkipLocked stores each piece of the stock as a row of db_units. Each sale locks rows that no
+// other transaction has locked, so sales do not wait for each other. A sale that finds too few rows
+// converts a part of the count in db_stock into rows. The stock is the count plus the number of
+// rows. A reset deletes the rows with Clear, and then sets the count.
 func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
@@ -47,8 +45,7 @@ func (s *skipLocked) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt
 	pauses := newBackoff(o.Wait)
 	err = pauses.retry(ctx, o, &r, func(time.Duration) error {
 		for {
-			// Search from a random piece. A search from the first piece would skip all pieces that
-			// other sales have locked or just sold.
+			// Begin at a random piece: other sales have locked or just sold the first pieces.
 			err := s.sell(ctx, o, &r, pauses.left(), rand.Int64(), clause.LockingOptionsSkipLocked) //nolint:gosec // no secret
 			if errors.Is(err, errShort) {
 				err = s.recount(ctx, o, &r, pauses.left())
@@ -157,13 +154,11 @@ func (s *skipLocked) count(ctx context.Context, product int64) (inStock, inUnits
 	return inStock, inUnits, stock.NothingWritten(ctx, err)
 }
 
-// Count returns the number of pieces for sale in db_stock and db_units.
 func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
 	inStock, inUnits, err := s.count(ctx, product)
 	return inStock + inUnits, err
 }
 
-// Clear deletes the product's rows in db_units.
 func (s *skipLocked) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_units", key)
 }

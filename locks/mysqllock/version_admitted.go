@@ -17,9 +17,8 @@ import (
 
 // VersionAdmitted adds admission control to the compare-and-set of Version. In each process, one
 // request per product tries at a time, in order of arrival, until its sale has an outcome. (Of two
-// attempts at once, one always fails.) So at most one request of each replica competes. Each
-// replica also limits the share of its time that it spends on attempts. The replicas exchange no
-// messages for this. A sale adds a constant to the share, and a conflict multiplies the share by a
+// attempts at once, one always fails.) Each replica also limits its share of time for attempts,
+// without messages. A sale adds a constant to the share, and a conflict multiplies the share by a
 // factor below 1. This is AIMD, with which TCP senders reach fair shares of a link (Chiu, Jain,
 // 1989).
 func VersionAdmitted(db *gorm.DB) locks.Strategy {
@@ -60,8 +59,7 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 	}
 }
 
-// pace limits the rate of this process's attempts for a product. Only the admitted request (the one
-// request that may try) uses share and took.
+// pace limits this process's attempts for a product. Only the admitted request uses share and took.
 type pace struct {
 	requests int           // of this process for the product; guarded by versionAdmitted.mu
 	share    float64       // the part of the time during which this process tries
@@ -69,9 +67,8 @@ type pace struct {
 }
 
 // A sale adds raise to the share of time for attempts, and a conflict multiplies the share by cut.
-// These changes balance if two of three attempts fail. With fewer failures, as with three replicas,
-// the share rises, because a pause costs more than it saves. With ten replicas, these values halve
-// the number of retries.
+// Raise and cut balance if two of three attempts fail. With fewer failures (three replicas), the
+// share rises: a pause costs more than it saves. With ten replicas, retries are halved.
 const (
 	smallestShare = 1.0 / 16
 	raise         = 1.0 / 2

@@ -13,9 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// VersionNaive repeats the compare-and-set of Version as the tutorial does (1.6.2), at once after a
-// conflict. Only the order's wait limits the attempts. The tutorial's function calls itself until
-// the stack overflows.
+// VersionNaive repeats the compare-and-set of Version at once after a conflict (tutorial 1.6.2).
+// Only the order's wait limits the attempts. The tutorial's recursion overflows the stack.
 func VersionNaive(db *gorm.DB) locks.Strategy {
 	return &versionNaive{version{db, stock.NewLedger(db)}}
 }

@@ -14,10 +14,9 @@ import (
 //go:embed mint.lua
 var mintLua string
 
-// fences makes fencing tokens on independent masters, because Redlock has none. mint reads the
-// highest fence from a majority, and stores the next one on a majority. Any two majorities share a
-// master, which accepts a fence only once. So no two holders get the same fence, and a later
-// holder gets a higher one.
+// fences makes fencing tokens on independent masters, because Redlock has none. mint reads a
+// majority's highest fence, and stores the next one on a majority. Any two majorities share a
+// master, which accepts a fence only once. So each later holder gets a higher fence.
 type fences struct {
 	nodes []redis.UniversalClient
 	take  *redis.Script

@@ -28,8 +28,7 @@ func (l *polledLock) Clear(ctx context.Context, key string) error {
 type attempt struct {
 	take  func(context.Context) (bool, error)
 	pause time.Duration // between two calls of take
-	// unsure releases the lock that a call of take without an answer may have acquired. nil means
-	// that no release is possible, because the key in Redis could be another holder's.
+	// unsure undoes a take that got no answer. Nil means that the key could be another holder's.
 	unsure func(context.Context) error
 	// grant describes the lock. acquire sets its Key, Owner and Asked.
 	grant locks.Grant

@@ -35,8 +35,7 @@ type primitive struct {
 // want describes one acquisition of a primitive.
 type want struct {
 	channel string
-	// try sends one request. Without a grant, busy is the time until the lease of a holder that
-	// blocks this request may expire.
+	// try sends one request. Without a grant, busy is how long a blocking lease may still last.
 	try func(context.Context) (granted bool, busy time.Duration, err error)
 	// grant describes the lock. Its Release also undoes a try whose answer was lost.
 	grant locks.Grant
@@ -55,8 +54,7 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst calls take for the first waiter of turns. If Redis is unavailable, all other waiters
-// of turns get the error, too.
+// takeAsFirst is take for the first waiter of turns. If Redis is unavailable, all get the error.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
 	h, err := p.take(ctx, r, began, w)
 	if errors.Is(err, stock.ErrUnavailable) {
@@ -86,8 +84,7 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 	return nil, 0, notAcquired(ctx, r, "redis", err)
 }
 
-// clear deletes all primitives and wakes their waiters. Holders notice the loss at their next
-// renewal.
+// clear deletes all primitives and wakes the waiters. Holders notice the loss at the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
 	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
 	var err error

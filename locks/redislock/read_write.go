@@ -26,11 +26,9 @@ var (
 
 // readWrite is a read-write lock (tutorial 3.9.5). One sorted set stores the readers' tokens, and
 // another one the writer's, each with its own deadline. In Redisson, all readers share one
-// time-out, so a dead reader blocks writers while any other reader lives.
-//
-// A waiting writer blocks new readers. But an owner with a read lock gets a second read lock at
-// once. Otherwise the writer would wait for that owner's first read, and the owner's second read
-// would wait for the writer: a deadlock.
+// time-out, so a dead reader blocks writers while any other reader lives. A waiting writer blocks
+// new readers, but an owner with a read lock gets a second one at once. Otherwise the second read
+// would wait for the writer, and the writer for the first read: a deadlock.
 type readWrite struct {
 	*primitive
 	read, write, renew, release *redis.Script
@@ -41,9 +39,8 @@ type readWrite struct {
 	waiting map[string]*writerGroup
 }
 
-// writerGroup counts the writers of this process that wait for a key. The writers share one entry
-// in Redis, which the last writer removes. If an earlier writer removed the entry, readers that
-// arrived later could overtake the other writers.
+// writerGroup counts this process's waiting writers of a key, which share one entry in Redis. Only
+// the last writer removes the entry, or later readers could overtake the other writers.
 type writerGroup struct {
 	id      string
 	writers int
@@ -75,8 +72,7 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, err
 	return l.acquire(ctx, r, &l.readers, func(bool) want { return w })
 }
 
-// Write acquires the lock for writing. It waits while another owner reads or writes. It
-// returns locks.ErrUpgrade for an owner that holds only a read lock.
+// Write waits while another owner reads or writes. A mere reader gets locks.ErrUpgrade.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	readers, writers, waiting := readWriteNames(r.Key)
 	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
@@ -124,8 +120,7 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 	return l.takeAsFirst(ctx, r, began, turns, ask(true))
 }
 
-// want returns the description of an acquisition. The caller sets its field try. set is the Redis
-// key of the sorted set for the token.
+// want describes an acquisition, but lacks try. set is the Redis key of the token's sorted set.
 func (l *readWrite) want(r locks.Request, set, token string) want {
 	_, writers, _ := readWriteNames(r.Key)
 	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
@@ -152,8 +147,7 @@ func (l *readWrite) join(key string) *writerGroup {
 	return l.waiting[key]
 }
 
-// part removes a writer from its group, whether the writer got the lock or not. The last writer
-// deletes the group's entry in Redis.
+// part removes a writer from its group. The last writer deletes the group's entry in Redis.
 func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	l.mu.Lock()
 	mine.writers--

@@ -23,17 +23,15 @@ var (
 	raiseLua string
 )
 
-// Redis returns a lock like Redisson's RLock (tutorial 3.9.1). A hash that expires stores the
-// holder's token. The lease is renewed whenever a third of it has passed. A release sends a message
-// to the waiters. Unlike in Redisson, a holder is notified of a lost lock, and each grant has a
-// fencing token.
+// Redis returns a lock like Redisson's RLock (tutorial 3.9.1). A hash stores the holder's token,
+// and expires unless it is renewed every third of the lease. A release sends a message to the
+// waiters. Unlike in Redisson, a holder learns of a lost lock, and each grant has a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
 }
 
-// RedisOnce returns the lock of Redis for keys that are used once, such as a key for each order. A
-// key's fence counter expires a minute or more after the last grant, and then begins at 1 again. So
-// these fences cannot protect a row from late writes.
+// RedisOnce is Redis for keys that are used once, such as a key for each order. A minute or more
+// after the last grant, fences begin at 1 again, so they cannot protect a row from late writes.
 func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	l := newRedisLock(c, lease)
 	l.counterLife = max(time.Minute, 2*lease)
@@ -129,7 +127,6 @@ func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	return run(ctx, l.client, l.release, []string{lock, channel}, token)
 }
 
-// Clear deletes the lock and its fence counter, and wakes all waiters.
 func (l *redisLock) Clear(ctx context.Context, key string) error {
 	lock, counter, channel := redisNames(key)
 	if err := l.client.Del(ctx, lock, counter).Err(); err != nil {

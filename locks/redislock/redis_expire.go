@@ -10,8 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// Expire creates the key with its expiry in one command, SET NX PX (tutorial 3.2). So the lock of a
-// dead holder expires. lease is the default lease.
+// Expire uses one command, SET NX PX (tutorial 3.2), so that the lock of a dead holder expires.
 func Expire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisExpire{polledLock{c, "redis-expire:", lease}}
 }

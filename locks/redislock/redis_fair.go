@@ -39,9 +39,8 @@ const (
 
 // Fair returns a lock like Redisson's fair lock (tutorial 3.9.2). It works like the strategy redis,
 // but all waiters of all replicas are in one queue in Redis. A release wakes only the first waiter.
-//
-// Fair does not use locks.Queue. With locks.Queue, only one waiter of each process would be in the
-// queue in Redis. Waiters of other processes would overtake the other waiters of this process.
+// Fair does not use locks.Queue, with which only one waiter of each process would be in that queue.
+// Waiters of other processes would overtake the rest.
 func Fair(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(newFair(c, lease))
 }
@@ -165,9 +164,8 @@ func (l *fairLock) alive(key, token string) (end func()) {
 	}
 }
 
-// beats refreshes the waiters of a key until no waiter is left. It wakes each waiter that is not in
-// the queue any more, or could not be refreshed. Such a waiter tries again. If the lock is free,
-// beats also wakes the first waiter in the queue.
+// beats refreshes the waiters of a key until none is left. It wakes each waiter that is not in the
+// queue or could not be refreshed, to try again. If the lock is free, beats wakes the first waiter.
 func (l *fairLock) beats(key string) {
 	l.mu.Lock()
 	tokens := slices.Collect(maps.Keys(l.waiting[key]))
@@ -196,8 +194,7 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear deletes the lock, its fence counter and its queue. At the next refresh, the waiters queue
-// again.
+// Clear deletes the lock, its fence counter and its queue. Waiters queue again at the next refresh.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
 	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()

@@ -14,9 +14,8 @@ import (
 //go:embed redis_lua_release.lua
 var luaReleaseLua string
 
-// Lua compares the value and deletes the key in one script, which Redis runs without any other
-// command in between (tutorial 3.4, 3.5; 001, 004). The client sends the script's hash (EVALSHA).
-// If Redis has not stored the script, the client sends its text. lease is the default lease.
+// Lua compares the value and deletes the key in one atomic script (tutorial 3.4, 3.5; 001, 004).
+// The client sends the script's hash (EVALSHA), or its text if Redis has not stored the script.
 func Lua(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisLua{polledLock{c, "redis-lua:", lease}, redis.NewScript(luaReleaseLua)}
 }

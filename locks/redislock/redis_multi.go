@@ -9,8 +9,7 @@ import (
 	"oversell/locks"
 )
 
-// Multi locks a product and its warehouse together, both or none. Each of the two locks works like
-// the strategy redis (tutorial 3.9.3, Redisson's MultiLock).
+// Multi locks a product and its warehouse, both or none (tutorial 3.9.3, Redisson's MultiLock).
 func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Multi(card(api.Card{
 		ID: "redis-multi", Source: "3.9.3",
@@ -38,8 +37,7 @@ func Multi(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	}), Redis(c, lease), productAndWarehouse)
 }
 
-// productAndWarehouse returns the keys of the product and of its warehouse. Their prefix
-// redis-multi: distinguishes them from the keys of the strategy redis.
+// productAndWarehouse returns both keys, with a prefix that the strategy redis does not use.
 func productAndWarehouse(key string) []string {
 	product := "redis-multi:" + key
 	return []string{product, product + ":warehouse"}

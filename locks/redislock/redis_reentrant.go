@@ -18,10 +18,9 @@ var reentrantAcquireLua string
 var reentrantReleaseLua string
 
 // ReentrantLock is a hash of owner -> count (tutorial 3.6). The holder may acquire the lock again,
-// each time with a new Lock. The last release frees the key. The count is in Redis, so an owner
-// may re-enter from another process. Each grant also has a field in the hash, which its release
-// deletes. So a release whose answer was lost can be sent again, but counts only once. lease is the
-// default lease.
+// each time with a new Lock, even from another process. The last release frees the key. Each grant
+// also has a field in the hash, which its release deletes. So a release whose answer was lost can
+// be sent again, but counts only once.
 func ReentrantLock(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return newReentrant(c, "redis-reentrant:", lease)
 }

@@ -10,8 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// SetNX is the simplest lock in Redis (tutorial 3.1). The request that creates the key holds
-// the lock. The holder deletes the key to release the lock.
+// SetNX is the simplest Redis lock (tutorial 3.1): create the key to lock, delete it to release.
 func SetNX(c redis.UniversalClient) locks.Locker {
 	return &redisSetNX{polledLock{client: c, prefix: "redis-setnx:"}}
 }

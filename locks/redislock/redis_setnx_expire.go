@@ -10,8 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// SetNXExpire is SetNX with an expiry, which a second command sets (001, 002, 003). The tutorial
-// warns of the gap between the two commands (3.2). lease is the default lease.
+// SetNXExpire sets the expiry by a second command (001, 002, 003). Tutorial 3.2 warns of the gap.
 func SetNXExpire(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisSetNXExpire{polledLock{c, "redis-setnx-expire:", lease}}
 }

@@ -254,8 +254,7 @@ func (s *shelf) Run(ctx context.Context) {
 	}
 }
 
-// carryAll calls carry for all products with an outbox, including sales of other replicas. If there
-// are no sales, it sends one request to Redis and none to MySQL.
+// carryAll carries all outboxes, also of other replicas. Without sales, it sends Redis one request.
 func (s *shelf) carryAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, carryTimeout)
 	defer cancel()
@@ -267,8 +266,7 @@ func (s *shelf) carryAll(ctx context.Context) error {
 		}
 		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
-			// If the replica dies before trim deletes these sales from the outbox, the next carry
-			// skips them.
+			// If the replica dies before trim deletes these sales, the next carry skips them.
 			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
@@ -276,14 +274,12 @@ func (s *shelf) carryAll(ctx context.Context) error {
 	return err
 }
 
-// Count returns the count in Redis. If Redis has no count, it returns the count of the row.
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
 }
 
-// Clear deletes the count and all sales that are not in the row yet. It waits for a running carry.
-// Clear also increases the number of the load in MySQL. So a later carry skips all sales from
-// before Clear, even if Redis could not be reached and still has these sales.
+// Clear waits for a running carry, then deletes the count and the sales not yet in the row. The new
+// load number in MySQL makes later carries skip old sales, even if Redis could not be reached.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 //go:embed redis_thread_id_release.lua
 var threadIDReleaseLua string
 
-// ThreadID stores the number of the holder's thread as the key's value (001). To release, one
-// script compares this value and deletes the key. lease is the default lease.
+// ThreadID stores the holder's thread number. To release, one script compares the number (001).
 func ThreadID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisThreadID{polledLock: polledLock{c, "redis-thread-id:", lease}, release: redis.NewScript(threadIDReleaseLua)}
 }
@@ -49,9 +48,8 @@ func (l *redisThreadID) Acquire(ctx context.Context, r locks.Request) (*locks.Lo
 	return h, nil
 }
 
-// threads numbers the tasks of this process for each key, because a goroutine has no visible
-// number. A task gets the smallest free number from 1 on, like a thread of a pool, and keeps the
-// number until its release. The zero value is ready.
+// threads numbers this process's tasks for each key, because a goroutine has no visible number. A
+// task keeps the smallest free number from 1 on until its release, like a thread of a pool.
 type threads struct {
 	mu   sync.Mutex
 	busy map[thread]bool

@@ -11,16 +11,14 @@ import (
 	"oversell/locks"
 )
 
-// UUID stores a random value. A release compares this value before it deletes the key (tutorial
-// 3.3; 001). lease is the default lease.
+// UUID stores a random value. A release compares it, then deletes the key (tutorial 3.3; 001).
 func UUID(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisUUID{polledLock{c, "redis-uuid:", lease}}
 }
 
 type redisUUID struct{ polledLock }
 
-// compared is the traced step of a release after it has read its own token from the key. The DEL of
-// the key has not been sent yet.
+// compared is the step of a release between its read of its own token and the DEL.
 const compared api.Step = "compared"
 
 func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {

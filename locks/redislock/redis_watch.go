@@ -16,10 +16,8 @@ import (
 
 // Watch keeps the stock in Redis and locks nothing (tutorial document 002). A sale sends WATCH for
 // the count, reads it, and writes it in MULTI and EXEC. If the count was written after the WATCH,
-// EXEC changes nothing, and the sale starts again.
-//
-// The first sale of a product loads its count from the row in MySQL. Later sales neither read nor
-// write the row.
+// EXEC changes nothing, and the sale starts again. Only the first sale of a product reads the row
+// in MySQL, and loads its count. No sale writes the row.
 func Watch(c redis.UniversalClient, ledger *stock.Ledger) locks.Strategy {
 	return &watch{c, ledger}
 }
@@ -69,9 +67,8 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 
 var errNotLoaded = errors.New("redis has no such stock")
 
-// try sends one WATCH, and an EXEC if enough stock is left. It returns ErrConflict if another
-// client wrote the count between the two. It uses one connection, because a WATCH belongs to its
-// connection.
+// try sends one WATCH, and an EXEC if enough stock is left, both on the connection of the WATCH. It
+// returns ErrConflict if another client wrote the count between the two.
 func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
@@ -164,8 +161,6 @@ func (s *watch) load(ctx context.Context, product int64) error {
 	return nil
 }
 
-// Count returns the count in Redis. If Redis has no count, Count returns the count of the MySQL
-// row.
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }
@@ -182,8 +177,7 @@ func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledg
 	return count, nil
 }
 
-// Clear deletes the count in Redis, and so forgets all sales. The next sale copies the count of the
-// MySQL row again.
+// Clear deletes the count in Redis, and so all sales. The next sale copies the MySQL row's count.
 func (s *watch) Clear(ctx context.Context, key string) error {
 	return s.client.Del(ctx, "redis-watch:"+key).Err()
 }

@@ -18,9 +18,8 @@ import (
 	"oversell/stock"
 )
 
-// Redlock sends its request to five independent masters. A request holds the lock when a majority
-// has granted it in time (tutorial 3.8, 3.9.4; redsync). The loss of a minority of the masters has
-// no effect. Without a majority, no lock is granted.
+// Redlock asks five independent masters. A majority must grant the lock in time (tutorial 3.8,
+// 3.9.4; redsync). The loss of a minority has no effect. Without a majority, no lock is granted.
 func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedlock(nodes, lease)))
 }
@@ -101,7 +100,6 @@ func (l *redlock) lock(ctx context.Context, r locks.Request, m *mutex, lease tim
 	return locks.NewLock(ctx, grant), nil
 }
 
-// Clear removes the lock and the fences from every master.
 func (l *redlock) Clear(ctx context.Context, key string) error {
 	var errs []error
 	for _, node := range l.nodes {

@@ -11,8 +11,7 @@ import (
 	"oversell/locks"
 )
 
-// mutex is one try for a lock, and its result. Each try has its own token, so that a late SET or
-// DEL of a slow try does not affect the next try.
+// mutex is one try for a lock. Its own token protects the next try from a late SET or DEL.
 type mutex struct {
 	*redsync.Mutex
 	// hasty is the same lock as Mutex. A call of hasty returns when a majority of the masters has
@@ -46,8 +45,7 @@ func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
-// unlockTimeout limits the first calls of an unlock on each master. These calls may continue after
-// unlock has returned.
+// unlockTimeout limits the first calls of an unlock, which may continue after unlock has returned.
 const unlockTimeout = 3 * time.Second
 
 // unlock asks every master to delete the key, even a master that did not answer the SET, because
@@ -108,9 +106,8 @@ func (m *mutex) sweep(ctx context.Context, failed failures) {
 	}
 }
 
-// extend renews the lease on every master. It returns when a majority has answered, or ctx ends.
-// The requests to the other masters continue for at most one lease. A request that arrives after
-// the unlock finds no key and creates none.
+// extend renews the lease on every master, until a majority has answered or ctx ends. The other
+// requests continue for at most one lease. After the unlock, they find no key and create none.
 func (m *mutex) extend(ctx context.Context) error {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	time.AfterFunc(m.lease, cancel)
@@ -127,9 +124,8 @@ func (m *mutex) extend(ctx context.Context) error {
 	}
 }
 
-// majority translates redsync's result. It returns ErrNotHeld if so many masters rejected the
-// request that no majority can accept it. If too many did not answer, it returns err, and the
-// outcome is unknown.
+// majority translates redsync's result. It returns ErrNotHeld if no majority is left after
+// rejections. If too many masters did not answer, it returns err, and the outcome is unknown.
 func majority(ok bool, err error, nodes int) error {
 	switch {
 	case ok:

@@ -44,12 +44,10 @@ func semaphoreNames(key string) (permits, total string) {
 	return base + ":permits", base + ":total"
 }
 
-// Acquire takes qty permits of total. It returns locks.ErrMismatch if qty is less than 1 or more
-// than total, or if the semaphore is in use with another total.
-//
-// A process serves its tasks in order of arrival, so small requests do not overtake a large one.
-// Requests of different processes have no order. With a wait of 0, a task does not queue: it takes
-// free permits before the waiters, like Java's tryAcquire.
+// Acquire returns locks.ErrMismatch if qty is less than 1 or more than total, or if another total
+// is in use. A process serves its tasks in order of arrival, so small requests do not overtake a
+// large one. Requests of different processes have no order. With a wait of 0, a task does not
+// queue: it takes free permits before the waiters, like Java's tryAcquire.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	switch {
 	case qty < 1 || qty > total:

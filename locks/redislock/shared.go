@@ -12,8 +12,7 @@ import (
 	"oversell/stock"
 )
 
-// card adds to c (the strategy's description) the values that most Redis locks share. It also adds
-// the given flaws, each with its usual reason.
+// card adds to c what most Redis locks share, and the given flaws, each with its usual reason.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "redis", api.ScopeShared, true, true
 	if c.Backends == nil {

@@ -10,8 +10,7 @@ import (
 	"oversell/locks"
 )
 
-// barrier is Curator's DistributedBarrier (tutorial 4.6.6). Await waits until the barrier's node is
-// deleted. The node is not ephemeral, so a barrier outlives the process that set the barrier.
+// barrier is Curator's DistributedBarrier (tutorial 4.6.6): a node that outlives its process.
 type barrier struct{ recipe }
 
 // Set creates the barrier. It returns false if the barrier existed already.

@@ -155,9 +155,8 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
 }
 
-// Watch sends the present value, then new values after changes, like Curator's SharedCountListener.
-// A new value replaces a value that was not received. Watch creates a missing node, because a watch
-// on a missing node could not be removed.
+// Watch is like Curator's SharedCountListener. A new value replaces one that was not received.
+// Watch creates a missing node, because a watch on a missing node could not be removed.
 func (c *counter) Watch(ctx context.Context, key string) (<-chan locks.Count, error) {
 	r := locks.Request{Key: key}
 	first, changed, err := c.getAndWatch(ctx, r)

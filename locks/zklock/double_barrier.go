@@ -16,12 +16,10 @@ import (
 )
 
 // doubleBarrier is Curator's DistributedDoubleBarrier (tutorial 4.6.6). Each member is an ephemeral
-// node. The node "ready" is created when enough members have entered. In contrast to Curator's
-// barrier, members that gave up do not count. A new round (one use of the barrier, with its
-// members) may begin while the last members of the old round still leave.
-//
-// Each member watches the list of members. So n members cause about n*n/2 wake-ups to enter, and
-// the same number to leave.
+// node. The node "ready" is created when enough members have entered. Unlike in Curator's barrier,
+// members that gave up do not count. A new round (one use of the barrier) may begin while the last
+// members of the old round still leave. Each member watches the list of members. So n members cause
+// about n*n/2 wake-ups to enter, and the same number to leave.
 type doubleBarrier struct{ recipe }
 
 const ready = "ready-"
@@ -87,8 +85,7 @@ func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, 
 	return err == nil, err
 }
 
-// counted deletes the member's node, unless open has marked it. It returns true if open has marked
-// it. Then the member has entered.
+// counted deletes the member's node, or returns true if open has marked it: the member has entered.
 func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
@@ -132,9 +129,8 @@ func (b *doubleBarrier) exit(ctx context.Context, r locks.Request, began time.Ti
 	}
 }
 
-// depart deletes the owner's node, even if the request is cancelled. It returns the node names of
-// the other members. It does not return their owners: an owner may enter the next round at once,
-// under the same name.
+// depart deletes the owner's node, even if the request is cancelled. It returns the other nodes'
+// names, not owners: an owner may enter the next round at once, under the same name.
 func (b *doubleBarrier) depart(ctx context.Context, dir, owner string) (others []string, err error) {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()

@@ -80,8 +80,7 @@ func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
 	}
 }
 
-// room returns locks.ErrFull if the folder has no room for one more key. The bound is not exact:
-// concurrent requests may all find room.
+// room returns locks.ErrFull if the folder is full. Concurrent requests may exceed the bound.
 func (p *recipe) room(ctx context.Context) error {
 	folder := p.folder[:len(p.folder)-1]
 	stat, err := p.session.stat(ctx, folder)
@@ -170,8 +169,7 @@ type snapshot struct {
 
 func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 	return do(ctx, func() (now snapshot, err error) {
-		// If a watch of this node was set earlier and has not fired, it also reports the changes after
-		// this read. So no second watch is needed.
+		// An earlier watch of this node that has not fired also reports changes after this read.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
 		} else if now.names, now.stat, now.changed, err = p.session.ChildrenW(node); err == nil {

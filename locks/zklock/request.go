@@ -53,8 +53,7 @@ func isAny(err error, targets ...error) bool {
 
 var errUnknown = errors.New("no answer from ZooKeeper: the write may have been carried out; read the value before you repeat it")
 
-// bound returns a context that ends one session time-out after the request's wait. Without this
-// extra time, a late answer would look like an unavailable server.
+// bound's context ends one session time-out after the wait, lest a late answer look like an outage.
 func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.timeout)
 }

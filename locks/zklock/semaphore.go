@@ -25,9 +25,8 @@ func newSemaphore(p, mutex recipe) *semaphore {
 // may need only a moment to take its permits.
 const tryWait = time.Second
 
-// Acquire takes qty permits with ONE node, whose name has this number. So all permits are taken and
-// released together, even if the holder dies. The name also has the total, so no request can use
-// another total while any permit is taken.
+// Acquire takes qty permits with ONE node, whose name has qty and total. So all permits are taken
+// and released together, even if the holder dies, and no other total is possible meanwhile.
 func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int) (*locks.Lock, error) {
 	if qty < 1 || qty > total {
 		return nil, fmt.Errorf("%s: %d of %d permits: %w", r.Key, qty, total, locks.ErrMismatch)
@@ -49,8 +48,7 @@ func (s *semaphore) Acquire(ctx context.Context, r locks.Request, total, qty int
 	})
 }
 
-// check rejects a request that cannot succeed, before it queues. Either the total of a lease
-// differs from the request's total, or the wait is 0 and too few permits are free.
+// check rejects a hopeless request before it queues: another total, or no wait and too few permits.
 func (s *semaphore) check(ctx context.Context, r locks.Request, total, qty int) error {
 	calls, cancel := s.session.bound(ctx, r, time.Now())
 	defer cancel()

@@ -42,8 +42,7 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
-	// Receive events with a callback. The driver's channel keeps at most six events and drops the
-	// others.
+	// Use a callback: the driver's channel keeps at most six events and drops the others.
 	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dialFor(timeout)), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
@@ -102,8 +101,7 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-// do returns when call returns or ctx ends. Calls of the driver take no context, and may block
-// until the server is back. After ctx has ended, the call continues in the background.
+// do returns when call returns or ctx ends. The driver takes no context, so call may outlast ctx.
 func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -210,8 +208,7 @@ func (s *Session) clear(ctx context.Context, node string) error {
 	}
 }
 
-// card completes c (the strategy's description) and adds the named flaws. The description says that
-// a lock has a lease and renews it: the lease is the session, which the driver renews.
+// card completes c and adds the flaws. Its lease is the session, which the driver renews.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
@@ -259,8 +256,7 @@ func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetRead
 
 func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
-// bound returns t, or the latest allowed deadline if t is later. A zero t, which means no deadline,
-// is returned unchanged.
+// bound returns t, or the latest allowed deadline if t is later. Zero means no deadline, and stays.
 func (c deadlineConn) bound(t time.Time) time.Time {
 	if latest := time.Now().Add(c.longest); t.After(latest) {
 		return latest

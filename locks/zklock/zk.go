@@ -23,8 +23,7 @@ import (
 //   - A holder is notified when its connection breaks. From then on, the server may end the session
 //     and grant the lock to the next waiter (node.lock).
 //
-// Each grant costs the servers four requests, and each list has the names of all waiters.
-// CohortZK costs less.
+// Each grant costs the servers four requests, and a list names all waiters. CohortZK costs less.
 func ZK(s *Session) locks.Locker { return locks.Reentrant(&zkLock{session: s, root: root}) }
 
 // zkLock is the queue of nodes on which ZK and similar locks are built.
@@ -116,7 +115,6 @@ func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before 
 	return asked, before, nil
 }
 
-// Clear deletes every node of the key's queue, so the holder loses the lock.
 func (l *zkLock) Clear(ctx context.Context, key string) error {
 	return l.session.empty(ctx, l.root+key, "")
 }

@@ -13,9 +13,8 @@ import (
 	"oversell/locks"
 )
 
-// Ephemeral locks with one ephemeral node (tutorial 4.3). The request that creates the node holds
-// the lock. The other requests try again every 200 ms. The server deletes the node when the
-// holder's session ends, so the lock needs no expiry.
+// Ephemeral locks with one ephemeral node (tutorial 4.3). Other requests try again every 200 ms.
+// The server deletes the node when the holder's session ends, so the lock needs no expiry.
 func Ephemeral(s *Session) locks.Locker {
 	return &ephemeral{singleNode{s, "/oversell/zk-ephemeral/"}}
 }
@@ -91,7 +90,6 @@ func (l *singleNode) remove(ctx context.Context, key, token string) error {
 	return l.session.remove(ctx, l.root+key)
 }
 
-// Clear deletes the key's node, even if a request holds the lock.
 func (l *singleNode) Clear(ctx context.Context, key string) error {
 	return l.session.clear(ctx, l.root+key)
 }

@@ -10,8 +10,7 @@ import (
 func Multi(s *Session) locks.Locker {
 	return locks.Multi(card(api.Card{
 		ID: "zk-multi", Source: "4.6.4",
-		// The field Fair stays false: the first waiter for the product may be the second for the
-		// warehouse.
+		// Fair stays false: the first waiter for the product may be the second for the warehouse.
 		Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "ZooKeeper, several paths together", ZH: "ZooKeeper 联锁（MultiLock）"},
 		Summary: api.Text{
@@ -25,8 +24,7 @@ func Multi(s *Session) locks.Locker {
 	}, api.Pause), ZK(s), productAndWarehouse)
 }
 
-// productAndWarehouse returns the two keys that Multi locks. The strategy zk locks other keys in
-// its sales.
+// productAndWarehouse returns both keys, which the strategy zk does not use for its sales.
 func productAndWarehouse(key string) []string {
 	product := "zk-multi:" + key
 	return []string{product, product + ":warehouse"}

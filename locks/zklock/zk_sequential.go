@@ -9,8 +9,7 @@ import (
 	"oversell/locks"
 )
 
-// Sequential queues with ephemeral sequential nodes, like ZK. But each waiter lists the whole
-// queue again and again until its own node is the first (tutorial 4.4.1).
+// Sequential is ZK, but each waiter lists the queue until its own node is first (tutorial 4.4.1).
 func Sequential(s *Session) locks.Locker {
 	return &sequential{zkLock{session: s, root: sequentialRoot}}
 }
@@ -42,8 +41,7 @@ func (l *sequential) poll(ctx context.Context, w waiter) (asked time.Time, err e
 	}
 }
 
-// explain returns the error waited. It adds errForeign if the node before, for which the waiter
-// waits, belongs to no session.
+// explain adds errForeign to waited if the node before, for which the waiter waits, has no session.
 func (l *sequential) explain(ctx context.Context, before string, waited error) error {
 	if stat, err := l.session.stat(ctx, before); err == nil {
 		if err := foreign(before, stat); err != nil {

@@ -53,9 +53,8 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 	os.Exit(code)
 }
 
-// checkMySQL returns an error if the rig's server is MariaDB, or a MySQL older than the major
-// version in OVERSELL_MYSQL, which `make test-mysql` sets. It does not check a pair, which is
-// always MariaDB.
+// checkMySQL rejects MariaDB, and a MySQL older than OVERSELL_MYSQL, which `make test-mysql` sets.
+// It does not check a pair, which is always MariaDB.
 func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	want := os.Getenv("OVERSELL_MYSQL")
 	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
@@ -76,10 +75,9 @@ func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	return nil
 }
 
-// NeedsPair skips a test if the pair of databases that it needs is not installed. On a machine with
-// MySQL a missing pair is no failure, as MariaDB's packages conflict with MySQL's. If the variable
-// CI is set, NeedsPair skips no test, so the start of the test's rig fails. NeedsPair adds the name
-// of a skipped test to the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
+// NeedsPair skips a test if its pair of databases is missing: MariaDB's packages conflict with
+// MySQL's. With CI set, NeedsPair skips no test, so the start of the test's rig fails. A skipped
+// test's name goes to the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
 func NeedsPair(tb testing.TB, database rig.Database) {
 	tb.Helper()
 	err := rig.Installed(rig.Config{MySQL: true, Database: database})
@@ -101,8 +99,7 @@ func NeedsPair(tb testing.TB, database rig.Database) {
 }
 
 func prepare() {
-	// Programs with the race detector sleep a second at their exit by default. Without this setting,
-	// each Close would wait this second for the reaper.
+	// By default, a race-detector build sleeps 1 s at its exit, and Close waits for the reaper.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // of a valid name
 	if len(os.Args) != 3 || os.Args[1] != "reap" {
 		return
@@ -114,8 +111,7 @@ func prepare() {
 	os.Exit(0)
 }
 
-// Start starts servers for one test and closes them at its end. If cfg has a pair, it calls
-// NeedsPair, which may skip the test.
+// Start starts servers for one test, and closes them at its end. NeedsPair may skip a pair's test.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
 	if cfg.Database != rig.OneServer {
@@ -136,8 +132,7 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	return r
 }
 
-// Build builds the program oversell for a test that starts the program directly, and returns its
-// path. Rigs with replicas and without Config.Binary do not need Build: they build the program.
+// Build builds oversell for a test that starts it directly, and returns its path.
 func Build(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "oversell")
