@@ -46,7 +46,7 @@ func TestDecisiveResults(t *testing.T) {
 		{"replica-race", map[string]Verdict{"mutex": Broken, "for-update": Safe, "version": Safe, "redis": Safe}},
 		{"early-release", map[string]Verdict{"mutex-in-tx": Broken, "for-update": Safe}},
 		{"crash", map[string]Verdict{"redis-setnx": Stalled, "redis-setnx-expire": Stalled, "redis": Safe, "zk": Safe, "for-update": Safe}},
-		{"overrun", map[string]Verdict{"redis-lua": Aborted, "redis-watchdog": Safe}},
+		{"overrun", map[string]Verdict{"redis-lua": Broken, "redis-watchdog": Safe}},
 		{"pause-at-read", map[string]Verdict{
 			"redis": Broken, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
 			"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
