@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Card describes a strategy and its claims. Tests and experiments check each claim.
 type Card struct {
@@ -45,6 +48,11 @@ type Card struct {
 	CriticalStep Step `json:"critical_step,omitempty"`
 	// Tutorial lists the results that the tutorial's author measured with this strategy.
 	Tutorial []Figure `json:"tutorial"`
+}
+
+// BrokenBy reports whether the card says that the hazard breaks the strategy.
+func (c Card) BrokenBy(h Hazard) bool {
+	return slices.ContainsFunc(c.Breaks, func(b Break) bool { return b.Hazard == h })
 }
 
 // File is a source file of a strategy, as compiled into the program.

@@ -184,7 +184,7 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 // overruns reports whether the work takes longer than the lease, and the card says that this breaks
 // the strategy. The default lease is not known here.
 func (p Plan) overruns(card api.Card) bool {
-	return p.Lease > 0 && p.Hold >= p.Lease && slices.ContainsFunc(card.Breaks, func(b api.Break) bool { return b.Hazard == api.Overrun })
+	return p.Lease > 0 && p.Hold >= p.Lease && card.BrokenBy(api.Overrun)
 }
 
 // try runs one strategy. If try returns no trial, it sent none of the plan's requests.

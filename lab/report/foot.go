@@ -24,12 +24,7 @@ func facts(results []Result) []fact {
 		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
 	}
 	load += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
-	for _, r := range results { // only strategies with a lease per request have one
-		if r.LeaseMS > 0 {
-			load += fmt.Sprintf(", lease %s", duration(r.LeaseMS))
-			break
-		}
-	}
+	load += lease(results)
 	if r.Qty > 1 {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)
 	}
@@ -42,7 +37,16 @@ func sweepFacts(results []Result) []fact {
 	}
 	r, last := results[0], results[len(results)-1]
 	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
-		r.Clients, last.Clients, duration(r.LengthMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock))
+		r.Clients, last.Clients, duration(r.LengthMS), duration(r.HoldMS), duration(r.WaitMS), r.Stock)+lease(results))
+}
+
+// lease returns the chosen lease, or "". Only strategies with a lease per request have one.
+func lease(results []Result) string {
+	i := slices.IndexFunc(results, func(r Result) bool { return r.LeaseMS > 0 })
+	if i < 0 {
+		return ""
+	}
+	return ", lease " + duration(results[i].LeaseMS)
 }
 
 func conditions(r Result, load string) []fact {

@@ -19,7 +19,7 @@ func expiry(t *trial) {
 	must("resume the holder", paused.worker.Resume())
 	mustBe("verify the lost lock, at once", h.verify(), locks.ErrLost)
 	mustBe("the cause with which the context of the lost lock ends", h.lost(t.Timeout), locks.ErrLost)
-	if breaks(t.Card, api.ForeignUnlock) {
+	if t.Card.BrokenBy(api.ForeignUnlock) {
 		return // the card admits that this release would free the successor's lock
 	}
 	mustBe("release the lost lock", h.release(), locks.ErrNotHeld)

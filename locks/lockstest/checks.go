@@ -144,7 +144,7 @@ func saleChecks() []Check {
 		Name: "outage", Says: "an unreachable backend is named in an error at once, and used again when it is back", Alone: true,
 		// The check does not apply to a strategy whose stock is lost with its backend. The experiment for
 		// the hazard failover judges this loss.
-		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !breaks(c, api.Failover)) }, yes: outage,
+		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !c.BrokenBy(api.Failover)) }, yes: outage,
 	}}
 }
 
@@ -158,7 +158,3 @@ func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 func excludes(c api.Card) bool { return c.Scope != api.ScopeNone }
 
 func excludingLocker(c api.Card) bool { return c.Locker && excludes(c) }
-
-func breaks(c api.Card, h api.Hazard) bool {
-	return slices.ContainsFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == h })
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,10 +36,6 @@ func poller(t *testing.T, c redis.UniversalClient, id string) locks.Locker {
 	}
 	t.Fatalf("no polling lock %s", id)
 	return nil
-}
-
-func flawed(l locks.Locker, h api.Hazard) bool {
-	return slices.ContainsFunc(l.Card().Breaks, func(b api.Break) bool { return b.Hazard == h })
 }
 
 // free tries to acquire the lock, and releases it at once. It returns false if the lock is held.
@@ -194,7 +189,7 @@ func TestNesting(t *testing.T) {
 			name := l.Card().ID + ":" + key
 			outer := acquire(t, l, request(key, "owner", 0, time.Minute))
 			inner, err := l.Acquire(t.Context(), request(key, "owner", 0, time.Second))
-			if flawed(l, api.Nesting) {
+			if l.Card().BrokenBy(api.Nesting) {
 				if !errors.Is(err, locks.ErrNotAcquired) {
 					t.Errorf("the same owner again: %v", err)
 				}
@@ -228,7 +223,7 @@ func TestOverrun(t *testing.T) {
 	for _, l := range pollers(one(t)) {
 		t.Run(l.Card().ID, func(t *testing.T) {
 			key := newKey()
-			if flawed(l, api.Overrun) {
+			if l.Card().BrokenBy(api.Overrun) {
 				slow := acquire(t, l, request(key, "slow", 0, 50*time.Millisecond))
 				second := acquire(t, l, request(key, "second", 20*time.Second, time.Minute))
 				if err := second.Verify(); err != nil {
