@@ -137,6 +137,10 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 	cp results/comparison.txt results/scenarios.txt docs/recorded
 	bin/oversell docs
 
+.PHONY: course
+course: servers build ## run the commands of all lessons, and write their results into docs/course
+	bin/oversell course
+
 .PHONY: commands
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .

@@ -60,6 +60,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
 	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)
+	c.Program, _ = os.Executable() // without it, only the lessons have no commands
 	page := dash.New(c)
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }()

@@ -36,9 +36,13 @@ type Config struct {
 	// Binary runs the replicas of separate labs. Empty means that this machine lacks the servers.
 	Binary string
 	// OnExit is called when a server exits unexpectedly in a lab that a page has started.
-	OnExit   func(rig.Exit)
-	Machine  report.Machine
-	Versions map[string]string
+	OnExit func(rig.Exit)
+	// Program runs the commands of the lessons. Empty means Binary.
+	Program string
+	// QuickLessons gives the commands of the lessons a small load, for tests.
+	QuickLessons bool
+	Machine      report.Machine
+	Versions     map[string]string
 }
 
 // Server serves all the pages of the lab.
@@ -62,7 +66,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "try", "scenarios", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "try", "scenarios", "course", "lesson", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
@@ -76,6 +80,7 @@ func New(c Config) *Server {
 	routeStrategies(s)
 	newSteps(s)
 	newScenarioPage(s)
+	newCoursePage(s)
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
@@ -131,7 +136,9 @@ func (v view) With(data any) view { v.Data = data; return v }
 
 func parse(name string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
-		"list": func(items ...any) []any { return items },
+		"list":     func(items ...any) []any { return items },
+		"add":      func(a, b int) int { return a + b },
+		"markdown": markdown, "inline": inline,
 		"sign": matrix.Sign, "class": matrix.Class, "word": matrix.Word, "agreement": matrix.Agreement,
 	})
 	t = template.Must(t.ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		testLab = r
 		// Experiments run in a separate lab, whose replicas are the same program as testLab's
 		// replicas.
-		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary})
+		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary, QuickLessons: true})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
 	})
 }

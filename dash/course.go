@@ -1,0 +1,245 @@
+package dash
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"oversell/docs"
+	"oversell/lab/course"
+)
+
+// coursePage shows the lessons of docs/course, and runs their commands in the lab.
+type coursePage struct {
+	s       *Server
+	lessons map[string][]course.Lesson // by language: the same lessons in the same order
+	// The hub's mutex protects the state: see hub.send.
+	trials map[string][]*trialState // by lesson
+}
+
+// trialState is a trial of a lesson with its last run, which all open pages show.
+type trialState struct {
+	ID    string // of the part of the page
+	Index int
+	Of    Text // the lesson, for the form
+	In    map[string]course.Trial
+	Quiz  bool
+	progress
+	Output string // what the commands have printed
+	Chosen int    // the option that the class has predicted, from 1; 0 means none
+	Right  int    // the option that was right in the last run; 0 before it
+	Said   []course.Verdict
+	Lang   string // of the output
+	// MissingServers means that a command needs a lab of its own, and this machine lacks the servers.
+	MissingServers bool
+}
+
+// Trial returns the trial in the language of the page.
+func (t *trialState) Trial(lang string) course.Trial { return t.In[lang] }
+
+// Done reports whether the commands have run to their end.
+func (t *trialState) Done() bool { return t.Begun && !t.Running && !t.Stopped && t.Error == nil }
+
+const maxOutput = 40_000 // bytes of what a trial's commands print
+
+func newCoursePage(s *Server) *coursePage {
+	p := &coursePage{s: s, lessons: map[string][]course.Lesson{}, trials: map[string][]*trialState{}}
+	for _, lang := range course.Languages() {
+		lessons, err := course.Lessons(docs.Course, lang)
+		if err != nil {
+			panic(err) // a test reads the embedded lessons
+		}
+		p.lessons[lang] = lessons
+	}
+	for i, l := range p.lessons["en"] {
+		p.trials[l.Name] = p.trialsOf(i)
+		s.hub.open("course-"+l.Name, func() []message { return p.all(l.Name) })
+	}
+	s.hub.open("course", func() []message { return nil })
+	s.routes.HandleFunc("GET /dash/course", func(w http.ResponseWriter, r *http.Request) {
+		s.show(w, r, "course", Text{"Course", "课程"}, p.lessons[language(r)])
+	})
+	s.routes.HandleFunc("GET /dash/course/{lesson}", p.show)
+	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
+	return p
+}
+
+func (p *coursePage) trialsOf(lesson int) (all []*trialState) {
+	en, zh := p.lessons["en"][lesson], p.lessons["zh"][lesson].Trials()
+	for _, part := range en.Parts {
+		for _, trial := range part.Trials {
+			n := len(all)
+			all = append(all, &trialState{
+				ID: "trial-" + strconv.Itoa(n), Index: n, Of: verbatim(en.Name), Quiz: part.Kind == course.Quiz,
+				In:             map[string]course.Trial{"en": trial, "zh": zh[n]},
+				MissingServers: p.s.Binary == "" && slices.ContainsFunc(trial.Commands, course.Command.NeedsServers),
+			})
+		}
+	}
+	return all
+}
+
+// all returns the messages that draw all trials of a lesson. The hub's mutex must be locked.
+func (p *coursePage) all(lesson string) (all []message) {
+	for _, t := range p.trials[lesson] {
+		all = append(all, p.draw(t))
+	}
+	return all
+}
+
+func (p *coursePage) draw(t *trialState) message {
+	drawn := p.s.render("lesson", "trial", t.ID, t)
+	m := newMessage("part", drawn)
+	m.part = &drawn
+	return m
+}
+
+func (p *coursePage) index(name string) (int, error) {
+	i := slices.IndexFunc(p.lessons["en"], func(l course.Lesson) bool { return l.Name == name })
+	if i < 0 {
+		return 0, reject(http.StatusNotFound, "Lesson %q does not exist.", "没有课程 %q。", name)
+	}
+	return i, nil
+}
+
+// lessonPart is a part of a lesson on its page. First is the index of its first trial.
+type lessonPart struct {
+	course.Part
+	First int
+}
+
+func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
+	i, err := p.index(r.PathValue("lesson"))
+	if err != nil {
+		p.s.showProblem(w, r, err)
+		return
+	}
+	lang := language(r)
+	l := p.lessons[lang][i]
+	data := struct {
+		course.Lesson
+		Sections []lessonPart
+		Next     *course.Lesson
+	}{Lesson: l}
+	first := 0
+	for _, part := range l.Parts {
+		data.Sections = append(data.Sections, lessonPart{part, first})
+		first += len(part.Trials)
+	}
+	if i+1 < len(p.lessons[lang]) {
+		data.Next = &p.lessons[lang][i+1]
+	}
+	p.s.write(w, http.StatusOK, "lesson", view{Lang: lang, Page: "course", Topic: "course-" + l.Name, Title: verbatim(l.Title), Data: data})
+}
+
+// chosen returns the trial that the form names, and the number of the chosen option.
+func (p *coursePage) chosen(lesson string, form url.Values) (t *trialState, option int, err error) {
+	n, err := strconv.Atoi(form.Get("trial"))
+	if err != nil || n < 0 || n >= len(p.trials[lesson]) {
+		return nil, 0, badRequest("trial must be the number of a trial of this lesson.", "trial 必须是这一课的一个实验的编号。")
+	}
+	t = p.trials[lesson][n]
+	if t.MissingServers {
+		return nil, 0, reject(http.StatusConflict, "These commands start servers of their own, and this page's machine has none. Run them on a machine with the servers.",
+			"这些命令要启动自己的服务器，而本页所在的机器上没有。请在装有这些服务器的机器上运行。")
+	}
+	options := len(t.In["en"].Options)
+	option, err = strconv.Atoi(cmp.Or(form.Get("choice"), "0"))
+	switch {
+	case err != nil || option < 0 || option > options:
+		return nil, 0, badRequest("choice must be 1 to %d.", "choice 必须是 1 到 %d。", options)
+	case options > 0 && option == 0:
+		return nil, 0, badRequest("Predict first: choose an answer.", "请先预测：选择一个答案。")
+	}
+	return t, option, nil
+}
+
+func (p *coursePage) run(ctx context.Context, req request) error {
+	i, err := p.index(req.PathValue("lesson"))
+	if err != nil {
+		return err
+	}
+	name, lang := p.lessons["en"][i].Name, language(req.Request)
+	t, option, err := p.chosen(name, req.Form)
+	if err != nil {
+		return err
+	}
+	cards, err := course.ReadCards(ctx, p.s.catalogue.nginx)
+	if err != nil {
+		return err
+	}
+	change := func(change func()) {
+		p.s.hub.send("course-"+name, func() []message { change(); return []message{p.draw(t)} })
+	}
+	title := Text{p.lessons["en"][i].Title, p.lessons["zh"][i].Title}
+	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {
+		change(func() { t.Output, t.Chosen, t.Right, t.Said, t.Lang = "", option, 0, nil, lang })
+		return p.work(ctx, t, lang, cards, change)
+	})
+}
+
+// work runs the commands of the trial on a full stock, and finds the option that is right.
+func (p *coursePage) work(ctx context.Context, t *trialState, lang string, cards course.Cards, change func(func())) error {
+	if err := p.s.catalogue.nginx.Call(ctx, http.MethodPut, "/stock/1?"+url.Values{"count": {"5000"}}.Encode(), nil, nil); err != nil {
+		return err
+	}
+	output := &liveOutput{show: func(text string) { change(func() { t.Output = text }) }}
+	runner := course.Runner{
+		Program: cmp.Or(p.s.Program, p.s.Binary), Target: p.s.Lab.Target, Replicas: p.s.Lab.Replicas, Token: p.s.Lab.Token,
+		Lang: lang, Quick: p.s.QuickLessons, Output: output, Progress: output,
+	}
+	results, err := runner.Run(ctx, t.In["en"].Commands)
+	output.flush()
+	if err != nil {
+		return err
+	}
+	right, err := results.Right(t.In[lang].Options, cards)
+	change(func() { t.Right, t.Said = right, results.Verdicts })
+	return err
+}
+
+// liveOutput shows what the commands print, at most five times a second.
+type liveOutput struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	shown time.Time
+	show  func(text string)
+}
+
+func (o *liveOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.Len()+len(p) <= maxOutput {
+		o.text.Write(p)
+	}
+	if time.Since(o.shown) > 200*time.Millisecond {
+		o.shown = time.Now()
+		o.show(o.text.String())
+	}
+	return len(p), nil
+}
+
+func (o *liveOutput) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.show(course.Short(o.text.String()))
+}
+
+// markdown returns a text of a lesson as HTML.
+func markdown(text string) (template.HTML, error) {
+	return course.HTML(text, func(lesson string) string { return "/dash/course/" + lesson })
+}
+
+// inline returns a line of a lesson as HTML without a paragraph around it.
+func inline(text string) (template.HTML, error) {
+	html, err := markdown(text)
+	return template.HTML(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(html)), "<p>"), "</p>")), err //nolint:gosec // see markdown
+}

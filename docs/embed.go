@@ -1,0 +1,9 @@
+// Package docs embeds the documents that the program shows: the lessons of the course.
+package docs
+
+import "embed"
+
+// Course has the folder course: the lessons in English, and in zh the same lessons in Chinese.
+//
+//go:embed course
+var Course embed.FS

@@ -1,0 +1,265 @@
+package course
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-shellwords"
+)
+
+// Command is a line of a lesson's block of commands: bin/oversell, curl, sleep or wait.
+type Command struct {
+	Text string // the line, without its comment
+	// Args are the arguments of oversell.
+	Args       []string
+	Method     string // of the request that curl sends
+	URL        *url.URL
+	background bool
+	pause      time.Duration
+	wait       bool
+}
+
+func parseCommand(line string) (Command, error) {
+	words, err := shellwords.Parse(strings.TrimSuffix(line, "&"))
+	if err != nil {
+		return Command{}, fmt.Errorf("%q: %w", line, err)
+	}
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
+		words = words[:i]
+	}
+	if len(words) == 0 {
+		return Command{}, nil
+	}
+	c := Command{Text: strings.TrimSpace(strings.SplitN(line, " # ", 2)[0]), background: strings.HasSuffix(line, "&")}
+	switch words[0] {
+	case "bin/oversell":
+		c.Args = words[1:]
+	case "curl":
+		err = c.parseRequest(words[1:])
+	case "sleep":
+		var seconds float64
+		if len(words) == 2 {
+			seconds, err = strconv.ParseFloat(words[1], 64)
+		}
+		c.pause = time.Duration(seconds * float64(time.Second))
+	case "wait":
+		c.wait = true
+	default:
+		err = errors.New("a lesson may only use bin/oversell, curl, sleep and wait")
+	}
+	if err != nil {
+		return c, fmt.Errorf("%q: %w", line, err)
+	}
+	return c, nil
+}
+
+func (c *Command) parseRequest(words []string) (err error) {
+	c.Method = http.MethodGet
+	for i := 0; i < len(words); i++ {
+		switch word := words[i]; {
+		case word == "-s":
+		case word == "-X" && i+1 < len(words):
+			i++
+			c.Method = words[i]
+		case strings.HasPrefix(word, "http://127.0.0.1:8080/"):
+			if c.URL, err = url.Parse(word); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("curl: %q is not supported here", word)
+		}
+	}
+	if c.URL == nil {
+		return errors.New("curl: the address of the lab is missing: http://127.0.0.1:8080/")
+	}
+	return nil
+}
+
+// Runner runs the commands of lessons.
+type Runner struct {
+	Program  string   // the program oversell
+	Target   string   // the lab that receives the requests
+	Replicas []string // the addresses of the lab's replicas, if known
+	Token    string
+	Lang     string // of what the commands print: en or zh
+	Quick    bool   // with a small load
+	// Output receives what the commands print. Progress receives their progress.
+	Output, Progress io.Writer
+}
+
+// Run runs the commands in their order. Their results are in the returned Results, also after an
+// error.
+func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
+	results := newResults()
+	text := &bytes.Buffer{}
+	r.Output = &lockedWriter{w: io.MultiWriter(r.Output, text)}
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	var err error
+	for _, c := range commands {
+		switch {
+		case c.pause > 0:
+			err = sleep(ctx, c.pause)
+		case c.wait:
+			requests.Wait()
+		case c.URL != nil:
+			answer := results.nextAnswer()
+			if c.background {
+				requests.Go(func() { r.request(ctx, c, answer) })
+			} else {
+				r.request(ctx, c, answer)
+			}
+		default:
+			err = r.oversell(ctx, c, results)
+		}
+		if err != nil {
+			break
+		}
+	}
+	requests.Wait()
+	results.text = text.String()
+	return results, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// request prints and stores the answer. A failure is an answer as well: the class sees it.
+func (r Runner) request(ctx context.Context, c Command, answer *map[string]any) {
+	target := r.Target + c.URL.RequestURI()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	status, body, err := r.send(ctx, c.Method, target)
+	if err != nil {
+		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
+		return
+	}
+	got := map[string]any{}
+	if json.Unmarshal(body, &got) != nil {
+		got["text"] = string(body)
+	}
+	got["status"] = float64(status)
+	*answer = got
+	_, _ = fmt.Fprintf(r.Output, "%s\n", bytes.TrimSpace(body))
+}
+
+func (r Runner) send(ctx context.Context, method, target string) (status int, body []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Accept-Language", r.Lang)
+	if method != http.MethodGet {
+		req.Header.Set("X-Lab-Token", r.Token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	return res.StatusCode, body, err
+}
+
+// oversell runs the program. Its report in JSON goes to stdout, and the text for people to stderr.
+func (r Runner) oversell(ctx context.Context, c Command, results *Results) error {
+	args := r.adapt(c.Args)
+	cmd := exec.CommandContext(ctx, r.Program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = 30 * time.Second
+	language := map[string]string{"zh": "zh_CN.UTF-8"}[r.Lang]
+	cmd.Env = append(os.Environ(), "LAB_TOKEN="+r.Token, "COLUMNS=100", "LC_ALL="+cmp.Or(language, "C.UTF-8"))
+	var report bytes.Buffer
+	cmd.Stdout, cmd.Stderr = r.Output, r.Progress
+	if slices.Contains(args, "-") {
+		cmd.Stdout, cmd.Stderr = &report, r.Output
+	}
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if report.Len() > 0 { // also with exit status 1: a broken lock may be the lesson
+		return results.add(c.Args[0], report.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Text, err)
+	}
+	return nil
+}
+
+// adapt returns the arguments for this lab: where to send the load, and a report in JSON.
+func (r Runner) adapt(args []string) []string {
+	args = slices.Clone(args)
+	if len(args) == 0 || args[0] != "run" && args[0] != "break" {
+		return args
+	}
+	args = append(args, "--json", "-")
+	if args[0] == "break" {
+		return args
+	}
+	args = append(args, "--quiet")
+	if isScenario(args) {
+		return args
+	}
+	if r.Quick {
+		args = append(args, "--clients", "20", "--loops", "5")
+	}
+	if i := slices.Index(args, "--replicas"); i > 0 && args[i+1] == "1" && len(r.Replicas) > 0 {
+		return append(slices.Delete(args, i, i+2), "--target", r.Replicas[0])
+	}
+	if r.Target != "" && !slices.ContainsFunc(args, ownLab) {
+		args = append(args, "--target", r.Target)
+	}
+	return args
+}
+
+func isScenario(args []string) bool {
+	return len(args) > 1 && slices.Contains([]string{"coupon", "tickets", "flash", "recharge", "grain"}, args[1])
+}
+
+// ownLab reports whether an argument of run needs a lab of its own.
+func ownLab(arg string) bool {
+	return slices.Contains([]string{"--replicas", "--delay", "--fsync"}, arg)
+}
+
+// NeedsServers reports whether the command starts a lab of its own, for which this machine needs
+// the servers. Under Docker, the page's container has none.
+func (c Command) NeedsServers() bool {
+	if len(c.Args) == 0 || slices.Contains([]string{"strategies"}, c.Args[0]) {
+		return false
+	}
+	return c.Args[0] != "run" || isScenario(c.Args) || slices.ContainsFunc(c.Args, ownLab) && !slices.Contains(c.Args, "--replicas")
+}
+
+// lockedWriter lets several commands print at the same time.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

@@ -1,0 +1,222 @@
+package course
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const sample = `# 1. Sample
+
+The long tutorial, 1.1. 45 minutes.
+
+## What it is about
+
+Some *text*.
+
+## Try it: two locks
+
+First some text.
+
+Predict: Which one
+is safe?
+- the first <!-- if run["a"].lost_updates == 0 -->
+- the second <!-- if run["a"].lost_updates > 0 -->
+
+` + "```sh" + `
+bin/oversell strategies redis   # a comment
+curl -s -X PUT 'http://127.0.0.1:8080/stock/1?count=5000'
+sleep 0.01 &
+wait
+` + "```" + `
+<!-- answer: 2 -->
+<!-- seen -->
+
+` + "```text" + `
+old
+` + "```" + `
+
+<!-- /seen -->
+
+Why: because <!-- = run["a"].lost_updates -->9<!-- / --> were lost.
+
+More.
+
+## Quiz
+
+1. One?
+   - yes <!-- if true -->
+   - no <!-- if false -->
+
+   ` + "```sh" + `
+   bin/oversell strategies
+   ` + "```" + `
+2. Two?
+   - yes <!-- if false -->
+   - no <!-- if true -->
+
+## Notes for the teacher
+
+Notes.
+`
+
+func sampleLesson(t *testing.T) Lesson {
+	t.Helper()
+	all, err := Lessons(fstest.MapFS{
+		"course/01-sample.md": {Data: []byte(sample)},
+		"course/README.md":    {Data: []byte("no lesson")},
+	}, "en")
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d lessons, %v", len(all), err)
+	}
+	return all[0]
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	l := sampleLesson(t)
+	if l.Name != "01-sample" || l.Title != "1. Sample" || l.About != "The long tutorial, 1.1. 45 minutes." {
+		t.Errorf("head: %q %q %q", l.Name, l.Title, l.About)
+	}
+	var kinds []Kind
+	for _, p := range l.Parts {
+		kinds = append(kinds, p.Kind)
+	}
+	if !slices.Equal(kinds, []Kind{Plain, Try, Quiz, Notes}) {
+		t.Fatalf("kinds: %q", kinds)
+	}
+	if p := l.Parts[1]; p.Text != "First some text." || len(p.Trials) != 1 {
+		t.Errorf("part: %+v", p)
+	}
+	trial := l.Parts[1].Trials[0]
+	if trial.Ask != "Which one\nis safe?" || trial.Answer != 2 || trial.Seen != "old" || !strings.HasSuffix(trial.Why, "were lost.\n\nMore.") {
+		t.Errorf("trial: %+v", trial)
+	}
+	if len(trial.Options) != 2 || trial.Options[1] != (Option{"the second", `run["a"].lost_updates > 0`}) {
+		t.Errorf("options: %+v", trial.Options)
+	}
+	if len(trial.Commands) != 4 || !slices.Equal(trial.Commands[0].Args, []string{"strategies", "redis"}) ||
+		trial.Commands[0].Text != "bin/oversell strategies redis" || trial.Commands[1].Method != "PUT" {
+		t.Errorf("commands: %+v", trial.Commands)
+	}
+	if quiz := l.Parts[2].Trials; len(quiz) != 2 || quiz[0].Ask != "One?" || len(quiz[0].Commands) != 1 || len(quiz[1].Options) != 2 {
+		t.Errorf("quiz: %+v", quiz)
+	}
+	if got := l.Conditions(); len(got) != 7 {
+		t.Errorf("conditions: %q", got)
+	}
+}
+
+func TestBadCommands(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"rm -rf /": "may only use", "curl http://example.com/": "not supported", "curl -s": "address of the lab is missing",
+		"bin/oversell 'run": "invalid",
+	} {
+		if _, err := parseCommand(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// TestRecord records a lesson whose commands only wait.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	source := "# 1. Sample\n\n## Quiz\n\n1. Two?\n   - yes <!-- if false -->\n   - no <!-- if text == \"\" -->\n\n" +
+		"   ```sh\n   sleep 0.01\n   ```\n   <!-- answer: 1 -->\n<!-- seen -->\nold\n<!-- /seen -->\nIt is <!-- = len(answers) -->9<!-- / -->.\n"
+	l, err := parse("01-sample", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refilled := false
+	r := Recorder{Runner: Runner{Output: io.Discard}, Refill: func(context.Context) error { refilled = true; return nil }}
+	got, err := r.Record(t.Context(), l)
+	want := strings.NewReplacer("answer: 1", "answer: 2", "old\n", "\n```text\n\n```\n\n", "-->9<", "-->0<").Replace(source)
+	if err != nil || got != want || !refilled {
+		t.Errorf("%v, refilled %v:\n%s\nwant\n%s", err, refilled, got, want)
+	}
+	again, err := parse("01-sample", got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, err := r.Record(t.Context(), again); err != nil || twice != got {
+		t.Errorf("recorded twice: %v\n%s", err, twice)
+	}
+	l.source = strings.Replace(source, "len(answers)", `run["b"].sold`, 1)
+	if _, err := r.Record(t.Context(), l); err == nil {
+		t.Error("a figure of a run that did not happen was written")
+	}
+}
+
+func TestRight(t *testing.T) {
+	t.Parallel()
+	r := newResults()
+	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":["x"]}]`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":"w"}}}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	*r.nextAnswer() = map[string]any{"status": 409.0}
+	options := func(conditions ...string) (all []Option) {
+		for _, c := range conditions {
+			all = append(all, Option{c, c})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		options []Option
+		right   int
+		err     string
+	}{
+		{options(`run["a"].lost_updates == 0`, `run["a"].lost_updates > 0`), 2, ""},
+		{options(`verdict["redis fenced"] == "safe"`, `guard["g"].broken == []`), 1, ""},
+		{options(`answers[0].status == 409`, `answers[0].status == 200`), 1, ""},
+		{options(`card["x"].core`, `true`), 0, "core"},
+		{options(`true`, `true`), 0, "two options"},
+		{options(`false`), 0, "no option"},
+		{options(`rnu["a"]`), 0, "unknown name"},
+		{nil, 0, ""},
+	} {
+		right, err := r.Right(test.options, Cards{})
+		if right != test.right || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%v: %d, %v", test.options, right, err)
+		}
+	}
+	if len(r.Verdicts) != 3 || r.Verdicts[0].EN != "E" || r.Verdicts[1].Class != "broken" || r.Verdicts[2].Class != "holds" {
+		t.Errorf("verdicts: %+v", r.Verdicts)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	got, err := HTML("See [this](02-next.md), [that](../faults.md) and `x<y`. <!-- = run -->12<!-- / --> <b>", func(l string) string { return "/" + l })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "<p>See <a href=\"/02-next\">this</a>, that and <code>x&lt;y</code>. 12 <!-- raw HTML omitted --></p>\n"
+	if string(got) != want {
+		t.Errorf("got  %s want %s", got, want)
+	}
+}
+
+func TestAdapt(t *testing.T) {
+	t.Parallel()
+	r := Runner{Target: "http://nginx", Replicas: []string{"http://one"}}
+	for in, want := range map[string]string{
+		"run none":                       "run none --json - --quiet --target http://nginx",
+		"run mutex --replicas 1":         "run mutex --json - --quiet --target http://one",
+		"run mutex --replicas 5":         "run mutex --replicas 5 --json - --quiet",
+		"run coupon --guard none":        "run coupon --guard none --json - --quiet",
+		"break pause redis":              "break pause redis --json -",
+		"step none --solution":           "step none --solution",
+		"run redis --delay 1ms --fsync ": "run redis --delay 1ms --fsync --json - --quiet",
+	} {
+		if got := strings.Join(r.adapt(strings.Fields(in)), " "); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

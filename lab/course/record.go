@@ -1,0 +1,112 @@
+package course
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Recorder runs the commands of lessons and writes their results into the lessons.
+type Recorder struct {
+	Runner
+	Cards Cards
+	// Refill prepares the stock for the commands of a trial.
+	Refill func(ctx context.Context) error
+}
+
+// Record returns the lesson's file with the answers, the output and the figures of a new run.
+func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
+	w := &recordWriter{ctx: ctx, recorder: r, trials: l.Trials(), all: newResults()}
+	for line := range strings.SplitAfterSeq(l.source, "\n") {
+		if err := w.write(line); err != nil {
+			return "", fmt.Errorf("course: %s: %w", l.Name, err)
+		}
+	}
+	return w.out.String(), nil
+}
+
+// recordWriter copies a lesson line by line. It runs a trial after the trial's block of commands.
+type recordWriter struct {
+	ctx      context.Context //nolint:containedctx // the writer lives as long as one call of Record
+	recorder Recorder
+	trials   []Trial // whose commands have not run yet
+	all      *Results
+	out      strings.Builder
+	inShell  bool
+	inSeen   bool
+}
+
+func (w *recordWriter) write(line string) error {
+	trimmed := strings.TrimSpace(line)
+	switch {
+	case w.inSeen && trimmed != "<!-- /seen -->", answered.MatchString(strings.TrimRight(line, "\n")):
+		return nil // this run's output replaces it
+	case trimmed == "```sh":
+		w.inShell = true
+	case trimmed == "<!-- seen -->":
+		w.inSeen = true
+		w.out.WriteString(line + "\n```text\n" + Short(w.all.text) + "\n```\n\n")
+		return nil
+	case trimmed == "<!-- /seen -->":
+		w.inSeen = false
+	}
+	line, err := w.withFigures(line)
+	if err != nil {
+		return err
+	}
+	w.out.WriteString(line)
+	if w.inShell && trimmed == "```" {
+		w.inShell = false
+		return w.run(strings.Repeat(" ", strings.Index(line, "`")))
+	}
+	return nil
+}
+
+func (w *recordWriter) run(indent string) error {
+	i := slices.IndexFunc(w.trials, func(t Trial) bool { return len(t.Commands) > 0 })
+	trial := w.trials[i]
+	w.trials = w.trials[i+1:]
+	if err := w.recorder.Refill(w.ctx); err != nil {
+		return err
+	}
+	results, err := w.recorder.Run(w.ctx, trial.Commands)
+	if err != nil {
+		return err
+	}
+	w.all.merge(results)
+	right, err := results.Right(trial.Options, w.recorder.Cards)
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(strings.Fields(trial.Ask), " "), err)
+	}
+	if right > 0 {
+		fmt.Fprintf(&w.out, "%s<!-- answer: %d -->\n", indent, right)
+	}
+	return nil
+}
+
+func (w *recordWriter) withFigures(line string) (_ string, err error) {
+	line = figure.ReplaceAllStringFunc(line, func(old string) string {
+		expression := figure.FindStringSubmatch(old)[1]
+		value, failed := evaluate(expression, w.all.names(w.recorder.Cards))
+		text := ""
+		if failed == nil {
+			text, failed = readable(value)
+		}
+		if failed != nil && err == nil {
+			err = failed
+		}
+		return "<!-- = " + expression + " -->" + text + "<!-- / -->"
+	})
+	return line, err
+}
+
+// foot matches the conditions of a run, which the course's README names once.
+var foot = regexp.MustCompile(`(?ms)^date {3,}.*?^oversell .*?(\n\n|\z)|^redis {3,}.*$|^zookeeper {3,}.*$|^(starting a lab|ready after .*)\n`)
+
+// Short returns what commands printed without the conditions of the runs.
+func Short(text string) string {
+	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(foot.ReplaceAllString(text, ""), "")
+	return strings.Trim(regexp.MustCompile(`\n{3,}`).ReplaceAllString(text, "\n\n"), "\n")
+}

@@ -1,0 +1,188 @@
+package course
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/expr-lang/expr"
+
+	"oversell/api"
+	"oversell/lab/matrix"
+)
+
+// Results are what the commands of a trial returned. Conditions refer to them by name.
+type Results struct {
+	text     string
+	answers  []*map[string]any
+	byName   map[string]map[string]any // of run, by strategy
+	byGuard  map[string]map[string]any // of a scenario, by guard
+	verdicts map[string]any            // of break, by strategy; fenced runs have " fenced" appended
+	Verdicts []Verdict
+}
+
+// Verdict is a sentence about one strategy or guard. Class is the CSS class of the sentence.
+type Verdict struct {
+	api.Text
+	Class string
+}
+
+func newResults() *Results {
+	return &Results{byName: map[string]map[string]any{}, byGuard: map[string]map[string]any{}, verdicts: map[string]any{}}
+}
+
+func (r *Results) nextAnswer() *map[string]any {
+	answer := &map[string]any{}
+	r.answers = append(r.answers, answer)
+	return answer
+}
+
+// add stores the report in JSON of the subcommand run or break.
+func (r *Results) add(subcommand string, report []byte) error {
+	if subcommand == "break" {
+		return r.addVerdicts(report)
+	}
+	var all []struct {
+		Guard, Strategy string
+		Verdict         string   // of run
+		Broken          []string // of a scenario
+		Sentence        api.Text
+	}
+	var maps []map[string]any
+	if err := errors.Join(json.Unmarshal(report, &all), json.Unmarshal(report, &maps)); err != nil {
+		return fmt.Errorf("the report of run: %w", err)
+	}
+	for i, result := range all {
+		if result.Guard != "" {
+			r.byGuard[result.Guard] = maps[i]
+			result.Verdict = map[bool]string{true: "holds", false: "broken"}[len(result.Broken) == 0]
+		} else {
+			r.byName[result.Strategy] = maps[i]
+		}
+		r.Verdicts = append(r.Verdicts, Verdict{result.Sentence, result.Verdict})
+	}
+	return nil
+}
+
+func (r *Results) addVerdicts(report []byte) error {
+	var of matrix.Matrix
+	if err := json.Unmarshal(report, &of); err != nil {
+		return fmt.Errorf("the report of break: %w", err)
+	}
+	for _, row := range of.Rows {
+		name := row.Strategy
+		if row.Fenced {
+			name += " fenced"
+		}
+		for hazard, summary := range row.Summaries {
+			r.verdicts[name] = string(summary.Verdict)
+			word := matrix.Word(summary.Verdict)
+			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。", name, hazard, word.EN, word.ZH, summary.Why)
+			r.Verdicts = append(r.Verdicts, Verdict{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})
+		}
+	}
+	return nil
+}
+
+// merge adds the results of later commands. Figures in the text may refer to earlier ones.
+func (r *Results) merge(later *Results) {
+	maps.Copy(r.byName, later.byName)
+	maps.Copy(r.byGuard, later.byGuard)
+	maps.Copy(r.verdicts, later.verdicts)
+	r.text = later.text
+	if len(later.answers) > 0 {
+		r.answers = later.answers
+	}
+}
+
+// Cards are the cards of the strategies, as GET /strategies returns them, by id.
+type Cards map[string]map[string]any
+
+// ReadCards gets the cards from a lab.
+func ReadCards(ctx context.Context, lab api.Client) (Cards, error) {
+	var all []map[string]any
+	if err := lab.Call(ctx, http.MethodGet, "/strategies", nil, &all); err != nil {
+		return nil, err
+	}
+	cards := Cards{}
+	for _, card := range all {
+		id, _ := card["id"].(string)
+		cards[id] = card
+	}
+	return cards, nil
+}
+
+func (r *Results) names(cards Cards) map[string]any {
+	answers := make([]map[string]any, len(r.answers))
+	for i, answer := range r.answers {
+		answers[i] = *answer
+	}
+	return map[string]any{
+		"text": r.text, "answers": answers, "run": r.byName, "guard": r.byGuard, "verdict": r.verdicts, "card": cards,
+	}
+}
+
+// Right returns the number of the option whose condition is true, from 1. It returns an error unless
+// the condition of exactly one option is true.
+func (r *Results) Right(options []Option, cards Cards) (right int, err error) {
+	for i, o := range options {
+		is, err := evaluate(o.Condition, r.names(cards))
+		if err != nil {
+			return 0, err
+		}
+		isRight, ok := is.(bool)
+		if !ok {
+			return 0, fmt.Errorf("%s is %v, neither true nor false", o.Condition, is)
+		}
+		if !isRight {
+			continue
+		}
+		if right > 0 {
+			return 0, fmt.Errorf("two options are right: %q and %q", options[right-1].Text, o.Text)
+		}
+		right = i + 1
+	}
+	if right == 0 && len(options) > 0 {
+		return 0, errors.New("no option is right")
+	}
+	return right, nil
+}
+
+// evaluate returns the value of an expression: https://expr-lang.org.
+func evaluate(expression string, names map[string]any) (any, error) {
+	program, err := expr.Compile(expression, expr.Env(names))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expression, err)
+	}
+	value, err := expr.Run(program, names)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expression, err)
+	}
+	return value, nil
+}
+
+// CheckExpression reports a syntax error or an unknown name.
+func CheckExpression(expression string) error {
+	_, err := expr.Compile(expression, expr.Env(newResults().names(Cards{})))
+	return err
+}
+
+// readable prints a figure with three digits that matter.
+func readable(value any) (string, error) {
+	switch v := value.(type) {
+	case float64:
+		if v >= 100 || v == float64(int(v)) {
+			return strconv.FormatFloat(v, 'f', 0, 64), nil
+		}
+		return strconv.FormatFloat(v, 'g', 2, 64), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case string:
+		return v, nil
+	}
+	return "", fmt.Errorf("the value %v is no figure", value)
+}
