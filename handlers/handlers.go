@@ -132,6 +132,9 @@ func (s *Service) routes() {
 // ServeHTTP makes Service an http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
+// Routes lists the routes. The lessons of the course are checked against it.
+func (s *Service) Routes() gin.RoutesInfo { return s.engine.Routes() }
+
 // Close ends event streams and paused requests. Otherwise, a shutdown would wait for them.
 func (s *Service) Close() {
 	close(s.events.closed)

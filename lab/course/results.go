@@ -41,6 +41,15 @@ func (r *Results) nextAnswer() *map[string]any {
 	return answer
 }
 
+// Answers returns the JSON answers to the requests, in the order of the commands. Each has a status.
+func (r *Results) Answers() []map[string]any {
+	answers := make([]map[string]any, len(r.answers))
+	for i, answer := range r.answers {
+		answers[i] = *answer
+	}
+	return answers
+}
+
 // add stores the report in JSON of the subcommand run or break.
 func (r *Results) add(subcommand string, report []byte) error {
 	if subcommand == "break" {
@@ -117,12 +126,8 @@ func ReadCards(ctx context.Context, lab api.Client) (Cards, error) {
 }
 
 func (r *Results) names(cards Cards) map[string]any {
-	answers := make([]map[string]any, len(r.answers))
-	for i, answer := range r.answers {
-		answers[i] = *answer
-	}
 	return map[string]any{
-		"text": r.text, "answers": answers, "run": r.byName, "guard": r.byGuard, "verdict": r.verdicts, "card": cards,
+		"text": r.text, "answers": r.Answers(), "run": r.byName, "guard": r.byGuard, "verdict": r.verdicts, "card": cards,
 	}
 }
 

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"oversell/docs"
+	"oversell/handlers"
+	"oversell/lab/course"
+	"oversell/lab/experiment"
+	"oversell/lab/scenario"
+	"oversell/locks/catalog"
+)
+
+// TestCourseNames checks that the strategies, hazards, flags and routes that the lessons name exist.
+func TestCourseNames(t *testing.T) {
+	t.Parallel()
+	names := courseNames()
+	for _, lang := range course.Languages() {
+		lessons, err := course.Lessons(docs.Course, lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lessons {
+			file := course.File(l.Name, lang)
+			for _, trial := range l.Trials() {
+				for _, c := range trial.Commands {
+					if err := names.checkCommand(c); err != nil {
+						t.Errorf("%s: %s: %v", file, c.Text, err)
+					}
+				}
+			}
+			for _, expression := range l.Conditions() {
+				if err := course.CheckExpression(expression); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+				for _, found := range regexp.MustCompile(`(?:run|verdict|card)\["([^" ]+)`).FindAllStringSubmatch(expression, -1) {
+					if !slices.Contains(names.strategies, found[1]) {
+						t.Errorf("%s: %s: strategy %q does not exist", file, expression, found[1])
+					}
+				}
+			}
+			text, err := fs.ReadFile(docs.Course, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(text), -1) {
+				if err := names.checkSpan(found[1]); err != nil {
+					t.Errorf("%s: `%s`: %v", file, found[1], err)
+				}
+			}
+		}
+	}
+	sections, err := course.Sections(docs.Course)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sections {
+		for _, c := range s.Commands {
+			if err := names.checkCommand(c); err != nil {
+				t.Errorf("sections.md: %s: %v", c.Text, err)
+			}
+		}
+	}
+}
+
+// TestCourseNamesFinds checks that a wrong name of each kind is reported.
+func TestCourseNamesFinds(t *testing.T) {
+	t.Parallel()
+	names := courseNames()
+	for _, wrong := range []string{"redis-lau", "--clinets", "/test/lokc", "db-row-x"} {
+		if names.checkSpan(wrong) == nil {
+			t.Errorf("%s was accepted", wrong)
+		}
+	}
+	for _, right := range []string{"redis-lua", "replica-race", "--clients", "/test/read", "SELECT", "count", "a-b"} {
+		if err := names.checkSpan(right); err != nil {
+			t.Errorf("%s: %v", right, err)
+		}
+	}
+	for _, wrong := range [][]string{{"run", "rediss"}, {"break", "pasue", "redis"}, {"run", "redis", "--hodl", "1s"}, {"rum"}, {"run", "coupon", "--guard", "x"}} {
+		if names.checkCommand(course.Command{Args: wrong}) == nil {
+			t.Errorf("%q was accepted", wrong)
+		}
+	}
+}
+
+type nameList struct {
+	strategies, hazards, ids, flags, routes []string
+}
+
+func courseNames() (n nameList) {
+	for _, c := range catalog.Cards() {
+		n.strategies = append(n.strategies, c.ID)
+	}
+	for _, e := range experiment.All() {
+		n.hazards = append(n.hazards, e.Hazard)
+	}
+	n.ids = slices.Concat(n.strategies, n.hazards)
+	for _, s := range scenario.All() {
+		for _, g := range s.Guards {
+			n.ids = append(n.ids, g.ID)
+		}
+	}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		n.ids = append(n.ids, c.Name())
+		for _, word := range regexp.MustCompile(`--[a-z-]+`).FindAllString(c.LocalFlags().FlagUsages(), -1) {
+			n.flags = append(n.flags, word)
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(rootCommand())
+	for _, r := range handlers.New(handlers.Config{}).Routes() {
+		n.routes = append(n.routes, r.Path)
+	}
+	return n
+}
+
+func (n nameList) checkCommand(c course.Command) error {
+	if c.URL != nil {
+		if !slices.ContainsFunc(n.routes, func(route string) bool { return sameRoute(route, c.URL.Path) }) {
+			return fmt.Errorf("route %s does not exist", c.URL.Path)
+		}
+		if id := c.URL.Query().Get("strategy"); id != "" && !slices.Contains(n.strategies, id) {
+			return fmt.Errorf("strategy %q does not exist", id)
+		}
+		return nil
+	}
+	if len(c.Args) == 0 {
+		return nil
+	}
+	cmd, args, err := rootCommand().Find(c.Args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(args); err != nil {
+		return err
+	}
+	guards, _ := cmd.Flags().GetStringSlice("guard") // only scenarios have guards
+	for _, guard := range guards {
+		if !slices.Contains(n.ids, guard) {
+			return fmt.Errorf("guard %q does not exist", guard)
+		}
+	}
+	of := n.strategies
+	for i, arg := range cmd.Flags().Args() {
+		switch {
+		case cmd.Name() == "break" && i == 0:
+			of = n.hazards
+		case slices.Contains([]string{"break", "run", "step", "strategies"}, cmd.Name()):
+			of = n.strategies
+		default:
+			continue
+		}
+		if !slices.Contains(of, arg) {
+			return fmt.Errorf("%q does not exist", arg)
+		}
+	}
+	return nil
+}
+
+// checkSpan checks a name in the text of a lesson. A name with the first word of a strategy's family
+// must be the name of something here.
+func (n nameList) checkSpan(text string) error {
+	family := regexp.MustCompile(`^(redis|zk|db-row|version|cohort|for-update|share|mutex)-[a-z-]+$`)
+	switch {
+	case family.MatchString(text) && !slices.Contains(n.ids, text):
+		return errors.New("nothing has this name")
+	case strings.HasPrefix(text, "--") && !slices.Contains(n.flags, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '=' })[0]):
+		return errors.New("no command has this flag")
+	case regexp.MustCompile(`^/(check|test|stock|strategies|coupons|orders|shows|goods|events)\b`).MatchString(text):
+		path, _, _ := strings.Cut(text, "?")
+		if !slices.ContainsFunc(n.routes, func(route string) bool { return sameRoute(route, path) }) {
+			return errors.New("no such route")
+		}
+	}
+	return nil
+}
+
+// sameRoute reports whether a path belongs to a route of Gin, such as /stock/:id.
+func sameRoute(route, path string) bool {
+	have, want := strings.Split(route, "/"), strings.Split(strings.TrimSuffix(path, "…"), "/")
+	return len(have) == len(want) && !slices.ContainsFunc(have, func(part string) bool {
+		return !strings.HasPrefix(part, ":") && !slices.Contains(want, part)
+	})
+}

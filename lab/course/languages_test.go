@@ -1,0 +1,101 @@
+package course_test
+
+import (
+	"slices"
+	"testing"
+
+	"oversell/docs"
+	"oversell/lab/course"
+)
+
+// TestLanguagesAgree checks that each Chinese lesson has the same parts, commands, conditions and
+// figures as the English one.
+func TestLanguagesAgree(t *testing.T) {
+	t.Parallel()
+	lessons := map[string][]course.Lesson{}
+	for _, lang := range course.Languages() {
+		all, err := course.Lessons(docs.Course, lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lessons[lang] = all
+	}
+	if len(lessons["en"]) != len(lessons["zh"]) {
+		t.Fatalf("%d lessons in English, %d in Chinese", len(lessons["en"]), len(lessons["zh"]))
+	}
+	for i, en := range lessons["en"] {
+		zh := lessons["zh"][i]
+		kinds := func(l course.Lesson) (all []course.Kind) {
+			for _, p := range l.Parts {
+				all = append(all, p.Kind)
+			}
+			return all
+		}
+		if en.Name != zh.Name || !slices.Equal(kinds(en), kinds(zh)) {
+			t.Errorf("%s: parts %q, in Chinese (%s) %q", en.Name, kinds(en), zh.Name, kinds(zh))
+		}
+		if !slices.Equal(sorted(en.Conditions()), sorted(zh.Conditions())) {
+			t.Errorf("%s: the conditions and figures differ:\n%q\n%q", en.Name, en.Conditions(), zh.Conditions())
+		}
+		if !slices.Equal(shape(en), shape(zh)) {
+			t.Errorf("%s: the trials differ:\n%q\n%q", en.Name, shape(en), shape(zh))
+		}
+	}
+}
+
+func sorted(all []string) []string { slices.Sort(all); return all }
+
+// shape returns the commands and conditions of all trials, in their order.
+func shape(l course.Lesson) (all []string) {
+	for _, trial := range l.Trials() {
+		all = append(all, "trial")
+		for _, c := range trial.Commands {
+			all = append(all, c.Text)
+		}
+		for _, o := range trial.Options {
+			all = append(all, o.Condition)
+		}
+	}
+	return all
+}
+
+// TestLessons checks that there are twelve complete lessons. Each has a question before its
+// experiments, a quiz of three items with commands, and an answer that was recorded.
+func TestLessons(t *testing.T) {
+	t.Parallel()
+	lessons, err := course.Lessons(docs.Course, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quizzes := 0
+	for _, l := range lessons {
+		tries, notes := 0, 0
+		for _, p := range l.Parts {
+			switch p.Kind {
+			case course.Try:
+				tries++
+			case course.Quiz:
+				quizzes += len(p.Trials)
+			case course.Notes:
+				notes++
+			}
+			for _, trial := range p.Trials {
+				if p.Kind == course.Plain {
+					continue
+				}
+				if len(trial.Options) < 2 || len(trial.Commands) == 0 || trial.Answer == 0 {
+					t.Errorf("%s, %s: %q has %d options, %d commands and the recorded answer %d", l.Name, p.Title, trial.Ask, len(trial.Options), len(trial.Commands), trial.Answer)
+				}
+				if p.Kind == course.Try && (trial.Why == "" || trial.Seen == "") {
+					t.Errorf("%s, %s: %q has no reason or no recorded output", l.Name, p.Title, trial.Ask)
+				}
+			}
+		}
+		if l.Name != "comparison" && (tries == 0 || notes != 1) {
+			t.Errorf("%s: %d experiments, %d parts with notes", l.Name, tries, notes)
+		}
+	}
+	if len(lessons) != 13 || quizzes != 36 {
+		t.Errorf("%d lessons with %d quiz items, want 12, the comparison and 36", len(lessons), quizzes)
+	}
+}

@@ -1,0 +1,108 @@
+package course_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"oversell/api"
+	"oversell/docs"
+	"oversell/lab/course"
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+var testLab *rig.Rig
+
+func TestMain(m *testing.M) {
+	cfg := rig.FullLab("", "class")
+	cfg.Ports = rig.Ports{}
+	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })
+}
+
+// TestSections runs the command of each section with a small load. The test of the page plays the
+// lessons, so the commands of lessons are left out here.
+func TestSections(t *testing.T) {
+	addrs := testLab.Addresses()
+	runner := course.Runner{
+		Program: testLab.Config().Binary, Target: addrs.Target, Replicas: addrs.Replicas, Token: addrs.Token, Lang: "en",
+		Quick: true, Output: io.Discard, Progress: io.Discard,
+	}
+	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: http.DefaultClient}
+	for _, c := range together(sectionCommands(t)) {
+		t.Run(c.Text, func(t *testing.T) { runSection(t.Context(), t, runner, client, c) })
+	}
+}
+
+// sectionCommands returns each command of the table once, without those of lessons.
+func sectionCommands(t *testing.T) (all []course.Command) {
+	t.Helper()
+	sections, err := course.Sections(docs.Course)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lessons, err := course.Lessons(docs.Course, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, l := range lessons {
+		for _, trial := range l.Trials() {
+			for _, c := range trial.Commands {
+				seen[c.Text] = true
+			}
+		}
+	}
+	for _, s := range sections {
+		for _, c := range s.Commands {
+			if !seen[c.Text] {
+				seen[c.Text] = true
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// together makes one command of all `break` commands with the same hazard. break runs all its
+// strategies at the same time, in one lab.
+func together(commands []course.Command) (all []course.Command) {
+	of := map[string]int{} // the index of a command, by its hazard and flags
+	for _, c := range commands {
+		if len(c.Args) < 3 || c.Args[0] != "break" {
+			all = append(all, c)
+			continue
+		}
+		kind := c.Args[1] + strings.Join(slices.DeleteFunc(slices.Clone(c.Args), func(arg string) bool { return !strings.HasPrefix(arg, "--") }), " ")
+		i, known := of[kind]
+		if !known {
+			of[kind] = len(all)
+			all = append(all, c)
+			continue
+		}
+		for _, arg := range c.Args[2:] {
+			if !slices.Contains(all[i].Args, arg) {
+				all[i].Args = append(all[i].Args, arg)
+			}
+		}
+	}
+	return all
+}
+
+func runSection(ctx context.Context, t *testing.T, runner course.Runner, client api.Client, c course.Command) {
+	if err := client.Call(ctx, http.MethodPut, "/stock/1?count=5000", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	results, err := runner.Run(ctx, []course.Command{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range results.Answers() {
+		if status, _ := answer["status"].(float64); status != http.StatusOK {
+			t.Errorf("status %v: %v", status, answer)
+		}
+	}
+}
