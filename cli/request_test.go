@@ -25,13 +25,14 @@ func TestBadInput(t *testing.T) {
 		{"hold=-1s", "hold", "from 0s to 1m0s"},
 		{"hold=10h", "hold", "from 0s to 1m0s"},
 		{"hold=5", "hold", "such as 500ms"},
+		{"outside=-1s", "outside", "from 0s to 1m0s"},
 		{"wait=soon", "wait", "duration"},
 		{"wait=-1ms", "wait", "from 0s"},
 		{"strategy=redis&lease=1ms", "lease", "from 100ms"},
 		{"strategy=zk&lease=5s", "lease", "db-row, db-row-fair, redis-setnx-expire"},
 		{"strategy=mutex&fenced=true", "fenced", "db-row, db-row-fair, redis, redis-fair"},
 		{"strategy=redis&fenced=yes", "fenced", "true or false"},
-		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, wait, lease, fenced, nested"},
+		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, outside, wait, lease, fenced, nested"},
 		{"strategy=version&nested=true", "nested", "mutex, db-row"},
 		{"strategy=redis&strategy=none", "strategy", "once"},
 	} {
@@ -42,6 +43,22 @@ func TestBadInput(t *testing.T) {
 	}
 	if n := left(t); n != 5000 {
 		t.Errorf("bad requests took %d pieces", 5000-n)
+	}
+}
+
+// TestOutside checks that the work of outside is done before the lock is acquired.
+func TestOutside(t *testing.T) {
+	restock(t, 5000)
+	for _, strategy := range []string{"none", "mutex", "redis"} {
+		began := time.Now()
+		r := buy(t, strategy, "outside=300ms", "hold=100ms")
+		took := time.Since(began)
+		if r.HTTP != http.StatusOK || took < 400*time.Millisecond {
+			t.Errorf("%s: after %v: %+v", strategy, took, r)
+		}
+		if inside := time.Duration(r.HeldMS * float64(time.Millisecond)); inside > took-300*time.Millisecond {
+			t.Errorf("%s: held for %v of %v, so the work outside was inside", strategy, inside, took)
+		}
 	}
 }
 

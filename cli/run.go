@@ -96,6 +96,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&p.Qty, "qty", 1, "pieces per request")
 	set.IntVar(&p.Stock, "stock", 5000, "stock before each run")
 	set.DurationVar(&p.Hold, "hold", 0, "extra work inside the lock")
+	set.DurationVar(&p.Outside, "outside", 0, "extra work outside the lock, before it")
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
 	set.DurationVar(&p.Lease, "lease", 0, "lease of each lock, for strategies that have one (default: each strategy's own)")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")

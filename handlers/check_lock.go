@@ -23,6 +23,9 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		err = s.has(c.Request.Context(), order.Product)
 	}
 	if err == nil {
+		err = locks.Work(c.Request.Context(), order.Outside)
+	}
+	if err == nil {
 		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), card.ID), order)
 	}
 	if err != nil {

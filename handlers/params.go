@@ -44,7 +44,7 @@ type params struct {
 	err    error
 }
 
-var checkLockParams = []string{"strategy", "product", "qty", "hold", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
+var checkLockParams = []string{"strategy", "product", "qty", "hold", "outside", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
 
 // newParams rejects unknown and repeated names: a misspelt "strategy" must not select the default.
 func newParams(r *http.Request, known []string) *params {
@@ -179,6 +179,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		Product: p.number("product", 1, 1, maxID),
 		Qty:     int(p.number("qty", 1, 1, maxQty)),
 		Work:    p.duration("hold", 0, 0),
+		Outside: p.duration("outside", 0, 0),
 		Wait:    p.duration("wait", defaultWait, 0),
 		Lease:   p.lease(),
 		Fenced:  p.boolean("fenced"),

@@ -26,6 +26,8 @@ type Order struct {
 	Owner string
 	// Work is extra time between read and write, so that students can watch the critical section.
 	Work time.Duration
+	// Outside is extra time before the lock, in place of work that needs no lock.
+	Outside time.Duration
 	// Wait limits the wait for the lock. A Lease of 0 means the strategy's default.
 	Wait, Lease time.Duration
 	// Fenced means that the row rejects the write if a later holder has registered its fence.

@@ -44,6 +44,7 @@ type Plan struct {
 	Rate       load.Rate // of an open loop; 0 means a closed loop
 	RampUp     time.Duration
 	Hold       time.Duration
+	Outside    time.Duration
 	Lease      time.Duration // 0 means each strategy's default; only strategies with a lease per request get it
 	Wait       time.Duration
 	Seed       int64
@@ -90,7 +91,7 @@ func (p Plan) Validate() error {
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
 		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
-		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed,
+		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed,
 	}
 }
 
@@ -210,7 +211,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	}
 	setup := report.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
-		RampUp: p.RampUp, Hold: p.Hold, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
+		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.

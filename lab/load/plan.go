@@ -24,7 +24,7 @@ const (
 	MinLease    = 100 * time.Millisecond
 )
 
-// answerTime is the part of a time-out beyond Wait and Hold. It is enough for a loaded service.
+// answerTime is the part of a time-out beyond Outside, Wait and Hold. It is enough for a loaded service.
 const answerTime = 10 * time.Second
 
 // Plan has the parameters of a load.
@@ -48,9 +48,10 @@ type Plan struct {
 	Length time.Duration
 
 	Hold    time.Duration // parameter: extra time inside the critical section
+	Outside time.Duration // parameter: extra time before the lock
 	Wait    time.Duration // parameter: maximum wait for the lock
 	Lease   time.Duration // parameter: lease of the lock; 0 means the strategy's default
-	Timeout time.Duration // of a request; 0 means Wait + Hold + 10 s
+	Timeout time.Duration // of a request; 0 means Outside + Wait + Hold + 10 s
 	Seed    int64         // determines the order in which the clients start
 }
 
@@ -80,6 +81,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("every %v: cannot be used with a rate, which sets the time of each request", p.Every)
 	case p.Hold < 0 || p.Hold > MaxDuration:
 		return fmt.Errorf("hold %v: must be 0s to %v", p.Hold, MaxDuration)
+	case p.Outside < 0 || p.Outside > MaxDuration:
+		return fmt.Errorf("outside %v: must be 0s to %v", p.Outside, MaxDuration)
 	case p.Wait < 0 || p.Wait > MaxDuration:
 		return fmt.Errorf("wait %v: must be 0s to %v", p.Wait, MaxDuration)
 	case p.Lease != 0 && (p.Lease < MinLease || p.Lease > MaxDuration):
@@ -118,6 +121,9 @@ func (p Plan) URL() (string, error) {
 		"strategy": {p.Strategy}, "product": {strconv.Itoa(p.Product)}, "qty": {strconv.Itoa(p.Qty)},
 		"hold": {p.Hold.String()}, "wait": {p.Wait.String()},
 	}
+	if p.Outside > 0 {
+		q.Set("outside", p.Outside.String())
+	}
 	if p.Lease > 0 {
 		q.Set("lease", p.Lease.String())
 	}
@@ -125,7 +131,7 @@ func (p Plan) URL() (string, error) {
 }
 
 func (p Plan) timeout() time.Duration {
-	return cmp.Or(p.Timeout, p.Wait+p.Hold+answerTime)
+	return cmp.Or(p.Timeout, p.Outside+p.Wait+p.Hold+answerTime)
 }
 
 // request is the HTTP request of a plan, and the server to dial.

@@ -24,6 +24,9 @@ func facts(results []Result) []fact {
 		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
 	}
 	load += fmt.Sprintf(", hold %s, wait %s, stock %d", duration(r.HoldMS), duration(r.WaitMS), r.Stock)
+	if r.OutsideMS > 0 {
+		load += fmt.Sprintf(", %s outside the lock", duration(r.OutsideMS))
+	}
 	load += lease(results)
 	if r.Qty > 1 {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)

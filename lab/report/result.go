@@ -18,17 +18,18 @@ type Result struct {
 	Verdict  check.Verdict `json:"verdict"`
 	Partial  bool          `json:"partial"` // the run was stopped before its end
 
-	Clients  int     `json:"clients"`
-	Loops    int     `json:"loops"`
-	Qty      int     `json:"qty,omitempty"` // pieces of each request
-	RampUpMS float64 `json:"ramp_up_ms"`
-	LengthMS float64 `json:"length_ms,omitempty"` // after this time the clients send no further request
-	HoldMS   float64 `json:"hold_ms"`
-	WaitMS   float64 `json:"wait_ms"`
-	LeaseMS  float64 `json:"lease_ms,omitempty"` // left out if each lock had its strategy's default
-	Stock    int     `json:"stock"`              // at the start
-	Seed     int64   `json:"seed"`
-	Target   string  `json:"target"`
+	Clients   int     `json:"clients"`
+	Loops     int     `json:"loops"`
+	Qty       int     `json:"qty,omitempty"` // pieces of each request
+	RampUpMS  float64 `json:"ramp_up_ms"`
+	LengthMS  float64 `json:"length_ms,omitempty"` // after this time the clients send no further request
+	HoldMS    float64 `json:"hold_ms"`
+	OutsideMS float64 `json:"outside_ms,omitempty"` // work before the lock
+	WaitMS    float64 `json:"wait_ms"`
+	LeaseMS   float64 `json:"lease_ms,omitempty"` // left out if each lock had its strategy's default
+	Stock     int     `json:"stock"`              // at the start
+	Seed      int64   `json:"seed"`
+	Target    string  `json:"target"`
 
 	Samples     int      `json:"samples"`
 	Errors      int      `json:"errors"` // requests neither sold nor rejected as sold out

@@ -20,6 +20,7 @@ type Setup struct {
 	Remaining *int // nil if it could not be read
 	RampUp    time.Duration
 	Hold      time.Duration
+	Outside   time.Duration
 	Wait      time.Duration
 	Lease     time.Duration // 0 means the strategy's default
 	Seed      int64
@@ -34,7 +35,7 @@ type Setup struct {
 func Summarise(h history.History, s Setup) Result {
 	r := Result{
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
-		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait), LeaseMS: millis(s.Lease),
+		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), OutsideMS: millis(s.Outside), WaitMS: millis(s.Wait), LeaseMS: millis(s.Lease),
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
