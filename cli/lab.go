@@ -189,4 +189,3 @@ Ctrl-C ends the lab.
 `, addrs.Target, port, addrs.Token)
 	return text.String()
 }
-

@@ -63,10 +63,10 @@ func parse(name, text string) (Exercise, error) {
 			return e, fmt.Errorf("exercise %s, line %d: cannot read %q", name, i+1, line)
 		}
 	}
-	if steps[0].kind != comment || strings.Contains(steps[0].comment.EN, "\n") {
-		return e, fmt.Errorf("exercise %s: the first line must be a title, en: and zh:, of one line each", name)
-	}
 	e.Title = steps[0].comment
+	if e.Title.EN == "" || e.Title.ZH == "" || strings.Contains(e.Title.EN+e.Title.ZH, "\n") {
+		return e, fmt.Errorf("exercise %s: the file must begin with a title, en: and zh:, of one line each", name)
+	}
 	for _, s := range steps[1:] {
 		switch {
 		case s.kind == comment && (s.comment.EN == "" || s.comment.ZH == ""):

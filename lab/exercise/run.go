@@ -170,9 +170,10 @@ func (p *player) wait(ctx context.Context, s step, answer chan reply) error {
 
 // repeat sends a statement until it gets the expected reply. It prints the last reply only.
 func (p *player) repeat(ctx context.Context, s step, c session) error {
-	for end := time.Now().Add(answerTimeout); ; {
+	for began := time.Now(); ; {
 		answer, err := await(ctx, start(ctx, c, s.text))
-		if err != nil || s.met(answer.text) || time.Now().After(end) {
+		if took := time.Since(began); err != nil || s.met(answer.text) || took > answerTimeout {
+			p.printReply(fmt.Sprintf(p.text(api.Text{EN: "(repeated, after %.1f s)", ZH: "（反复执行，%.1f 秒后）"}), took.Seconds()))
 			return p.judge(s, answer, err)
 		}
 		if err := pass(ctx, repeatPause); err != nil {
