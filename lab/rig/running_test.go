@@ -38,7 +38,8 @@ func TestRunning(t *testing.T) {
 
 	older := rigtest.Start(t, rig.Config{Redis: 1})
 	none("before the announcement")
-	for _, lab := range []*rig.Rig{older, rigtest.Start(t, rig.Config{Redis: 1})} {
+	lab := older
+	for range 2 {
 		if err := lab.Announce(); err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +49,12 @@ func TestRunning(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(lab.Dir(), "addresses.json")); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the file: %v, %v", info, err)
 		}
-		if lab != older {
-			if err := lab.Close(); err != nil {
-				t.Fatal(err)
-			}
+		if lab == older {
+			lab = rigtest.Start(t, rig.Config{Redis: 1})
 		}
+	}
+	if err := lab.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if addrs, err := rig.Running(); err != nil || !reflect.DeepEqual(addrs, older.Addresses()) {
 		t.Errorf("after the end of the newest: %+v, %v", addrs, err)
