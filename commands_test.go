@@ -43,6 +43,14 @@ func runners() map[string]runner {
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),
 
+		"docker compose exec mysql sh -c 'MYSQL_PWD=$MYSQL_PASSWORD mysql -u oversell oversell'": docker("docker compose exec -T mysql sh -c 'MYSQL_PWD=$MYSQL_PASSWORD mysql -u oversell oversell"),
+		"docker compose exec redis-1 redis-cli":                                                  docker("docker compose exec -T redis-1 redis-cli"),
+		"docker compose exec zookeeper zkCli.sh":                                                 docker("docker compose exec -T zookeeper zkCli.sh"),
+		"docker compose exec etcd etcdctl get --prefix /":                                        docker("docker compose exec -T etcd etcdctl get --prefix /"),
+
+		// This client is not installed on every machine.
+		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
+
 		// make jmeter also runs the JMeter plans in these two commands.
 		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                 plans,
 		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN": plans,
@@ -73,6 +81,16 @@ func runners() map[string]runner {
 		"bin/oversell break percentiles redis":          slow,
 		"bin/oversell step none":                        quick,
 		"bin/oversell step mutex --solution":            quick,
+
+		"bin/oversell exercise":                         quick,
+		"bin/oversell exercise isolation":               quick,
+		"LANG=zh_CN.UTF-8 bin/oversell exercise znodes": quick,
+
+		"bin/oversell exercise redis-multi --lab running": lab,
+		"bin/oversell mysql":                              lab,
+		"bin/oversell mysql -e 'SELECT * FROM db_stock'":  lab,
+		"bin/oversell redis-cli KEYS '*'":                 lab,
+		"bin/oversell zkcli ls /":                         lab,
 
 		"bin/oversell run --target http://127.0.0.1:8080 --token TOKEN none redis":       lab,
 		"curl 'http://127.0.0.1:8080/check/lock?strategy=redis'":                         lab,
@@ -170,7 +188,7 @@ func TestCommands(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 			cmd.Dir = root
-			if strings.HasPrefix(command, "bin/") {
+			if strings.HasPrefix(command, "bin/") || strings.Contains(command, " bin/") {
 				cmd.Dir = t.TempDir() // for the files that the command writes
 				if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(cmd.Dir, "bin")); err != nil {
 					t.Fatal(err)

@@ -3,21 +3,16 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
@@ -130,8 +125,11 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	closePage := servePage(ctx, page, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
-	if f.json != "" {
-		err = writeAddresses(f.json, lab.Addresses())
+	err = lab.Announce()
+	if f.json != "" && err == nil {
+		if err = lab.Addresses().WriteFile(f.json); err != nil {
+			err = fmt.Errorf("--json: %w", err)
+		}
 	}
 	if err == nil {
 		_, err = io.WriteString(out, labText(lab.Addresses(), lab.Dir(), cfg.Ports))
@@ -142,27 +140,6 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 	}
 	closePage()
 	return errors.Join(err, lab.Close())
-}
-
-// writeAddresses writes a temporary file and renames it, so that no program reads half of the
-// addresses. Only the user may read the file, because it contains the token.
-func writeAddresses(path string, addrs rig.Addresses) error {
-	text, err := json.MarshalIndent(addrs, "", "  ")
-	if err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	_, err = part.Write(append(text, '\n'))
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("--json: %w", errors.Join(err, os.Remove(part.Name())))
-	}
-	return nil
 }
 
 // labText names the lab's addresses, commands to try, and the wanted ports that others use.
@@ -203,28 +180,12 @@ Try in another terminal:
   jmeter -n -t jmeter/check-lock.jmx -Jport=%[2]s -Jstrategy=redis -Jtoken=%[3]s
 
 Look into the servers:
-%[4]s
-Ctrl-C ends the lab.
-`, addrs.Target, port, addrs.Token, clientCommands(addrs))
-	return text.String()
-}
+  oversell mysql
+  oversell redis-cli
+  oversell zkcli
+  oversell etcdctl get --prefix /
 
-// clientCommands passes passwords in the environment, because all users can read a command line.
-func clientCommands(addrs rig.Addresses) string {
-	var text strings.Builder
-	if cfg, err := mysql.ParseDSN(addrs.MySQL); err == nil && addrs.MySQL != "" {
-		host, port, _ := net.SplitHostPort(cfg.Addr)
-		client := "mysql"
-		if _, err := exec.LookPath(client); err != nil {
-			client = "mariadb"
-		}
-		_, _ = fmt.Fprintf(&text, "  MYSQL_PWD=%s %s -h %s -P %s -u %s %s\n", cfg.Passwd, client, host, port, cfg.User, cfg.DBName)
-	}
-	if len(addrs.Redis) > 0 {
-		if options, err := redis.ParseURL(addrs.Redis[0]); err == nil {
-			host, port, _ := net.SplitHostPort(options.Addr)
-			_, _ = fmt.Fprintf(&text, "  REDISCLI_AUTH=%s redis-cli -h %s -p %s\n", options.Password, host, port)
-		}
-	}
+Ctrl-C ends the lab.
+`, addrs.Target, port, addrs.Token)
 	return text.String()
 }

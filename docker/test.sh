@@ -142,6 +142,13 @@ quiet docker compose --profile jmeter run --rm -T jmeter -Dplan=check-lock.jmx -
 [ "$(ls -dn "$results" | awk '{print $3}')" = "$(ls -dn jmeter | awk '{print $3}')" ] || give_up "JMeter's results do not belong to the owner of jmeter"
 say "ok: JMeter, and its results are kept"
 
+# The clients that docs/docker.md names.
+quiet docker compose exec -T mysql sh -c 'MYSQL_PWD=$MYSQL_PASSWORD mysql -u oversell oversell -e "SELECT count FROM db_stock"'
+quiet docker compose exec -T redis-1 redis-cli PING
+quiet docker compose exec -T zookeeper zkCli.sh ls /
+quiet docker compose exec -T etcd etcdctl get --prefix /
+say "ok: the servers' clients"
+
 # A container outside of the project uses the port, so that no service of the project frees it.
 quiet docker run -d --rm --name oversell-test-port -p 127.0.0.1::6379 redis:7-alpine
 port=$(docker port oversell-test-port 6379)

@@ -172,3 +172,32 @@ func findZookeeper() (found zookeeperProgram, err error) {
 	found.java, err = findProgram("java")
 	return found, err
 }
+
+// ZookeeperClient returns the command line of ZooKeeper's client, without the server's address: an
+// installed zkCli, or the class in Debian's jars, with which the lab's ZooKeeper runs.
+func ZookeeperClient() ([]string, error) {
+	scripts := []string{"/usr/share/zookeeper/bin/zkCli.sh"} // of Debian's package zookeeper
+	if dir := os.Getenv("ZOOKEEPER_JARS"); dir != "" {
+		scripts = append(scripts, filepath.Join(dir, "..", "bin", "zkCli.sh")) // in a release, beside its lib
+	}
+	if path, err := findProgram("zkCli.sh", "zkCli", "zkcli"); err == nil {
+		return []string{path}, nil
+	}
+	for _, script := range scripts {
+		if path, err := exec.LookPath(script); err == nil {
+			return []string{path}, nil
+		}
+	}
+	// slf4j-nop discards the client's log.
+	jars := []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-nop.jar"}
+	java, err := findProgram("java")
+	for _, jar := range jars {
+		if _, absent := os.Stat(jar); absent != nil {
+			err = absent
+		}
+	}
+	if err != nil {
+		return nil, missing("zkCli")
+	}
+	return []string{java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, string(os.PathListSeparator)), "org.apache.zookeeper.ZooKeeperMain"}, nil
+}

@@ -52,23 +52,49 @@ func sweep(tmp string, log func(format string, args ...any)) {
 	}
 }
 
-// sweepFolder removes dir if it is the folder of a dead rig of this user.
-func sweepFolder(dir string, log func(format string, args ...any)) {
-	// The folder for temporary files is often shared: any user can have made dir.
+// isOwnFolder reports whether dir is a folder of this user. The folder for temporary files is often
+// shared: any user can have made dir.
+func isOwnFolder(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// openGroups opens the groups file of dir. running says that its rig or reaper still lives.
+// Otherwise the caller has the file's exclusive lock until it closes the file.
+func openGroups(dir string) (file *os.File, running bool, err error) {
+	file, err = os.OpenFile(filepath.Join(dir, groupsFile), os.O_RDONLY|syscall.O_NOFOLLOW, 0) //nolint:gosec // in a rig's folder
+	if err != nil {
+		return nil, false, err
+	}
+	return file, syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil, nil
+}
+
+// isRunning reports whether the rig of the folder dir is running.
+func isRunning(dir string) bool {
+	file, running, err := openGroups(dir)
+	if err != nil {
+		return false
+	}
+	_ = file.Close()
+	return running
+}
+
+// sweepFolder removes dir if it is the folder of a dead rig of this user.
+func sweepFolder(dir string, log func(format string, args ...any)) {
+	if !isOwnFolder(dir) {
 		return
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
-		return
-	}
-	file, err := os.OpenFile(filepath.Join(dir, groupsFile), os.O_RDONLY|syscall.O_NOFOLLOW, 0) //nolint:gosec // in a rig's folder
+	file, running, err := openGroups(dir)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return // the rig of this folder is running
+	if running {
+		return
 	}
 	var ended []string
 	for group := range readGroups(file) {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// zooCfg has a tick of 500 ms for session timeouts of 1 s: a dead holder's session ends soon.
+// zooCfg has a tick of 500 ms for session timeouts of 1 s: a dead holder's session ends soon. The
+// extended types are nodes with a TTL, which the exercise znodes shows.
 const zooCfg = `tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000
@@ -19,6 +20,7 @@ dataDir=%s
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
+extendedTypesEnabled=true
 `
 
 // ensembleCfg is added for a member of an ensemble. Its numbers are ticks. initLimit limits the
@@ -47,6 +49,8 @@ func javaOptions(dir string) []string {
 		"-Djava.awt.headless=true",
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"-Dzookeeper.forceSync=no",
+		// How often it looks for empty containers and expired TTL nodes, in ms; a minute by default.
+		"-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
 		// The longest pause, in ms, between messages of a leader election; a minute by default.
 		"-Dzookeeper.fastleader.maxNotificationInterval=1000",

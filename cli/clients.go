@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"oversell/lab/rig"
+)
+
+const labUsage = "use the lab whose addresses are in `FILE` (of oversell lab --json), or the newest one if FILE is running"
+
+// runningLab is the value of --lab for the newest lab that runs.
+const runningLab = "running"
+
+func labAddresses(lab string) (rig.Addresses, error) {
+	if lab != runningLab {
+		return rig.ReadAddresses(lab)
+	}
+	addrs, err := rig.Running()
+	if errors.Is(err, rig.ErrNoLab) {
+		return addrs, fmt.Errorf("%w: start one with `oversell lab` (or make lab) in another terminal, or name the file of its addresses with --lab FILE", rig.ErrNoLab)
+	}
+	return addrs, err
+}
+
+// client is the command line of a server's own client. Passwords are in env, because all users can
+// read a command line.
+type client struct {
+	programs []string // the first that is installed is used
+	args     []string
+	env      []string // NAME=value
+	install  string   // how to get it
+}
+
+// String returns the command line for a shell.
+func (c client) String() string {
+	return strings.Join(slices.Concat(c.env, c.programs[:1], c.args), " ")
+}
+
+// clientCommands returns the commands that open a client on a server of the lab.
+func clientCommands() []*cobra.Command {
+	return []*cobra.Command{
+		clientCommand("mysql", "MySQL", mysqlClient),
+		clientCommand("redis-cli", "the first Redis", redisClient),
+		clientCommand("zkcli", "ZooKeeper", zookeeperClient),
+		clientCommand("etcdctl", "etcd", etcdClient),
+	}
+}
+
+func clientCommand(name, server string, find func(rig.Addresses) (client, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " [--lab FILE] [ARGUMENT...]",
+		Short: "Open the client of " + server + " in the running lab",
+		Long: "Runs the machine's client on " + server + ` of the newest lab that this user runs with
+"oversell lab". All arguments go to the client, except --help or --lab FILE in front. With
+--lab, the addresses come from FILE, which "oversell lab --json FILE" writes.`,
+		DisableFlagParsing: true, // -e, -h and others are the client's
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lab, args, err := clientFlags(args)
+			if errors.Is(err, errHelp) {
+				return cmd.Help()
+			}
+			if err != nil {
+				return usage("%s: %w", name, err)
+			}
+			addrs, err := labAddresses(lab)
+			if err == nil {
+				err = openClient(addrs, find, args)
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		},
+	}
+}
+
+var errHelp = errors.New("help")
+
+// clientFlags takes this program's flags from the front of args.
+func clientFlags(args []string) (lab string, rest []string, err error) {
+	switch {
+	case len(args) == 0:
+		return runningLab, nil, nil
+	case args[0] == "--help":
+		return "", nil, errHelp
+	case args[0] == "--lab" && len(args) == 1:
+		return "", nil, errors.New("--lab: name the file that `oversell lab --json FILE` has written")
+	case args[0] == "--lab":
+		return args[1], args[2:], nil
+	case strings.HasPrefix(args[0], "--lab="):
+		return strings.TrimPrefix(args[0], "--lab="), args[1:], nil
+	}
+	return runningLab, args, nil
+}
+
+// openClient replaces this program with the client, which so has the terminal and its signals.
+func openClient(addrs rig.Addresses, find func(rig.Addresses) (client, error), args []string) error {
+	c, err := find(addrs)
+	if err != nil {
+		return err
+	}
+	for _, program := range c.programs {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			continue
+		}
+		if err := syscall.Exec(path, slices.Concat([]string{program}, c.args, args), append(os.Environ(), c.env...)); err != nil { //nolint:gosec // the user's own
+			return fmt.Errorf("start %s: %w", path, err)
+		}
+	}
+	return fmt.Errorf("%s is not installed (%s). Once it is, this is the command:\n  %s", c.programs[0], c.install, c)
+}
+
+func mysqlClient(addrs rig.Addresses) (client, error) {
+	cfg, err := mysql.ParseDSN(addrs.MySQL)
+	if err != nil || addrs.MySQL == "" {
+		return client{}, errors.New("the lab has no MySQL")
+	}
+	host, port, err := net.SplitHostPort(cfg.Addr)
+	return client{
+		programs: []string{"mysql", "mariadb"},
+		args:     []string{"--host=" + host, "--port=" + port, "--user=" + cfg.User, "--database=" + cfg.DBName},
+		env:      []string{"MYSQL_PWD=" + cfg.Passwd},
+		install:  "Debian: apt install mariadb-client; macOS: brew install mysql-client",
+	}, err
+}
+
+func redisClient(addrs rig.Addresses) (client, error) {
+	if len(addrs.Redis) == 0 {
+		return client{}, errors.New("the lab has no Redis")
+	}
+	options, err := redis.ParseURL(addrs.Redis[0])
+	if err != nil {
+		return client{}, errors.New("the lab's address of Redis is wrong") // err contains the password
+	}
+	host, port, err := net.SplitHostPort(options.Addr)
+	return client{
+		programs: []string{"redis-cli", "valkey-cli"},
+		args:     []string{"-h", host, "-p", port},
+		env:      []string{"REDISCLI_AUTH=" + options.Password},
+		install:  "Debian: apt install redis-tools; macOS: brew install redis",
+	}, err
+}
+
+func zookeeperClient(addrs rig.Addresses) (client, error) {
+	if len(addrs.Zookeeper) == 0 {
+		return client{}, errors.New("the lab has no ZooKeeper")
+	}
+	line, err := rig.ZookeeperClient()
+	if err != nil {
+		line = []string{"zkCli.sh"} // for the message that it is not installed
+	}
+	return client{
+		programs: line[:1],
+		args:     append(line[1:], "-server", strings.Join(addrs.Zookeeper, ",")),
+		install:  "Debian: apt install zookeeper; macOS: brew install zookeeper",
+	}, nil
+}
+
+func etcdClient(addrs rig.Addresses) (client, error) {
+	if len(addrs.Etcd) == 0 {
+		return client{}, errors.New("the lab has no etcd")
+	}
+	return client{
+		programs: []string{"etcdctl"},
+		args:     []string{"--endpoints=" + strings.Join(addrs.Etcd, ",")},
+		install:  "Debian: apt install etcd-client; macOS: brew install etcd",
+	}, nil
+}

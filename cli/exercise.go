@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"oversell/lab/exercise"
+	"oversell/lab/rig"
+)
+
+const exerciseLong = `Plays an exercise: two sessions, A and B, send statements to a real server, and the replies
+are printed as they come. A statement that waits for a lock is shown as waiting, and its reply
+when it comes. The comments are in English, or in Chinese if LANG or LC_ALL begins with zh.
+
+Without --lab, the command starts a small lab with only the servers that the exercise needs.
+The exercises use tables, keys and nodes of their own, whose names begin with exercise, and
+remove them at the end. (redis-script uses the keys of the tutorial: aaa, bbb and ccc.)
+The files in lab/exercise can be read like a transcript.
+
+Exit status:
+  0    every reply was the expected one
+  1    a reply was another one, or something failed
+  2    the exercise does not exist, or the command line is wrong
+  130  stopped by Ctrl-C`
+
+func exerciseCommand() *cobra.Command {
+	var lab string
+	cmd := &cobra.Command{
+		Use:   "exercise [NAME]",
+		Short: "Play a small exercise in two sessions of MySQL, Redis or ZooKeeper",
+		Long:  exerciseLong,
+		Example: `  oversell exercise
+  oversell exercise isolation
+  LANG=zh_CN.UTF-8 oversell exercise znodes
+  oversell exercise redis-multi --lab running`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("exercise: name one exercise; `oversell exercise` lists them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listExercises(cmd.OutOrStdout())
+			}
+			chosen, err := exercise.Find(args[0])
+			if err != nil {
+				return &exit{2, err}
+			}
+			return ended(cmd.Context(), playExercise(cmd.Context(), chosen, lab, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		},
+	}
+	cmd.Flags().StringVar(&lab, "lab", "", labUsage+"; without it, the command starts a small lab")
+	return cmd
+}
+
+func listExercises(out io.Writer) error {
+	all, err := exercise.All()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, e := range all {
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", e.Name, e.Title.In(language()))
+	}
+	return table.Flush()
+}
+
+func language() string {
+	if chinese() {
+		return "zh"
+	}
+	return "en"
+}
+
+func playExercise(ctx context.Context, chosen exercise.Exercise, lab string, out, errOut io.Writer) error {
+	if lab != "" {
+		addrs, err := labAddresses(lab)
+		if err != nil {
+			return fmt.Errorf("exercise: %w", err)
+		}
+		return chosen.Play(ctx, addrs, out, language())
+	}
+	started, err := startLab(ctx, false, errOut, func(cfg *rig.Config) {
+		needs := chosen.Needs()
+		needs.OnExit = cfg.OnExit
+		*cfg = needs
+	})
+	if err != nil {
+		return fmt.Errorf("exercise: %w", err)
+	}
+	return errors.Join(chosen.Play(ctx, started.Addresses(), out, language()), started.Close())
+}

@@ -1,0 +1,107 @@
+// Package exercise plays small scripted exercises on real servers: two sessions, A and B, and what
+// each server answers.
+//
+// An exercise is a text file that reads like the transcript of two terminals:
+//
+//	en: A comment in English.
+//	zh: 同一条注释的中文。
+//
+//	clean mysql> DROP TABLE IF EXISTS exercise_stock
+//	A mysql> UPDATE exercise_stock SET count = 1
+//	      -> WHERE id = 1
+//	  Query OK, 1 row affected
+//	B mysql> UPDATE exercise_stock SET count = 2 WHERE id = 1
+//	  (waits)
+//	A dies
+//	B receives
+//	  Query OK, ... affected
+//	sleep 3s
+//
+// The first comment is the title. Statements are for mysql, redis (in the syntax of redis-cli) or zk
+// (in that of zkCli). A line with -> continues the statement above. Indented lines are the expected
+// reply; without them, any reply but an error is right. In them, ... stands for any text, also over
+// several lines. Instead of a reply, or before it, these lines are possible:
+//
+//	(waits)            the statement gets no reply yet: a line such as "B receives" awaits it
+//	(nothing)          after "A receives": no message comes
+//	(repeated until)   the statement is sent again until it gets this reply
+//
+// Statements of clean run before and after the exercise, and are not shown. "A dies" cuts the
+// connections of A, as if its process had died.
+package exercise
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/rig"
+)
+
+//go:embed *.txt
+var files embed.FS
+
+// names returns the names of all exercises, in the order of the course. Each has a file.
+func names() []string {
+	return []string{
+		"isolation", "index", "lock-row",
+		"redis-multi", "redis-interleaved", "redis-script", "redis-no-expiry", "redis-hash",
+		"znodes", "zk-version",
+	}
+}
+
+// Exercise is one exercise.
+type Exercise struct {
+	Name  string
+	Title api.Text
+
+	clean []step // before and after the exercise
+	steps []step
+}
+
+// All returns all exercises, in the order of the course.
+func All() ([]Exercise, error) {
+	all := make([]Exercise, 0, len(names()))
+	for _, name := range names() {
+		text, err := files.ReadFile(name + ".txt")
+		if err != nil {
+			return nil, fmt.Errorf("exercise: %w", err)
+		}
+		e, err := parse(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// Find returns the exercise with this name. Its error lists all names.
+func Find(name string) (Exercise, error) {
+	all, err := All()
+	if err != nil {
+		return Exercise{}, err
+	}
+	i := slices.IndexFunc(all, func(e Exercise) bool { return e.Name == name })
+	if i < 0 {
+		return Exercise{}, fmt.Errorf("exercise %q does not exist: there are %s", name, strings.Join(names(), ", "))
+	}
+	return all[i], nil
+}
+
+// Needs returns a lab with the servers that the exercise uses, and no others.
+func (e Exercise) Needs() (cfg rig.Config) {
+	for _, s := range e.steps {
+		switch s.server {
+		case mysqlServer:
+			cfg.MySQL = true
+		case redisServer:
+			cfg.Redis = 1
+		case zkServer:
+			cfg.Zookeeper = true
+		}
+	}
+	return cfg
+}

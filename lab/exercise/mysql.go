@@ -1,0 +1,127 @@
+package exercise
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+type mysqlSession struct{ db *sql.DB }
+
+func openMySQL(dsn string) (session, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil || dsn == "" {
+		return nil, errors.New("the lab has no MySQL")
+	}
+	cfg.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mysql: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	// One connection that is never replaced, or a transaction would end without notice.
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	return &mysqlSession{db}, nil
+}
+
+// These statements return rows. All others return a number of rows.
+var returnsRows = regexp.MustCompile(`(?i)^\s*(SELECT|SHOW|EXPLAIN)\b`)
+
+func (s *mysqlSession) send(ctx context.Context, statement string) (text string, failed bool) {
+	statement, vertical := strings.CutSuffix(statement, `\G`)
+	var err error
+	if returnsRows.MatchString(statement) {
+		text, err = s.query(ctx, statement, vertical)
+	} else {
+		text, err = s.exec(ctx, statement)
+	}
+	if refused := (*mysql.MySQLError)(nil); errors.As(err, &refused) {
+		return fmt.Sprintf("ERROR %d (%s): %s", refused.Number, refused.SQLState[:], refused.Message), true
+	}
+	if err != nil {
+		return "ERROR: " + err.Error(), true
+	}
+	return text, false
+}
+
+func (s *mysqlSession) exec(ctx context.Context, statement string) (string, error) {
+	result, err := s.db.ExecContext(ctx, statement)
+	if err != nil {
+		return "", err
+	}
+	n, err := result.RowsAffected()
+	if n == 1 {
+		return "Query OK, 1 row affected", err
+	}
+	return fmt.Sprintf("Query OK, %d rows affected", n), err
+}
+
+func (s *mysqlSession) query(ctx context.Context, statement string, vertical bool) (string, error) {
+	rows, err := s.db.QueryContext(ctx, statement)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	values, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	var table [][]string
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return "", err
+		}
+		row := make([]string, len(columns))
+		for i, value := range values {
+			row[i] = "NULL"
+			if value.Valid {
+				row[i] = value.String
+			}
+		}
+		table = append(table, row)
+	}
+	switch {
+	case rows.Err() != nil:
+		return "", rows.Err()
+	case len(table) == 0:
+		return "Empty set", nil
+	default:
+		return layOut(columns, table, vertical), nil
+	}
+}
+
+// layOut prints a row for each row, or, like \G in the client, a line for each value.
+func layOut(columns []string, table [][]string, vertical bool) string {
+	var text strings.Builder
+	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	if !vertical {
+		_, _ = fmt.Fprintln(writer, strings.Join(columns, "\t"))
+	}
+	for _, row := range table {
+		if !vertical {
+			_, _ = fmt.Fprintln(writer, strings.Join(row, "\t"))
+			continue
+		}
+		for i, name := range columns {
+			_, _ = fmt.Fprintf(writer, "%s:\t%s\n", name, row[i])
+		}
+	}
+	_ = writer.Flush() // no error: the text is in memory
+	return strings.TrimRight(text.String(), "\n")
+}
+
+func (s *mysqlSession) events() <-chan string { return nil }
+
+// end has the same effect with and without crash: the server rolls the transaction back.
+func (s *mysqlSession) end(bool) { _ = s.db.Close() }

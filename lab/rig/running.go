@@ -1,0 +1,83 @@
+package rig
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// addressesFile is in the scratch folder of an announced lab, so it ends with the lab.
+const addressesFile = "addresses.json"
+
+// ErrNoLab is wrapped by the error of Running when no lab runs.
+var ErrNoLab = errors.New("no lab is running")
+
+// Announce lets this user's programs find the lab with Running.
+func (r *Rig) Announce() error { return r.addrs.WriteFile(filepath.Join(r.dir, addressesFile)) }
+
+// Running returns the addresses of the newest lab that was announced by this user and still runs.
+func Running() (Addresses, error) {
+	tmp := os.TempDir()
+	entries, err := os.ReadDir(tmp)
+	if err != nil {
+		return Addresses{}, fmt.Errorf("rig: %w", err)
+	}
+	var newest time.Time
+	var path string
+	for _, entry := range entries {
+		dir := filepath.Join(tmp, entry.Name())
+		file := filepath.Join(dir, addressesFile)
+		if !strings.HasPrefix(entry.Name(), folderPrefix) || !isOwnFolder(dir) {
+			continue
+		}
+		if info, err := os.Lstat(file); err == nil && info.ModTime().After(newest) && isRunning(dir) {
+			newest, path = info.ModTime(), file
+		}
+	}
+	if path == "" {
+		return Addresses{}, fmt.Errorf("rig: %w", ErrNoLab)
+	}
+	addrs, err := ReadAddresses(path)
+	if errors.Is(err, fs.ErrNotExist) { // it has just ended
+		return addrs, fmt.Errorf("rig: %w", ErrNoLab)
+	}
+	return addrs, err
+}
+
+// WriteFile writes a temporary file and renames it, so that no program reads half of the addresses.
+// Only the user may read the file, because it contains passwords and the token.
+func (a Addresses) WriteFile(path string) error {
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	_, err = part.Write(append(text, '\n'))
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("rig: %w", errors.Join(err, os.Remove(part.Name())))
+	}
+	return nil
+}
+
+// ReadAddresses reads a file that WriteFile wrote.
+func ReadAddresses(path string) (addrs Addresses, err error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the user's own
+	if err == nil {
+		err = json.Unmarshal(text, &addrs)
+	}
+	if err != nil {
+		return addrs, fmt.Errorf("rig: the addresses of a lab in %s: %w", path, err)
+	}
+	return addrs, nil
+}
