@@ -25,6 +25,8 @@ type Experiment struct {
 	Fenced bool
 	// ClaimedAs is the hazard whose claims apply to this experiment. Empty means Hazard.
 	ClaimedAs string
+	// Default is the claim of every card that says nothing about the hazard.
+	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
 	run func(ctx context.Context, r *run) ([]Result, error)
@@ -37,7 +39,7 @@ func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, f
 func (e Experiment) Claim(c Card, fenced bool) Claim {
 	switch {
 	case !fenced:
-		return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
+		return cmp.Or(c.Claim(cmp.Or(e.ClaimedAs, e.Hazard)), e.Default)
 	case e.Fenced:
 		return Protects
 	default:
@@ -50,7 +52,7 @@ func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
-		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), galera(), twoMasters(), staleRead(),
+		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), databaseDown(), galera(), twoMasters(), staleRead(),
 	}
 }
 

@@ -37,39 +37,20 @@ func (s *clients) boughtAfter(after time.Duration) bool {
 }
 
 func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
-	groups := make([]*clients, len(r.subjects))
-	for i, s := range r.subjects {
-		var err error
-		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
-			return nil, err
-		}
-		groups[i] = &clients{Subject: s}
+	all := func(Card) int { return len(r.bed.Rig.Addresses().Replicas) }
+	groups, stop, err := r.startClients(ctx, all)
+	if err != nil {
+		return nil, err
 	}
-	open, closing := context.WithCancel(ctx)
-	defer closing()
-	var all sync.WaitGroup
-	for _, s := range groups {
-		for n := range r.bed.Rig.Addresses().Replicas {
-			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
-		}
-	}
-	allBought := func(after time.Duration) func() bool {
-		return func() bool {
-			return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.boughtAfter(after) })
-		}
-	}
+	defer stop()
 	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
-	err := eventually(ctx, "every client has bought something", allBought(0))
+	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
 	if err == nil {
 		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	r.span.To = r.bed.since()
-	// The error is ignored, because afterRestart judges a strategy that does not sell again.
-	recovering, cancel := context.WithTimeout(ctx, grantBound)
-	_ = eventually(recovering, "every client buys again", allBought(r.span.To))
-	cancel()
-	closing()
-	all.Wait()
+	r.awaitRecovery(ctx, groups)
+	stop()
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +59,40 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 		results[i] = r.afterRestart(ctx, s)
 	}
 	return results, ctx.Err()
+}
+
+// startClients lets each strategy's clients buy its own product. The clients use the first replicas
+// of the strategy. stop returns after the last answer, and may be called again.
+func (r *run) startClients(ctx context.Context, replicas func(Card) int) (groups []*clients, stop func(), err error) {
+	groups = make([]*clients, len(r.subjects))
+	for i, s := range r.subjects {
+		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+			return nil, nil, err
+		}
+		groups[i] = &clients{Subject: s}
+	}
+	open, closing := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for _, s := range groups {
+		for n := range replicas(s.Card) {
+			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
+		}
+	}
+	return groups, func() { closing(); all.Wait() }, nil
+}
+
+func allBought(groups []*clients, after time.Duration) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.boughtAfter(after) })
+	}
+}
+
+// awaitRecovery waits until every strategy sells again after the fault, within a time limit. It
+// returns no error, because afterRestart judges a strategy that does not sell again.
+func (r *run) awaitRecovery(ctx context.Context, groups []*clients) {
+	ctx, cancel := context.WithTimeout(ctx, grantBound)
+	defer cancel()
+	_ = eventually(ctx, "every client buys again", allBought(groups, r.span.To))
 }
 
 // buyUntilClosed buys until open ends. The last request runs on, so that its outcome is known.
