@@ -128,7 +128,7 @@ type Break struct {
 
 // Figure is a result that the tutorial's author measured on his machine, only for comparison.
 type Figure struct {
-	Note       string  `json:"note,omitempty"`
+	Note       Text    `json:"note,omitzero"`
 	Throughput float64 `json:"throughput_per_s"`
 	MedianMS   float64 `json:"median_ms"`
 	Remaining  int     `json:"remaining"`
