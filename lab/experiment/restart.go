@@ -28,6 +28,8 @@ type clients struct {
 	Subject
 	mu  sync.Mutex
 	ops []history.Op
+	// stopped means that a request was stopped at its critical step when the fault came.
+	stopped bool
 }
 
 func (s *clients) boughtAfter(after time.Duration) bool {
