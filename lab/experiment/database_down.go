@@ -131,14 +131,16 @@ func (r *run) afterOutage(ctx context.Context, s *clients) Result {
 		}
 	}
 	if result.Verdict == Safe && !s.stopped {
-		result.Verdict, result.Why = Unknown, "no request was inside its critical section; "+result.Why
+		result.Verdict = Unknown
+		result.Why = joined(api.Text{EN: "no request was inside its critical section", ZH: "没有请求处于临界区内"}, result.Why)
 	}
 	if result.Verdict == Safe && (answered == 0 || slowest > answerBound) {
 		result.Verdict, result.Invariant = Stalled, Progress
-		result.Why = fmt.Sprintf("a request had no answer within %v; %s", answerBound, result.Why)
+		result.Why = joined(api.Textf("a request had no answer within %v", "有请求在 %v 内没有应答", answerBound), result.Why)
 	}
-	result.Why = fmt.Sprintf("without MySQL for %v: %d answers, %d sold, the slowest answer after %v; %s",
-		(r.span.To - r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond), result.Why)
+	result.Why = joined(api.Textf("without MySQL for %v: %d answers, %d sold, the slowest answer after %v",
+		"MySQL 停机 %v：应答 %d 个，卖出 %d，最慢的应答用了 %v",
+		(r.span.To-r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond)), result.Why)
 	if s.Card.Stock != "" && result.Verdict == Safe {
 		r.reconcileRow(ctx, s, &result)
 	}
@@ -158,7 +160,7 @@ func (r *run) reconcileRow(ctx context.Context, s *clients, result *Result) {
 		}
 		return err == nil && (mayLack || plenty-row == result.Taken)
 	})
-	result.Why += fmt.Sprintf("; %d sold in %s, %d taken from MySQL's row", result.Sold, s.Card.Stock, plenty-row)
+	result.Why = joined(result.Why, api.Textf("%d sold in %s, %d taken from MySQL's row", "卖出 %d（%s），MySQL 的数据行减少 %d", result.Sold, s.Card.Stock, plenty-row))
 	if err != nil {
 		result.Verdict, result.Invariant = Broken, Reconciliation
 	}

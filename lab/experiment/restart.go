@@ -2,11 +2,11 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -113,26 +113,28 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Unknown, err.Error()
+		result.Verdict, result.Why = Unknown, failure(err)
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	counts := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
+	counts := api.Textf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock",
+		"%d 个请求，卖出 %d，失败 %d，其中可能卖出 %d；库存减少 %d", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
 	if stock.Verdict == check.Broken {
 		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why += " (the strategy loses updates without a restart, too)"
+			result.Why = joined(counts, api.Text{EN: "the strategy loses updates without a restart, too", ZH: "这个策略不重启也会丢失更新"})
 		}
 		return result
 	}
 	linear := check.Linear(s.ops, plenty)
 	switch {
 	case linear.Verdict == check.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+counts
+		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, joined(linear.Why, counts)
 	case !s.boughtAfter(r.span.To):
-		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after the restart; %s", grantBound, counts)
+		result.Verdict, result.Invariant = Stalled, Progress
+		result.Why = joined(api.Textf("nothing was sold within %v after the restart", "重启之后 %v 内没有卖出", grantBound), counts)
 	default:
-		result.Why = counts + "; " + linear.Why
+		result.Why = joined(counts, linear.Why)
 	}
 	return result
 }
