@@ -115,6 +115,7 @@ const (
 	EarlyRelease  Hazard = "early-release"  // the lock is released before the transaction commits
 	Deadlock      Hazard = "deadlock"       // two owners wait for each other
 	WriteBehind   Hazard = "write-behind"   // the seller dies before the row is updated
+	DatabaseDown  Hazard = "database-down"  // the database is killed, and stays down for a while
 )
 
 // Break is a hazard that the strategy does not survive, with the reason.
@@ -127,7 +128,7 @@ type Break struct {
 
 // Figure is a result that the tutorial's author measured on his machine, only for comparison.
 type Figure struct {
-	Note       string  `json:"note,omitempty"`
+	Note       Text    `json:"note,omitzero"`
 	Throughput float64 `json:"throughput_per_s"`
 	MedianMS   float64 `json:"median_ms"`
 	Remaining  int     `json:"remaining"`

@@ -122,7 +122,7 @@ func printCard(w io.Writer, card api.Card) {
 		fmt.Fprintf(w, "broken by  %s%s: %s\n           %s\n", b.Hazard, at, b.Why.EN, b.Why.ZH)
 	}
 	for _, f := range card.Tutorial {
-		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note)
+		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note.EN)
 	}
 }
 

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"net/http"
-	"strings"
 
 	"oversell/api"
 )
@@ -23,13 +22,5 @@ func language(r *http.Request) string {
 	if c, err := r.Cookie(langCookie); err == nil && (c.Value == "en" || c.Value == "zh") {
 		return c.Value
 	}
-	for _, tag := range strings.Split(strings.ToLower(r.Header.Get("Accept-Language")), ",") {
-		switch tag = strings.TrimSpace(tag); {
-		case strings.HasPrefix(tag, "zh"):
-			return "zh"
-		case strings.HasPrefix(tag, "en"):
-			return "en"
-		}
-	}
-	return "en"
+	return api.Language(r.Header.Get("Accept-Language"))
 }

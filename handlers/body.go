@@ -41,11 +41,11 @@ func (s *Service) readBody(c *gin.Context) {
 		c.Header("Connection", "close") // else the unread body would be taken for the next request
 		switch long := (*http.MaxBytesError)(nil); {
 		case errors.As(err, &long):
-			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", maxBody))
+			s.problem(c, refuse(http.StatusRequestEntityTooLarge, api.BadRequest, "the body is longer than %d bytes", "请求体超过 %d 字节", maxBody))
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.problem(c, refuse(http.StatusRequestTimeout, api.BadRequest, "the request's body did not arrive within %v", bodyTime))
+			s.problem(c, refuse(http.StatusRequestTimeout, api.BadRequest, "the request's body did not arrive within %v", "请求体没有在 %v 内收完", bodyTime))
 		default:
-			s.problem(c, refuse(http.StatusBadRequest, api.BadRequest, "the body could not be read: %s", short(err.Error())))
+			s.problem(c, refuse(http.StatusBadRequest, api.BadRequest, "the body could not be read: %s", "请求体无法读取：%s", short(err.Error())))
 		}
 		return
 	}
@@ -54,8 +54,9 @@ func (s *Service) readBody(c *gin.Context) {
 	media, _, _ := mime.ParseMediaType(c.GetHeader("Content-Type"))
 	if len(body) > 0 && media != formType && media != jsonType {
 		r := refuse(http.StatusUnsupportedMediaType, api.BadRequest,
-			"Content-Type %s is not supported, and nothing was done: send the parameters in the query, as a form or as a JSON object", short(c.GetHeader("Content-Type")))
-		r.Parameter, r.Allowed = "Content-Type", formType+" or "+jsonType
+			"Content-Type %s is not supported, and nothing was done: send the parameters in the query, as a form or as a JSON object",
+			"不支持 Content-Type %s，什么也没有做：请把参数放在查询串、表单或 JSON 对象里", short(c.GetHeader("Content-Type")))
+		r.Parameter, r.Allowed, r.allowedZH = "Content-Type", formType+" or "+jsonType, formType+" 或 "+jsonType
 		s.problem(c, r)
 	}
 }

@@ -32,7 +32,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		p := describe(err)
 		p.Strategy, p.WaitedMS, p.Retries = card.ID, ms(receipt.Waited), receipt.Retries
 		s.metrics.observe(card.ID, p.Outcome, receipt)
-		return nil, &refusal{p}
+		return nil, p
 	}
 	s.metrics.observe(card.ID, api.Sold, receipt)
 	return s.sale(card.ID, order, receipt), nil

@@ -149,19 +149,21 @@ func (s *Service) postFailpoint(c *gin.Context) (any, error) {
 	err := in.Decode(&p)
 	switch _, known := s.byID[p.Strategy]; {
 	case err != nil:
-		return nil, badParameter("body", err.Error(), `like {"strategy":"redis","product":1,"step":"writing"}`)
+		return nil, badParameter("body", err.Error(), api.Text{
+			EN: `like {"strategy":"redis","product":1,"step":"writing"}`, ZH: `形如 {"strategy":"redis","product":1,"step":"writing"}`,
+		})
 	case p.Key != "" && (p.Strategy != "" || p.Product != 0 || len(p.Key) > maxKey):
-		return nil, badParameter("key", p.Key, fmt.Sprintf("without strategy and product, and at most %d bytes long", maxKey))
+		return nil, badParameter("key", p.Key, api.Textf("without strategy and product, and at most %d bytes long", "不与 strategy、product 一起给，最多 %d 字节", maxKey))
 	case p.Key == "" && !known:
-		return nil, badParameter("strategy", p.Strategy, "the id of a strategy")
+		return nil, badParameter("strategy", p.Strategy, api.Text{EN: "the id of a strategy", ZH: "一个策略的 id"})
 	case p.Key == "" && p.Product < 1:
-		return nil, badParameter("product", fmt.Sprint(p.Product), "a whole number from 1")
+		return nil, badParameter("product", fmt.Sprint(p.Product), api.Text{EN: "a whole number from 1", ZH: "从 1 起的整数"})
 	case p.Do != api.DoPause && p.Do != api.DoDie:
-		return nil, badParameter("do", string(p.Do), "pause or die")
+		return nil, badParameter("do", string(p.Do), api.Text{EN: "pause or die", ZH: "pause 或 die"})
 	case p.Times < 1 || p.Times > 10_000:
-		return nil, badParameter("times", fmt.Sprint(p.Times), "a whole number from 1 to 10000")
+		return nil, badParameter("times", fmt.Sprint(p.Times), api.Text{EN: "a whole number from 1 to 10000", ZH: "1 到 10000 的整数"})
 	case len(p.Step) > maxName:
-		return nil, badParameter("step", string(p.Step), "the name of a step, or left out for every step")
+		return nil, badParameter("step", string(p.Step), api.Text{EN: "the name of a step, or left out for every step", ZH: "一个步骤的名称；不写则表示每个步骤"})
 	}
 	return s.failpoints.arm(p), nil
 }
@@ -173,7 +175,7 @@ func (s *Service) deleteFailpoints(*gin.Context) (any, error) {
 
 func (s *Service) resume(c *gin.Context) (any, error) {
 	if owner := c.Param("owner"); !s.failpoints.resume(owner) {
-		return nil, refuse(http.StatusNotFound, api.BadRequest, "the request of owner %s is not paused on this replica", short(owner))
+		return nil, refuse(http.StatusNotFound, api.BadRequest, "the request of owner %s is not paused on this replica", "持有者 %s 的请求没有停在这个副本上", short(owner))
 	}
 	return s.failpoints.state(), nil
 }

@@ -55,7 +55,7 @@ func (s *Service) postGoodsOrder(c *gin.Context) (any, error) {
 	if err != nil {
 		p := describe(err)
 		p.WaitedMS = ms(receipt.Waited)
-		return nil, &refusal{p}
+		return nil, p
 	}
 	return s.sale("goods-"+name, o, receipt), nil
 }

@@ -122,10 +122,10 @@ func (s *Service) routes() {
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
-		s.problem(c, refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", short(c.Request.URL.Path)))
+		s.problem(c, refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", "没有路由 %s", short(c.Request.URL.Path)))
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
-		s.problem(c, refuse(http.StatusMethodNotAllowed, api.BadRequest, "this route does not allow the method %s", c.Request.Method))
+		s.problem(c, refuse(http.StatusMethodNotAllowed, api.BadRequest, "this route does not allow the method %s", "这个路由不允许 %s 方法", c.Request.Method))
 	})
 }
 
@@ -151,7 +151,8 @@ func (s *Service) recovered(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log("panic serving %s: %v\n%s", c.Request.URL.Path, p, debug.Stack())
-			s.problem(c, refuse(http.StatusInternalServerError, api.Unknown, "the replica failed while it served this request; the stock may have been taken"))
+			s.problem(c, refuse(http.StatusInternalServerError, api.Unknown,
+				"the replica failed while it served this request; the stock may have been taken", "副本处理这个请求时出错，库存可能已经扣减"))
 		}
 	}()
 	c.Next()
@@ -161,7 +162,7 @@ func (s *Service) getStrategy(c *gin.Context) (any, error) {
 	id := c.Param("id")
 	strategy, ok := s.byID[id]
 	if !ok {
-		return nil, refuse(http.StatusNotFound, api.BadRequest, "strategy %s does not exist; the strategies are %s", short(id), strings.Join(s.ids, ", "))
+		return nil, refuse(http.StatusNotFound, api.BadRequest, "strategy %s does not exist; the strategies are %s", "没有策略 %s；策略有 %s", short(id), strings.Join(s.ids, ", "))
 	}
 	code, err := s.Source(strategy.Card())
 	return struct {

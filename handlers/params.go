@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -51,11 +50,14 @@ func newParams(r *http.Request, known []string) *params {
 	p := &params{}
 	var err error
 	if p.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-		p.fail("query", err.Error(), "a valid query string")
+		p.fail("query", err.Error(), api.Text{EN: "a valid query string", ZH: "有效的查询串"})
 	}
 	body, err := bodyParams(r)
 	if err != nil {
-		p.fail("body", err.Error(), `a form such as product=1, or one JSON object such as {"product":1}`)
+		p.fail("body", err.Error(), api.Text{
+			EN: `a form such as product=1, or one JSON object such as {"product":1}`,
+			ZH: `表单，例如 product=1，或者一个 JSON 对象，例如 {"product":1}`,
+		})
 	}
 	for name, values := range body {
 		p.values[name] = append(p.values[name], values...)
@@ -63,9 +65,10 @@ func newParams(r *http.Request, known []string) *params {
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		switch values := p.values[name]; {
 		case !slices.Contains(known, name):
-			p.fail(name, values[0], "left out, because it is unknown; the parameters are "+strings.Join(known, ", "))
+			p.fail(name, values[0], api.Textf("left out, because it is unknown; the parameters are %s",
+				"不写，因为没有这个参数；参数有 %s", strings.Join(known, ", ")))
 		case len(values) > 1:
-			p.fail(name, strings.Join(values, ", "), "given once")
+			p.fail(name, strings.Join(values, ", "), api.Text{EN: "given once", ZH: "只给一次"})
 		}
 	}
 	return p
@@ -78,7 +81,7 @@ func rowParams(c *gin.Context, known ...string) (p *params, id int64) {
 	return p, id
 }
 
-func (p *params) fail(name, value, allowed string) {
+func (p *params) fail(name, value string, allowed api.Text) {
 	if p.err == nil {
 		p.err = badParameter(name, value, allowed)
 	}
@@ -98,7 +101,7 @@ func (p *params) number(name string, otherwise, low, high int64) int64 {
 func (p *params) whole(name, text string, low, high int64) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < low || n > high {
-		p.fail(name, text, fmt.Sprintf("a whole number from %d to %d", low, high))
+		p.fail(name, text, api.Textf("a whole number from %d to %d", "%d 到 %d 的整数", low, high))
 	}
 	return n
 }
@@ -107,7 +110,7 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 	text := p.text(name, otherwise.String())
 	d, err := time.ParseDuration(text)
 	if err != nil || d < low || d > maxDuration {
-		p.fail(name, text, fmt.Sprintf("a duration from %v to %v, such as 500ms or 2s", low, maxDuration))
+		p.fail(name, text, api.Textf("a duration from %v to %v, such as 500ms or 2s", "%v 到 %v 的时长，例如 500ms 或 2s", low, maxDuration))
 	}
 	return d
 }
@@ -120,11 +123,15 @@ func (p *params) lease() time.Duration {
 	return p.duration("lease", 0, minLease)
 }
 
+func oneOf(ids []string) api.Text {
+	return api.Textf("one of %s", "其中之一：%s", strings.Join(ids, ", "))
+}
+
 func choice[T any](p *params, name, otherwise string, of map[string]T) (id string, chosen T) {
 	id = p.text(name, otherwise)
 	chosen, ok := of[id]
 	if !ok {
-		p.fail(name, id, "one of "+strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+		p.fail(name, id, oneOf(slices.Sorted(maps.Keys(of))))
 	}
 	return id, chosen
 }
@@ -132,7 +139,7 @@ func choice[T any](p *params, name, otherwise string, of map[string]T) (id strin
 func (p *params) boolean(name string) bool {
 	text := p.text(name, "false")
 	if text != "true" && text != "false" {
-		p.fail(name, text, "true or false")
+		p.fail(name, text, api.Text{EN: "true or false", ZH: "true 或 false"})
 	}
 	return text == "true"
 }
@@ -142,7 +149,7 @@ func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
 	if strange || text == "" || len(text) > maxName || text == "." || text == ".." {
-		p.fail(name, text, fmt.Sprintf("1 to %d letters, digits, dots, _ or -, and not only . or ..", maxName))
+		p.fail(name, text, api.Textf("1 to %d letters, digits, dots, _ or -, and not only . or ..", "1 到 %d 个字母、数字、点、_ 或 -，不能只是 . 或 ..", maxName))
 	}
 	return text
 }
@@ -165,7 +172,7 @@ func (p *params) needed(name string, low, high int64) int64 {
 	if p.values.Has(name) {
 		return p.number(name, 0, low, high)
 	}
-	p.fail(name, "", fmt.Sprintf("given: a whole number from %d to %d", low, high))
+	p.fail(name, "", api.Textf("given: a whole number from %d to %d", "必填：%d 到 %d 的整数", low, high))
 	return 0
 }
 
@@ -194,14 +201,16 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		name      string
 		wanted    bool
 		supported func(api.Card) bool
-		lacks     string
+		lacks     api.Text
 	}{
-		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, "has no fencing tokens"},
-		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, "is not a lock"},
-		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, "has no lease per request"},
+		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, api.Text{EN: "has no fencing tokens", ZH: "没有栅栏令牌"}},
+		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, api.Text{EN: "is not a lock", ZH: "不是锁"}},
+		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, api.Text{EN: "has no lease per request", ZH: "不支持按请求设置租期"}},
 	} {
 		if card := strategy.Card(); option.wanted && !option.supported(card) {
-			p.fail(option.name, p.text(option.name, ""), fmt.Sprintf("left out: %s %s; strategies that support it: %s", card.ID, option.lacks, s.having(option.supported)))
+			p.fail(option.name, p.text(option.name, ""), api.Textf(
+				"left out: %[1]s %[2]s; strategies that support it: %[4]s", "不写：%[1]s %[3]s；支持的策略有 %[4]s",
+				card.ID, option.lacks.EN, option.lacks.ZH, s.having(option.supported)))
 		}
 	}
 	return strategy, o, p.err
@@ -211,7 +220,7 @@ func (s *Service) strategy(p *params, otherwise string) locks.Strategy {
 	id := p.text("strategy", otherwise)
 	strategy, ok := s.byID[id]
 	if !ok {
-		p.fail("strategy", id, "one of "+strings.Join(s.ids, ", "))
+		p.fail("strategy", id, oneOf(s.ids))
 		return nil
 	}
 	return strategy

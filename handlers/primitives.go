@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -102,7 +101,7 @@ func (s *Service) backendWith(p *params, has func(locks.Primitives) bool) locks.
 		}
 		names = append(names, b.Backend)
 	}
-	p.fail("backend", id, "one that has this: "+strings.Join(names, ", "))
+	p.fail("backend", id, api.Textf("one that has this: %s", "有这个原语的后端之一：%s", strings.Join(names, ", ")))
 	return locks.Primitives{}
 }
 
@@ -110,7 +109,8 @@ func (c *primitiveCall) readWait() { c.request.Wait = c.duration("wait", primiti
 
 func (c *primitiveCall) readLease() {
 	if c.values.Has("lease") && c.Backend != leasing {
-		c.fail("lease", c.text("lease", ""), fmt.Sprintf("left out: %s has no lease per request; it is supported by %s", c.Backend, leasing))
+		c.fail("lease", c.text("lease", ""), api.Textf("left out: %s has no lease per request; it is supported by %s",
+			"不写：%s 不支持按请求设置租期；支持的是 %s", c.Backend, leasing))
 	}
 	c.request.Lease = c.lease()
 }
@@ -141,7 +141,7 @@ func (c *primitiveCall) failure(err error) error {
 	}
 	p.Backend = cmp.Or(p.Backend, c.Backend)
 	c.observe(p.Outcome)
-	return &refusal{p}
+	return p
 }
 
 // done counts the outcome in the metrics, and returns the fields that all answers have.

@@ -69,7 +69,7 @@ type counterChange func(context.Context, locks.Counter) (locks.Changed, error)
 func (c *primitiveCall) readChange() counterChange {
 	op := c.text("op", "get")
 	if !slices.Contains(counterOps, op) {
-		c.fail("op", op, "one of "+strings.Join(counterOps, ", "))
+		c.fail("op", op, oneOf(counterOps))
 	}
 	value := c.operand("value", op, opsWithAValue)
 	expect := c.operand("expect", op, opsWithAnExpect)
@@ -96,7 +96,8 @@ func (c *primitiveCall) readChange() counterChange {
 func (c *primitiveCall) reject(name, op string, users []string) (used bool) {
 	used = slices.Contains(users, op)
 	if !used && c.values.Has(name) {
-		c.fail(name, c.text(name, ""), "left out: op="+op+" does not use it; it is used by "+strings.Join(users, ", "))
+		c.fail(name, c.text(name, ""), api.Textf("left out: op=%s does not use it; it is used by %s",
+			"不写：op=%s 用不到它；用到它的是 %s", op, strings.Join(users, ", ")))
 	}
 	return used
 }

@@ -67,7 +67,7 @@ func (c *primitiveCall) readHold(otherwise time.Duration) time.Duration {
 func (c *primitiveCall) readThen(other string) string {
 	then := c.text("then", "")
 	if c.values.Has("then") && then != other {
-		c.fail("then", then, other+" or left out")
+		c.fail("then", then, api.Textf("%s or left out", "%s，或者不写", other))
 	}
 	return then
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -224,6 +225,29 @@ func everywhere() []refusal {
 		}
 	}
 	return all
+}
+
+// TestBadPrimitiveInputInChinese checks that each bad request is answered in Chinese, if the request
+// prefers it.
+func TestBadPrimitiveInputInChinese(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	chinese := regexp.MustCompile(`\p{Han}`)
+	for _, c := range append(everywhere(), refusals...) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/test/"+c.path+"?"+c.query, nil)
+		r.Header.Set("Accept-Language", "zh-CN")
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, r)
+		var p problem
+		if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{p.Title, p.Detail, p.Allowed} {
+			if !chinese.MatchString(text) {
+				t.Errorf("%s?%s: %q is not in Chinese", c.path, c.query, text)
+			}
+		}
+	}
 }
 
 func TestBadPrimitiveInput(t *testing.T) {

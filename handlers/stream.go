@@ -55,7 +55,8 @@ func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 		return func() { <-s.streams }, nil
 	default:
 		return nil, refuse(http.StatusServiceUnavailable, api.TooManyStreams,
-			"this replica has reached its limit of %d event streams: close one, or send the lab's token in the header %s", maxStreams, api.TokenHeader)
+			"this replica has reached its limit of %d event streams: close one, or send the lab's token in the header %s",
+			"这个副本的事件流已达上限 %d 个：请关闭一个，或者在请求头 %s 里给出实验室的访问口令", maxStreams, api.TokenHeader)
 	}
 }
 

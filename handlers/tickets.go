@@ -78,7 +78,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 		}
 		p := describe(err)
 		p.WaitedMS, p.Retries = ms(w.waited), w.retries
-		return nil, &refusal{p}
+		return nil, p
 	}
 	return soldTicket{
 		Outcome: api.Sold, Guard: name, Replica: s.Replica, Show: show, Number: number, Window: w.window,

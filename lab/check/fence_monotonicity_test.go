@@ -46,7 +46,7 @@ func TestFences(t *testing.T) {
 			if tt.late == 0 {
 				want.Late, want.Higher, want.Verdict = -1, -1, check.Holds
 			}
-			if got != want || got.Why == "" {
+			if got != want || got.Why.ZH == "" {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		})
@@ -56,7 +56,7 @@ func TestFences(t *testing.T) {
 func TestFencesSaysWhy(t *testing.T) {
 	got := check.Fences(recording(t, "30 bob written 34", "40 ann written 33"))
 	const why = "ann on replica-ann wrote stock:1 with fence 33 at 40ms, after bob on replica-bob had written it with fence 34 at 30ms"
-	if got.Why != why {
+	if got.Why.EN != why {
 		t.Errorf("why: %q, want %q", got.Why, why)
 	}
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -19,7 +19,7 @@ type Linearizability struct {
 	Ops     int // number of answers that were judged; 0 means that the verdict proves nothing
 	Op      int // index of the first answer that fits no order, or -1
 	Verdict Verdict
-	Why     string
+	Why     api.Text
 }
 
 // Linear checks the requests for one product that began with initial pieces. It judges sales, reads
@@ -30,7 +30,7 @@ type Linearizability struct {
 // verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
-	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: "there was no answer to judge"}
+	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: api.Text{EN: "there was no answer to judge", ZH: "没有可供判定的应答"}}
 	if len(ends) == 0 {
 		return c
 	}
@@ -38,9 +38,9 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	c.Verdict = until(len(ends) - 1)
 	switch c.Verdict {
 	case Holds:
-		c.Why = fmt.Sprintf("there is an order for all %d answers", c.Ops)
+		c.Why = api.Textf("there is an order for all %d answers", "全部 %d 个应答可以排成一个顺序", c.Ops)
 	case Undecided:
-		c.Why = fmt.Sprintf("the search for an order of %d answers took too long", c.Ops)
+		c.Why = api.Textf("the search for an order of %d answers took too long", "为 %d 个应答寻找顺序，用时过长", c.Ops)
 	case Broken:
 		// If the answers up to a time fit no order, the answers up to a later time fit none. So bisect.
 		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
@@ -49,18 +49,19 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	return c
 }
 
-func whyNot(i int, op history.Op) string {
-	answer := fmt.Sprintf("sold %d", op.Qty)
+func whyNot(i int, op history.Op) api.Text {
+	answer := api.Textf("sold %d", "卖出 %d 件", op.Qty)
 	switch {
 	case op.Outcome == history.Refused:
-		answer = fmt.Sprintf("was sold out for %d", op.Qty)
+		answer = api.Textf("was sold out for %d", "对 %d 件答复售完", op.Qty)
 	case op.Qty == 0:
-		answer = fmt.Sprintf("read %d", op.Remaining)
+		answer = api.Textf("read %d", "读到 %d", op.Remaining)
 	case op.HasRemaining:
-		answer += fmt.Sprintf(" and left %d", op.Remaining)
+		answer = api.Textf("sold %d and left %d", "卖出 %d 件，剩余 %d 件", op.Qty, op.Remaining)
 	}
-	return fmt.Sprintf("request %d of client %d %s, answered at %v: no order of the answers until then explains it",
-		i, op.Client, answer, brief(op.Return))
+	return api.Textf("request %[1]d of client %[2]d %[3]s, answered at %[5]v: no order of the answers until then explains it",
+		"客户端 %[2]d 的第 %[1]d 个请求%[4]s，应答于 %[5]v：到那时为止的应答排不成任何顺序",
+		i, op.Client, answer.EN, answer.ZH, brief(op.Return))
 }
 
 // answers returns the indices of the judged requests, in the order of Return.

@@ -87,7 +87,7 @@ func TestLinear(t *testing.T) {
 			if tt.op >= 0 {
 				want = check.Broken
 			}
-			if got.Verdict != want || got.Op != tt.op || got.Why == "" {
+			if got.Verdict != want || got.Op != tt.op || got.Why.ZH == "" {
 				t.Errorf("%s at request %d, want %s at %d: %s", got.Verdict, got.Op, want, tt.op, got.Why)
 			}
 		})
@@ -107,7 +107,7 @@ func TestLinearSaysWhy(t *testing.T) {
 		{[]history.Op{unknown(1, 2)}, "there was no answer to judge"},
 	}
 	for _, tt := range tests {
-		if got := check.Linear(tt.ops, 3); got.Why != tt.want {
+		if got := check.Linear(tt.ops, 3); got.Why.EN != tt.want {
 			t.Errorf("%q, want %q", got.Why, tt.want)
 		}
 	}

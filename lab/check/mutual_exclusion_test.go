@@ -91,7 +91,7 @@ func TestExclusion(t *testing.T) {
 			if tt.acted > 0 {
 				want = check.Broken
 			}
-			if got.Verdict != want || got.Why == "" {
+			if got.Verdict != want || got.Why.ZH == "" {
 				t.Errorf("%s, want %s: %q", got.Verdict, want, got.Why)
 			}
 			i := slices.IndexFunc(got.Overlaps, func(o check.Overlap) bool { return o.Acted == (tt.acted > 0) })
@@ -109,7 +109,7 @@ func TestExclusionNamesThePair(t *testing.T) {
 		t.Errorf("overlaps %+v, first %+v, second %+v", got.Overlaps, o.First, o.Second)
 	}
 	const why = "bob on replica-bob was granted stock:1 at 30ms although ann on replica-ann had held it since 1ms, and then wrote"
-	if got.Why != why {
+	if got.Why.EN != why {
 		t.Errorf("why: %q, want %q", got.Why, why)
 	}
 }
@@ -185,7 +185,7 @@ func TestExclusionBoundsTheIdlePairs(t *testing.T) {
 	if got.Acted != 59 || got.Idle != 60*59/2-59 || len(got.Overlaps) != 59+100 {
 		t.Errorf("%d harmful, %d idle, %d listed", got.Acted, got.Idle, len(got.Overlaps))
 	}
-	if !strings.HasPrefix(got.Why, "owner-1 on") {
-		t.Error(got.Why)
+	if !strings.HasPrefix(got.Why.EN, "owner-1 on") {
+		t.Error(got.Why.EN)
 	}
 }

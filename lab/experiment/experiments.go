@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -25,6 +24,8 @@ type Experiment struct {
 	Fenced bool
 	// ClaimedAs is the hazard whose claims apply to this experiment. Empty means Hazard.
 	ClaimedAs string
+	// Default is the claim of every card that says nothing about the hazard.
+	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
 	run func(ctx context.Context, r *run) ([]Result, error)
@@ -37,7 +38,7 @@ func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, f
 func (e Experiment) Claim(c Card, fenced bool) Claim {
 	switch {
 	case !fenced:
-		return c.Claim(cmp.Or(e.ClaimedAs, e.Hazard))
+		return cmp.Or(c.Claim(cmp.Or(e.ClaimedAs, e.Hazard)), e.Default)
 	case e.Fenced:
 		return Protects
 	default:
@@ -50,7 +51,7 @@ func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
-		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), galera(), twoMasters(), staleRead(),
+		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), databaseDown(), galera(), twoMasters(), staleRead(),
 	}
 }
 
@@ -96,7 +97,7 @@ func deadlock() Experiment {
 			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
 			judge: func(p *participant) *finding {
 				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
-					return &finding{Wasteful, "", fmt.Sprintf("each request waited for the other, with %d retries; ", n)}
+					return &finding{Wasteful, "", api.Textf("each request waited for the other, with %d retries", "两个请求互相等待，重试 %d 次", n)}
 				}
 				return nil
 			},
@@ -105,7 +106,7 @@ func deadlock() Experiment {
 }
 
 func crash() Experiment {
-	late := finding{Stalled, Progress, fmt.Sprintf("no request acquired the lock within %v after the holder was killed; ", grantBound)}
+	late := finding{Stalled, Progress, api.Textf("no request acquired the lock within %v after the holder was killed", "持锁者被杀死后 %v 内没有请求拿到锁", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
 		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
@@ -113,7 +114,7 @@ func crash() Experiment {
 }
 
 func overrun() Experiment {
-	expired := finding{Aborted, "", "the lease expired before the work finished, and the request was rejected; "}
+	expired := finding{Aborted, "", api.Text{EN: "the lease expired before the work finished, and the request was rejected", ZH: "工作完成之前租期已过，请求被拒绝"}}
 	return Experiment{
 		Hazard: "overrun", Title: "work longer than the lease", Shows: "the lease expires while the holder works", Applies: lockers,
 		run: schedule{
@@ -131,7 +132,7 @@ func foreignUnlock() Experiment {
 			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
 			judge: func(p *participant) *finding {
 				if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-					return &finding{Broken, MutualExclusion, "a third request acquired the lock while the contender held it; "}
+					return &finding{Broken, MutualExclusion, api.Text{EN: "a third request acquired the lock while the contender held it", ZH: "竞争者持锁时，第三个请求也拿到了锁"}}
 				}
 				return nil
 			},
@@ -204,7 +205,7 @@ func nesting() Experiment {
 		Hazard: "nesting", Title: "the holder acquires its lock again", Shows: "a holder that waits for itself", Applies: lockers,
 		run: schedule{
 			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
-			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, "the holder waited for itself; "}, holder),
+			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, api.Text{EN: "the holder waited for itself", ZH: "持锁者在等待自己"}}, holder),
 		}.run,
 	}
 }

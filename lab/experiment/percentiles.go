@@ -3,10 +3,10 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -51,12 +51,12 @@ func percentiles() Experiment {
 
 // Figure holds the response times of one measurement, in ms.
 type Figure struct {
-	Loop     string  `json:"loop"` // kind of load, and the moment from which the time counts
-	Samples  int     `json:"samples"`
-	P50      float64 `json:"p50_ms"`
-	P99      float64 `json:"p99_ms"`
-	Max      float64 `json:"max_ms"`
-	FrozenMS float64 `json:"frozen_ms"` // measured length of the freeze
+	Loop     api.Text `json:"loop"` // kind of load, and the moment from which the time counts
+	Samples  int      `json:"samples"`
+	P50      float64  `json:"p50_ms"`
+	P99      float64  `json:"p99_ms"`
+	Max      float64  `json:"max_ms"`
+	FrozenMS float64  `json:"frozen_ms"` // measured length of the freeze
 }
 
 // measured is the run of one loop. All its times are on the recording's clock.
@@ -66,7 +66,7 @@ type measured struct {
 	result report.Result
 }
 
-func (m measured) figure(loop string, p50, p99, most float64) Figure {
+func (m measured) figure(loop api.Text, p50, p99, most float64) Figure {
 	lasted := m.frozen.To - m.frozen.From
 	return Figure{loop, len(m.ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
@@ -112,25 +112,28 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	r.Figures = []Figure{
-		closed.figure("closed loop", a.P50MS, a.P99MS, a.MaxMS),
-		open.figure("open loop, from when it was due", b.P50MS, b.P99MS, b.MaxMS),
-		open.figure("open loop, from when it was sent", b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
+		closed.figure(api.Text{EN: "closed loop", ZH: "闭环"}, a.P50MS, a.P99MS, a.MaxMS),
+		open.figure(api.Text{EN: "open loop, from when it was due", ZH: "开环，从应发出的时刻算起"}, b.P50MS, b.P99MS, b.MaxMS),
+		open.figure(api.Text{EN: "open loop, from when it was sent", ZH: "开环，从实际发出的时刻算起"}, b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
-	r.Why = fmt.Sprintf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
+	r.Why = api.Textf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
+		"MySQL 停顿 %.0f 毫秒：闭环的 p99 为 %.1f 毫秒；停顿 %.0f 毫秒：开环的 p99 为 %.1f 毫秒",
 		r.Figures[0].FrozenMS, a.P99MS, r.Figures[1].FrozenMS, b.P99MS)
 	if !closed.undisturbed() || !open.undisturbed() {
-		r.Why += "; other load on the machine, which was busy, has a share in this"
+		r.Why = joined(r.Why, api.Text{
+			EN: "other load on the machine, which was busy, has a share in this", ZH: "机器正忙，其他负载也有影响",
+		})
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
-		r.Why += fmt.Sprintf("; %d requests failed", failed)
+		r.Why = joined(r.Why, api.Textf("%d requests failed", "%d 个请求失败", failed))
 	}
 	switch {
 	case stock.Verdict == check.Broken:
 		r.Verdict, r.Invariant = Broken, Conservation
-		r.Why += fmt.Sprintf("; %d sold, %d taken from stock", r.Sold, r.Taken)
+		r.Why = joined(r.Why, api.Textf("%d sold, %d taken from stock", "卖出 %d，库存减少 %d", r.Sold, r.Taken))
 	case stock.Verdict != check.Holds:
 		r.Verdict = Unknown
-		r.Why += fmt.Sprintf("; %d requests had no answer", stock.Unknown)
+		r.Why = joined(r.Why, api.Textf("%d requests had no answer", "%d 个请求没有应答", stock.Unknown))
 	case b.P99MS < minRatio*a.P99MS:
 		r.Verdict = NotShown
 	default:

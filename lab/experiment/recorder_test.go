@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"oversell/api"
 )
 
 // TestLostEventsAreCounted checks three kinds of loss. The replica reports lost steps, a step's
@@ -51,11 +53,11 @@ func TestVerdictsWithoutAllEvents(t *testing.T) {
 		{Stalled, Progress, Stalled},
 		{Unknown, "", Unknown},
 	} {
-		whole := Result{Verdict: test.verdict, Invariant: test.invariant, Why: "a reason"}
+		whole := Result{Verdict: test.verdict, Invariant: test.invariant, Why: api.Text{EN: "a reason"}}
 		if got := whole.withLostEvents(0); got.Verdict != test.verdict || got.Why != whole.Why {
 			t.Errorf("%s with all events became %s: %s", test.verdict, got.Verdict, got.Why)
 		}
-		if got := whole.withLostEvents(3); got.Verdict != test.want || !strings.HasPrefix(got.Why, "3 or more events") {
+		if got := whole.withLostEvents(3); got.Verdict != test.want || !strings.HasPrefix(got.Why.EN, "3 or more events") {
 			t.Errorf("%s (%s) became %s, want %s: %s", test.verdict, test.invariant, got.Verdict, test.want, got.Why)
 		}
 	}
@@ -96,7 +98,7 @@ func TestBrokenStream(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if r := store.Results()[0]; r.Verdict != Unknown || !strings.Contains(r.Why, "events are missing") {
+	if r := store.Results()[0]; r.Verdict != Unknown || !strings.Contains(r.Why.EN, "events are missing") {
 		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, Unknown)
 	}
 }

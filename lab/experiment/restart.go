@@ -2,11 +2,11 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -28,6 +28,8 @@ type clients struct {
 	Subject
 	mu  sync.Mutex
 	ops []history.Op
+	// stopped means that a request was stopped at its critical step when the fault came.
+	stopped bool
 }
 
 func (s *clients) boughtAfter(after time.Duration) bool {
@@ -37,39 +39,20 @@ func (s *clients) boughtAfter(after time.Duration) bool {
 }
 
 func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
-	groups := make([]*clients, len(r.subjects))
-	for i, s := range r.subjects {
-		var err error
-		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
-			return nil, err
-		}
-		groups[i] = &clients{Subject: s}
+	all := func(Card) int { return len(r.bed.Rig.Addresses().Replicas) }
+	groups, stop, err := r.startClients(ctx, all)
+	if err != nil {
+		return nil, err
 	}
-	open, closing := context.WithCancel(ctx)
-	defer closing()
-	var all sync.WaitGroup
-	for _, s := range groups {
-		for n := range r.bed.Rig.Addresses().Replicas {
-			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
-		}
-	}
-	allBought := func(after time.Duration) func() bool {
-		return func() bool {
-			return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.boughtAfter(after) })
-		}
-	}
+	defer stop()
 	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
-	err := eventually(ctx, "every client has bought something", allBought(0))
+	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
 	if err == nil {
 		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
 	}
 	r.span.To = r.bed.since()
-	// The error is ignored, because afterRestart judges a strategy that does not sell again.
-	recovering, cancel := context.WithTimeout(ctx, grantBound)
-	_ = eventually(recovering, "every client buys again", allBought(r.span.To))
-	cancel()
-	closing()
-	all.Wait()
+	r.awaitRecovery(ctx, groups)
+	stop()
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +61,40 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 		results[i] = r.afterRestart(ctx, s)
 	}
 	return results, ctx.Err()
+}
+
+// startClients lets each strategy's clients buy its own product. The clients use the first replicas
+// of the strategy. stop returns after the last answer, and may be called again.
+func (r *run) startClients(ctx context.Context, replicas func(Card) int) (groups []*clients, stop func(), err error) {
+	groups = make([]*clients, len(r.subjects))
+	for i, s := range r.subjects {
+		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+			return nil, nil, err
+		}
+		groups[i] = &clients{Subject: s}
+	}
+	open, closing := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for _, s := range groups {
+		for n := range replicas(s.Card) {
+			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
+		}
+	}
+	return groups, func() { closing(); all.Wait() }, nil
+}
+
+func allBought(groups []*clients, after time.Duration) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.boughtAfter(after) })
+	}
+}
+
+// awaitRecovery waits until every strategy sells again after the fault, within a time limit. It
+// returns no error, because afterRestart judges a strategy that does not sell again.
+func (r *run) awaitRecovery(ctx context.Context, groups []*clients) {
+	ctx, cancel := context.WithTimeout(ctx, grantBound)
+	defer cancel()
+	_ = eventually(ctx, "every client buys again", allBought(groups, r.span.To))
 }
 
 // buyUntilClosed buys until open ends. The last request runs on, so that its outcome is known.
@@ -96,26 +113,28 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Unknown, err.Error()
+		result.Verdict, result.Why = Unknown, failure(err)
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	counts := fmt.Sprintf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
+	counts := api.Textf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock",
+		"%d 个请求，卖出 %d，失败 %d，其中可能卖出 %d；库存减少 %d", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
 	if stock.Verdict == check.Broken {
 		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why += " (the strategy loses updates without a restart, too)"
+			result.Why = joined(counts, api.Text{EN: "the strategy loses updates without a restart, too", ZH: "这个策略不重启也会丢失更新"})
 		}
 		return result
 	}
 	linear := check.Linear(s.ops, plenty)
 	switch {
 	case linear.Verdict == check.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, linear.Why+"; "+counts
+		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, joined(linear.Why, counts)
 	case !s.boughtAfter(r.span.To):
-		result.Verdict, result.Invariant, result.Why = Stalled, Progress, fmt.Sprintf("nothing was sold within %v after the restart; %s", grantBound, counts)
+		result.Verdict, result.Invariant = Stalled, Progress
+		result.Why = joined(api.Textf("nothing was sold within %v after the restart", "重启之后 %v 内没有卖出", grantBound), counts)
 	default:
-		result.Why = counts + "; " + linear.Why
+		result.Why = joined(counts, linear.Why)
 	}
 	return result
 }

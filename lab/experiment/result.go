@@ -1,7 +1,8 @@
 package experiment
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"oversell/api"
 	"oversell/lab/history"
@@ -55,8 +56,8 @@ type Result struct {
 	Claim    Claim   `json:"claim,omitempty"`
 	Verdict  Verdict `json:"verdict"`
 	// Invariant is the invariant that does not hold. Why explains the verdict.
-	Invariant string `json:"invariant,omitempty"`
-	Why       string `json:"why"`
+	Invariant string   `json:"invariant,omitempty"`
+	Why       api.Text `json:"why"`
 	// Sold counts the pieces that clients bought. Taken counts the pieces that left the stock of the
 	// strategy, or MySQL's row in the hazard write-behind.
 	Sold  int `json:"sold"`
@@ -68,6 +69,21 @@ type Result struct {
 	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
+}
+
+// joined joins texts with semicolons. It leaves out empty texts.
+func joined(texts ...api.Text) api.Text {
+	texts = slices.DeleteFunc(texts, func(t api.Text) bool { return t == api.Text{} })
+	en, zh := make([]string, len(texts)), make([]string, len(texts))
+	for i, t := range texts {
+		en[i], zh[i] = t.EN, t.In("zh")
+	}
+	return api.Text{EN: strings.Join(en, "; "), ZH: strings.Join(zh, "；")}
+}
+
+// failure returns the text of an error, which is the same in both languages.
+func failure(err error) api.Text {
+	return api.Text{EN: err.Error(), ZH: "实验出错：" + err.Error()}
 }
 
 // Name returns the strategy's id, with " --fenced" for a fenced run.
@@ -99,7 +115,7 @@ func (r Result) withLostEvents(lost int) Result {
 	if r.Verdict == Safe || r.Verdict == NotShown || r.Invariant == MutualExclusion {
 		r.Verdict, r.Invariant = Unknown, ""
 	}
-	r.Why = fmt.Sprintf("%d or more events are missing in the recording, run it again; ", lost) + r.Why
+	r.Why = joined(api.Textf("%d or more events are missing in the recording, run it again", "记录中至少缺少 %d 个事件，请重新运行", lost), r.Why)
 	return r
 }
 

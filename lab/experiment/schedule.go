@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -78,7 +79,7 @@ type participant struct {
 type finding struct {
 	verdict   Verdict
 	invariant string
-	why       string
+	why       api.Text
 }
 
 func (s schedule) run(ctx context.Context, r *run) ([]Result, error) {
@@ -335,38 +336,38 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 	}
 	stock, err := r.count(ctx, countOn, p.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Unknown, err.Error()
+		result.Verdict, result.Why = Unknown, failure(err)
 		return result
 	}
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = found.why + p.answers()
+	result.Why = joined(found.why, p.answers())
 	return result
 }
 
-func (p *participant) answers() string {
-	return "holder: " + Answer(p.ops[holder]) + "; contender: " + Answer(p.ops[contender])
+func (p *participant) answers() api.Text {
+	return api.Textf("holder: %s; contender: %s", "持锁者：%s；竞争者：%s", Answer(p.ops[holder]), Answer(p.ops[contender]))
 }
 
 func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
 	if stock.Verdict == check.Broken {
-		return finding{Broken, Conservation, fmt.Sprintf("%d sold, %d taken from stock; ", stock.Sold, stock.Initial-stock.Remaining)}
+		return finding{Broken, Conservation, api.Textf("%d sold, %d taken from stock", "卖出 %d，库存减少 %d", stock.Sold, stock.Initial-stock.Remaining)}
 	}
 	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == check.Broken {
-		return finding{Broken, MutualExclusion, exclusion.Why + "; "}
+		return finding{Broken, MutualExclusion, exclusion.Why}
 	}
 	if fences := check.Fences(rec); fences.Verdict == check.Broken {
-		return finding{Broken, FenceMonotonicity, fences.Why + "; "}
+		return finding{Broken, FenceMonotonicity, fences.Why}
 	}
 	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
-		return finding{Unknown, "", "the holder never reached its step; "}
+		return finding{Unknown, "", api.Text{EN: "the holder never reached its step", ZH: "持锁者没有到达它的步骤"}}
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {
 			return *found
 		}
 	}
-	return finding{Safe, "", ""}
+	return finding{Safe, "", api.Text{}}
 }
 
 // mustSell returns a judge. The judge returns f if the request of one of these roles did not sell.

@@ -12,7 +12,7 @@ import (
 
 func results(claim Claim, verdicts ...Verdict) (results []Result) {
 	for i, v := range verdicts {
-		results = append(results, Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: string(v)})
+		results = append(results, Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
 	return results
 }

@@ -3,10 +3,10 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -29,7 +29,7 @@ func polling() Experiment {
 	}
 	return Experiment{
 		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
-		Applies: lockers, run: measureEach("in a second without any change", pollSamples, perSecond),
+		Applies: lockers, run: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
 	}
 }
 
@@ -46,7 +46,7 @@ func herd() Experiment {
 	}
 	return Experiment{
 		Hazard: "herd", Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
-		Applies: claimed("herd"), run: measureEach("because of one release", quietSamples, release),
+		Applies: claimed("herd"), run: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	if _, err := r.count(ctx, 0, s, &result); err != nil {
 		return result, err
 	}
-	result.Why = fmt.Sprintf("%d requests at once: %d sold, %d failed attempts", waiters, result.Sold, retries)
+	result.Why = api.Textf("%d requests at once: %d sold, %d failed attempts", "%d 个请求同时到达：卖出 %d，失败的尝试 %d 次", waiters, result.Sold, retries)
 	// At this limit, a third of all attempts failed: one failed attempt for two sales.
 	if retries > result.Sold/2 {
 		result.Verdict = Wasteful
@@ -89,12 +89,12 @@ type queue struct {
 }
 
 // measureEach measures one strategy after the other: a backend counts their requests together.
-func measureEach(when string, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *run) ([]Result, error) {
+func measureEach(when api.Text, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *run) ([]Result, error) {
 	return func(ctx context.Context, r *run) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
 			sent, err := (&queue{Subject: s, bed: r.bed}).withWaiters(ctx, samples, measure)
 			result := r.safe(s, 0, nil)
-			result.Why = fmt.Sprintf("%d waiters sent %d requests to the backends %s", waiters, sent, when)
+			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求", waiters, sent, when.EN, when.ZH)
 			// Up to three requests for two waiters are normal: a renewal, a heartbeat, the release itself.
 			if sent > waiters*3/2 {
 				result.Verdict = Wasteful

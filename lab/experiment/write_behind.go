@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -119,21 +121,23 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	row := check.Stock(p.ops[:], pieces, after)
 	result.Sold, result.Taken = row.Sold, pieces-after
 	left := p.ops[contender].Remaining
-	seen := fmt.Sprintf("with the holder dead, %s had %d and the row %d: %d sold and not in the row; ", p.Card.Stock, left, before, before-left)
-	counts := fmt.Sprintf("later the row had %d: %d sold, %d perhaps sold, %d taken from the row", after, row.Sold, row.Unknown, result.Taken)
+	seen := api.Textf("with the holder dead, %s had %d and the row %d: %d sold and not in the row",
+		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，数据行里还没有", p.Card.Stock, left, before, before-left)
+	counts := api.Textf("%v later the row had %d: %d sold, %d perhaps sold, %d taken from the row",
+		"%v 之后数据行剩 %d：卖出 %d，可能卖出 %d，数据行减少 %d", cmp.Or(took.Round(time.Millisecond), grantBound), after, row.Sold, row.Unknown, result.Taken)
+	result.Why = joined(seen, counts)
 	switch {
 	case err != nil:
-		result.Verdict, result.Why = Unknown, err.Error()
+		result.Verdict, result.Why = Unknown, failure(err)
 	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = Unknown, p.answers()
 	case row.Verdict != check.Holds:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%s%v %s", seen, grantBound, counts)
+		result.Verdict, result.Invariant = Broken, Reconciliation
 	case after != count:
-		result.Verdict, result.Invariant, result.Why = Broken, Reconciliation, fmt.Sprintf("%slater the row had %d, and %s %d", seen, after, p.Card.Stock, count)
+		result.Verdict, result.Invariant = Broken, Reconciliation
+		result.Why = joined(seen, api.Textf("later the row had %d, and %s %d", "之后数据行剩 %d，%s 剩 %d", after, p.Card.Stock, count))
 	case before <= left:
-		result.Verdict, result.Why = NotShown, seen+counts
-	default:
-		result.Why = fmt.Sprintf("%s%v %s", seen, took.Round(time.Millisecond), counts)
+		result.Verdict = NotShown
 	}
 	return result
 }

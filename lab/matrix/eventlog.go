@@ -24,7 +24,7 @@ func WriteEventLog(w io.Writer, r experiment.Result) {
 	if r.Invariant != "" {
 		_, _ = fmt.Fprintf(w, " (%s)", r.Invariant)
 	}
-	_, _ = fmt.Fprintf(w, ": %s\n\n", r.Why)
+	_, _ = fmt.Fprintf(w, ": %s\n\n", r.Why.EN)
 }
 
 func writeFigures(w io.Writer, figures []experiment.Figure) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 )
@@ -14,7 +15,7 @@ func TestEventLog(t *testing.T) {
 	steps := ran("pause", "redis", 1, experiment.Breaks, experiment.Broken)
 	steps.Invariant = experiment.Conservation
 	measured := experiment.Result{Hazard: "percentiles", Strategy: "for-update", Verdict: experiment.Safe, Figures: []experiment.Figure{
-		{Loop: "closed loop", P99: 12.5}, {Loop: "open loop, from when it was due", P99: 150},
+		{Loop: api.Text{EN: "closed loop"}, P99: 12.5}, {Loop: api.Text{EN: "open loop, from when it was due"}, P99: 150},
 	}}
 	for _, test := range []struct {
 		result experiment.Result

@@ -78,7 +78,7 @@ func (s Summary) with(result experiment.Result) Summary {
 		s.Unknown++
 	}
 	if first || worse(result.Verdict, s.Verdict) {
-		s.Verdict, s.Why = result.Verdict, result.Why
+		s.Verdict, s.Why = result.Verdict, result.Why.EN
 	}
 	// A strategy that claims protection agrees only if no run failed. A claimed flaw depends on
 	// timing, so the flaw may fail to show in one run of twenty.

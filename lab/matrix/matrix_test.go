@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 )
 
 func results(claim experiment.Claim, verdicts ...experiment.Verdict) (results []experiment.Result) {
 	for i, v := range verdicts {
-		results = append(results, experiment.Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: string(v)})
+		results = append(results, experiment.Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
 	return results
 }

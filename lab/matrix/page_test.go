@@ -2,12 +2,12 @@ package matrix_test
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/history"
 	"oversell/lab/matrix"
@@ -21,7 +21,7 @@ func ran(hazard, strategy string, seed int64, claim experiment.Claim, verdict ex
 	}
 	return experiment.Result{
 		Hazard: hazard, Strategy: strategy, Seed: seed, Claim: claim, Verdict: verdict,
-		Why: fmt.Sprintf("run %d of %s", seed, strategy), Sold: 2, Taken: 1,
+		Why: api.Textf("run %d of %s", "%[2]s 的第 %[1]d 次运行", seed, strategy), Sold: 2, Taken: 1,
 		Recording: history.Recording{
 			Events: []history.Event{step(2*ms, "asked"), step(3*ms, "granted"), step(9*ms, "released")},
 			Ops:    []history.Op{{Strategy: strategy, Qty: 1, Call: ms, Return: 10 * ms, Outcome: history.OK, Reason: history.Sold, Replica: "replica-1"}},
@@ -124,7 +124,7 @@ func TestPageSays(t *testing.T) {
 
 func TestPageLoadsNothingAndEscapesAll(t *testing.T) {
 	bad := ran("pause", "redis", 1, experiment.Silent, experiment.Broken)
-	bad.Why = `<script>alert(1)</script>`
+	bad.Why = api.Text{EN: `<script>alert(1)</script>`}
 	bad.Recording.Ops[0].Reason = `<img src="http://evil/x">`
 	bad.Recording.Spans = []history.Span{{What: `"><iframe>`, Who: "</text>", To: time.Second}}
 	html := pageOf(t, []experiment.Result{bad})

@@ -28,7 +28,7 @@ type Run struct {
 func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	run = Run{
 		ID: id, Class: Class(r.Verdict), Mark: Sign(r.Verdict) + " " + Word(r.Verdict).In(lang),
-		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: r.Why, Timeline: timeline.Of(r.Recording).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: r.Why.In(lang), Timeline: timeline.Of(r.Recording).In(lang),
 	}
 	tables := []timeline.Table{figuresTable(r.Figures, lang)}
 	if !run.Timeline.Empty() {
@@ -56,7 +56,7 @@ func figuresTable(figures []experiment.Figure, lang string) timeline.Table {
 	}
 	for _, f := range figures {
 		t.Rows = append(t.Rows, []string{
-			f.Loop, fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS),
+			f.Loop.In(lang), fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS),
 		})
 	}
 	return t

@@ -32,7 +32,7 @@ func parts() []part {
 		{"What it costs when many wait", []string{"cas-storm", "polling", "herd", "percentiles"}},
 		{"The holder's process fails", []string{"crash", "overrun", "foreign-unlock", "pause", "pause-at-read"}},
 		{"A connection or a waiter fails", []string{"lost-reply", "session-expiry", "cutoff", "dead-waiter"}},
-		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart"}},
+		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart", "database-down"}},
 		{"The stock is in several places", []string{"galera", "two-masters", "stale-read", "write-behind"}},
 	}
 }

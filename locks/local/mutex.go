@@ -42,8 +42,8 @@ func (*mutex) Card() api.Card {
 			ZH: "锁只存在于一个进程的内存里，其他副本各有自己的锁。",
 		}}},
 		Tutorial: []api.Figure{
-			{Note: "one server", Throughput: 82.2, MedianMS: 1144, Remaining: 0},
-			{Note: "three servers", Throughput: 85.5, MedianMS: 1082, Remaining: 1425},
+			{Note: api.Text{EN: "one server", ZH: "一台服务器"}, Throughput: 82.2, MedianMS: 1144, Remaining: 0},
+			{Note: api.Text{EN: "three servers", ZH: "三台服务器"}, Throughput: 85.5, MedianMS: 1082, Remaining: 1425},
 		},
 	}
 }

@@ -158,6 +158,6 @@ func (*dbRow) Card() api.Card {
 				ZH: "数据库不会通知等待者：每个进程有一个等待者每隔几毫秒重试一次。",
 			}},
 		},
-		Tutorial: []api.Figure{{Note: "without expiry, retry after 50 ms", Throughput: 20.1, MedianMS: 152, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: api.Text{EN: "without expiry, retry after 50 ms", ZH: "没有过期时间，50 毫秒后重试"}, Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
 }

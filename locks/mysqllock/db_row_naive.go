@@ -100,6 +100,10 @@ func (*dbRowNaive) Card() api.Card {
 				EN: "The row has no expiry: if the holder dies, the key stays locked for ever.",
 				ZH: "这一行没有过期时间，持有者崩溃后，锁永远不会释放。",
 			}},
+			{Hazard: api.DatabaseDown, Why: api.Text{
+				EN: "The holder cannot delete its row while the database is down. The row is still there afterwards, and the key stays locked for ever.",
+				ZH: "数据库宕机期间，持有者无法删除自己那一行；恢复之后这一行还在，锁永远不会释放。",
+			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "The row does not name its owner: if the answer to the INSERT is lost, no request may delete the row.",
 				ZH: "这一行没有记录持有者：插入成功但回复丢失后，任何请求都不能删除它。",

@@ -53,8 +53,8 @@ func (*versionNaive) Card() api.Card {
 			ZH: "失败的请求立即重试：卖出一件要尝试几十次，有的请求等到放弃时，其实还有库存。",
 		}}},
 		Tutorial: []api.Figure{
-			{Note: "100 clients", Throughput: 70.0, MedianMS: 42, Remaining: 0},
-			{Note: "few clients", Throughput: 190.0, MedianMS: 47, Remaining: 0},
+			{Note: api.Text{EN: "100 clients", ZH: "100 个客户端"}, Throughput: 70.0, MedianMS: 42, Remaining: 0},
+			{Note: api.Text{EN: "few clients", ZH: "客户端较少"}, Throughput: 190.0, MedianMS: 47, Remaining: 0},
 		},
 	}
 }

@@ -145,6 +145,6 @@ func (*redisLock) Card() api.Card {
 			ZH: "带过期的哈希，看门狗续期；释放时通知等待者；锁丢失时通知持有者。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
-		Tutorial: []api.Figure{{Note: "Redisson", Throughput: 49.2, MedianMS: 264, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: api.Text{EN: "Redisson", ZH: "Redisson"}, Throughput: 49.2, MedianMS: 264, Remaining: 0}},
 	}, api.Failover, api.Pause, api.ClockJump)
 }

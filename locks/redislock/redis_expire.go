@@ -47,6 +47,6 @@ func (*redisExpire) Card() api.Card {
 				ZH: "SET 的应答丢了，键可能已建；固定的值不标明持有者，要等一个租期。",
 			}},
 		},
-		Tutorial: []api.Figure{{Note: "lease of 3 s", Throughput: 47.7, MedianMS: 25, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: api.Text{EN: "lease of 3 s", ZH: "租期 3 秒"}, Throughput: 47.7, MedianMS: 25, Remaining: 0}},
 	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
 }

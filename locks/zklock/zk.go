@@ -132,6 +132,6 @@ func (*zkLock) Card() api.Card {
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
 		},
-		Tutorial: []api.Figure{{Note: "Curator", Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
+		Tutorial: []api.Figure{{Note: api.Text{EN: "Curator", ZH: "Curator"}, Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
 	}, api.Pause)
 }

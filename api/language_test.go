@@ -1,0 +1,19 @@
+package api_test
+
+import (
+	"testing"
+
+	"oversell/api"
+)
+
+func TestLanguage(t *testing.T) {
+	for accept, want := range map[string]string{
+		"": "en", "*": "en", "fr": "en", "en-US,en;q=0.9": "en", "not a language;;": "en",
+		"zh": "zh", "zh-CN,zh;q=0.9,en;q=0.8": "zh", "zh-TW": "zh", "fr, zh;q=0.5": "zh",
+		"en, zh;q=0.9": "en", "en;q=0.5, zh-CN": "zh", "zh;q=0, en": "en",
+	} {
+		if got := api.Language(accept); got != want {
+			t.Errorf("Accept-Language: %s: %s, want %s", accept, got, want)
+		}
+	}
+}
