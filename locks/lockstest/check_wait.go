@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"oversell/api"
 	"oversell/locks"
 )
 
@@ -14,8 +13,8 @@ func timeOut(t *trial) {
 	other.mustFindFreeNow(key, "first")
 	h := mine.acquire("acquire", t.long(key, "holder", 0))
 	waits := []time.Duration{0, 300 * time.Millisecond, t.Lease + t.Lease/3}
-	if t.Card.Renews && t.Card.BrokenBy(api.Overrun) {
-		waits = waits[:2] // the card admits that a waiter enters after a lease that is renewed
+	if admitsOverrun(t.Card) {
+		waits = waits[:2]
 	}
 	for _, wait := range waits {
 		for _, p := range []participant{mine, other} {

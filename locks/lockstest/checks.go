@@ -123,7 +123,7 @@ func leaseChecks() []Check {
 		applies: leased, yes: lossNotice,
 	}, {
 		Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write has a warning",
-		applies: leased, yes: lateReceipt,
+		applies: func(c api.Card) bool { return leased(c) && !admitsOverrun(c) }, yes: lateReceipt,
 	}, {
 		Name: "fenced-write", Says: "the fenced write of a holder that was paused past its lease is rejected",
 		applies: fenced, yes: fencedWrite,
@@ -152,6 +152,10 @@ func locker(c api.Card) bool { return c.Locker }
 
 // leased excludes the strategies whose holders do not notice the end of their lease.
 func leased(c api.Card) bool { return excludingLocker(c) && c.Lease && !c.Unchecked }
+
+// admitsOverrun reports whether a waiter may enter beside a holder that renews its lease. So the
+// next grant does not show that the holder's lease has ended.
+func admitsOverrun(c api.Card) bool { return c.Renews && c.BrokenBy(api.Overrun) }
 
 func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 

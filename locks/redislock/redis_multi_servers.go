@@ -21,7 +21,7 @@ func MultiServers(nodes []redis.UniversalClient, lease time.Duration) locks.Lock
 	for _, node := range nodes {
 		servers = append(servers, Redis(node, lease))
 	}
-	return locks.Multi(servers.card(), servers, servers.keys)
+	return locks.Multi(servers.Card(), servers, servers.keys)
 }
 
 // multiServers has a lock on each server. It passes a request to the server that the key names.
@@ -58,9 +58,7 @@ func (s multiServers) Clear(ctx context.Context, key string) error {
 	return s.server(key).(locks.Cleaner).Clear(ctx, key)
 }
 
-func (s multiServers) Card() api.Card { return s.card() }
-
-func (multiServers) card() api.Card {
+func (multiServers) Card() api.Card {
 	return card(api.Card{
 		ID: "redis-multi-servers", Source: "3.9.3", Backends: []string{"mysql", "redlock"},
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
