@@ -55,7 +55,10 @@ func (s multiServers) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 }
 
 func (s multiServers) Clear(ctx context.Context, key string) error {
-	return s.server(key).(locks.Cleaner).Clear(ctx, key)
+	if c, ok := s.server(key).(locks.Cleaner); ok {
+		return c.Clear(ctx, key)
+	}
+	return nil
 }
 
 func (multiServers) Card() api.Card {
