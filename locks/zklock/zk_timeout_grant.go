@@ -50,7 +50,7 @@ func (*timeoutGrant) Card() api.Card {
 			EN: "Each waiter watches the node before its own, for one session time-out; when that time is over, it goes on as if it had the lock.",
 			ZH: "每个等待者监听前一个节点，最多等一个会话时限；时间一到，没等到也当作获得了锁。",
 		},
-		Protects: []api.Hazard{api.Crash, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd},
+		Protects: []api.Hazard{api.Crash, api.SessionExpiry, api.Cutoff},
 		Breaks: []api.Break{
 			{Hazard: api.Overrun, Why: api.Text{
 				EN: "The holder keeps its session and works on, and a waiter enters beside it after one session time-out. A long queue has the same effect.",
