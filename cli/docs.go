@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"oversell/api"
 	"oversell/lab/matrix"
 	"oversell/locks/catalog"
 )
@@ -78,11 +80,22 @@ func recordClaims(newer string) error {
 		return err
 	}
 	m.Record(some)
+	slices.SortFunc(m.Rows, func(a, b matrix.Row) int { return rowPosition(a) - rowPosition(b) })
 	var out bytes.Buffer
 	if err := m.WriteJSON(&out, about); err != nil {
 		return err
 	}
 	return os.WriteFile(recordedMatrix, out.Bytes(), 0o644) //nolint:gosec // a document
+}
+
+// rowPosition sorts rows in the order of the catalogue, all rows with a fence after all rows without.
+func rowPosition(r matrix.Row) int {
+	cards := catalog.Cards()
+	position := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == r.Strategy })
+	if r.Fenced {
+		position += len(cards)
+	}
+	return position
 }
 
 func readMatrix(path string) (m matrix.Matrix, about matrix.About, err error) {

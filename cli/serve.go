@@ -150,6 +150,7 @@ func runBackground(ctx context.Context, clients *clients, strategies []locks.Str
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
 	go mysqllock.Janitor(ctx, clients.DB, time.Minute)
+	go mysqllock.CleanRows(ctx, clients.DB, time.Second)
 	var running sync.WaitGroup
 	for _, s := range strategies {
 		if runner, ok := s.(locks.Runner); ok {

@@ -20,6 +20,7 @@ import (
 	"oversell/locks/catalog"
 	"oversell/locks/etcdlock"
 	"oversell/locks/lockstest"
+	"oversell/locks/mysqllock"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
 	"oversell/migrations"
@@ -101,6 +102,7 @@ func open(c settings) ([]locks.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
+	go mysqllock.CleanRows(context.Background(), db, time.Second)
 	return catalog.Strategies(catalog.Backends{
 		DB: db, Redis: masters[0], Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease,
 	}), nil

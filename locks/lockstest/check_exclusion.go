@@ -38,6 +38,14 @@ func (t *trial) contend(all []participant, tasks, rounds int) {
 	}
 }
 
+func noExclusionInside(t *trial) {
+	p, _, key := t.pair()
+	first := p.acquire("acquire", t.long(key, "first", 0))
+	second := p.acquire("acquire, although another one holds the key", t.long(key, "second", 0))
+	first.mustRelease()
+	second.mustRelease()
+}
+
 func noExclusionAcross(t *trial) {
 	key := t.newKey()
 	for n := range 2 {

@@ -76,27 +76,27 @@ func Checks() []Check { return slices.Concat(lockChecks(), leaseChecks(), saleCh
 
 func lockChecks() []Check {
 	return []Check{{
-		Name: "exclusion", Says: "one holder at a time in one process",
-		applies: excludingLocker, yes: exclusionInside,
+		Name: "exclusion", Says: "one holder at a time in one process", Denies: "two requests acquire a new key at the same time",
+		applies: locker, claims: excludes, yes: exclusionInside, no: noExclusionInside,
 	}, {
 		Name: "exclusion-across", Says: "one holder at a time in all processes together", Denies: "each process has a lock of its own",
 		applies: excludingLocker, claims: func(c api.Card) bool { return c.Scope == api.ScopeShared },
 		yes: exclusionAcross, no: noExclusionAcross,
 	}, {
 		Name: "time-out", Says: "a waiter gives up when its wait is over, and not before; with a wait of 0 it tries once",
-		applies: locker, yes: timeOut,
+		applies: excludingLocker, yes: timeOut,
 	}, {
 		Name: "cancellation", Says: "a cancelled waiter returns at once and leaves nothing behind",
-		applies: locker, yes: cancellation,
+		applies: excludingLocker, yes: cancellation,
 	}, {
 		Name: "clean-up", Says: "an acquisition leaves nothing behind, whenever it is cancelled",
 		applies: locker, yes: cleanUp,
 	}, {
 		Name: "release", Says: "a release works for a cancelled request, frees the lock at once, and works once",
-		applies: locker, yes: release,
+		applies: excludingLocker, yes: release,
 	}, {
 		Name: "re-entry", Says: "the owner acquires again without waiting for itself, and the last release frees the lock",
-		Denies: "an owner cannot acquire twice", applies: locker, claims: func(c api.Card) bool { return c.Reentrant },
+		Denies: "an owner cannot acquire twice", applies: excludingLocker, claims: func(c api.Card) bool { return c.Reentrant },
 		yes: reEntry, no: noReEntry,
 	}, {
 		Name: "fence", Says: "the fence rises with each grant, in all processes", Denies: "grants have no fence",
@@ -110,20 +110,20 @@ func lockChecks() []Check {
 func leaseChecks() []Check {
 	return []Check{{
 		Name: "expiry", Says: "a holder that was paused past its lease finds at once that it has lost the lock",
-		Denies: "a grant does not expire", applies: func(c api.Card) bool { return c.Locker && !c.Unchecked },
+		Denies: "a grant does not expire", applies: func(c api.Card) bool { return excludingLocker(c) && !c.Unchecked },
 		claims: func(c api.Card) bool { return c.Lease }, yes: expiry, no: noExpiry,
 	}, {
 		Name: "unnoticed-expiry", Says: "a lock expires with its lease, and its holder does not notice",
-		applies: func(c api.Card) bool { return c.Unchecked }, yes: unnoticedExpiry,
+		applies: func(c api.Card) bool { return c.Unchecked && !c.Renews }, yes: unnoticedExpiry,
 	}, {
 		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
-		applies: leased, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
+		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
 		Name: "loss-notice", Says: "the context of a lost lock ends",
 		applies: leased, yes: lossNotice,
 	}, {
 		Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write has a warning",
-		applies: leased, yes: lateReceipt,
+		applies: func(c api.Card) bool { return leased(c) && !admitsOverrun(c) }, yes: lateReceipt,
 	}, {
 		Name: "fenced-write", Says: "the fenced write of a holder that was paused past its lease is rejected",
 		applies: fenced, yes: fencedWrite,
@@ -151,7 +151,11 @@ func saleChecks() []Check {
 func locker(c api.Card) bool { return c.Locker }
 
 // leased excludes the strategies whose holders do not notice the end of their lease.
-func leased(c api.Card) bool { return c.Locker && c.Lease && !c.Unchecked }
+func leased(c api.Card) bool { return excludingLocker(c) && c.Lease && !c.Unchecked }
+
+// admitsOverrun reports whether a waiter may enter beside a holder that renews its lease. So the
+// next grant does not show that the holder's lease has ended.
+func admitsOverrun(c api.Card) bool { return c.Renews && c.BrokenBy(api.Overrun) }
 
 func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 

@@ -53,15 +53,20 @@ func (l *dbRowNaive) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	}
 }
 
-// insert returns the new row's id, or 0 if the lock is held. insert treats errors 1213 and 1205 as
-// a held lock, because requests that wait for the same row may deadlock.
+// insert returns the new row's id, or 0 if the lock is held.
 func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 	id, _, err := lastInsertID(l.db.Statement.ConnPool.ExecContext(ctx, "INSERT INTO db_lock_naive (lock_name) VALUES (?)", key))
-	var answer *mysql.MySQLError
-	if stock.IsContention(err) || errors.As(err, &answer) && answer.Number == duplicateKey {
+	if isHeld(err) {
 		return 0, nil
 	}
 	return id, err
+}
+
+// isHeld reports whether an INSERT failed because of another row with its key. Errors 1213 and 1205
+// count, too, because requests that wait for the same row may deadlock.
+func isHeld(err error) bool {
+	var answer *mysql.MySQLError
+	return stock.IsContention(err) || errors.As(err, &answer) && answer.Number == duplicateKey
 }
 
 // remove deletes the row of one grant. It returns ErrNotHeld if there is no such row.

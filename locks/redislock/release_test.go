@@ -19,6 +19,7 @@ func released(clients []redis.UniversalClient) map[string]locks.Locker {
 	return map[string]locks.Locker{
 		"redis": Redis(clients[0], lease), "redis-fair": Fair(clients[0], lease), "redis-lua": Lua(clients[0], lease),
 		"redis-reentrant": ReentrantLock(clients[0], lease), "redis-watchdog": Watchdog(clients[0], lease),
+		"redis-unrecovered": Unrecovered(clients[0], lease), "redis-multi-servers": MultiServers(clients, lease),
 		"redlock": Redlock(clients, lease),
 	}
 }

@@ -28,6 +28,7 @@ func queueLocks() []testedLock {
 		{"zk-mutex", mutexRoot, Mutex},
 		{"zk-sequential", sequentialRoot, Sequential},
 		{"zk-watch-naive", watchNaiveRoot, WatchNaive},
+		{"zk-timeout-grant", timeoutGrantRoot, TimeoutGrant},
 	}
 }
 
