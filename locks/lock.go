@@ -117,7 +117,11 @@ func (h *Lock) watchdog(ctx context.Context) {
 			if !h.expired() { // a re-entry has restarted the lease
 				continue
 			}
-			h.MarkLost(fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease))
+			why := fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease)
+			if h.grant.NoRenew {
+				why = fmt.Errorf("its lease of %v has ended", h.grant.Lease)
+			}
+			h.MarkLost(why)
 			return
 		case <-renew.C:
 			expire.Stop()
