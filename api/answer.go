@@ -119,6 +119,8 @@ type Problem struct {
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms,omitempty"`
 	Retries  int     `json:"retries"`
+	// Warning says that another strategy holds stock of the product outside its row.
+	Warning string `json:"warning,omitempty"`
 	// Parameter and Allowed say which parameter caused a 400, and its allowed values.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`

@@ -96,6 +96,7 @@ func TestCountInTheHash(t *testing.T) {
 func TestLeaseByHand(t *testing.T) {
 	for _, strategy := range []string{"redis", "redis-fair", "redis-multi", "db-row"} {
 		t.Run(strategy, func(t *testing.T) {
+			t.Parallel() // each test waits for the default lease
 			const lease = 1500 * time.Millisecond
 			pass(t, lockPath(strategy, "leased", "A", "lease=1500ms"))
 			began := time.Now()
@@ -203,5 +204,29 @@ func TestCompareVersion(t *testing.T) {
 	}
 	if r := pass(t, "/test/counter?name=fresh&op=compare-version&value=3&version=0"); !r.Succeeded {
 		t.Errorf("the first compare-version of a counter: %+v", r)
+	}
+}
+
+// TestMixedStock: after a sale by a strategy that holds stock outside the row, the answers of other
+// strategies warn and name the reset, on all replicas. After the reset, they do not.
+func TestMixedStock(t *testing.T) {
+	for _, holder := range []string{"skip-locked", "buckets", "redis-watch", "redis-stock"} {
+		restock(t, 10)
+		if r := buy(t, holder); r.HTTP != http.StatusOK || r.Warning != "" {
+			t.Errorf("%s alone: %+v", holder, r)
+		}
+		for _, replica := range testLab.Addresses().Replicas {
+			eventually(t, "a warning of "+replica, func() (bool, string) { // a replica checks a few times a second
+				r := ask(t, http.MethodGet, replica, checkLock("redis"))
+				return strings.Contains(r.Warning, holder) && strings.Contains(r.Warning, "PUT /stock/1?count=5000"), fmt.Sprintf("%+v", r)
+			})
+		}
+		restock(t, 10)
+		time.Sleep(1100 * time.Millisecond) // so that the next sales check again
+		for range 3 {
+			if r := buy(t, "redis"); r.HTTP != http.StatusOK || r.Warning != "" {
+				t.Errorf("after the reset from %s: %+v", holder, r)
+			}
+		}
 	}
 }

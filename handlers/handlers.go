@@ -72,6 +72,7 @@ type Service struct {
 	knownCount atomic.Int64
 	failpoints failpoints
 	kept       keptLocks
+	checks     stockChecks
 	boot       string
 	owners     atomic.Int64
 	engine     *gin.Engine

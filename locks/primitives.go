@@ -120,4 +120,7 @@ type StockHolder interface {
 	// Count returns the number of pieces for sale, wherever the strategy keeps them. Clear deletes
 	// the pieces outside the row, and the next sale begins with the count in the row.
 	Count(ctx context.Context, product int64) (int, error)
+	// Holds reports whether pieces, or a copy of the count, are outside the row now. Then the next sale
+	// by another strategy needs a reset first.
+	Holds(ctx context.Context, product int64) (bool, error)
 }
