@@ -37,6 +37,8 @@ const (
 	Upgrade       Outcome = "upgrade"  // a reader asked for the write lock
 	Mismatch      Outcome = "mismatch" // the name is in use with another size
 	Full          Outcome = "full"     // the backend accepts no more names
+	NotHeld       Outcome = "not_held" // the owner does not hold the lock that it unlocks
+	Expired       Outcome = "expired"  // the lock ended before the unlock
 )
 
 // These are the outcomes of a successful request to a route other than the sale.
@@ -45,8 +47,11 @@ const (
 	Credited       Outcome = "credited"
 	CreditedBefore Outcome = "credited_before" // by an earlier request with the same key
 	Held           Outcome = "held"            // a lock or permits were held, and released
-	Opened         Outcome = "opened"          // the latch is open
-	Counted        Outcome = "counted"         // the count of the latch is lower, but not 0
+	Kept           Outcome = "kept"            // a lock or permits are held after the answer
+	Locked         Outcome = "locked"
+	Unlocked       Outcome = "unlocked"
+	Opened         Outcome = "opened"  // the latch is open
+	Counted        Outcome = "counted" // the count of the latch is lower, but not 0
 	Set            Outcome = "set"
 	WasSet         Outcome = "was_set"
 	Removed        Outcome = "removed"
@@ -114,6 +119,8 @@ type Problem struct {
 	WaitedMS float64 `json:"waited_ms"`
 	HeldMS   float64 `json:"held_ms,omitempty"`
 	Retries  int     `json:"retries"`
+	// Warning says that another strategy holds stock of the product outside its row.
+	Warning string `json:"warning,omitempty"`
 	// Parameter and Allowed say which parameter caused a 400, and its allowed values.
 	Parameter string `json:"parameter,omitempty"`
 	Allowed   string `json:"allowed,omitempty"`

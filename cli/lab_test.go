@@ -48,18 +48,19 @@ type reply struct {
 	Warning    string `json:"warning"`
 
 	// The following fields are in the answers of the primitives, such as semaphores and counters.
-	Name      string   `json:"name"`
-	WaitedMS  float64  `json:"waited_ms"`
-	HeldMS    float64  `json:"held_ms"`
-	Then      string   `json:"then"`
-	Set       bool     `json:"set"`
-	Left      int      `json:"left"`
-	Value     int64    `json:"value"`
-	Version   int64    `json:"version"`
-	Succeeded bool     `json:"succeeded"`
-	Before    int64    `json:"before"`
-	After     int64    `json:"after"`
-	Warnings  []string `json:"warnings"`
+	Name       string   `json:"name"`
+	WaitedMS   float64  `json:"waited_ms"`
+	HeldMS     float64  `json:"held_ms"`
+	Then       string   `json:"then"`
+	Downgraded bool     `json:"downgraded"`
+	Set        bool     `json:"set"`
+	Left       int      `json:"left"`
+	Value      int64    `json:"value"`
+	Version    int64    `json:"version"`
+	Succeeded  bool     `json:"succeeded"`
+	Before     int64    `json:"before"`
+	After      int64    `json:"after"`
+	Warnings   []string `json:"warnings"`
 
 	// The following fields are in the answers of the scenarios, such as the order of a coupon.
 	Order int64     `json:"order"`

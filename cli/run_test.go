@@ -349,6 +349,7 @@ func runOpenLoopInterrupted(t *testing.T, binary string) {
 
 func runSweep(t *testing.T, binary string) {
 	page := filepath.Join(t.TempDir(), "curve.html")
+	restock(t, 77)
 	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--sweep", "clients=1..2", "--json", "-", "--html", page)
 	var curves []struct {
 		Strategy string
@@ -356,6 +357,9 @@ func runSweep(t *testing.T, binary string) {
 	}
 	if err := json.Unmarshal([]byte(r.out), &curves); err != nil || r.status != 0 || len(curves) != 1 || len(curves[0].Points) != 2 {
 		t.Fatalf("status %d, %v, %+v, %s", r.status, err, curves, r.err)
+	}
+	if now := left(t); now != 77 {
+		t.Errorf("the sweep left a stock of %d, and found 77", now)
 	}
 	for _, p := range curves[0].Points {
 		if p.Verdict != "holds" || p.Sold == 0 || p.SoldOut != 0 || p.Partial {

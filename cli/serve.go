@@ -109,6 +109,7 @@ func serve(ctx context.Context, s settings) error {
 	strategies := catalog.Strategies(clients.Backends)
 	defer runBackground(ctx, clients, strategies, log)()
 	service := newService(s, clients, strategies, log)
+	defer service.ReleaseKept()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -136,7 +137,8 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 	ledger := stock.NewLedger(clients.DB)
 	return handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
-		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), Ledger: ledger, Resets: stock.NewLedger(clients.resets),
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), ByHand: catalog.ByHand(clients.Backends),
+		Ledger: ledger, Resets: stock.NewLedger(clients.resets),
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),

@@ -18,6 +18,8 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	card, receipt := strategy.Card(), stock.Receipt{}
+	s.checks.selling.Add(1)
+	defer s.checks.selling.Add(-1)
 	// has looks the product up in MySQL. A strategy with its stock elsewhere must sell without MySQL.
 	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
@@ -28,13 +30,20 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	if err == nil {
 		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), card.ID), order)
 	}
+	warning := ""
+	if s.checks.alone() {
+		warning = s.stockWarning(c.Request.Context(), card.ID, order.Product)
+	}
 	if err != nil {
 		p := describe(err)
-		p.Strategy, p.WaitedMS, p.Retries = card.ID, ms(receipt.Waited), receipt.Retries
+		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning
 		s.metrics.observe(card.ID, p.Outcome, receipt)
 		return nil, p
 	}
 	s.metrics.observe(card.ID, api.Sold, receipt)
+	if receipt.Warning == "" {
+		receipt.Warning = warning
+	}
 	return s.sale(card.ID, order, receipt), nil
 }
 

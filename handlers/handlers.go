@@ -26,6 +26,8 @@ type Config struct {
 	Strategies []locks.Strategy
 	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their strategy.
 	Lockers map[string]locks.Locker
+	// ByHand are the locks of /test/lock and /test/unlock, by the id of their strategy.
+	ByHand map[string]locks.Locker
 	// Primitives are the latches, semaphores, … of each backend, the preferred backend first.
 	Primitives []locks.Primitives
 	// Source returns the source files of the strategy that the card describes.
@@ -69,6 +71,8 @@ type Service struct {
 	known      sync.Map // the ids of products that exist
 	knownCount atomic.Int64
 	failpoints failpoints
+	kept       keptLocks
+	checks     stockChecks
 	boot       string
 	owners     atomic.Int64
 	engine     *gin.Engine
@@ -79,6 +83,7 @@ func New(config Config) *Service {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Service{
 		Config: config, byID: map[string]locks.Strategy{}, events: newHub(), metrics: newMetrics(),
+		kept:    keptLocks{all: map[keptID]*kept{}, names: map[string]bool{}},
 		streams: make(chan struct{}, maxStreams), boot: uuid.NewString()[:8], engine: gin.New(),
 	}
 	if s.Resets == nil {

@@ -107,10 +107,14 @@ func (p *params) whole(name, text string, low, high int64) int64 {
 }
 
 func (p *params) duration(name string, otherwise, low time.Duration) time.Duration {
+	return p.durationTo(name, otherwise, low, maxDuration)
+}
+
+func (p *params) durationTo(name string, otherwise, low, high time.Duration) time.Duration {
 	text := p.text(name, otherwise.String())
 	d, err := time.ParseDuration(text)
-	if err != nil || d < low || d > maxDuration {
-		p.fail(name, text, api.Textf("a duration from %v to %v, such as 500ms or 2s", "%v 到 %v 的时长，例如 500ms 或 2s", low, maxDuration))
+	if err != nil || d < low || d > high {
+		p.fail(name, text, api.Textf("a duration from %v to %v, such as 500ms or 2s", "%v 到 %v 的时长，例如 500ms 或 2s", low, high))
 	}
 	return d
 }

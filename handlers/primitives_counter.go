@@ -24,16 +24,17 @@ type changeAnswer struct {
 }
 
 var (
-	counterOps      = []string{"get", "increment", "decrement", "add", "subtract", "try-set", "force-set", "compare-and-set"} //nolint:gochecknoglobals // constant
-	waitingOps      = counterOps[1:5]                                                                                         //nolint:gochecknoglobals // constant
-	opsWithAValue   = counterOps[3:]                                                                                          //nolint:gochecknoglobals // constant
-	opsWithAnExpect = counterOps[7:]                                                                                          //nolint:gochecknoglobals // constant
+	counterOps      = []string{"get", "increment", "decrement", "add", "subtract", "try-set", "force-set", "compare-and-set", "compare-version"} //nolint:gochecknoglobals // constant
+	waitingOps      = counterOps[1:5]                                                                                                            //nolint:gochecknoglobals // constant
+	opsWithAValue   = counterOps[3:]                                                                                                             //nolint:gochecknoglobals // constant
+	opsWithAnExpect = counterOps[7:8]                                                                                                            //nolint:gochecknoglobals // constant
+	opsWithAVersion = counterOps[8:]                                                                                                             //nolint:gochecknoglobals // constant
 )
 
 func counterRoutes() []primitiveRoute {
 	counter := func(p locks.Primitives) bool { return p.Counter != nil }
 	return []primitiveRoute{
-		{"counter", counter, (*primitiveCall).counter, []string{"op", "value", "expect", "wait"}},
+		{"counter", counter, (*primitiveCall).counter, []string{"op", "value", "expect", "version", "wait"}},
 		{"counter/events", counter, (*primitiveCall).streamCounter, nil},
 	}
 }
@@ -73,6 +74,7 @@ func (c *primitiveCall) readChange() counterChange {
 	}
 	value := c.operand("value", op, opsWithAValue)
 	expect := c.operand("expect", op, opsWithAnExpect)
+	version := c.operand("version", op, opsWithAVersion)
 	c.reject("wait", op, waitingOps)
 	c.readWait()
 	r, deltas := c.request, map[string]int64{"increment": 1, "decrement": -1, "add": value, "subtract": -value}
@@ -87,6 +89,8 @@ func (c *primitiveCall) readChange() counterChange {
 			return c.ForceSet(ctx, r.Key, value)
 		case "compare-and-set":
 			return c.CompareAndSet(ctx, r.Key, expect, value)
+		case "compare-version":
+			return c.CompareVersion(ctx, r.Key, version, value)
 		default:
 			return c.Add(ctx, r, deltas[op])
 		}

@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"oversell/api"
@@ -15,31 +17,49 @@ type heldAnswer struct {
 	primitiveAnswer
 	HeldMS float64 `json:"held_ms"`
 	// Then is the second lock that the owner acquired while it held the first.
-	Then    string `json:"then,omitempty"`
-	Permits int    `json:"permits,omitempty"`
-	Qty     int    `json:"qty,omitempty"`
-	Warning string `json:"warning,omitempty"`
+	Then string `json:"then,omitempty"`
+	// Downgraded means that the owner then held the second lock only.
+	Downgraded bool   `json:"downgraded,omitempty"`
+	Permits    int    `json:"permits,omitempty"`
+	Qty        int    `json:"qty,omitempty"`
+	Warning    string `json:"warning,omitempty"`
+	// KeptMS is the time for which the lock stays held after the answer.
+	KeptMS float64 `json:"kept_ms,omitempty"`
 }
 
 func lockRoutes() []primitiveRoute {
 	readWrite := func(p locks.Primitives) bool { return p.ReadWrite != nil }
 	semaphore := func(p locks.Primitives) bool { return p.Semaphore != nil }
 	return []primitiveRoute{
-		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then"}},
-		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then"}},
-		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease"}},
+		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then", "keep"}},
+		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then", "downgrade", "keep"}},
+		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease", "keep"}},
 	}
 }
 
 // readLock holds the read lock (3.9.5, 4.6.3). With then=write, the answer is 409, "upgrade".
 func (c *primitiveCall) readLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("write")
+	if c.boolean("keep") {
+		return c.keep(hold, heldAnswer{}, c.ReadWrite.Read)
+	}
 	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
 }
 
 // writeLock holds the write lock. With then=read, it also acquires the read lock without waiting.
+// With downgrade=true, it then releases the write lock, and holds the read lock only.
 func (c *primitiveCall) writeLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("read")
+	downgrade := c.boolean("downgrade")
+	if downgrade && then == "" {
+		c.fail("downgrade", "true", "given with then=read")
+	}
+	if c.boolean("keep") {
+		return c.keep(hold, heldAnswer{}, c.ReadWrite.Write)
+	}
+	if downgrade {
+		return func() (any, error) { return c.downgrade(hold) }
+	}
 	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
 }
 
@@ -48,8 +68,14 @@ func (c *primitiveCall) semaphore() operation {
 	permits := int(c.number("permits", 3, 1, 1000))
 	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))
 	hold := c.readHold(5 * time.Second)
+	acquire := func(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+		return c.Semaphore.Acquire(ctx, r, permits, qty)
+	}
+	if c.boolean("keep") {
+		return c.keep(hold, heldAnswer{Permits: permits, Qty: qty}, acquire)
+	}
 	return func() (any, error) {
-		lock, err := c.Semaphore.Acquire(c.context(), c.request, permits, qty)
+		lock, err := acquire(c.context(), c.request)
 		if err != nil {
 			return nil, err
 		}
@@ -92,9 +118,82 @@ func (c *primitiveCall) hold(first acquire, hold time.Duration, then string, sec
 	})
 }
 
-func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
+// downgrade writes, reads, and drops the write lock (4.6.3). No writer holds the lock in between.
+func (c *primitiveCall) downgrade(hold time.Duration) (any, error) {
+	write, err := c.ReadWrite.Write(c.context(), c.request)
+	if err != nil {
+		return nil, err
+	}
+	var read *locks.Lock
 	c.granted = time.Now()
 	c.trace(api.Granted)
+	if warning, err := underLock(c.context(), write, func(context.Context) (err error) {
+		// The read lock must not depend on the context of the write lock, which ends first.
+		read, err = c.ReadWrite.Read(c.context(), c.request)
+		return err
+	}); err != nil || warning != "" {
+		return nil, c.giveUp(read, err, warning)
+	}
+	c.trace(downgraded)
+	return c.finish(read, heldAnswer{Then: "read", Downgraded: true}, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+}
+
+// downgraded is the step at which a writer has released the write lock, and holds the read lock.
+const downgraded api.Step = "downgraded"
+
+// giveUp releases the read lock of a downgrade that failed.
+func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning string) error {
+	if read != nil {
+		_ = read.Release(c.context())
+	}
+	c.trace(api.Released)
+	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", warning)))
+}
+
+// keep answers when the lock is granted. In Redis, the lock then ends with its lease, which no
+// watchdog renews. ZooKeeper has no lease per request, so the replica releases the lock after hold.
+func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acquire) operation {
+	leased := c.Backend == leasing
+	for name, used := range map[string]bool{"then": false, "hold": !leased} {
+		if c.values.Has(name) && !used {
+			c.fail(name, c.text(name, ""), "left out with keep=true")
+		}
+	}
+	length := hold
+	if leased {
+		c.request.Lease = cmp.Or(c.request.Lease, defaultKeep)
+		c.request.NoRenew, length = true, c.request.Lease
+	}
+	path, owner := c.gin.FullPath(), cmp.Or(c.visitor, c.request.Owner)
+	return func() (any, error) {
+		id := keptID{path, c.request.Key, c.request.Owner}
+		if err := c.service.kept.room(id); err != nil {
+			return nil, err
+		}
+		lock, err := acquireToKeep(c.context(), func(ctx context.Context) (*locks.Lock, error) { return acquire(ctx, c.request) })
+		if err != nil {
+			return nil, err
+		}
+		c.granted = time.Now()
+		c.trace(api.Granted)
+		longest := length
+		if leased {
+			longest = longestHold // the lease ends first
+		}
+		c.service.kept.keep(id, lock, longest, false, func() {
+			c.service.kept.forget(id)
+			locks.Trace(c.service.traced(context.Background(), path), api.Released, id.name, owner, 0)
+		})
+		answer.primitiveAnswer, answer.KeptMS = c.done(api.Kept), ms(length)
+		return answer, nil
+	}
+}
+
+func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
+	if c.granted.IsZero() {
+		c.granted = time.Now()
+		c.trace(api.Granted)
+	}
 	warning, err := underLock(c.context(), lock, work)
 	c.trace(api.Released)
 	if err != nil {

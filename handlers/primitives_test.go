@@ -79,6 +79,10 @@ func (u untouchedCounter) CompareAndSet(ctx context.Context, _ string, _, value 
 	return u.Add(ctx, locks.Request{}, value)
 }
 
+func (u untouchedCounter) CompareVersion(ctx context.Context, _ string, _, value int64) (locks.Changed, error) {
+	return u.Add(ctx, locks.Request{}, value)
+}
+
 func (u untouchedCounter) ForceSet(ctx context.Context, _ string, value int64) (locks.Changed, error) {
 	return u.Add(ctx, locks.Request{}, value)
 }
@@ -134,13 +138,13 @@ var refusals = []refusal{
 	{"read", "backend=zk&lease=5s", "lease", "redis"},
 	{"read", "then=read", "then", "write"},
 	{"read", "then=", "then", "write"},
-	{"read", "permits=3", "permits", "backend, name, hold, wait, lease, then"},
+	{"read", "permits=3", "permits", "backend, name, hold, wait, lease, then, keep"},
 	{"write", "hold=5", "hold", "such as 500ms"},
 	{"write", "wait=soon", "wait", "duration"},
 	{"write", "lease=2m", "lease", "to 1m0s"},
 	{"write", "backend=zk&lease=5s", "lease", "redis"},
 	{"write", "then=write", "then", "read"},
-	{"write", "owner=me", "owner", "backend, name, hold, wait, lease, then"},
+	{"write", "owner=me", "owner", "backend, name, hold, wait, lease, then, downgrade, keep"},
 	{"semaphore", "permits=0", "permits", "from 1 to 1000"},
 	{"semaphore", "permits=1001", "permits", "from 1 to 1000"},
 	{"semaphore", "qty=0", "qty", "from 1 to 3"},
@@ -192,6 +196,15 @@ var refusals = []refusal{
 	{"counter", "op=force-set&value=1&expect=1", "expect", "compare-and-set"},
 	{"counter", "op=compare-and-set&value=1", "expect", "given"},
 	{"counter", "op=compare-and-set&expect=1", "value", "given"},
+	{"read", "keep=yes", "keep", "true or false"},
+	{"read", "keep=true&then=write", "then", "left out"},
+	{"read", "keep=true&hold=1s", "hold", "left out"},
+	{"read", "downgrade=true", "downgrade", "left out"},
+	{"write", "downgrade=true", "downgrade", "then=read"},
+	{"semaphore", "keep=true&backend=zk&lease=5s", "lease", "redis"},
+	{"counter", "op=compare-version&value=1", "version", "given"},
+	{"counter", "op=compare-and-set&value=1&expect=1&version=1", "version", "compare-version"},
+	{"counter", "op=compare-version&value=1&version=1&expect=1", "expect", "compare-and-set"},
 	{"counter", "op=increment&wait=2m", "wait", "from 0s to 1m0s"},
 	{"counter/events", "backend=redis", "backend", "zk"},
 	{"counter/events", "wait=1s", "wait", "backend, name"},

@@ -62,6 +62,9 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		_ = shared.Release(ctx)
 		shared = nil
 	}
+	if r.NoRenew { // such a lock is not passed on
+		return c.acquireAlone(ctx, r, began, leave)
+	}
 	if shared == nil {
 		r.Wait = max(0, r.Wait-time.Since(began))
 		shared, err = c.acquireShared(ctx, r)
@@ -78,6 +81,17 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		Key: r.Key, Owner: r.Owner, Within: shared.Lock, Fence: shared.Fence(), AdvanceFence: shared.advance(),
 		Release: func(ctx context.Context) error { return c.passOnOrRelease(ctx, r.Key, shared) },
 	})
+	h.OnRelease(leave)
+	return h, nil
+}
+
+func (c *cohort) acquireAlone(ctx context.Context, r Request, began time.Time, leave func()) (*Lock, error) {
+	r.Wait = max(0, r.Wait-time.Since(began))
+	h, err := c.Locker.Acquire(ctx, r)
+	if err != nil {
+		leave()
+		return nil, err
+	}
 	h.OnRelease(leave)
 	return h, nil
 }
@@ -133,7 +147,7 @@ func (c *cohort) withinBounds(shared *sharedLock) bool {
 }
 
 func (s *sharedLock) fits(r Request) bool {
-	return s.Verify() == nil && s.lease == r.Lease && (!r.Fenced || s.Fence() > 0)
+	return s.Verify() == nil && !r.NoRenew && s.lease == r.Lease && (!r.Fenced || s.Fence() > 0)
 }
 
 func takeEntry[V any](c *cohort, of map[string]V, key string) V {

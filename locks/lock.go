@@ -27,6 +27,11 @@ type Grant struct {
 	// Renew restarts the lease. It returns ErrNotHeld if the backend no longer has the grant. After
 	// any other error, the watchdog calls Renew again. Nil means that the grant cannot be renewed.
 	Renew func(context.Context) error
+	// NoRenew says that the watchdog does not call Renew. A re-entry still restarts the lease.
+	NoRenew bool
+	// Count stores in the backend how often the owner holds the lock, for a backend that shows this
+	// number, as Redisson's hash does. It returns ErrNotHeld if the lock is gone. It may be nil.
+	Count func(ctx context.Context, uses int) error
 	// Verify asks the backend whether the lock is still held. Nil means that the lock cannot end
 	// before its lease, except by MarkLost.
 	Verify func(context.Context) error
@@ -98,7 +103,7 @@ func (h *Lock) watchdog(ctx context.Context) {
 	defer close(h.joined)
 	renew := time.NewTimer(h.grant.Lease / 3)
 	defer renew.Stop()
-	if h.grant.Renew == nil {
+	if h.grant.Renew == nil || h.grant.NoRenew {
 		renew.Stop()
 	}
 	for {
@@ -109,7 +114,14 @@ func (h *Lock) watchdog(ctx context.Context) {
 			expire.Stop()
 			return
 		case <-expire.C:
-			h.MarkLost(fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease))
+			if !h.expired() { // a re-entry has restarted the lease
+				continue
+			}
+			why := fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease)
+			if h.grant.NoRenew {
+				why = fmt.Errorf("its lease of %v has ended", h.grant.Lease)
+			}
+			h.MarkLost(why)
 			return
 		case <-renew.C:
 			expire.Stop()
@@ -126,20 +138,26 @@ func (h *Lock) watchdog(ctx context.Context) {
 // renew sends one renewal, and returns the pause before the next renewal. If the renewal fails, the
 // backend keeps the grant until the lease ends. So only ErrNotHeld means that the lock is lost.
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
-	asked := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	err := h.grant.Renew(ctx)
-	switch {
+	switch err := h.restart(ctx); {
 	case errors.Is(err, ErrNotHeld):
 		return 0, err
 	case err != nil:
 		return h.grant.Lease / 20, nil
 	}
-	h.mu.Lock()
-	h.until = trustedUntil(asked, h.grant.Lease)
-	h.mu.Unlock()
 	return h.grant.Lease / 3, nil
+}
+
+func (h *Lock) restart(ctx context.Context) error {
+	asked := time.Now()
+	if err := h.grant.Renew(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.until = trustedUntil(asked, h.grant.Lease)
+	return nil
 }
 
 func (h *Lock) trusted() time.Time {
@@ -240,14 +258,37 @@ func (h *Lock) OnRelease(f func()) {
 	h.after = append(h.after, f)
 }
 
-func (h *Lock) enter() bool {
+// enter counts one more acquisition of the owner. It returns false if the lock is gone.
+func (h *Lock) enter(ctx context.Context) bool {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.uses == 0 {
+		h.mu.Unlock()
 		return false
 	}
 	h.uses++
+	uses := h.uses
+	h.mu.Unlock()
+	gone := h.store(ctx, uses)
+	if h.grant.NoRenew && h.grant.Renew != nil && gone == nil {
+		gone = h.restart(ctx)
+	}
+	if errors.Is(gone, ErrNotHeld) {
+		h.leave()
+		h.MarkLost(gone)
+		return false
+	}
 	return true
+}
+
+// store sends the number of acquisitions to the backend. The Lock itself does not need that number
+// there, so only ErrNotHeld matters.
+func (h *Lock) store(ctx context.Context, uses int) error {
+	if h.grant.Count == nil {
+		return nil
+	}
+	ctx, cancel := CleanUp(ctx)
+	defer cancel()
+	return h.grant.Count(ctx, uses)
 }
 
 // leave counts one release. It returns how many releases are still due, or -1 if none was due.
@@ -285,6 +326,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	case left < 0:
 		return fmt.Errorf("release %s again: %w", h.grant.Key, ErrNotHeld)
 	case left > 0:
+		_ = h.store(ctx, left) // the last Release reports a loss
 		return nil
 	}
 	// DANGER: end the watchdog before the release. A renewal after the release could keep alive a lock

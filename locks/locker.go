@@ -28,6 +28,9 @@ type Request struct {
 	Wait time.Duration
 	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
+	// NoRenew says that the lease is not renewed: the lock ends with it, as with Redisson's
+	// lock(10, SECONDS).
+	NoRenew bool
 	// Fenced says that the holder will use the fence. For a fence, the strategy zk needs one more
 	// round trip, and redlock needs two. In these two strategies, only a Fenced request gets a fence.
 	Fenced bool

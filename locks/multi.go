@@ -32,7 +32,7 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	var subLocks []*Lock
 	for _, key := range sorted {
 		h, err := m.inner.Acquire(ctx, Request{
-			Key: key, Owner: r.Owner, Lease: r.Lease, Fenced: r.Fenced && key == own,
+			Key: key, Owner: r.Owner, Lease: r.Lease, NoRenew: r.NoRenew, Fenced: r.Fenced && key == own,
 			Wait: max(0, r.Wait-time.Since(began)),
 		})
 		if err == nil {
@@ -60,7 +60,7 @@ func (m *multi) inOrder(key string) (own string, sorted []string) {
 // join makes one Lock of the sub-locks. The joined Lock is lost when any sub-lock is lost.
 func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	g := Grant{
-		Key: r.Key, Owner: r.Owner,
+		Key: r.Key, Owner: r.Owner, NoRenew: r.NoRenew,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
 		// The sub-locks also renew their own leases. This renewal tells the joined lock how long those
 		// leases last. So after a pause of the process, Verify reports a loss before any timer runs.

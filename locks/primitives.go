@@ -99,6 +99,9 @@ type Counter interface {
 	TrySet(ctx context.Context, key string, value int64) (Changed, error)
 	// CompareAndSet sets the value if the current value is expect.
 	CompareAndSet(ctx context.Context, key string, expect, value int64) (Changed, error)
+	// CompareVersion sets the value if the current version is version, as Curator's
+	// SharedCount.trySetCount(VersionedValue) does. A change back to the same value does not deceive it.
+	CompareVersion(ctx context.Context, key string, version, value int64) (Changed, error)
 	// ForceSet sets the value unconditionally.
 	ForceSet(ctx context.Context, key string, value int64) (Changed, error)
 	// Watch sends the current value, and then each new value. It closes the channel when ctx
@@ -117,4 +120,7 @@ type StockHolder interface {
 	// Count returns the number of pieces for sale, wherever the strategy keeps them. Clear deletes
 	// the pieces outside the row, and the next sale begins with the count in the row.
 	Count(ctx context.Context, product int64) (int, error)
+	// Holds reports whether pieces, or a copy of the count, are outside the row now. Then the next sale
+	// by another strategy needs a reset first.
+	Holds(ctx context.Context, product int64) (bool, error)
 }

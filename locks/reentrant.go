@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Reentrant decorates a Locker. An owner may acquire again a lock that it holds, without a request
-// to the backend. The owner gets the same Lock, and the last Release frees the lock (as in
-// Curator's InterProcessMutex). Two requests that compete must never have the same Owner.
+// Reentrant decorates a Locker. An owner may acquire again a lock that it holds. The owner gets the
+// same Lock, and the last Release frees the lock (as in Curator's InterProcessMutex). The backend
+// gets no request, except the count and the lease of a Grant that asks for it. Two requests that compete must never have the same Owner.
 func Reentrant(l Locker) Locker { return &reentrant{decorated: decorated{l}, held: map[holder]*Lock{}} }
 
 type reentrant struct {
@@ -24,7 +24,7 @@ func (l *reentrant) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	h := l.held[id]
 	l.mu.Unlock()
 	// An owner that lost its lock must wait like any other. A cancelled request gets no lock.
-	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter() {
+	if h != nil && ctx.Err() == nil && h.Verify() == nil && h.enter(ctx) {
 		return h, nil
 	}
 	h, err := l.Locker.Acquire(ctx, r)

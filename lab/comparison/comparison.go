@@ -124,6 +124,13 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Sweep) > 0 {
+		restore, err := keepStock(ctx, service)
+		if err != nil {
+			return nil, err
+		}
+		defer restore()
+	}
 	var trials []Trial
 	runs := p.runs(chosen)
 	for i, r := range runs {

@@ -1,9 +1,12 @@
 package comparison
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/load"
 )
 
@@ -26,6 +29,20 @@ func Steps(from, to int) []int {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// keepStock reads the stock before a sweep, which sets its own. restore sets the old count again,
+// also after an interrupted sweep.
+func keepStock(ctx context.Context, service api.Client) (restore func(), err error) {
+	before, err := service.Stock(ctx, "none", product)
+	if err != nil {
+		return nil, fmt.Errorf("read the stock before the sweep: %w", err)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = service.ResetStock(ctx, product, before.Count) // the next run resets the stock in any case
+	}, nil
 }
 
 func (p Plan) at(clients int) Plan {

@@ -33,8 +33,8 @@ func TestSweep(t *testing.T) {
 	plan.Strategies, plan.Sweep, plan.Loops, plan.Stock = []string{"redis", "none"}, comparison.Steps(1, 2), 1, 0
 	var w recorder
 	trials, err := comparison.Run(t.Context(), plan, &w)
-	if err != nil || len(trials) != 4 || resets != 4 {
-		t.Fatalf("%d trials, %d resets, %v; want 4 and 4", len(trials), resets, err)
+	if err != nil || len(trials) != 4 || resets != 5 {
+		t.Fatalf("%d trials, %d resets, %v; want 4 and 5: the last one restores the stock", len(trials), resets, err)
 	}
 	for i, clients := range []int{1, 2, 1, 2} {
 		r := trials[i].Result

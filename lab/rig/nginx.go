@@ -29,16 +29,17 @@ func (r *Rig) addNginx(program string) {
 	s.readyURL = r.addrs.Target + "/healthz"
 }
 
-// nginxConf replaces texts in docker-compose's file. Each of them must be there exactly once.
+// nginxConf replaces texts in docker-compose's file. Each of them must be there as often as expected.
 func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	text := nginx.Conf()
 	var err error
-	replace := func(old, with string) {
-		if n := strings.Count(text, old); n != 1 && err == nil {
-			err = fmt.Errorf("rig: nginx.conf must have %q once, but has it %d times", old, n)
+	replaceAll := func(times int, old, with string) {
+		if n := strings.Count(text, old); n != times && err == nil {
+			err = fmt.Errorf("rig: nginx.conf must have %q %d times, but has it %d times", old, times, n)
 		}
-		text = strings.Replace(text, old, with, 1)
+		text = strings.ReplaceAll(text, old, with)
 	}
+	replace := func(old, with string) { replaceAll(1, old, with) }
 	replace("listen 8080;", "listen "+listen+";")
 	for _, name := range []string{"nginx.pid", "nginx-client-body", "nginx-proxy", "nginx-fastcgi", "nginx-uwsgi", "nginx-scgi"} {
 		replace(" /tmp/"+name+";", ` "`+filepath.Join(dir, name)+`";`)
@@ -46,9 +47,9 @@ func nginxConf(listen, dir, page string, upstreams []string) (string, error) {
 	// Remove Docker's name server: addresses need none, and nginx 1.22 does not support resolve.
 	replace("    resolver 127.0.0.11 valid=1s ipv6=off;\n", "")
 	replace("server lab:8300 resolve;", "server "+page+";")
-	// Of the file's three replicas, one becomes a line per upstream, and two become comments.
-	replace("server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
-	replace("server replica-2:8100 ", "# server replica-2:8100 ")
-	replace("server replica-3:8200 ", "# server replica-3:8200 ")
+	// Of the three replicas of both upstreams, one becomes a line per upstream, and two become comments.
+	replaceAll(2, "server replica-1:8000 resolve ", "server "+strings.Join(upstreams, " max_fails=1 fail_timeout=1s;\n        server ")+" ")
+	replaceAll(2, "server replica-2:8100 ", "# server replica-2:8100 ")
+	replaceAll(2, "server replica-3:8200 ", "# server replica-3:8200 ")
 	return text, err
 }

@@ -102,8 +102,30 @@ func Primitives(b Backends) []locks.Primitives {
 
 // Lockers returns locks for data other than the stock, by card ID. No strategy queues with them.
 func Lockers(b Backends) map[string]locks.Locker {
+	return byID(local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease))
+}
+
+// ByHand returns the locks that requests can acquire and release by hand, by card ID.
+func ByHand(b Backends) map[string]locks.Locker {
+	return byID(
+		mysqllock.DBRow(b.DB, b.Lease),
+		redislock.Expire(b.Redis, b.Lease),
+		redislock.Lua(b.Redis, b.Lease),
+		redislock.ReentrantLock(b.Redis, b.Lease),
+		redislock.Watchdog(b.Redis, b.Lease),
+		redislock.Redis(b.Redis, b.Lease),
+		redislock.Fair(b.Redis, b.Lease),
+		redislock.Multi(b.Redis, b.Lease),
+		redislock.Redlock(b.Redlock, b.Lease),
+		zklock.ZK(b.ZooKeeper),
+		zklock.Mutex(b.ZooKeeper),
+		etcdlock.Etcd(b.Etcd, b.Lease),
+	)
+}
+
+func byID(all ...locks.Locker) map[string]locks.Locker {
 	lockers := map[string]locks.Locker{}
-	for _, l := range []locks.Locker{local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease)} {
+	for _, l := range all {
 		lockers[l.Card().ID] = l
 	}
 	return lockers

@@ -88,7 +88,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 		}
 	}
 	return locks.NewLock(ctx, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: k.asked, Lease: k.ttl, Fence: k.seen,
+		Key: r.Key, Owner: r.Owner, Asked: k.asked, Lease: k.ttl, NoRenew: r.NoRenew, Fence: k.seen,
 		Renew:        k.renewHeld,
 		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return k.advanceFence(ctx, r.Owner) },
 		Release:      k.release, Again: k.revoke,

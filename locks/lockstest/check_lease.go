@@ -78,6 +78,22 @@ func noRenewal(t *trial) {
 	other.mustFindFree(key, "contender")
 }
 
+func renewalOff(t *trial) {
+	mine, other, key := t.shortPair()
+	r := t.short(key, "holder")
+	r.NoRenew = true
+	h := mine.acquire("acquire", r)
+	if t.Card.Reentrant {
+		must("hold the lock for half of its lease", locks.Work(t.ctx, t.Lease/2))
+		again := mine.acquire("acquire again", r)
+		must("hold the lock past the end of its first lease", locks.Work(t.ctx, t.Lease*3/4))
+		other.mustNotAcquire("in the lease that the re-entry restarted", key, "contender")
+		again.mustRelease()
+	}
+	mustBe("the lock, after its lease", h.lost(t.Lease+t.Timeout), locks.ErrLost)
+	other.mustFindFree(key, "contender")
+}
+
 func lossNotice(t *trial) {
 	mine, other, key := t.shortPair()
 	h := mine.acquire("acquire", t.short(key, "holder"))

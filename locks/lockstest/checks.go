@@ -119,6 +119,9 @@ func leaseChecks() []Check {
 		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
 		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
+		Name: "no-renewal", Says: "a lock that the request does not want renewed expires with its lease, and a re-entry restarts the lease",
+		applies: func(c api.Card) bool { return leased(c) && c.Renews && c.LeasePerRequest }, yes: renewalOff,
+	}, {
 		Name: "loss-notice", Says: "the context of a lost lock ends",
 		applies: leased, yes: lossNotice,
 	}, {

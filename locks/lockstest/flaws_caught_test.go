@@ -21,10 +21,10 @@ func TestFlaws(t *testing.T) {
 		only        []string // the only checks to run, if other checks take minutes with the flaw
 	}{
 		{flaw: excludesNothing, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "no-renewal",
 		}, may: []string{"clean-up", "storm"}},
 		{flaw: onlyThisProcess, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal", "no-renewal",
 			"loss-notice", "late-receipt", "fenced-write", "amnesia",
 		}, may: []string{"storm"}},
 		{flaw: shortWait, caught: []string{"time-out"}},
@@ -34,12 +34,13 @@ func TestFlaws(t *testing.T) {
 		{flaw: cancelledRelease, caught: []string{"release", "refusals"}, may: []string{"clean-up"}},
 		{flaw: firstReleaseFails, caught: []string{"release", "re-entry"}, only: []string{"release", "re-entry"}},
 		{flaw: releasesForeignLock, caught: []string{"expiry"}},
-		{flaw: neverExpires, caught: []string{"expiry", "loss-notice", "late-receipt", "fenced-write"}},
-		{flaw: neverRenews, caught: []string{"renewal"}},
+		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "loss-notice", "late-receipt", "fenced-write"}},
+		{flaw: neverRenews, caught: []string{"renewal", "no-renewal"}},
+		{flaw: renewsAnyway, caught: []string{"no-renewal"}},
 		{flaw: hidesTheLoss, caught: []string{"loss-notice"}, may: []string{"expiry"}},
 		{flaw: constantFence, caught: []string{"fence", "fenced-write", "amnesia"}},
 		{flaw: losesFences, caught: []string{"amnesia"}},
-		{flaw: waitsForItself, caught: []string{"re-entry"}},
+		{flaw: waitsForItself, caught: []string{"re-entry", "no-renewal"}},
 		{flaw: readsEarly, caught: []string{"storm"}},
 		{flaw: releasesEarly, caught: []string{"refusals"}, may: []string{"storm"}},
 		{flaw: writesWithoutFence, caught: []string{"fenced-write"}},

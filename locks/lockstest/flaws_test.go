@@ -21,6 +21,7 @@ const (
 	releasesForeignLock flaw = "releases-foreign-lock"
 	neverExpires        flaw = "never-expires"
 	neverRenews         flaw = "never-renews"
+	renewsAnyway        flaw = "renews-anyway"
 	hidesTheLoss        flaw = "hides-the-loss"
 	constantFence       flaw = "constant-fence"
 	losesFences         flaw = "loses-fences"

@@ -136,7 +136,7 @@ func (l *serverLock) cleanUp(ctx context.Context, r locks.Request, a Args) error
 
 func (l *serverLock) lock(ctx context.Context, r locks.Request, a Args, got Result, asked time.Time) *locks.Lock {
 	g := locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: a.Lease, Fence: got.Fence,
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: a.Lease, NoRenew: r.NoRenew && l.flaw != renewsAnyway, Fence: got.Fence,
 		Renew: func(context.Context) error {
 			err := l.own("Renew", a)
 			if l.flaw == hidesTheLoss && errors.Is(err, locks.ErrNotHeld) {

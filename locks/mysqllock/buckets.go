@@ -149,6 +149,11 @@ func (s *buckets) Count(ctx context.Context, product int64) (int, error) {
 	return unassigned + piecesIn(all), err
 }
 
+func (s *buckets) Holds(ctx context.Context, product int64) (bool, error) {
+	_, all, err := s.read(ctx, product)
+	return piecesIn(all) > 0, err
+}
+
 func (s *buckets) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_buckets", key)
 }

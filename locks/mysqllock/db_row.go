@@ -51,7 +51,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 		if epoch > 0 {
 			release := func(ctx context.Context) error { return l.release(ctx, r.Key, owner) }
 			return locks.NewLock(ctx, locks.Grant{
-				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: epoch,
+				Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew, Fence: epoch,
 				Renew:        func(ctx context.Context) error { return l.renew(ctx, r.Key, owner, lease) },
 				AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.advanceFence(ctx, r.Key, owner, floor) },
 				Release:      release, Again: release,

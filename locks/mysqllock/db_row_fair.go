@@ -55,7 +55,7 @@ func (l *dbRowFair) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		if err == nil && ahead == 0 && ctx.Err() == nil {
 			release := func(ctx context.Context) error { return l.leave(ctx, p.id) }
 			return locks.NewLock(ctx, locks.Grant{
-				Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.lease, Fence: p.id,
+				Key: r.Key, Owner: r.Owner, Asked: p.asked, Lease: p.lease, NoRenew: r.NoRenew, Fence: p.id,
 				Renew:   func(ctx context.Context) error { return l.renew(ctx, p.id, p.lease) },
 				Release: release, Again: release,
 			}), nil

@@ -181,6 +181,13 @@ func (s *reservation) Count(ctx context.Context, product int64) (count int, err 
 	return count, stock.NothingWritten(ctx, err)
 }
 
+// Holds returns false for reservations of requests that run: they sell or return their pieces.
+func (s *reservation) Holds(ctx context.Context, product int64) (expired bool, err error) {
+	err = s.db.WithContext(ctx).Raw("SELECT EXISTS (SELECT 1 FROM db_reservations "+
+		"WHERE product = ? AND expires_at <= UTC_TIMESTAMP(6))", product).Row().Scan(&expired)
+	return expired, err
+}
+
 func (s *reservation) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_reservations", key)
 }

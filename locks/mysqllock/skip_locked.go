@@ -159,6 +159,11 @@ func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
 	return inStock + inUnits, err
 }
 
+func (s *skipLocked) Holds(ctx context.Context, product int64) (bool, error) {
+	_, inUnits, err := s.count(ctx, product)
+	return inUnits > 0, err
+}
+
 func (s *skipLocked) Clear(ctx context.Context, key string) error {
 	return clearTable(ctx, s.db, "db_units", key)
 }

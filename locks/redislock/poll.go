@@ -30,7 +30,7 @@ type attempt struct {
 	pause time.Duration // between two calls of take
 	// unsure undoes a take that got no answer. Nil means that the key could be another holder's.
 	unsure func(context.Context) error
-	// grant describes the lock. acquire sets its Key, Owner and Asked.
+	// grant describes the lock. acquire sets its Key, Owner, Asked and NoRenew.
 	grant locks.Grant
 }
 
@@ -39,7 +39,7 @@ func (a attempt) acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	if err != nil {
 		return nil, err
 	}
-	a.grant.Key, a.grant.Owner, a.grant.Asked = r.Key, r.Owner, asked
+	a.grant.Key, a.grant.Owner, a.grant.Asked, a.grant.NoRenew = r.Key, r.Owner, asked, r.NoRenew
 	return locks.NewLock(ctx, a.grant), nil
 }
 

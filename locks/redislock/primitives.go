@@ -65,7 +65,8 @@ func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time
 
 // tryOnce sends one request. If it returns no Lock and no error, it returns the time to wait.
 func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*locks.Lock, time.Duration, error) {
-	w.grant.Asked, w.grant.Again = time.Now(), w.grant.Release // Release can be repeated
+	w.grant.Asked, w.grant.NoRenew = time.Now(), r.NoRenew
+	w.grant.Again = w.grant.Release // Release can be repeated
 	// DANGER: the script must end before our clean-up begins, or the lock may be granted after
 	// the clean-up. So the end of ctx does not cancel the script.
 	trying, done := locks.CleanUp(ctx)

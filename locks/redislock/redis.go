@@ -21,10 +21,12 @@ var (
 	releaseLua string
 	//go:embed raise.lua
 	raiseLua string
+	//go:embed count.lua
+	countLua string
 )
 
-// Redis returns a lock like Redisson's RLock (tutorial 3.9.1). A hash stores the holder's token,
-// and expires unless it is renewed every third of the lease. A release sends a message to the
+// Redis returns a lock like Redisson's RLock (tutorial 3.9.1). A hash stores the holder's token
+// and its number of acquisitions. It expires unless it is renewed every third of the lease. A release sends a message to the
 // waiters. Unlike in Redisson, a holder learns of a lost lock, and each grant has a fencing token.
 func Redis(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedisLock(c, lease)))
@@ -43,15 +45,16 @@ func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 		client: c, lease: lease, notifier: newNotifier(c, 5*time.Millisecond), // no messages in backOff
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
 		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
+		count: redis.NewScript(countLua),
 	}
 }
 
 type redisLock struct {
-	client                         redis.UniversalClient
-	lease                          time.Duration
-	notifier                       *notifier
-	acquire, renew, release, raise *redis.Script
-	counterLife                    time.Duration // of the fence counter after a grant; 0 means for ever
+	client                                redis.UniversalClient
+	lease                                 time.Duration
+	notifier                              *notifier
+	acquire, renew, release, raise, count *redis.Script
+	counterLife                           time.Duration // of the fence counter after a grant; 0 means for ever
 }
 
 // The braces keep the keys of one lock on one node of a cluster. The channel's name is Redisson's.
@@ -82,7 +85,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 			return nil, notAcquired(ctx, r, "redis", err)
 		}
 		if fence > 0 {
-			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence, Release: release}
+			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew, Fence: fence, Release: release}
 			return locks.NewLock(ctx, l.renewed(grant, lock, counter, token)), nil
 		}
 		if away := backOff - time.Since(began); woken && away > 0 {
@@ -114,6 +117,9 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 	g.Again = g.Release
 	g.Renew = func(ctx context.Context) error {
 		return run(ctx, l.client, l.renew, []string{lock}, token, g.Lease.Milliseconds())
+	}
+	g.Count = func(ctx context.Context, uses int) error {
+		return run(ctx, l.client, l.count, []string{lock}, token, uses)
 	}
 	g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
 		fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()

@@ -98,7 +98,7 @@ func (l *fairLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 			return nil, notAcquired(ctx, r, "redis", err)
 		}
 		if fence > 0 {
-			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, Fence: fence, Release: release}
+			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew, Fence: fence, Release: release}
 			return locks.NewLock(ctx, l.renewed(grant, n.lock, n.fence, token)), nil
 		}
 		if !queued {

@@ -278,6 +278,11 @@ func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
 }
 
+func (s *shelf) Holds(ctx context.Context, product int64) (bool, error) {
+	copies, err := s.client.Exists(ctx, stockKeys(product)[0]).Result()
+	return copies > 0, err
+}
+
 // Clear waits for a running carry, then deletes the count and the sales not yet in the row. The new
 // load number in MySQL makes later carries skip old sales, even if Redis could not be reached.
 func (s *shelf) Clear(ctx context.Context, key string) error {

@@ -165,6 +165,11 @@ func (s *watch) Count(ctx context.Context, product int64) (int, error) {
 	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
 }
 
+func (s *watch) Holds(ctx context.Context, product int64) (bool, error) {
+	copies, err := s.client.Exists(ctx, watchName(product)).Result()
+	return copies > 0, err
+}
+
 func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledger, product int64) (int, error) {
 	count, err := answer.Int()
 	if errors.Is(err, redis.Nil) {

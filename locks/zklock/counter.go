@@ -142,6 +142,22 @@ func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value i
 	return c.swaps(ctx, locks.Request{Key: key}, 0, func(v int64) (int64, bool) { return value, v == expect })
 }
 
+// CompareVersion sets value if version is the version of the node. ZooKeeper compares it in the write,
+// so no loop is needed. Before is the value that was read before the write.
+func (c *counter) CompareVersion(ctx context.Context, key string, version, value int64) (locks.Changed, error) {
+	now, err := c.Get(ctx, key)
+	done := locks.Changed{Before: now.Value, After: now.Value}
+	if err != nil || now.Version != version {
+		return done, err
+	}
+	err = c.set(ctx, locks.Request{Key: key}, value, version)
+	if errors.Is(err, zk.ErrBadVersion) {
+		return done, nil
+	}
+	done.Succeeded, done.After = err == nil, value
+	return done, err
+}
+
 // ForceSet overwrites the value without a comparison. The result's field Before is the value that
 // was read before the write. ForceSet does not detect a change between this read and its write.
 func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.Changed, error) {

@@ -1,0 +1,232 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/api"
+)
+
+func lockPath(strategy, name, owner string, more ...string) string {
+	return "/test/lock?" + strings.Join(append([]string{"strategy=" + strategy, "name=" + name, "owner=" + owner}, more...), "&")
+}
+
+func unlockPath(strategy, name, owner string) string {
+	return strings.Replace(lockPath(strategy, name, owner), "/test/lock", "/test/unlock", 1)
+}
+
+func strategiesByHand() []string {
+	return []string{"redis", "redis-fair", "redis-multi", "zk", "db-row"}
+}
+
+// TestLockByHand: an owner locks twice and must unlock twice. No other owner can lock or unlock it.
+func TestLockByHand(t *testing.T) {
+	for _, strategy := range strategiesByHand() {
+		t.Run(strategy, func(t *testing.T) {
+			replicas := map[string]bool{}
+			for i := range 8 {
+				owner := fmt.Sprintf("owner-%d", i)
+				for count := 1; count <= 2; count++ {
+					if r := pass(t, lockPath(strategy, "hand", owner)); r.Outcome != string(api.Locked) || r.Count != count {
+						t.Errorf("lock number %d of %s: %+v", count, owner, r)
+					}
+				}
+				refused(t, unlockPath(strategy, "hand", "stranger"), http.StatusConflict, "not_held")
+				refused(t, lockPath(strategy, "hand", "stranger", "wait=0s"), http.StatusServiceUnavailable, "not_acquired")
+				for count := 1; count >= 0; count-- {
+					r := pass(t, unlockPath(strategy, "hand", owner))
+					if r.Outcome != string(api.Unlocked) || r.Count != count {
+						t.Errorf("unlock of %s, with %d left: %+v", owner, count, r)
+					}
+					replicas[r.Replica] = true
+				}
+				refused(t, unlockPath(strategy, "hand", owner), http.StatusConflict, "not_held")
+			}
+			if len(replicas) < 2 {
+				t.Errorf("eight owners locked on %v only", replicas)
+			}
+		})
+	}
+}
+
+// TestCountInTheHash checks that the hash in Redis has Redisson's count of the holder.
+func TestCountInTheHash(t *testing.T) {
+	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
+	must(t, err)
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	for strategy, keys := range map[string][]string{
+		"redis": {"redis:counted"}, "redis-fair": {"redis-fair:counted"},
+		"redis-multi": {"redis:redis-multi:counted", "redis:redis-multi:counted:warehouse"},
+	} {
+		counts := func(want ...string) {
+			t.Helper()
+			for _, key := range keys {
+				fields, err := client.HGetAll(t.Context(), key).Result()
+				must(t, err)
+				var got []string
+				for _, count := range fields {
+					got = append(got, count)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: the hash %s has %v, want %v", strategy, key, fields, want)
+				}
+			}
+		}
+		pass(t, lockPath(strategy, "counted", "A"))
+		counts("1")
+		pass(t, lockPath(strategy, "counted", "A"))
+		counts("2")
+		pass(t, unlockPath(strategy, "counted", "A"))
+		counts("1")
+		pass(t, unlockPath(strategy, "counted", "A"))
+		counts()
+	}
+}
+
+// TestLeaseByHand: with a lease the lock ends by itself, and a waiter gets it (tryLock(wait, lease)).
+// Without one the watchdog renews the lock.
+func TestLeaseByHand(t *testing.T) {
+	for _, strategy := range []string{"redis", "redis-fair", "redis-multi", "db-row"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel() // each test waits for the default lease
+			const lease = 1500 * time.Millisecond
+			pass(t, lockPath(strategy, "leased", "A", "lease=1500ms"))
+			began := time.Now()
+			next := pass(t, lockPath(strategy, "leased", "B", "lease=60s", "wait=100s"))
+			if waited := time.Since(began); waited > 30*time.Second || next.Count != 1 {
+				t.Errorf("the next owner waited %v for a lease of %v: %+v", waited, lease, next)
+			}
+			refused(t, unlockPath(strategy, "leased", "A"), http.StatusGone, "expired")
+			pass(t, unlockPath(strategy, "leased", "B"))
+
+			pass(t, lockPath(strategy, "renewed", "A"))
+			refused(t, lockPath(strategy, "renewed", "B", "wait=11s"), http.StatusServiceUnavailable, "not_acquired") // the default lease is 10 s
+			pass(t, unlockPath(strategy, "renewed", "A"))
+		})
+	}
+}
+
+// TestBadInputByHand checks the parameters that only these routes have.
+func TestBadInputByHand(t *testing.T) {
+	for path, parameter := range map[string]string{
+		"/test/lock": "owner", "/test/lock?owner=": "owner", "/test/lock?owner=a&strategy=none": "strategy",
+		"/test/lock?owner=a&strategy=zk&lease=5s": "lease", "/test/lock?owner=a&wait=121s": "wait",
+		"/test/unlock?owner=a&lease=5s": "lease",
+	} {
+		if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != http.StatusBadRequest || r.Parameter != parameter {
+			t.Errorf("%s: want a 400 on %s, got %+v", path, parameter, r)
+		}
+	}
+	body, err := http.PostForm(testLab.Addresses().Target+"/test/lock", url.Values{"owner": {"a"}}) //nolint:noctx // a loopback address
+	must(t, err)
+	defer func() { _ = body.Body.Close() }()
+	if body.StatusCode != http.StatusBadRequest {
+		t.Errorf("an owner in the body, which nginx cannot read: %s", body.Status)
+	}
+}
+
+// TestKeep: the answer comes at once, and the lock stays until its lease or its time is over.
+func TestKeep(t *testing.T) {
+	for _, backend := range backends {
+		bound := map[string]string{"redis": "lease=2s", "zk": "hold=2s"}[backend]
+		for what, probe := range map[string]string{
+			"read": "/test/write?hold=0s", "write": "/test/write?hold=0s", "semaphore?permits=1": "/test/semaphore?permits=1&hold=0s",
+		} {
+			t.Run(backend+" "+what, func(t *testing.T) {
+				restock(t, 10)
+				at := "&name=kept&backend=" + backend
+				began := time.Now()
+				path := strings.Replace("/test/"+what+"&keep=true&"+bound+at, "&", "?", boolean(!strings.Contains(what, "?")))
+				if r := pass(t, path); r.Outcome != string(api.Kept) {
+					t.Errorf("%s: %+v", path, r)
+				}
+				if r := ask(t, http.MethodGet, testLab.Addresses().Target, probe+at+"&wait=0s"); r.Outcome != "not_acquired" && time.Since(began) < 1500*time.Millisecond {
+					t.Errorf("another request during the time: %+v", r)
+				}
+				pass(t, probe+at+"&wait=30s")
+			})
+		}
+	}
+}
+
+func boolean(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// TestRealDowngrade: after the downgrade, another reader holds the lock at the same time, and a
+// writer waits for both (4.6.3).
+func TestRealDowngrade(t *testing.T) {
+	for _, backend := range backends {
+		t.Run(backend, func(t *testing.T) {
+			restock(t, 10)
+			at := "?name=down&backend=" + backend
+			holder := begin(t.Context(), testLab.Addresses().Target, "/test/write"+at+"&then=read&downgrade=true&hold=3s")
+			await(t, "/test/write"+at+"&hold=0s&wait=0s")
+			reader := pass(t, "/test/read"+at+"&hold=0s&wait=2s")
+			select {
+			case a := <-holder:
+				t.Errorf("the reader waited for the end of the holder: %+v, %+v", reader, a)
+			default:
+			}
+			refused(t, "/test/write"+at+"&hold=0s&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+			if r := granted(t, "downgrade", holder); !r.Downgraded || r.Then != "read" {
+				t.Errorf("the downgrade: %+v", r)
+			}
+			pass(t, "/test/write"+at+"&hold=0s")
+		})
+	}
+}
+
+// TestCompareVersion: a change back to the same value changes the version (4.6.7).
+func TestCompareVersion(t *testing.T) {
+	restock(t, 10)
+	counter := func(query string) reply { return pass(t, "/test/counter?name=versions&"+query) }
+	seen := counter("op=force-set&value=7").Version
+	counter("op=increment")
+	counter("op=decrement")
+	late := counter(fmt.Sprintf("op=compare-version&value=9&version=%d", seen))
+	if now := counter("op=get"); late.Succeeded || now.Value != 7 {
+		t.Errorf("compare-version with an old version: %+v, then %+v", late, now)
+	}
+	if r := counter(fmt.Sprintf("op=compare-version&value=9&version=%d", late.Version)); !r.Succeeded || r.After != 9 || r.Before != 7 {
+		t.Errorf("compare-version with the newest version: %+v", r)
+	}
+	if r := pass(t, "/test/counter?name=fresh&op=compare-version&value=3&version=0"); !r.Succeeded {
+		t.Errorf("the first compare-version of a counter: %+v", r)
+	}
+}
+
+// TestMixedStock: after a sale by a strategy that holds stock outside the row, the answers of other
+// strategies warn and name the reset, on all replicas. After the reset, they do not.
+func TestMixedStock(t *testing.T) {
+	for _, holder := range []string{"skip-locked", "buckets", "redis-watch", "redis-stock"} {
+		restock(t, 10)
+		if r := buy(t, holder); r.HTTP != http.StatusOK || r.Warning != "" {
+			t.Errorf("%s alone: %+v", holder, r)
+		}
+		for _, replica := range testLab.Addresses().Replicas {
+			eventually(t, "a warning of "+replica, func() (bool, string) { // a replica checks a few times a second
+				r := ask(t, http.MethodGet, replica, checkLock("redis"))
+				return strings.Contains(r.Warning, holder) && strings.Contains(r.Warning, "PUT /stock/1?count=5000"), fmt.Sprintf("%+v", r)
+			})
+		}
+		restock(t, 10)
+		time.Sleep(1100 * time.Millisecond) // so that the next sales check again
+		for range 3 {
+			if r := buy(t, "redis"); r.HTTP != http.StatusOK || r.Warning != "" {
+				t.Errorf("after the reset from %s: %+v", holder, r)
+			}
+		}
+	}
+}

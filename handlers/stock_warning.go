@@ -1,0 +1,78 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oversell/locks"
+)
+
+// stockChecks limits the checks of stockWarning. Under load, a sale is not alone, so it checks nothing.
+type stockChecks struct {
+	selling atomic.Int64 // sales in progress
+	mu      sync.Mutex
+	second  int64 // the second that done counts
+	done    int
+}
+
+const (
+	maxChecks    = 3 // per second
+	checkTimeout = 200 * time.Millisecond
+)
+
+// alone reports whether a sale may check: no other sale is in progress on this replica.
+func (c *stockChecks) alone() bool {
+	if c.selling.Load() > 1 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now().Unix(); now != c.second {
+		c.second, c.done = now, 0
+	}
+	c.done++
+	return c.done <= maxChecks
+}
+
+// stockWarning names other strategies that hold stock of the product outside its row. After a sale by
+// skip-locked, the row may have no pieces for the next strategy. After a sale by redis-watch, it
+// still has the pieces that were sold. The strategies ask their backends, so all replicas warn.
+func (s *Service) stockWarning(ctx context.Context, strategy string, product int64) string {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	answers := make(chan string, len(s.Strategies))
+	asked := 0
+	for _, other := range s.Strategies {
+		holder, ok := other.(locks.StockHolder)
+		if id := other.Card().ID; ok && id != strategy {
+			asked++
+			go func() {
+				if holds, err := holder.Holds(ctx, product); err != nil || !holds {
+					id = "" // a backend that is down cannot warn
+				}
+				answers <- id
+			}()
+		}
+	}
+	var holders []string
+	for range asked {
+		select {
+		case id := <-answers:
+			if id != "" {
+				holders = append(holders, id)
+			}
+		case <-ctx.Done():
+		}
+	}
+	if len(holders) == 0 {
+		return ""
+	}
+	slices.Sort(holders)
+	return fmt.Sprintf("the stock of product %d is also outside its row, with %s: the row may lack pieces, or have pieces that are sold already. "+
+		"Reset the stock before you use another strategy: PUT /stock/%d?count=5000", product, strings.Join(holders, ", "), product)
+}
