@@ -22,6 +22,8 @@ type Setup struct {
 	Hold      time.Duration
 	Wait      time.Duration
 	Lease     time.Duration // 0 means the strategy's default
+	Delay     time.Duration // of each answer of a server to a replica
+	Fsync     bool          // the servers sync each write to the disk
 	Seed      int64
 	Target    string
 	Machine   Machine
@@ -35,6 +37,7 @@ func Summarise(h history.History, s Setup) Result {
 	r := Result{
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
 		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), WaitMS: millis(s.Wait), LeaseMS: millis(s.Lease),
+		DelayMS: millis(s.Delay), Fsync: s.Fsync,
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
