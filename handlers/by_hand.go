@@ -90,15 +90,15 @@ func (c *byHandCall) answer(outcome api.Outcome, count int) handAnswer {
 	}
 }
 
-func (c *byHandCall) refuse(status int, outcome api.Outcome, format string, args ...any) error {
-	return c.failure(refuse(status, outcome, format, args...), 0)
+func (c *byHandCall) refuse(status int, outcome api.Outcome, en, zh string, values ...any) error {
+	return c.failure(refuse(status, outcome, en, zh, values...), 0)
 }
 
 func (c *byHandCall) failure(err error, waited time.Duration) error {
 	p := describe(err)
 	p.Strategy, p.Name, p.WaitedMS = c.card.ID, c.request.Key, ms(waited)
 	c.observe(p.Outcome)
-	return &refusal{p}
+	return p
 }
 
 // newByHandCall reads the parameters that both routes have.
@@ -109,7 +109,7 @@ func (s *Service) newByHandCall(c *gin.Context, more ...string) (*byHandCall, *p
 		Key: p.word("name", defaultName), Owner: p.word("owner", ""),
 	}}
 	if p.err == nil && !c.Request.URL.Query().Has("owner") {
-		p.fail("owner", call.request.Owner, "in the query, as nginx selects the replica by it")
+		p.fail("owner", call.request.Owner, api.Text{EN: "in the query, as nginx selects the replica by it", ZH: "写在查询参数里，因为 nginx 按它选择副本"})
 	}
 	call.visitor = cmp.Or(p.values.Get("visitor"), call.request.Owner)
 	if p.values.Has("visitor") {
@@ -128,7 +128,7 @@ func (s *Service) lockByHand(c *gin.Context) (any, error) {
 	r.Wait = p.durationTo("wait", primitiveWait, 0, longestWait)
 	r.Lease = p.lease()
 	if r.NoRenew = r.Lease > 0; r.NoRenew && p.err == nil && !call.card.LeasePerRequest {
-		p.fail("lease", p.text("lease", ""), "left out: "+call.card.ID+" has no lease per request")
+		p.fail("lease", p.text("lease", ""), api.Textf("left out: %s has no lease per request", "不要给出：%s 没有按请求设置的租期", call.card.ID))
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -155,15 +155,16 @@ func (s *Service) unlockByHand(c *gin.Context) (any, error) {
 	lock, left, since, ended := s.kept.pop(call.id())
 	switch {
 	case ended != "":
-		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s holds the lock %s no more: %s", r.Owner, r.Key, ended)
+		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: %s", "所有者 %s 已不再持有锁 %s：%s", r.Owner, r.Key, ended)
 	case lock == nil:
 		return nil, call.refuse(http.StatusConflict, api.NotHeld,
-			"owner %s does not hold the lock %s of %s, so it cannot unlock it: only the owner that locked it can", r.Owner, r.Key, call.card.ID)
+			"owner %s does not hold the lock %s of %s, so it cannot unlock it: only the owner that locked it can",
+			"所有者 %s 没有持有 %[3]s 的锁 %[2]s，不能解锁：只有加锁的所有者才能解锁", r.Owner, r.Key, call.card.ID)
 	}
 	err := lock.Release(c.Request.Context())
 	call.trace(c.Request.Context(), api.Released)
 	if errors.Is(err, locks.ErrNotHeld) {
-		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s holds the lock %s no more: it expired before this unlock", r.Owner, r.Key)
+		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: it expired before this unlock", "所有者 %s 已不再持有锁 %s：解锁之前锁已过期", r.Owner, r.Key)
 	}
 	answer := call.answer(api.Unlocked, left)
 	answer.HeldMS = ms(time.Since(since))

@@ -52,7 +52,7 @@ func (c *primitiveCall) writeLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("read")
 	downgrade := c.boolean("downgrade")
 	if downgrade && then == "" {
-		c.fail("downgrade", "true", "given with then=read")
+		c.fail("downgrade", "true", api.Text{EN: "given with then=read", ZH: "与 then=read 一起给出"})
 	}
 	if c.boolean("keep") {
 		return c.keep(hold, heldAnswer{}, c.ReadWrite.Write)
@@ -147,7 +147,7 @@ func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning string) erro
 		_ = read.Release(c.context())
 	}
 	c.trace(api.Released)
-	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", warning)))
+	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", "降级：%s", warning)))
 }
 
 // keep answers when the lock is granted. In Redis, the lock then ends with its lease, which no
@@ -156,7 +156,7 @@ func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acqu
 	leased := c.Backend == leasing
 	for name, used := range map[string]bool{"then": false, "hold": !leased} {
 		if c.values.Has(name) && !used {
-			c.fail(name, c.text(name, ""), "left out with keep=true")
+			c.fail(name, c.text(name, ""), api.Text{EN: "left out with keep=true", ZH: "有 keep=true 时不要给出"})
 		}
 	}
 	length := hold

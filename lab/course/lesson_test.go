@@ -173,7 +173,7 @@ func TestRight(t *testing.T) {
 		err     string
 	}{
 		{options(`run["a"].lost_updates == 0`, `run["a"].lost_updates > 0`), 2, ""},
-		{options(`verdict["redis fenced"] == "safe"`, `guard["g"].broken == []`), 1, ""},
+		{options(`verdict["redis"] == "safe"`, `guard["g"].broken == []`), 1, ""},
 		{options(`answers[0].status == 409`, `answers[0].status == 200`), 1, ""},
 		{options(`card["x"].core`, `true`), 0, "core"},
 		{options(`true`, `true`), 0, "two options"},
@@ -209,6 +209,7 @@ func TestAdapt(t *testing.T) {
 	for in, want := range map[string]string{
 		"run none":                       "run none --json - --quiet --target http://nginx",
 		"run mutex --replicas 1":         "run mutex --json - --quiet --target http://one",
+		"run mutex --replicas 1 --fsync": "run mutex --replicas 1 --fsync --json - --quiet",
 		"run mutex --replicas 5":         "run mutex --replicas 5 --json - --quiet",
 		"run coupon --guard none":        "run coupon --guard none --json - --quiet",
 		"break pause redis":              "break pause redis --json -",

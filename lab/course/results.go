@@ -21,7 +21,7 @@ type Results struct {
 	answers  []*map[string]any
 	byName   map[string]map[string]any // of run, by strategy
 	byGuard  map[string]map[string]any // of a scenario, by guard
-	verdicts map[string]any            // of break, by strategy; fenced runs have " fenced" appended
+	verdicts map[string]any            // of break, by strategy
 	Verdicts []Verdict
 }
 
@@ -85,10 +85,10 @@ func (r *Results) addVerdicts(report []byte) error {
 	for _, row := range of.Rows {
 		name := row.Strategy
 		if row.Fenced {
-			name += " fenced"
+			name += " --fenced"
 		}
 		for hazard, summary := range row.Summaries {
-			r.verdicts[name] = string(summary.Verdict)
+			r.verdicts[row.Strategy] = string(summary.Verdict)
 			word := matrix.Word(summary.Verdict)
 			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。", name, hazard, word.EN, word.ZH, summary.Why)
 			r.Verdicts = append(r.Verdicts, Verdict{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})

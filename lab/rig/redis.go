@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk.
+// addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk. With
+// Config.Fsync it starts with its data.
 func (r *Rig) addRedis(found programs, i int) {
 	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
@@ -52,10 +53,14 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		s.env = environment(found.clock.env(s.clock)...)
 		r.check(s.SetClock(0))
 	}
+	conf := fmt.Sprintf(redisConf, r.secrets.user)
+	if r.cfg.Fsync {
+		conf += "appendonly yes\nappendfsync always\n"
+	}
 	s.args = append([]string{
-		s.write("redis.conf", fmt.Sprintf(redisConf, r.secrets.user)),
+		s.write("redis.conf", conf),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--save", "", "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
 	}, more...)
 	r.backends = append(r.backends, s)
