@@ -49,7 +49,7 @@ func javaOptions(dir string) []string {
 		"-Djava.awt.headless=true",
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		"-Dzookeeper.forceSync=no",
-		// How often it looks for empty containers and expired TTL nodes, in ms; a minute by default.
+		// The time between two checks for empty containers and expired TTL nodes, in ms; a minute by default.
 		"-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
 		// The longest pause, in ms, between messages of a leader election; a minute by default.
