@@ -51,7 +51,7 @@ var (
 	continuedLine = regexp.MustCompile(`^ +-> (.*)$`)
 	eventLine     = regexp.MustCompile(`^(A|B) (receives|dies)$`)
 	sleepLine     = regexp.MustCompile(`^sleep (\S+)$`)
-	expectedLine  = regexp.MustCompile(`^  +(\S.*)$`)
+	expectedLine  = regexp.MustCompile(`^  +\S`)
 )
 
 func parse(name, text string) (Exercise, error) {
@@ -70,7 +70,7 @@ func parse(name, text string) (Exercise, error) {
 	for _, s := range steps[1:] {
 		switch {
 		case s.kind == comment && (s.comment.EN == "" || s.comment.ZH == ""):
-			return e, fmt.Errorf("exercise %s, line %d: a comment needs en: and zh:", name, s.line)
+			return e, fmt.Errorf("exercise %s, line %d: a comment needs en: and zh: lines", name, s.line)
 		case s.session == "clean":
 			e.clean = append(e.clean, s)
 		case s.kind == blank && (len(e.steps) == 0 || e.steps[len(e.steps)-1].kind == blank):
@@ -119,7 +119,7 @@ func addLine(steps []step, number int, line string) []step {
 		}
 		return append(steps, step{line: number, kind: sleep, text: m[1]})
 	}
-	if m := expectedLine.FindStringSubmatch(line); m != nil && last.expect(m[1]) {
+	if expectedLine.MatchString(line) && last.expect(strings.TrimSpace(line)) {
 		return steps
 	}
 	return nil
