@@ -100,6 +100,13 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":                  lab,
 		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
 
+		"curl 'http://127.0.0.1:8080/test/write?then=read&downgrade=true&hold=2s'": lab,
+		"curl 'http://127.0.0.1:8080/test/write?keep=true&lease=2s'":               lab,
+		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A'":            lab,
+		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis&owner=A'":          lab,
+		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A&lease=2s'":   lab,
+		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
+
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
 		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,

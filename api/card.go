@@ -55,6 +55,19 @@ func (c Card) BrokenBy(h Hazard) bool {
 	return slices.ContainsFunc(c.Breaks, func(b Break) bool { return b.Hazard == h })
 }
 
+// Primitive describes a synchronization primitive other than a lock, such as a semaphore.
+type Primitive struct {
+	ID      string `json:"id"`
+	Title   Text   `json:"title"`
+	Summary Text   `json:"summary"`
+	// Source lists the sections of the tutorial.
+	Source   string   `json:"source"`
+	Backends []string `json:"backends"`
+	Routes   []string `json:"routes"`
+	// Code has the source files. Only GET /primitives/:id returns it.
+	Code []File `json:"code,omitempty"`
+}
+
 // File is a source file of a strategy, as compiled into the program.
 type File struct {
 	Name string `json:"name"` // its path, such as locks/redislock/redis.go

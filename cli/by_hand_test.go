@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -228,5 +229,28 @@ func TestMixedStock(t *testing.T) {
 				t.Errorf("after the reset from %s: %+v", holder, r)
 			}
 		}
+	}
+}
+
+// TestReplicaReleasesKept: a replica that ends releases the locks by hand, so nobody waits for their
+// leases.
+func TestReplicaReleasesKept(t *testing.T) {
+	held := pass(t, lockPath("redis", "ending", "A"))
+	stopped := server(t, held.Replica)
+	must(t, stopped.Stop(t.Context()))
+	t.Cleanup(func() { must(t, stopped.Start(context.WithoutCancel(t.Context()))) })
+	for i, replica := range testLab.Addresses().Replicas {
+		if fmt.Sprintf("replica-%d", i+1) == held.Replica {
+			continue
+		}
+		began := time.Now()
+		r := ask(t, http.MethodGet, replica, lockPath("redis", "ending", "B", "wait=60s"))
+		if r.HTTP != http.StatusOK || time.Since(began) > 8*time.Second {
+			t.Errorf("after the end of %s, the lock was acquired after %v: %+v", held.Replica, time.Since(began), r)
+		}
+		if r := ask(t, http.MethodGet, replica, unlockPath("redis", "ending", "B")); r.HTTP != http.StatusOK {
+			t.Errorf("unlock: %+v", r)
+		}
+		return
 	}
 }

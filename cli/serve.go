@@ -137,6 +137,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 	ledger := stock.NewLedger(clients.DB)
 	return handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
+		PrimitiveCards: catalog.PrimitiveCards(), PrimitiveSource: catalog.PrimitiveSource,
 		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), ByHand: catalog.ByHand(clients.Backends),
 		Ledger: ledger, Resets: stock.NewLedger(clients.resets),
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -33,7 +34,11 @@ type catalogue struct {
 func (l *catalogue) get(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := l.nginx.Call(ctx, http.MethodGet, path, nil, answer); err != nil {
+	err := l.nginx.Call(ctx, http.MethodGet, path, nil, answer)
+	if missing := (*api.Error)(nil); errors.As(err, &missing) && missing.Status == http.StatusNotFound {
+		return err
+	}
+	if err != nil {
 		return reject(http.StatusServiceUnavailable, "The service does not answer: %v", "服务没有应答：%v", err)
 	}
 	return nil

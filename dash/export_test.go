@@ -23,6 +23,6 @@ func (s *Server) Marks(t *testing.T, strategy, step string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, ok := lineOf(codeFiles(c), step)
+	_, _, ok := lineOf(codeFiles(c.Code), step)
 	return ok
 }

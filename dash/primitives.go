@@ -14,10 +14,12 @@ type action struct {
 	Path     string // the service's path, after /test/
 	Name     Text
 	Backends []string
-	Numbers  []string // the form's parameters, besides the name
-	Op       string   // the operation on a counter
+	Numbers  []string // the form's numbers
+	Fixed    string   // further parameters of the request, as a query
+	As       string   // the action as which a holder is counted, if not ID
 	Holds    bool     // the visitor holds something for some time
 	Stays    bool     // the visitor holds it until another action ends that
+	ByHand   bool     // locks or unlocks a strategy, as an owner
 }
 
 type primitive struct {
@@ -29,13 +31,17 @@ type primitive struct {
 
 func primitives() []primitive {
 	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
+	times := []string{"hold", "wait"}
 	return []primitive{
 		{"rw", Text{"Read-write lock", "读写锁"}, Text{"Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"}, []action{
-			{ID: "read", Path: "read", Name: Text{"reader", "读者"}, Backends: both, Numbers: []string{"hold", "wait"}, Holds: true},
-			{ID: "write", Path: "write", Name: Text{"writer", "写者"}, Backends: both, Numbers: []string{"hold", "wait"}, Holds: true},
+			{ID: "read", Path: "read", Name: Text{"reader", "读者"}, Backends: both, Numbers: times, Holds: true},
+			{ID: "write", Path: "write", Name: Text{"writer", "写者"}, Backends: both, Numbers: times, Holds: true},
+			{ID: "upgrade", Path: "read", Name: Text{"reader that then writes", "读者再加写锁"}, Backends: both, Numbers: times, Fixed: "then=write", As: "read", Holds: true},
+			{ID: "write-read", Path: "write", Name: Text{"writer that also reads", "写者再加读锁"}, Backends: both, Numbers: times, Fixed: "then=read", As: "write", Holds: true},
+			{ID: "downgrade", Path: "write", Name: Text{"writer that becomes a reader", "写锁降级为读锁"}, Backends: both, Numbers: times, Fixed: "then=read&downgrade=true", As: "write", Holds: true},
 		}},
 		{"semaphore", Text{"Semaphore", "信号量"}, Text{"It limits the number of holders. Ten requests acquire their permits in waves.", "限制同时持有者的数量。十个请求会分批拿到许可。"}, []action{
-			{ID: "permit", Path: "semaphore", Name: Text{"permit", "许可"}, Backends: both, Numbers: []string{"permits", "hold", "wait"}, Holds: true},
+			{ID: "permit", Path: "semaphore", Name: Text{"permit", "许可"}, Backends: both, Numbers: []string{"permits", "qty", "hold", "wait"}, Holds: true},
 		}},
 		{"latch", Text{"Latch", "闭锁"}, Text{"It opens when it has been counted down to 0.", "倒数到 0 就打开。"}, []action{
 			{ID: "latch", Path: "latch", Name: Text{"waiter", "等待者"}, Backends: redis, Numbers: []string{"count", "wait"}},
@@ -51,15 +57,31 @@ func primitives() []primitive {
 			{ID: "leave", Path: "double-barrier/leave", Name: Text{"leave", "离开"}, Backends: zk, Numbers: []string{"wait"}},
 		}},
 		{"counter", Text{"Counter", "计数器"}, Text{"A number in ZooKeeper, which all replicas read and change.", "ZooKeeper 里的一个数，所有副本都可以读取和修改。"}, []action{
-			{ID: "increment", Path: "counter", Name: Text{"add 1", "加 1"}, Backends: zk, Numbers: []string{"wait"}, Op: "increment"},
-			{ID: "get", Path: "counter", Name: Text{"read it", "读取"}, Backends: zk, Op: "get"},
+			{ID: "increment", Path: "counter", Name: Text{"add 1", "加 1"}, Backends: zk, Numbers: []string{"wait"}, Fixed: "op=increment"},
+			{ID: "decrement", Path: "counter", Name: Text{"subtract 1", "减 1"}, Backends: zk, Numbers: []string{"wait"}, Fixed: "op=decrement"},
+			{ID: "add", Path: "counter", Name: Text{"add the value", "加上数值"}, Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=add"},
+			{ID: "subtract", Path: "counter", Name: Text{"subtract the value", "减去数值"}, Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=subtract"},
+			{ID: "get", Path: "counter", Name: Text{"read it", "读取"}, Backends: zk, Fixed: "op=get"},
+			{ID: "try-set", Path: "counter", Name: Text{"try to set the value", "尝试设置数值"}, Backends: zk, Numbers: []string{"value"}, Fixed: "op=try-set"},
+			{ID: "force-set", Path: "counter", Name: Text{"set the value", "强制设置数值"}, Backends: zk, Numbers: []string{"value"}, Fixed: "op=force-set"},
+			{ID: "compare-and-set", Path: "counter", Name: Text{"set the value if it is as expected", "等于期望值才设置"}, Backends: zk, Numbers: []string{"value", "expect"}, Fixed: "op=compare-and-set"},
+			{ID: "compare-version", Path: "counter", Name: Text{"set the value if the version is the same", "版本相同才设置"}, Backends: zk, Numbers: []string{"value", "version"}, Fixed: "op=compare-version"},
+		}},
+		{"lock", Text{"Lock by hand", "手动加锁"}, Text{"An owner locks and unlocks with two requests. With a lease, the lock ends by itself. With a lease of 0, a watchdog renews it until the unlock.", "同一个持有者用两个请求加锁、解锁。指定租期时到期自动解锁；租期为 0 时由看门狗续期，直到解锁。"}, []action{
+			{ID: "lock", Path: "lock", Name: Text{"lock", "加锁"}, Backends: both, Numbers: []string{"lease", "wait"}, Holds: true, Stays: true, ByHand: true},
+			{ID: "unlock", Path: "unlock", Name: Text{"unlock", "解锁"}, Backends: both, ByHand: true},
 		}},
 	}
 }
 
-// limits returns the lowest and the highest value of each form parameter. hold and wait are in ms.
+// limits returns the lowest and the highest value of each number of the form. Times are in ms.
+// A lease of 0 is left out.
 func limits() map[string][2]int {
-	return map[string][2]int{"hold": {0, 60_000}, "wait": {0, 60_000}, "permits": {1, 1000}, "count": {1, 1000}, "members": {1, 1000}}
+	const most = 1_000_000_000
+	return map[string][2]int{
+		"hold": {0, 60_000}, "wait": {0, 60_000}, "lease": {0, 60_000}, "permits": {1, 1000}, "qty": {1, 1000}, "count": {1, 1000}, "members": {1, 1000},
+		"value": {-most, most}, "expect": {-most, most}, "version": {0, most},
+	}
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
@@ -71,6 +93,8 @@ type order struct {
 	many    int
 	at      target
 	permits int
+	qty     int
+	owner   string // of a lock by hand
 	query   url.Values
 }
 
@@ -101,23 +125,55 @@ func orderOf(req request) (o order, err error) {
 		backend = o.action.Backends[0] // the page shows that this is the only backend
 	}
 	o.at = target{o.of.ID, backend, name}
-	o.query = url.Values{"backend": {backend}, "name": {name}}
-	if o.action.Op != "" {
-		o.query.Set("op", o.action.Op)
+	if o.query, err = url.ParseQuery(o.action.Fixed); err != nil {
+		return o, err
 	}
+	o.query.Set("name", name)
+	if err := o.readTarget(req, backend); err != nil {
+		return o, err
+	}
+	return o, o.readNumbers(req)
+}
+
+// readTarget reads the backend of a primitive, or the strategy and the owner of a lock by hand.
+func (o *order) readTarget(req request, backend string) error {
+	if !o.action.ByHand {
+		o.query.Set("backend", backend)
+		return nil
+	}
+	o.owner = req.Form.Get("owner")
+	o.at.Backend = req.Form.Get("strategy")
+	if !validName.MatchString(o.owner) || !validName.MatchString(o.at.Backend) {
+		return badRequest("The owner and the strategy must have 1 to 40 letters, digits, _ or -.", "持有者和策略须为 1 到 40 个字母、数字、_ 或 -。")
+	}
+	o.query.Set("owner", o.owner)
+	o.query.Set("strategy", o.at.Backend)
+	return nil
+}
+
+func (o *order) readNumbers(req request) error {
 	for _, number := range o.action.Numbers {
 		n, err := strconv.Atoi(req.Form.Get(number))
 		if may := limits()[number]; err != nil || n < may[0] || n > may[1] {
-			return o, badRequest("%s must be %d to %d.", "%s 须在 %d 到 %d 之间。", number, may[0], may[1])
+			return badRequest("%s must be %d to %d.", "%s 须在 %d 到 %d 之间。", number, may[0], may[1])
 		}
 		unit := ""
 		switch number {
-		case "hold", "wait":
+		case "hold", "wait", "lease":
 			unit = "ms"
 		case "permits":
 			o.permits = n
+		case "qty":
+			o.qty = n
 		}
-		o.query.Set(number, strconv.Itoa(n)+unit)
+		if number != "lease" || n > 0 {
+			o.query.Set(number, strconv.Itoa(n)+unit)
+		}
 	}
-	return o, nil
+	return nil
+}
+
+// strategiesByHand are the strategies of a lock by hand that the page offers.
+func strategiesByHand() []string {
+	return []string{"redis", "redis-fair", "redis-multi", "redis-reentrant", "redis-watchdog", "redis-expire", "redlock", "db-row", "zk", "etcd"}
 }

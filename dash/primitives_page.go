@@ -40,6 +40,9 @@ type visitor struct {
 	Action  action
 	At      target
 	Permits int
+	Qty     int
+	Owner   string // of a lock by hand
+	As      string // the action as which it is counted while it holds
 	Replica string
 	State   state
 	Spans   []span
@@ -72,7 +75,7 @@ type observed struct {
 	Left    *int64 // of a latch
 	Up      string // whether a barrier exists: yes, no, or empty if unknown
 	Value   *int64 // of a counter
-	version int64  // of the value
+	Version int64  // of the value
 	at      time.Time
 }
 
@@ -96,7 +99,8 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 		s.show(w, r, "try", Text{"Try", "动手"}, struct {
 			Primitives []primitive
 			NoStreams  bool
-		}{primitives(), len(s.Lab.Replicas) == 0})
+			ByHand     []string
+		}{primitives(), len(s.Lab.Replicas) == 0, strategiesByHand()})
 	})
 	s.routes.HandleFunc("POST /dash/try/send", s.withToken(t.send))
 	s.routes.HandleFunc("POST /dash/try/clear", s.withToken(t.clear))
@@ -120,7 +124,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 		for _, v := range visitors {
 			query := maps.Clone(o.query)
 			query.Set("visitor", v.Tag)
-			if v.Action.Stays {
+			if v.Action.Stays && !v.Action.ByHand {
 				query.Set("owner", v.Tag)
 			}
 			streams := t.streams
@@ -133,6 +137,9 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 
 // visitorsFor returns new visitors, or for the action leave the oldest in the double barrier.
 func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
+	if held := t.heldBy(o); held != nil {
+		return []*visitor{held}, nil
+	}
 	now, here := time.Now(), 0
 	for _, v := range t.visitors {
 		if !v.over() {
@@ -154,12 +161,23 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	t.removeOld()
 	for range o.many {
 		t.next++
-		v := &visitor{N: t.next, Tag: t.prefix + strconv.Itoa(t.next), Of: o.of, Action: o.action, At: o.at, Permits: o.permits}
+		v := &visitor{N: t.next, Tag: t.prefix + strconv.Itoa(t.next), Of: o.of, Action: o.action, At: o.at, Permits: o.permits, Qty: o.qty, Owner: o.owner, As: cmp.Or(o.action.As, o.action.ID)}
 		v.enter(sent, now)
 		visitors = append(visitors, v)
 	}
 	t.visitors = append(t.visitors, visitors...)
 	return visitors, nil
+}
+
+// heldBy returns the newest visitor whose lock an unlock by its owner would release, or nil. An unlock
+// by any other owner is a visitor of its own, which is rejected.
+func (t *primitivesPage) heldBy(o order) *visitor {
+	for _, v := range slices.Backward(t.visitors) {
+		if o.action.ID == "unlock" && o.many == 1 && v.State == holding && v.At == o.at && v.Owner == o.owner {
+			return v
+		}
+	}
+	return nil
 }
 
 func (t *primitivesPage) removeOld() {
@@ -194,6 +212,8 @@ type answer struct {
 	Value    *int64      `json:"value"`
 	After    *int64      `json:"after"`
 	Version  int64       `json:"version"`
+	Count    *int64      `json:"count"`
+	LeaseMS  float64     `json:"lease_ms"`
 }
 
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
@@ -216,11 +236,32 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 		now := time.Now()
 		v.answered(a, got, err, begun, now)
 		t.observe(v.At, got, begun, now)
+		if got.LeaseMS > 0 && v.State == holding {
+			t.endWithLease(v, time.Duration(got.LeaseMS*float64(time.Millisecond)))
+		}
 		if t.inProgress--; t.inProgress == 0 {
 			t.streams.stop()
 			t.streams = nil
 		}
 		return t.all()
+	})
+}
+
+// endWithLease ends a lock by hand when its lease is over, unless it was unlocked before.
+func (t *primitivesPage) endWithLease(v *visitor, lease time.Duration) {
+	t.requests.Go(func() {
+		select {
+		case <-time.After(lease):
+		case <-t.s.lifetime.Done():
+			return
+		}
+		t.s.hub.send("try", func() []message {
+			if v.State == holding {
+				v.Said = Text{"its lease has ended", "租期已到，自动解锁"}
+				v.enter(gone, time.Now())
+			}
+			return t.all()
+		})
 	})
 }
 
@@ -232,6 +273,8 @@ func (v *visitor) stepped(step api.Step, replica string, at time.Time) {
 		v.enter(waiting, at)
 	case step == api.Granted && v.Action.Holds && (v.State == waiting || v.State == sent):
 		v.enter(holding, at)
+	case step == "downgraded":
+		v.As = "read"
 	case step == api.Released && v.State == holding && !v.Action.Stays:
 		v.enter(gone, at)
 	}
@@ -256,6 +299,7 @@ func (v *visitor) answered(a action, got answer, err error, begun, now time.Time
 	switch {
 	case err != nil || !good:
 		v.enter(failed, now)
+	case a.Stays && v.State == holding: // a step has arrived before the answer
 	case a.Stays:
 		v.enter(holding, now)
 	case a.Holds && (v.State == sent || v.State == waiting):
@@ -268,7 +312,7 @@ func (v *visitor) answered(a action, got answer, err error, begun, now time.Time
 
 func describe(a answer) (said Text, good bool) {
 	number := "?"
-	if n := cmp.Or(a.After, a.Value, a.Left); n != nil {
+	if n := cmp.Or(a.After, a.Value, a.Left, a.Count); n != nil {
 		number = strconv.FormatInt(*n, 10)
 	}
 	switch a.Outcome {
@@ -276,6 +320,14 @@ func describe(a answer) (said Text, good bool) {
 		return Text{"gave up: the maximum wait has passed", "放弃：超过了最长等待时间"}, false
 	case api.Mismatch:
 		return Text{"rejected: the name is in use with another number of permits or members", "被拒绝：正以另一数目使用"}, false
+	}
+	refusals := map[api.Outcome]Text{
+		api.Upgrade: {"rejected: a reader cannot become a writer", "被拒绝：读锁不能升级为写锁"},
+		api.NotHeld: {"rejected: this owner does not hold the lock", "被拒绝：不是锁的持有者"},
+		api.Expired: {"too late: the lock has expired", "太晚了：锁已过期"},
+	}
+	if said, refused := refusals[a.Outcome]; refused {
+		return said, false
 	}
 	words, good := map[api.Outcome]Text{
 		api.Held:      {"released", "已释放"},
@@ -290,6 +342,9 @@ func describe(a answer) (said Text, good bool) {
 		api.Left:      {"left with the other members", "与其他成员一起离开"},
 		api.WasRead:   {"read #", "读到 #"},
 		api.Changed:   {"changed it to #", "改成了 #"},
+		api.Unchanged: {"not changed: it is #", "没有修改：现在是 #"},
+		api.Locked:    {"locked, count #", "已加锁，计数 #"},
+		api.Unlocked:  {"unlocked, count #", "已解锁，计数 #"},
 	}[a.Outcome]
 	if !good {
 		return textf("%s: %s", "%s：%s", a.Outcome, a.Detail), false
@@ -312,8 +367,8 @@ func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 	case got.Outcome == api.Removed || got.Outcome == api.WasNotSet:
 		o.Up = "no"
 	case value != nil:
-		if later || got.Version > o.version {
-			o.Value, o.version = value, got.Version
+		if later || got.Version > o.Version {
+			o.Value, o.Version = value, got.Version
 		}
 	default:
 		return

@@ -109,7 +109,7 @@ func (t *primitivesPage) views() (all []targetView) {
 		m.Permits = cmp.Or(m.Permits, v.Permits)
 		switch v.State {
 		case holding:
-			m.Count[v.Action.ID]++
+			m.Count[v.As] += max(1, v.Qty)
 		case sent:
 			m.Count[string(waiting)]++
 		default:
@@ -117,4 +117,11 @@ func (t *primitivesPage) views() (all []targetView) {
 		}
 	}
 	return all
+}
+
+// Learn returns the id of the page with the primitive's code, or "" for a lock by hand.
+func (p primitive) Learn() string {
+	return map[string]string{
+		"rw": "read-write", "semaphore": "semaphore", "latch": "latch", "barrier": "barrier", "double": "double-barrier", "counter": "counter",
+	}[p.ID]
 }

@@ -112,7 +112,7 @@ func (p *steps) reveal(context.Context, request) error {
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses := make(chan stepper.Client, 2)
 	p.s.hub.send("step", func() []message {
-		p.scene = scene{Card: c, Code: codeFiles(c), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
+		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses

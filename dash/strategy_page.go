@@ -2,10 +2,13 @@ package dash
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/report"
 )
 
@@ -16,6 +19,11 @@ type strategyView struct {
 	Files         []codeFile
 	Ours          *report.Result // the newest result; nil before the first run
 	Before, After string         // the previous and the next strategy in the catalogue, or empty
+}
+
+type primitiveView struct {
+	api.Primitive
+	Files []codeFile
 }
 
 type claim struct {
@@ -31,8 +39,8 @@ type codeFile struct {
 	Lines []string
 }
 
-func codeFiles(c card) (files []codeFile) {
-	for _, f := range c.Code {
+func codeFiles(code []api.File) (files []codeFile) {
+	for _, f := range code {
 		files = append(files, codeFile{f.Name, strings.Split(strings.TrimRight(f.Text, "\n"), "\n")})
 	}
 	return files
@@ -41,7 +49,28 @@ func codeFiles(c card) (files []codeFile) {
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.open("strategies", func() []message { return nil })
-	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(_ *http.Request, groups []group) any { return groups })
+	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(r *http.Request, groups []group) any {
+		var primitives []api.Primitive
+		_ = s.catalogue.get(r.Context(), "/primitives", &primitives) // without an answer, the page lists no primitives
+		return struct {
+			Groups     []group
+			Primitives []api.Primitive
+		}{groups, primitives}
+	})
+	s.routes.HandleFunc("GET /dash/learn/primitives/{id}", func(w http.ResponseWriter, r *http.Request) {
+		var x primitiveView
+		var unknown *api.Error
+		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(r.PathValue("id")), &x.Primitive)
+		if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound {
+			err = reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", r.PathValue("id"))
+		}
+		if err != nil {
+			s.showProblem(w, r, err)
+			return
+		}
+		x.Files = codeFiles(x.Code)
+		s.write(w, http.StatusOK, "primitive", view{Lang: language(r), Page: "strategies", Title: Text(x.Title), Data: x})
+	})
 	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {
 		x, err := s.strategyView(r.Context(), r.PathValue("id"))
 		if err != nil {
@@ -56,7 +85,7 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	if x.card, err = s.catalogue.one(ctx, id); err != nil {
 		return x, err
 	}
-	x.Files, x.Able = codeFiles(x.card), s.Binary != ""
+	x.Files, x.Able = codeFiles(x.Code), s.Binary != ""
 	all := s.catalogue.known() // the call of one has read the cards
 	at := slices.IndexFunc(all, func(c card) bool { return c.ID == id })
 	if at > 0 {

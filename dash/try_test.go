@@ -75,3 +75,67 @@ func TestTryTheOthersInChinese(t *testing.T) {
 	)
 	pictures(t, tab, "try-zh")
 }
+
+// TestTryByHand: an owner locks twice and unlocks twice. Another owner cannot unlock the lock, and a
+// lock with a lease ends by itself.
+func TestTryByHand(t *testing.T) {
+	tab := browser(t)
+	value := func(name, value string) chromedp.Action {
+		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
+	}
+	do(t, tab,
+		chromedp.Navigate(address("/dash/try")),
+		value("name", "by-hand"),
+		press(`#try-lock summary`),
+		press(`button[value="lock:1"]`), reads(`#part-places`, "locks that are held 1"),
+		press(`button[value="lock:1"]`), reads(`#part-places`, "locks that are held 2"),
+		value("owner", "B"),
+		press(`button[value="unlock:1"]`), reads(`#part-places`, "this owner does not hold the lock"),
+		value("owner", "A"),
+		press(`button[value="unlock:1"]`), reads(`#part-places`, "unlocked, count 1"),
+		press(`button[value="unlock:1"]`), reads(`#part-places`, "unlocked, count 0"),
+		value("lease", "1000"),
+		press(`button[value="lock:1"]`), reads(`#part-places`, "its lease has ended"),
+	)
+	pictures(t, tab, "try-lock")
+}
+
+// TestTryOptions uses then=, qty, and the operations of the counter.
+func TestTryOptions(t *testing.T) {
+	tab := browser(t)
+	value := func(name, value string) chromedp.Action {
+		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
+	}
+	do(t, tab,
+		chromedp.Navigate(address("/dash/try")),
+		value("name", "options"),
+		press(`button[value="upgrade:1"]`), reads(`#part-places`, "a reader cannot become a writer"),
+		press(`button[value="write-read:1"]`), reads(`#part-places`, "writers that hold the lock 1"),
+		reads(`#part-places .gone`, "released"),
+		press(`button[value="downgrade:1"]`), reads(`#part-places`, "readers that hold the lock 1"),
+		press(`#try-semaphore summary`), value("qty", "2"),
+		press(`button[value="permit:1"]`), reads(`#part-places`, "taken 2 / 3"),
+		press(`#try-counter summary`),
+		press(`button[value="force-set:1"]`), reads(`#part-places`, "changed it to 5"),
+		press(`button[value="compare-and-set:1"]`), reads(`#part-places`, "not changed: it is 5"),
+		value("expect", "5"), value("value", "8"),
+		press(`button[value="compare-and-set:1"]`), reads(`#part-places`, "changed it to 8"),
+		press(`button[value="subtract:1"]`), reads(`#part-places`, "changed it to 0"),
+		value("version", "99"),
+		press(`button[value="compare-version:1"]`), reads(`#part-places`, "not changed: it is 0"),
+	)
+}
+
+// TestLearnPrimitive: Learn lists the primitives, and the page of one shows its code.
+func TestLearnPrimitive(t *testing.T) {
+	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	do(t, tab,
+		chromedp.Navigate(address("/dash/learn")),
+		press(`a[href="/dash/learn/primitives/read-write"]`),
+		reads(`h1`, "读写锁"),
+		reads(`main`, "locks/redislock/read_write.go"),
+		reads(`main`, "locks/zklock/read_write.go"),
+		chromedp.Navigate(address("/dash/learn/primitives/none")),
+		reads(`main`, "没有同步原语"),
+	)
+}

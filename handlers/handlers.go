@@ -30,6 +30,9 @@ type Config struct {
 	ByHand map[string]locks.Locker
 	// Primitives are the latches, semaphores, … of each backend, the preferred backend first.
 	Primitives []locks.Primitives
+	// PrimitiveCards describe the primitives, and PrimitiveSource returns the source files of one.
+	PrimitiveCards  []api.Primitive
+	PrimitiveSource func(api.Primitive) ([]api.File, error)
 	// Source returns the source files of the strategy that the card describes.
 	Source func(api.Card) ([]api.File, error)
 	Ledger *stock.Ledger
@@ -109,6 +112,8 @@ func (s *Service) routes() {
 	s.engine.POST("/check/lock", s.answer(s.checkLock))
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.answer(s.getStrategy))
+	s.engine.GET("/primitives", func(c *gin.Context) { c.JSON(http.StatusOK, s.PrimitiveCards) })
+	s.engine.GET("/primitives/:id", s.answer(s.getPrimitive))
 	s.engine.GET("/stock/:id", s.answer(s.getStock))
 	s.engine.PUT("/stock/:id", s.labOnly, s.answer(s.putStock))
 	s.engine.POST("/goods/:id/orders", s.answer(s.postGoodsOrder))
@@ -174,6 +179,18 @@ func (s *Service) getStrategy(c *gin.Context) (any, error) {
 		api.Card
 		Code []api.File `json:"code"`
 	}{strategy.Card(), code}, err
+}
+
+func (s *Service) getPrimitive(c *gin.Context) (answer any, err error) {
+	var ids []string
+	for _, p := range s.PrimitiveCards {
+		if p.ID == c.Param("id") {
+			p.Code, err = s.PrimitiveSource(p)
+			return p, err
+		}
+		ids = append(ids, p.ID)
+	}
+	return nil, refuse(http.StatusNotFound, api.BadRequest, "primitive %s does not exist; the primitives are %s", short(c.Param("id")), strings.Join(ids, ", "))
 }
 
 func (s *Service) ready(c *gin.Context) {

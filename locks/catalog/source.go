@@ -20,7 +20,26 @@ import (
 // card's ID. The files that it uses follow, each with its Lua scripts. Last comes guard.go for a
 // Locker, or transaction.go for a sale in a transaction, and no other file of package locks.
 func Source(card api.Card) ([]api.File, error) {
-	family := map[string]struct {
+	files, err := sourceOf(card.Family, card.ID)
+	if err != nil {
+		return nil, err
+	}
+	last := ""
+	switch {
+	case card.Locker:
+		last = "guard.go"
+	case slices.ContainsFunc(files, func(f api.File) bool { return strings.Contains(f.Text, "locks.InTransaction(") }):
+		last = "transaction.go"
+	default:
+		return files, nil
+	}
+	text, err := fs.ReadFile(locks.Source, last)
+	return append(files, api.File{Name: "locks/" + last, Text: string(text)}), err
+}
+
+// sourceOf returns the file of a family that is named after the id, and the files that it uses.
+func sourceOf(family, id string) (files []api.File, err error) {
+	from := map[string]struct {
 		folder string
 		files  fs.FS
 	}{
@@ -29,34 +48,20 @@ func Source(card api.Card) ([]api.File, error) {
 		"redis":     {"redislock", redislock.Source},
 		"zookeeper": {"zklock", zklock.Source},
 		"etcd":      {"etcdlock", etcdlock.Source},
-	}[card.Family]
-	if family.files == nil {
-		return nil, fmt.Errorf("source of %s: no family %q", card.ID, card.Family)
+	}[family]
+	if from.files == nil {
+		return nil, fmt.Errorf("source of %s: no family %q", id, family)
 	}
-	var files []api.File
-	add := func(from fs.FS, folder, name string) error {
-		text, err := fs.ReadFile(from, name)
-		if err != nil {
-			return fmt.Errorf("source of %s: %w", card.ID, err)
-		}
-		files = append(files, api.File{Name: "locks/" + path.Join(folder, name), Text: string(text)})
-		return nil
-	}
-	names, err := follow(family.files, strings.ReplaceAll(card.ID, "-", "_")+".go")
+	names, err := follow(from.files, strings.ReplaceAll(id, "-", "_")+".go")
 	if err != nil {
-		return nil, fmt.Errorf("source of %s: %w", card.ID, err)
+		return nil, fmt.Errorf("source of %s: %w", id, err)
 	}
 	for _, name := range names {
-		if err := add(family.files, family.folder, name); err != nil {
-			return nil, err
+		text, err := fs.ReadFile(from.files, name)
+		if err != nil {
+			return nil, fmt.Errorf("source of %s: %w", id, err)
 		}
+		files = append(files, api.File{Name: "locks/" + path.Join(from.folder, name), Text: string(text)})
 	}
-	switch {
-	case card.Locker:
-		return files, add(locks.Source, "", "guard.go")
-	case slices.ContainsFunc(files, func(f api.File) bool { return strings.Contains(f.Text, "locks.InTransaction(") }):
-		return files, add(locks.Source, "", "transaction.go")
-	default:
-		return files, nil
-	}
+	return files, nil
 }

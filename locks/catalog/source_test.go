@@ -1,11 +1,33 @@
 package catalog_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/locks/catalog"
 )
+
+// TestPrimitiveSource checks that each primitive shows, for each backend, the file with its code.
+func TestPrimitiveSource(t *testing.T) {
+	for _, p := range catalog.PrimitiveCards() {
+		files, err := catalog.PrimitiveSource(p)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, backend := range p.Backends {
+			folder := map[string]string{"redis": "locks/redislock/", "zookeeper": "locks/zklock/"}[backend]
+			own := folder + strings.ReplaceAll(p.ID, "-", "_") + ".go"
+			if !slices.ContainsFunc(files, func(f api.File) bool { return f.Name == own }) {
+				t.Errorf("%s lacks %s", p.ID, own)
+			}
+		}
+		if p.Title.ZH == "" || p.Summary.ZH == "" || p.Source == "" || len(p.Routes) == 0 {
+			t.Errorf("incomplete: %+v", p)
+		}
+	}
+}
 
 // TestSource checks that the first file of each strategy contains its card (the description with
 // its claims). The last file must be guard.go for each Locker, and for no other strategy. Each Lua
