@@ -104,6 +104,8 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.Lookup("token").DefValue = "" // help must not print the token of the environment
 	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
+	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")
+	set.BoolVar(&p.Fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.files.add(set, "json", "write the results to `FILE`, an array of objects")
 	f.files.add(set, "csv", "write every request to `FILE`, in JMeter's JTL columns")
@@ -117,6 +119,10 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 		return errors.New("--all runs all strategies: name none beside it")
 	case plan.Target != "" && set.Changed("replicas"):
 		return errors.New("--replicas is only for a lab that this command starts: the lab at --target has its replicas already")
+	case plan.Target != "" && (set.Changed("delay") || set.Changed("fsync")):
+		return errors.New("--delay and --fsync are only for a lab that this command starts, not for the lab at --target")
+	case set.Changed("delay") && (plan.Delay < time.Millisecond || plan.Delay > time.Second || plan.Delay%time.Millisecond != 0):
+		return fmt.Errorf("delay %s: must be whole milliseconds, 1ms to 1s", plan.Delay)
 	case plan.Qty < 1:
 		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
 	}
@@ -170,7 +176,9 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 		}
 		return func() error { return nil }, nil
 	}
-	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = f.replicas })
+	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
+		cfg.Replicas, cfg.Delay, cfg.Proxied, cfg.Fsync = f.replicas, p.Delay, p.Delay > 0, p.Fsync
+	})
 	if err != nil {
 		return nil, err
 	}

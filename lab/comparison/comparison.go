@@ -52,6 +52,9 @@ type Plan struct {
 	Sweep    []int
 	Machine  report.Machine
 	Versions map[string]string
+	// The next two only describe the lab in the results: whoever starts the lab applies them.
+	Delay time.Duration // of each answer of a server to a replica
+	Fsync bool          // the servers sync each write to the disk
 
 	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
@@ -212,7 +215,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	setup := report.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
-		Machine: p.Machine, Versions: p.Versions,
+		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.
 	after, err := readStock(ctx, service, card.ID, h)

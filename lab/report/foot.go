@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -56,14 +57,31 @@ func conditions(r Result, load string) []fact {
 	all := []fact{
 		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
 		{"load", load},
+	}
+	if text := lab(r); text != "" {
+		all = append(all, fact{"lab", text})
+	}
+	all = append(all, []fact{
 		{"seed", strconv.FormatInt(r.Seed, 10)},
 		{"target", r.Target},
 		{"machine", r.Machine.String()},
-	}
+	}...)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		all = append(all, fact{name, r.Versions[name]})
 	}
 	return all
+}
+
+// lab returns the conditions that a command added to its lab, or "".
+func lab(r Result) string {
+	var all []string
+	if r.DelayMS > 0 {
+		all = append(all, "each answer of a server to a replica takes "+duration(r.DelayMS)+" longer")
+	}
+	if r.Fsync {
+		all = append(all, "each write is synced to the disk")
+	}
+	return strings.Join(all, ", ")
 }
 
 // Conditions writes the conditions that the figures of a comparison depend on.

@@ -28,6 +28,8 @@ type Result struct {
 	WaitMS    float64 `json:"wait_ms"`
 	LeaseMS   float64 `json:"lease_ms,omitempty"` // left out if each lock had its strategy's default
 	Stock     int     `json:"stock"`              // at the start
+	DelayMS   float64 `json:"delay_ms,omitempty"` // of each answer of a server to a replica, if the lab added one
+	Fsync     bool    `json:"fsync,omitempty"`    // the lab's servers synced each write to the disk
 	Seed      int64   `json:"seed"`
 	Target    string  `json:"target"`
 

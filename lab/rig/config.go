@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Config has the servers of a rig and their settings. The zero value has no server.
@@ -20,6 +21,10 @@ type Config struct {
 	Clocks       bool     // each Redis has a clock of its own: see Server.SetClock; on Linux only
 	Proxied      bool     // each replica has a link of its own to each backend: see Rig.Link
 	Database     Database // a pair of MariaDB servers instead of one MySQL; needs MySQL
+
+	// Conditions of a deployment, which the lab leaves out by default.
+	Delay time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied
+	Fsync bool          // each backend syncs a write to the disk before it answers
 
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if it is empty, the rig builds the program
@@ -71,6 +76,7 @@ func (c Config) validate() error {
 		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
 		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
+		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
 	} {
 		if rule.broken {
 			return errors.New("rig: " + rule.message)

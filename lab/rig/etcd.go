@@ -28,10 +28,12 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster,
 		// Both in ms: they allow leases as short as 2 s, so that a dead holder's lease ends soon.
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
-		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
-		"--unsafe-no-fsync",
 		// etcd deletes old versions of keys: locks write often, and no client reads old versions.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
+	}
+	if !r.cfg.Fsync {
+		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
+		s.args = append(s.args, "--unsafe-no-fsync")
 	}
 	// A member is healthy when its cluster has a leader.
 	s.probe = func(ctx context.Context) error { return get(ctx, client+"/health") }

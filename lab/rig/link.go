@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
@@ -58,7 +59,15 @@ func (l *Link) LoseReply(text string) error {
 	return l.add(lossType, lossType, "downstream", &loss{Text: text})
 }
 
-// Restore ends a fault, if any. Cut connections end now, because data are missing in them.
+// Delay delays every answer by d, in whole ms, of old and new connections. A round trip then takes
+// as much longer as with half of d in each direction, and one direction needs one timer only.
+func (l *Link) Delay(d time.Duration) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	return l.add("delay", "latency", "downstream", &toxics.LatencyToxic{Latency: d.Milliseconds()})
+}
+
+// Restore ends all faults, also a delay. Cut connections end now, because data are missing in them.
 func (l *Link) Restore() error {
 	l.changing.Lock()
 	defer l.changing.Unlock()

@@ -8,11 +8,13 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
-// addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk.
+// addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk. With
+// Config.Fsync it starts with its data.
 func (r *Rig) addRedis(found programs, i int) {
 	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
 	s.probe = func(ctx context.Context) error {
@@ -52,12 +54,16 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		s.env = environment(found.clock.env(s.clock)...)
 		r.check(s.SetClock(0))
 	}
-	s.args = append([]string{
+	persistence := []string{"--appendonly", "no"}
+	if r.cfg.Fsync {
+		persistence = []string{"--appendonly", "yes", "--appendfsync", "always"}
+	}
+	s.args = slices.Concat([]string{
 		s.write("redis.conf", fmt.Sprintf(redisConf, r.secrets.user)),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--save", "", "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
-	}, more...)
+	}, persistence, more)
 	r.backends = append(r.backends, s)
 	return s
 }

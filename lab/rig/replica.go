@@ -43,9 +43,14 @@ func (r *Rig) backendsEnv(name string, i int) []string {
 	}
 	var overLinks []string // pairs of a backend's address and that of the link to it
 	for _, backend := range r.backends {
-		if backend.name != redisReplica { // replicas use masters only
-			overLinks = append(overLinks, backend.addr, r.addLink(name, backend).addr)
+		if backend.name == redisReplica { // replicas use masters only
+			continue
 		}
+		l := r.addLink(name, backend)
+		if r.cfg.Delay > 0 {
+			r.check(l.Delay(r.cfg.Delay))
+		}
+		overLinks = append(overLinks, backend.addr, l.addr)
 	}
 	for i, variable := range env {
 		env[i] = strings.NewReplacer(overLinks...).Replace(variable)

@@ -39,7 +39,11 @@ var log4jProperties string
 //go:embed logback.xml
 var logbackXML string
 
-func javaOptions(dir string) []string {
+func (r *Rig) javaOptions(dir string) []string {
+	forceSync := "no" // as in MySQL, a write is passed to the kernel, and not synced to the disk
+	if r.cfg.Fsync {
+		forceSync = "yes"
+	}
 	return []string{
 		"-Xmx256m", "-XX:+UseSerialGC",
 		"-XX:+ExitOnOutOfMemoryError", // a server that continues without some of its threads answers at random
@@ -47,8 +51,7 @@ func javaOptions(dir string) []string {
 		"-XX:-UsePerfData",            // its file in /tmp would outlive a kill
 		"-Djava.io.tmpdir=" + dir,
 		"-Djava.awt.headless=true",
-		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
-		"-Dzookeeper.forceSync=no",
+		"-Dzookeeper.forceSync=" + forceSync,
 		// How often it looks for empty containers and expired TTL nodes, in ms; a minute by default.
 		"-Dznode.container.checkIntervalMs=1000",
 		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
@@ -82,9 +85,9 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 	s.write("logback.xml", logbackXML)
 	if program.script != "" {
 		s.path, s.args = program.script, []string{"start-foreground", cfg}
-		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(javaOptions(s.dir), " "))
+		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(r.javaOptions(s.dir), " "))
 	} else {
-		s.args = append(javaOptions(s.dir), "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
+		s.args = append(r.javaOptions(s.dir), "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	}
 	// The answer to srvr has the line Mode only while the server accepts sessions.
