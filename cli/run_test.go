@@ -31,6 +31,11 @@ type row struct {
 	Lost        int    `json:"lost_updates"`
 	Partial     bool   `json:"partial"`
 	Verdict     string `json:"verdict"`
+
+	Min     float64 `json:"min_ms"`
+	Median  float64 `json:"p50_ms"`
+	DelayMS float64 `json:"delay_ms"`
+	Fsync   bool    `json:"fsync"`
 }
 
 // ran is the result of one call of `oversell run`.
@@ -91,6 +96,7 @@ func TestRun(t *testing.T) {
 		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,
 		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted, "sweep": runSweep,
 		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice, "lab of its own": runOwnLab,
+		"a deployment's conditions": runDeployment,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, binary) })
 	}
@@ -111,7 +117,7 @@ func runCompares(t *testing.T, binary string) {
 	if none := all[0]; none.Lost <= 0 || none.Errors != 0 || none.Lost != none.Sold-(400-none.Remaining) || none.Verdict != "broken" {
 		t.Errorf("%+v", none)
 	}
-	want := row{Strategy: "redis", Samples: 400, Sold: 400, Verdict: "holds"}
+	want := row{Strategy: "redis", Samples: 400, Sold: 400, Verdict: "holds", Min: all[1].Min, Median: all[1].Median}
 	if all[1] != want {
 		t.Errorf("%+v, want %+v", all[1], want)
 	}
@@ -194,6 +200,11 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		`strategy "redlok" does not exist: there are`: "redis redlok",
 		"replicas 0: must be":                         "--replicas 0",
 		"has its replicas already":                    "--replicas 2 --target http://127.0.0.1:1",
+		"not for the lab at --target":                 "--delay 1ms --target http://127.0.0.1:1",
+		"--delay and --fsync are only for a lab":      "--fsync --target http://127.0.0.1:1",
+		"delay 0s: must be whole milliseconds":        "--delay 0",
+		"delay 1.5ms: must be whole milliseconds":     "--delay 1500us",
+		"delay 2s: must be whole milliseconds":        "--delay 2s",
 		`target "ftp://x": must be a URL`:             "--target ftp://x",
 		"--json and --html name the same file, ":      "--json x --html ./x",
 
@@ -374,5 +385,26 @@ func runOwnLab(t *testing.T, binary string) {
 	}
 	if !strings.Contains(r.err, "no update lost, as its card says for one replica") {
 		t.Errorf("stderr %s", r.err)
+	}
+}
+
+// runDeployment checks that with --delay every sale takes longer than without, and that the report
+// has the two conditions. A sale awaits at least two answers of servers.
+func runDeployment(t *testing.T, binary string) {
+	load := []string{"for-update", "redis", "zk", "--clients", "3", "--loops", "5", "--json", "-"}
+	r := runProgram(t, binary, append(load, "--target", testLab.Addresses().Target)...)
+	plain := rows(t, r.out)
+	r = runProgram(t, binary, append(load, "--delay", "40ms", "--fsync")...)
+	delayed := rows(t, r.out)
+	if r.status != 0 || len(plain) != 3 || len(delayed) != 3 {
+		t.Fatalf("status %d, %+v, %+v, stderr %s", r.status, plain, delayed, r.err)
+	}
+	for i, d := range delayed {
+		if d.Sold != 15 || d.DelayMS != 40 || !d.Fsync || d.Min < 80 || d.Median <= plain[i].Median || plain[i].DelayMS != 0 || plain[i].Fsync {
+			t.Errorf("%+v, without a delay %+v", d, plain[i])
+		}
+	}
+	if want := "each answer of a server to a replica takes 40ms longer, each write is synced to the disk"; !strings.Contains(r.err, want) {
+		t.Errorf("no %q in %s", want, r.err)
 	}
 }

@@ -254,6 +254,7 @@ func TestConfigOfExperiments(t *testing.T) {
 		"needs Config.Zookeeper": {Ensemble: 3},
 		"ensemble of 10":         {Zookeeper: true, Ensemble: 10},
 		"needs Redis":            {RedisReplica: true},
+		"needs Config.Proxied":   {Redis: 1, Delay: time.Second},
 	} {
 		if _, err := rig.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", cfg, err, want)

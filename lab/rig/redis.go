@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -54,16 +53,16 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		s.env = environment(found.clock.env(s.clock)...)
 		r.check(s.SetClock(0))
 	}
-	persistence := []string{"--appendonly", "no"}
+	conf := fmt.Sprintf(redisConf, r.secrets.user)
 	if r.cfg.Fsync {
-		persistence = []string{"--appendonly", "yes", "--appendfsync", "always"}
+		conf += "appendonly yes\nappendfsync always\n"
 	}
-	s.args = slices.Concat([]string{
-		s.write("redis.conf", fmt.Sprintf(redisConf, r.secrets.user)),
+	s.args = append([]string{
+		s.write("redis.conf", conf),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
-	}, persistence, more)
+	}, more...)
 	r.backends = append(r.backends, s)
 	return s
 }
