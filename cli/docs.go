@@ -32,6 +32,8 @@ func generatedParts() []generated {
 		{"docs/strategies.md", "strategies", strategies(false)},
 		{"docs/strategies.zh-CN.md", "strategies", strategies(true)},
 		{"docs/faults.md", "matrix", writeMatrix},
+		{"docs/course/comparison.md", "costs", writeCosts(false)},
+		{"docs/course/zh/comparison.md", "costs", writeCosts(true)},
 		{"docs/lab.md", "comparison", block(comparison, wrapped)},
 		{"docs/scenarios.md", "scenarios", block(scenarios, wrapped)},
 		{"README.md", "sold", block(comparison, tableOf("Remaining"))},

@@ -225,7 +225,8 @@ func (r Runner) adapt(args []string) []string {
 	if r.Quick {
 		args = append(args, "--clients", "20", "--loops", "5")
 	}
-	if i := slices.Index(args, "--replicas"); i > 0 && args[i+1] == "1" && len(r.Replicas) > 0 {
+	changed := slices.Contains(args, "--delay") || slices.Contains(args, "--fsync")
+	if i := slices.Index(args, "--replicas"); i > 0 && args[i+1] == "1" && len(r.Replicas) > 0 && !changed {
 		return append(slices.Delete(args, i, i+2), "--target", r.Replicas[0])
 	}
 	if r.Target != "" && !slices.ContainsFunc(args, ownLab) {

@@ -209,6 +209,7 @@ func TestAdapt(t *testing.T) {
 	for in, want := range map[string]string{
 		"run none":                       "run none --json - --quiet --target http://nginx",
 		"run mutex --replicas 1":         "run mutex --json - --quiet --target http://one",
+		"run mutex --replicas 1 --fsync": "run mutex --replicas 1 --fsync --json - --quiet",
 		"run mutex --replicas 5":         "run mutex --replicas 5 --json - --quiet",
 		"run coupon --guard none":        "run coupon --guard none --json - --quiet",
 		"break pause redis":              "break pause redis --json -",
