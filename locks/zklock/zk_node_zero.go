@@ -24,8 +24,8 @@ func (l *nodeZero) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, e
 func (l *nodeZero) poll(ctx context.Context, w waiter) (asked time.Time, err error) {
 	for {
 		asked, before, err := l.before(ctx, w)
-		// DANGER: the number of the first node in a new folder is 0. Its request holds the lock, but node
-		// 1 takes node 0 for no node, and its request holds the lock, too. Later nodes queue correctly.
+		// DANGER: the number of the first node in a new folder is 0. Its request holds the lock, but all
+		// requests behind it queue as if node 0 did not exist. Without node 0, the queue is correct.
 		if number, _ := sequence(before); err != nil || number == 0 {
 			return asked, err
 		}
@@ -54,8 +54,8 @@ func (*nodeZero) Card() api.Card {
 				ZH: "查找时只认大于 0 的序号：0 号节点持有锁时，1 号节点找不到前一个节点。",
 			}},
 			{Hazard: api.ReplicaRace, Why: api.Text{
-				EN: "The same with requests on other replicas. Only the first two requests after a reset are affected, so a long run loses one update at most.",
-				ZH: "同上，请求来自不同的副本。只影响重置后的头两个请求，所以压测再久，最多丢一次更新。",
+				EN: "The same with requests on other replicas. It lasts while node 0 exists, so a long run may lose no update, or a few at its start.",
+				ZH: "同上，请求来自不同的副本。只在 0 号节点存在期间出错，所以压测时可能一次也不丢，或只在开头丢几次更新。",
 			}},
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
