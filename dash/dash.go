@@ -224,7 +224,7 @@ func badRequest(en, zh string, values ...any) error {
 }
 
 func problemOf(err error) problem {
-	p := problem{http.StatusInternalServerError, verbatim(err.Error())}
+	p := problem{http.StatusInternalServerError, failure(err)}
 	errors.As(err, &p)
 	return p
 }

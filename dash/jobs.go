@@ -92,7 +92,7 @@ func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *prog
 			free()
 			p.Running, p.Stopped = false, errors.Is(context.Cause(ctx), errStopped)
 			if err != nil && !p.Stopped {
-				why := verbatim(err.Error())
+				why := failure(err)
 				p.Error = &why
 			}
 		})

@@ -294,7 +294,7 @@ func (v *visitor) answered(a action, got answer, err error, begun, now time.Time
 	v.Replica = cmp.Or(got.Replica, v.Replica)
 	said, good := describe(got)
 	if v.Said = said; err != nil {
-		v.Said = verbatim(err.Error())
+		v.Said = failure(err)
 	}
 	switch {
 	case err != nil || !good:
@@ -347,7 +347,7 @@ func describe(a answer) (said Text, good bool) {
 		api.Unlocked:  {"unlocked, count #", "已解锁，计数 #"},
 	}[a.Outcome]
 	if !good {
-		return textf("%s: %s", "%s：%s", a.Outcome, a.Detail), false
+		return textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
 	}
 	return Text{strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)}, true
 }

@@ -104,7 +104,7 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 		free()
 		begun.Running = false
 		if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
-			why := verbatim(err.Error())
+			why := failure(err)
 			begun.Error = &why
 		}
 		for _, t := range trials {

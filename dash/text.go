@@ -14,6 +14,9 @@ func (t Text) In(lang string) string { return api.Text(t).In(lang) }
 
 func textf(en, zh string, values ...any) Text { return Text(api.Textf(en, zh, values...)) }
 
+// failure returns the text of an error, which is in English.
+func failure(err error) Text { return Text{err.Error(), "出错：" + err.Error()} }
+
 func verbatim(s string) Text { return Text{s, s} }
 
 const langCookie = "lang"

@@ -55,6 +55,7 @@ func TestDecisiveResults(t *testing.T) {
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},
 		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},
+		{"database-down", map[string]Verdict{"none": Safe, "for-update": Safe, "redis": Safe, "redis-stock": Safe, "db-row-naive": Stalled}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
 	} {
 		t.Run(test.hazard, func(t *testing.T) {
@@ -81,6 +82,9 @@ func TestDecisiveResults(t *testing.T) {
 			seen := map[string]Result{}
 			for _, result := range store.Results() {
 				seen[Subject{Card: Card{api.Card{ID: result.Strategy}}, Fenced: result.Fenced}.Name()] = result
+				if result.Why.ZH == "" || result.Why.ZH == result.Why.EN {
+					t.Errorf("%s: the explanation %q is not in Chinese: %q", result.Strategy, result.Why.EN, result.Why.ZH)
+				}
 				if !result.Agrees() {
 					t.Errorf("%s: the card says %q, the run %q: %s", result.Strategy, result.Claim, result.Verdict, result.Why)
 				}
