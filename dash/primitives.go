@@ -132,7 +132,8 @@ func orderOf(req request) (o order, err error) {
 	if err := o.readTarget(req, backend); err != nil {
 		return o, err
 	}
-	return o, o.readNumbers(req)
+	err = o.readNumbers(req)
+	return o, err
 }
 
 // readTarget reads the backend of a primitive, or the strategy and the owner of a lock by hand.

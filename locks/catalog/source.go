@@ -24,7 +24,7 @@ func Source(card api.Card) ([]api.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := ""
+	var last string
 	switch {
 	case card.Locker:
 		last = "guard.go"
