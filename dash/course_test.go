@@ -1,11 +1,14 @@
 package dash_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -13,42 +16,102 @@ import (
 	"oversell/lab/course"
 )
 
-// TestCourse plays all lessons as a teacher does: it predicts, presses Run, reads the result, and
-// goes on to the next lesson. The loads are small. COURSE selects lessons by a part of their names.
+// TestCourse plays all lessons as a teacher does, with one page in English and one in Chinese. The
+// pages take turns: one predicts and presses Run, and both must show the result. The loads are
+// small. COURSE selects lessons by a part of their names.
 func TestCourse(t *testing.T) {
-	for _, lang := range course.Languages() {
-		t.Run(lang, func(t *testing.T) {
-			lessons, err := course.Lessons(docs.Course, lang)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range lessons {
-				if strings.Contains(l.Name, os.Getenv("COURSE")) {
-					t.Run(l.Name, func(t *testing.T) { playLesson(t, l, lang) })
-				}
-			}
-		})
+	en, err := course.Lessons(docs.Course, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zh, err := course.Lessons(docs.Course, "zh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range en {
+		if strings.Contains(l.Name, os.Getenv("COURSE")) {
+			t.Run(l.Name, func(t *testing.T) { playLesson(t, l, zh[i]) })
+		}
 	}
 }
 
-func playLesson(t *testing.T, l course.Lesson, lang string) {
-	tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
-	do(t, tab, chromedp.Navigate(address("/dash/course/"+l.Name)), reads("h1", l.Title))
-	for i, trial := range l.Trials() {
+func playLesson(t *testing.T, en, zh course.Lesson) {
+	pages := []window{lessonPage(t, en, "en"), lessonPage(t, zh, "zh")}
+	done := []string{"Done.", "完成。"}
+	for i, trial := range en.Trials() {
 		if len(trial.Commands) == 0 {
 			continue
 		}
 		box := fmt.Sprintf("#part-trial-%d", i)
+		teacher := pages[i%2]
 		if len(trial.Options) > 0 {
-			do(t, tab, press(fmt.Sprintf("#trial-%d-1", i)))
+			do(t, teacher, press(fmt.Sprintf("#trial-%d-1", i)))
 		}
-		done := map[string]string{"en": "Done.", "zh": "完成。"}[lang]
-		do(t, tab, press(box+" button.go"), reads(box+" [role=status]", done))
-		if len(trial.Options) > 0 {
-			do(t, tab, reads(box+" .option.right", "✓"))
+		do(t, teacher, press(box+" button.go"))
+		for j, page := range pages {
+			do(t, page, reads(box+" [role=status]", done[j]))
+			if len(trial.Options) > 0 {
+				do(t, page, reads(box+" .option.right", "✓"))
+			}
 		}
 	}
-	if slices.Contains([]string{"01-overselling"}, l.Name) {
-		pictures(t, tab, "lesson-"+lang)
+}
+
+func lessonPage(t *testing.T, l course.Lesson, lang string) window {
+	tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
+	// A lesson lasts longer than the time limit of a browser in other tests.
+	tab, cancel := context.WithTimeout(context.WithoutCancel(tab), 20*time.Minute)
+	t.Cleanup(cancel)
+	do(t, tab, chromedp.Navigate(address("/dash/course/"+l.Name)), reads("h1", l.Title))
+	return tab
+}
+
+// TestPresent presents a lesson: one part at a time, in large type, without the notes.
+func TestPresent(t *testing.T) {
+	tab := browser(t)
+	var shown string
+	visible := chromedp.Evaluate(`[...document.querySelectorAll('.slide')].filter(s => s.offsetParent).map(s => s.querySelector('h2').textContent).join()`, &shown)
+	do(t, tab,
+		chromedp.Navigate(address("/dash/course")),
+		press(`.lessons a[href="/dash/course/01-overselling"]`),
+		reads("h1", "1. Overselling"),
+		press("#present"), reads("#where", "1 /"), visible,
+	)
+	if shown != "What it is about" {
+		t.Errorf("the first part: %q", shown)
+	}
+	do(t, tab, press("#next"), reads("#where", "2 /"), visible)
+	if shown != "Prepare" {
+		t.Errorf("the second part: %q", shown)
+	}
+	do(t, tab, press("#present"), visible)
+	if !strings.Contains(shown, "What it is about,Prepare,Ask the class,") || !strings.HasSuffix(shown, "Notes for the teacher") {
+		t.Errorf("after the presentation: %q", shown)
+	}
+	pictures(t, tab, "lesson")
+}
+
+func TestBadLessonRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		path   string
+		form   url.Values
+		status int
+	}{
+		"an unknown lesson":   {"/dash/course/13-x/run", url.Values{"trial": {"0"}}, http.StatusNotFound},
+		"no trial":            {"/dash/course/01-overselling/run", nil, http.StatusBadRequest},
+		"an unknown trial":    {"/dash/course/01-overselling/run", url.Values{"trial": {"99"}}, http.StatusBadRequest},
+		"no prediction":       {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}}, http.StatusBadRequest},
+		"an unknown option":   {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"9"}}, http.StatusBadRequest},
+		"a choice of letters": {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"a"}}, http.StatusBadRequest},
+	} {
+		if status, body := send(t, http.MethodPost, c.path, c.form, map[string]string{"X-Lab-Token": token}); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, body := send(t, http.MethodPost, "/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"1"}}, nil); status != http.StatusForbidden {
+		t.Errorf("without the token: %d %s", status, body)
+	}
+	if status, _ := send(t, http.MethodGet, "/dash/course/13-x", nil, nil); status == http.StatusOK {
+		t.Error("an unknown lesson has a page")
 	}
 }
