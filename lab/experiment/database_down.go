@@ -62,6 +62,8 @@ func killDatabase(ctx context.Context, r *run) ([]Result, error) {
 // stopped requests go on without MySQL. MySQL starts again when the outage is over and all clients
 // have an answer.
 func (r *run) killAtCriticalStep(ctx context.Context, groups []*clients) error {
+	// Also after an error, because the clients wait for the answers of the stopped requests.
+	defer func() { _ = r.bed.replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
 	for _, s := range groups {
 		if err := r.bed.stop(ctx, 0, s.Subject, s.Card.stepFor(r.Hazard, "read")); err != nil {
 			return err
