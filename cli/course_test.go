@@ -14,6 +14,7 @@ import (
 	"oversell/docs"
 	"oversell/handlers"
 	"oversell/lab/course"
+	"oversell/lab/exercise"
 	"oversell/lab/experiment"
 	"oversell/lab/scenario"
 	"oversell/locks/catalog"
@@ -22,7 +23,7 @@ import (
 // TestCourseNames checks that the strategies, hazards, flags and routes that the lessons name exist.
 func TestCourseNames(t *testing.T) {
 	t.Parallel()
-	names := courseNames()
+	names := courseNames(t)
 	for _, lang := range course.Languages() {
 		lessons, err := course.Lessons(docs.Course, lang)
 		if err != nil {
@@ -74,7 +75,7 @@ func TestCourseNames(t *testing.T) {
 // TestCourseNamesFinds checks that a wrong name of each kind is reported.
 func TestCourseNamesFinds(t *testing.T) {
 	t.Parallel()
-	names := courseNames()
+	names := courseNames(t)
 	for _, wrong := range []string{"redis-lau", "--clinets", "/test/lokc", "db-row-x"} {
 		if names.checkSpan(wrong) == nil {
 			t.Errorf("%s was accepted", wrong)
@@ -85,7 +86,7 @@ func TestCourseNamesFinds(t *testing.T) {
 			t.Errorf("%s: %v", right, err)
 		}
 	}
-	for _, wrong := range [][]string{{"run", "rediss"}, {"break", "pasue", "redis"}, {"run", "redis", "--hodl", "1s"}, {"rum"}, {"run", "coupon", "--guard", "x"}} {
+	for _, wrong := range [][]string{{"run", "rediss"}, {"break", "pasue", "redis"}, {"run", "redis", "--hodl", "1s"}, {"rum"}, {"exercise", "isolatoin"}, {"run", "coupon", "--guard", "x"}} {
 		if names.checkCommand(course.Command{Args: wrong}) == nil {
 			t.Errorf("%q was accepted", wrong)
 		}
@@ -93,17 +94,25 @@ func TestCourseNamesFinds(t *testing.T) {
 }
 
 type nameList struct {
-	strategies, hazards, ids, flags, routes []string
+	strategies, hazards, exercises, ids, flags, routes []string
 }
 
-func courseNames() (n nameList) {
+func courseNames(t *testing.T) (n nameList) {
+	t.Helper()
 	for _, c := range catalog.Cards() {
 		n.strategies = append(n.strategies, c.ID)
 	}
 	for _, e := range experiment.All() {
 		n.hazards = append(n.hazards, e.Hazard)
 	}
-	n.ids = slices.Concat(n.strategies, n.hazards)
+	exercises, err := exercise.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exercises {
+		n.exercises = append(n.exercises, e.Name)
+	}
+	n.ids = slices.Concat(n.strategies, n.hazards, n.exercises)
 	for _, s := range scenario.All() {
 		for _, g := range s.Guards {
 			n.ids = append(n.ids, g.ID)
@@ -112,9 +121,7 @@ func courseNames() (n nameList) {
 	var visit func(*cobra.Command)
 	visit = func(c *cobra.Command) {
 		n.ids = append(n.ids, c.Name())
-		for _, word := range regexp.MustCompile(`--[a-z-]+`).FindAllString(c.LocalFlags().FlagUsages(), -1) {
-			n.flags = append(n.flags, word)
-		}
+		n.flags = append(n.flags, regexp.MustCompile(`--[a-z-]+`).FindAllString(c.LocalFlags().FlagUsages(), -1)...)
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
@@ -152,11 +159,13 @@ func (n nameList) checkCommand(c course.Command) error {
 			return fmt.Errorf("guard %q does not exist", guard)
 		}
 	}
-	of := n.strategies
+	var of []string
 	for i, arg := range cmd.Flags().Args() {
 		switch {
 		case cmd.Name() == "break" && i == 0:
 			of = n.hazards
+		case cmd.Name() == "exercise":
+			of = n.exercises
 		case slices.Contains([]string{"break", "run", "step", "strategies"}, cmd.Name()):
 			of = n.strategies
 		default:

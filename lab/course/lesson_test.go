@@ -3,6 +3,7 @@ package course
 import (
 	"context"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("options: %+v", trial.Options)
 	}
 	if len(trial.Commands) != 4 || !slices.Equal(trial.Commands[0].Args, []string{"strategies", "redis"}) ||
-		trial.Commands[0].Text != "bin/oversell strategies redis" || trial.Commands[1].Method != "PUT" {
+		trial.Commands[0].Text != "bin/oversell strategies redis" || trial.Commands[1].Method != http.MethodPut {
 		t.Errorf("commands: %+v", trial.Commands)
 	}
 	if quiz := l.Parts[2].Trials; len(quiz) != 2 || quiz[0].Ask != "One?" || len(quiz[0].Commands) != 1 || len(quiz[1].Options) != 2 {

@@ -102,11 +102,11 @@ func (w *recordWriter) withFigures(line string) (_ string, err error) {
 	return line, err
 }
 
-// foot matches the conditions of a run, which the course's README names once.
-var foot = regexp.MustCompile(`(?ms)^date {3,}.*?^oversell .*?(\n\n|\z)|^redis {3,}.*$|^zookeeper {3,}.*$|^(starting a lab|ready after .*)\n`)
+// conditions matches the lines with the conditions of a run, and those about its start.
+var conditions = regexp.MustCompile(`(?m)^((date|load|seed|target|machine|etcd|go|mysql|oversell|redis|zookeeper) {3,}.*|starting a lab|ready after .*)\n?`)
 
 // Short returns what commands printed without the conditions of the runs.
 func Short(text string) string {
-	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(foot.ReplaceAllString(text, ""), "")
+	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(conditions.ReplaceAllString(text, ""), "")
 	return strings.Trim(regexp.MustCompile(`\n{3,}`).ReplaceAllString(text, "\n\n"), "\n")
 }

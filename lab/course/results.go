@@ -61,16 +61,16 @@ func (r *Results) add(subcommand string, report []byte) error {
 		Broken          []string // of a scenario
 		Sentence        api.Text
 	}
-	var maps []map[string]any
-	if err := errors.Join(json.Unmarshal(report, &all), json.Unmarshal(report, &maps)); err != nil {
+	var raw []map[string]any
+	if err := errors.Join(json.Unmarshal(report, &all), json.Unmarshal(report, &raw)); err != nil {
 		return fmt.Errorf("the report of run: %w", err)
 	}
 	for i, result := range all {
 		if result.Guard != "" {
-			r.byGuard[result.Guard] = maps[i]
+			r.byGuard[result.Guard] = raw[i]
 			result.Verdict = map[bool]string{true: "holds", false: "broken"}[len(result.Broken) == 0]
 		} else {
-			r.byName[result.Strategy] = maps[i]
+			r.byName[result.Strategy] = raw[i]
 		}
 		r.Verdicts = append(r.Verdicts, Verdict{result.Sentence, result.Verdict})
 	}

@@ -133,6 +133,10 @@ func (*dbRowRecursive) Card() api.Card {
 				EN: "The row has no expiry: after the holder's death, every request waits in vain, and then sells without the lock.",
 				ZH: "这一行没有过期时间：持有者崩溃后，请求都等不到锁，最后不持锁就卖。",
 			}},
+			{Hazard: api.DatabaseDown, Why: api.Text{
+				EN: "A request whose INSERT fails does not stop: it goes on without the lock, and takes pieces that nobody bought.",
+				ZH: "插入失败的请求不会停下，而是不持锁继续执行，扣掉没有人买的库存。",
+			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
