@@ -101,6 +101,6 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), siteCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand())
 	return root
 }

@@ -2,10 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,42 +16,57 @@ import (
 	"oversell/locks/catalog"
 )
 
+// stepsCommand records the steps for make site. Only developers need this command.
 func stepsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "steps [strategy...]", Hidden: true,
+		Use:    "steps [strategy...]",
+		Short:  "Record every order of the steps of two clients in " + recordedSteps,
+		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkStrategies(args); err != nil {
+				return usage("steps: %w", err)
+			}
 			ctx, errOut := cmd.Context(), cmd.ErrOrStderr()
 			started, err := startLab(ctx, false, errOut, func(cfg *rig.Config) {
 				cfg.Log, cfg.Nginx, cfg.Replicas = nil, false, 2
-				cfg.ReplicaArgs = []string{"--lease", "10m"}
+				cfg.ReplicaArgs = []string{"--lease", "10m"} // no lease must end during a round
 			})
 			if err != nil {
-				return err
+				return ended(ctx, fmt.Errorf("steps: %w", err))
 			}
-			return errors.Join(recordSteps(ctx, started.Addresses(), args, cmd.OutOrStdout(), errOut), started.Close())
+			return ended(ctx, errors.Join(recordSteps(ctx, started.Addresses(), args, errOut), started.Close()))
 		},
 	}
 }
 
-func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, out, errOut io.Writer) error {
-	if len(ids) == 0 {
-		for _, c := range catalog.Cards() {
-			ids = append(ids, c.ID)
-		}
+// recordSteps records these strategies, or all. It keeps the recordings of other strategies.
+func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progress io.Writer) error {
+	all, err := readSteps()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	all := map[string]stepper.Graph{}
-	for _, id := range ids {
-		lab, err := stepper.Open(addrs, id)
+	recorded := map[string]stepper.Graph{} // without strategies that no longer exist
+	for _, c := range catalog.Cards() {
+		if old, ok := all[c.ID]; ok {
+			recorded[c.ID] = old
+		}
+		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
+			continue
+		}
+		lab, err := stepper.Open(addrs, c.ID)
 		if err != nil {
 			return err
 		}
 		begun, rounds := time.Now(), 0
-		g, missing, err := lab.Record(ctx, func() { rounds++ })
+		g, err := lab.Record(ctx, func() { rounds++ })
 		if err != nil {
 			return err
 		}
-		all[id] = g
-		fmt.Fprintf(errOut, "%s: %d states, %d rounds, %d missing, %v\n", id, len(g.Nodes), rounds, missing, time.Since(begun))
+		recorded[c.ID] = g
+		if err := writeRecorded(recordedSteps, recorded); err != nil { // after each, for an interruption
+			return err
+		}
+		_, _ = fmt.Fprintf(progress, "%s: %d states in %d rounds, %v\n", c.ID, len(g.Nodes), rounds, time.Since(begun).Round(time.Second))
 	}
-	return json.NewEncoder(out).Encode(all)
+	return nil
 }

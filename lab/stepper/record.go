@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"oversell/api"
 	"oversell/lab/check"
 )
 
@@ -23,7 +24,7 @@ type Line struct {
 }
 
 // Node is a state of both clients. Orders of steps lead to the same Node if each client has done the
-// same in them, and the same stock is in the database.
+// same in them, the same stock is in the database, and the lock's queue has the same order.
 type Node struct {
 	States [2]State `json:"states"`
 	Row    int      `json:"row"`
@@ -60,16 +61,18 @@ const (
 )
 
 // Record plays rounds until every move of every reachable state is recorded. It calls played after
-// each round. No other round may be open. missing counts the moves that no round could repeat.
-func (l *Lab) Record(ctx context.Context, played func()) (g Graph, missing int, err error) {
+// each round. No other round may be open.
+func (l *Lab) Record(ctx context.Context, played func()) (Graph, error) {
+	l.rankFences = true
+	defer func() { l.rankFences = false }()
 	r := recorder{nodes: map[string]int{}, tries: map[target]int{}}
 	for {
 		path, found := r.unrecorded()
 		if !found {
-			return r.Graph, r.missing(), nil
+			return r.complete(l.Strategy)
 		}
 		if err := r.walk(ctx, l, path); err != nil {
-			return r.Graph, 0, err
+			return Graph{}, err
 		}
 		played()
 	}
@@ -114,23 +117,38 @@ func (r *recorder) unrecorded() (path schedule, found bool) {
 }
 
 func (r *recorder) open(at int, client Client) bool {
-	return r.movable(at, client) && r.tries[target{at, client}] < maxTries
+	return r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries
 }
 
-func (r *recorder) movable(at int, client Client) bool {
-	state := r.Nodes[at].States[client]
-	return r.Nodes[at].Moves[client] == nil && (state == Idle || state == Stopped)
+// movable reports whether a move of the client is missing.
+func (n Node) movable(client Client) bool {
+	return n.Moves[client] == nil && (n.States[client] == Idle || n.States[client] == Stopped)
 }
 
-func (r *recorder) missing() (n int) {
-	for at := range r.Nodes {
-		for _, client := range []Client{A, B} {
-			if r.movable(at, client) {
-				n++
+// complete returns the states that moves reach from the start, in the order of their distance. It
+// returns an error if one of them has a move that no round could repeat.
+func (r *recorder) complete(strategy string) (Graph, error) {
+	g, place := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1]}, map[int]int{0: 0}
+	for at := 0; at < len(g.Nodes); at++ {
+		n := g.Nodes[at]
+		for client, move := range n.Moves {
+			if move == nil {
+				if n.movable(Client(client)) {
+					return Graph{}, fmt.Errorf("record %s: no round of %d reached a move of %v again; try it on a machine with less load", strategy, maxTries, Client(client))
+				}
+				continue
 			}
+			to, known := place[move.To]
+			if !known {
+				to = len(g.Nodes)
+				place[move.To] = to
+				g.Nodes = append(g.Nodes, r.Nodes[move.To])
+			}
+			n.Moves[client] = &Move{to, move.Log}
 		}
+		g.Nodes[at] = n
 	}
-	return n
+	return g, nil
 }
 
 // walk plays a round along the path, and then to its end, by moves that are not recorded if possible.
@@ -171,7 +189,7 @@ func (r *recorder) choose(round *Round, at int, path schedule, n int) Client {
 		return path[n]
 	}
 	for _, client := range []Client{A, B} {
-		if round.free(client) && r.movable(at, client) {
+		if round.free(client) && r.Nodes[at].movable(client) {
 			return client
 		}
 	}
@@ -198,11 +216,18 @@ func (r *recorder) line(e Entry) int {
 // node returns the index of the round's state.
 func (r *recorder) node(round *Round) int {
 	var lines [2][]int
+	var queue []Client // without the clients that have left it
 	for _, e := range round.Log {
 		lines[e.Client] = append(lines[e.Client], r.line(e))
+		switch api.Step(e.Step) {
+		case api.Queued:
+			queue = append(queue, e.Client)
+		case api.Granted:
+			queue = slices.DeleteFunc(queue, func(c Client) bool { return c == e.Client })
+		}
 	}
 	n := Node{States: [2]State{round.State(A), round.State(B)}, Row: round.Row}
-	key := fmt.Sprint(n.States, n.Row, lines)
+	key := fmt.Sprint(n.States, n.Row, lines, queue)
 	at, known := r.nodes[key]
 	if !known {
 		if round.Over() {
