@@ -46,10 +46,13 @@ func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progres
 		return err
 	}
 	recorded := map[string]stepper.Graph{} // without strategies that no longer exist
-	for _, c := range catalog.Cards() {
+	cards := catalog.Cards()
+	for _, c := range cards {
 		if old, ok := all[c.ID]; ok {
 			recorded[c.ID] = old
 		}
+	}
+	for _, c := range cards {
 		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
 			continue
 		}

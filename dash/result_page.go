@@ -55,34 +55,22 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	if h < 0 {
 		return x, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", q.Hazard)
 	}
-	x = newResultPage(cards[c], q.Hazard)
+	for _, flaw := range cards[c].Breaks {
+		if string(flaw.Hazard) == q.Hazard {
+			x.Why = Text(flaw.Why)
+		}
+	}
+	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.send("break", func() []message {
 		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
 		// With one named strategy, the experiment can also use this strategy's fencing token.
 		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)
 		return nil
 	})
-	// A recording never changes, so draw it without the hub's mutex.
-	err = x.draw(lang)
-	return x, err
-}
-
-// newResultPage returns the page of a hazard on a strategy, without a result.
-func newResultPage(c card, hazard string) (x resultPage) {
-	for _, flaw := range c.Breaks {
-		if string(flaw.Hazard) == hazard {
-			x.Why = Text(flaw.Why)
-		}
-	}
-	x.Hazard, _ = hazardOf(hazard)
-	return x
-}
-
-// draw draws the run of x, if there is one.
-func (x *resultPage) draw(lang string) error {
 	if x.Run == nil {
-		return nil
+		return x, nil
 	}
+	// A recording never changes, so draw it without the hub's mutex.
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")
 	x.Shown = &run
 	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == experiment.Broken {
@@ -90,5 +78,5 @@ func (x *resultPage) draw(lang string) error {
 	} else if place, second, words := run.Timeline.Fault(); place != "" {
 		x.Jump = &jump{Text{"go to the fault", "跳到故障处"}, place, second, words}
 	}
-	return err
+	return x, err
 }

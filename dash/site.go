@@ -2,6 +2,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -93,18 +94,20 @@ func (v view) Translation(lang string) string {
 
 func (v view) up() string { return strings.Repeat("../", strings.Count(v.place.file, "/")) }
 
-// fileOf returns the file of a page, such as learn/redis.html for /dash/learn/redis.
+// fileOf returns the file of a page, such as learn/redis.html for /dash/learn/redis. The results of a
+// hazard are in one file.
 func fileOf(page string) string {
-	name, fenced := strings.CutSuffix(strings.Trim(strings.TrimPrefix(page, "/dash"), "/"), "?fenced=true")
-	switch {
-	case fenced:
-		name += "-fenced"
-	case name == "":
-		name = "index"
-	case !strings.Contains(name, "/"):
-		name += "/index"
+	names, fenced := strings.CutSuffix(strings.Trim(strings.TrimPrefix(page, "/dash"), "/"), "?fenced=true")
+	menu, rest, _ := strings.Cut(names, "/")
+	name, anchor, _ := strings.Cut(rest, "/")
+	file := path.Join(menu, cmp.Or(name, "index")+".html")
+	if fenced {
+		anchor += "-fenced"
 	}
-	return name + ".html"
+	if anchor != "" {
+		file += "#" + anchor
+	}
+	return file
 }
 
 // siteWriter writes the files of a site.
@@ -119,7 +122,7 @@ type siteWriter struct {
 // Write writes the site into a folder: English pages, and Chinese ones into its folder zh.
 func (s Site) Write(folder string) error {
 	w := siteWriter{Site: s, folder: folder, results: map[resultKey]*storedResult{}, pages: map[string]*template.Template{}}
-	for _, name := range []string{"home", "strategies", "strategy", "break", "result", "steps", "step", "page"} {
+	for _, name := range []string{"home", "strategies", "strategy", "break", "hazard", "steps", "step", "page"} {
 		w.pages[name] = parseSite(name)
 	}
 	for _, strategy := range s.Strategies {
@@ -133,9 +136,9 @@ func (s Site) Write(folder string) error {
 
 // parseSite parses a page of the lab, and then the parts of it that are different in a site.
 func parseSite(name string) *template.Template {
-	live := map[string]string{"step": "step", "strategies": "strategies", "strategy": "strategy", "break": "break", "result": "result"}[name]
-	if live == "" {
-		live = "problem"
+	live := "problem" // for the pages that only a site has
+	if slices.Contains([]string{"step", "strategies", "strategy", "break"}, name) {
+		live = name
 	}
 	t := template.Must(parse(live).ParseFS(siteFiles, "site/layout.html.tmpl"))
 	file := "site/" + name + ".html.tmpl"
@@ -200,17 +203,18 @@ func (w *siteWriter) learn() error {
 	return err
 }
 
-// matrix writes the table, and a page for each of its results.
+// matrix writes the table, and a page with timelines for each hazard.
 func (w *siteWriter) matrix() (err error) {
 	m := matrixView{}
+	pages := map[string]*hazardPage{}
 	for _, h := range hazards() {
 		if slices.Contains(w.Matrix.Hazards, h.ID) {
 			m.Hazards = append(m.Hazards, h)
+			pages[h.ID] = &hazardPage{hazard: h}
 		}
 	}
 	for _, r := range w.Matrix.Rows {
-		c, errCard := findCard(w.cards, r.Strategy, 0)
-		if errCard != nil {
+		if _, err := findCard(w.cards, r.Strategy, 0); err != nil {
 			continue // the strategy was removed after the recording
 		}
 		row := matrixRow{resultKey: resultKey{Strategy: r.Strategy, Fenced: r.Fenced}}
@@ -221,16 +225,43 @@ func (w *siteWriter) matrix() (err error) {
 			if applies {
 				x.Run = w.resultOf(q, s)
 				m.Tally.count(x.Run.Result)
-				err = errors.Join(err, w.result(w.cards[c], x))
+				pages[h.ID].Results = append(pages[h.ID].Results, hazardResult{resultView: x, Summary: s})
 			}
 			row.Results = append(row.Results, x)
 		}
 		m.Rows = append(m.Rows, row)
 	}
+	for _, h := range m.Hazards {
+		err = errors.Join(err, w.page(fileOf("/dash/break/"+h.ID), "hazard", "break", verbatim(h.ID), pages[h.ID].draw))
+	}
 	return errors.Join(err, w.page("break/index.html", "break", "break", Text{"Fault matrix", "故障矩阵"}, same(struct {
 		Matrix matrixView
 		About  matrix.About
 	}{m, w.About})))
+}
+
+// hazardPage has the results of one hazard on all strategies.
+type hazardPage struct {
+	hazard
+	Results []hazardResult
+}
+
+type hazardResult struct {
+	resultView
+	Summary matrix.Summary
+	Anchor  string
+	Shown   matrix.Run
+}
+
+func (p *hazardPage) draw(lang string) (_ any, err error) {
+	for i := range p.Results {
+		r := &p.Results[i]
+		_, r.Anchor, _ = strings.Cut(fileOf(r.Path()), "#")
+		if r.Shown, err = matrix.RunOf(r.Run.Result, lang, r.Anchor); err != nil {
+			return nil, fmt.Errorf("write the site: %w", err)
+		}
+	}
+	return p, nil
 }
 
 // resultOf returns the recorded run with the verdict of the summary, or only the verdict.
@@ -243,34 +274,22 @@ func (w *siteWriter) resultOf(q resultKey, s matrix.Summary) *storedResult {
 	}}
 }
 
-func (w *siteWriter) result(c card, r resultView) error {
-	title := textf("%s, %s", "%s，%s", r.Hazard, r.Name())
-	return w.page(fileOf(r.Path()), "result", "break", title, func(lang string) (any, error) {
-		x := newResultPage(c, r.Hazard)
-		x.resultView = r
-		err := x.draw(lang)
-		return x, err
-	})
-}
-
 func (w *siteWriter) steps() error {
 	err := w.page("step/index.html", "steps", "step", Text{"Step", "单步"}, same(groupsOf(w.cards)))
 	for i, s := range w.Strategies {
 		if len(s.Steps.Nodes) == 0 {
 			return fmt.Errorf("write the site: the steps of %s are not recorded: run `make steps strategy=%s`", s.ID, s.ID)
 		}
+		files := codeFiles(w.cards[i])
 		recorded, errJSON := json.Marshal(struct {
 			stepper.Graph
+			Code  []api.File        `json:"code"`
 			Marks map[string]string `json:"marks"` // the line of the code that reports a step
-		}{s.Steps, marks(codeFiles(w.cards[i]), s.Steps)})
-		data := struct {
-			card
-			A, B column
-		}{w.cards[i], scene{Code: codeFiles(w.cards[i])}.column(stepper.A), scene{Code: codeFiles(w.cards[i])}.column(stepper.B)}
+		}{s.Steps, s.Code, marks(files, s.Steps)})
 		err = errors.Join(
 			err, errJSON,
 			w.file("static/steps/"+s.ID+".js", fmt.Appendf(nil, "const recorded = %s;\n", recorded)),
-			w.page(fileOf("/dash/step/"+s.ID), "step", "step", textf("Step: %s", "单步：%s", s.ID), same(data)),
+			w.page(fileOf("/dash/step/"+s.ID), "step", "step", textf("Step: %s", "单步：%s", s.ID), same(w.cards[i])),
 		)
 	}
 	return err

@@ -105,6 +105,19 @@ function drawEnding(node) {
   $('#said').hidden = !said;
 }
 
+// list shows the code of a client, like the page Step of the laboratory.
+function list(who) {
+  recorded.code.forEach((file, f) => {
+    const code = document.createElement('pre');
+    file.text.trimEnd().split('\n').forEach((text, n) => {
+      const line = make('span', text + '\n');
+      line.id = `${who}-${f}-${n + 1}`;
+      code.append(line);
+    });
+    $(`#client-${who} .listing`).append(make('h3', file.name), code);
+  });
+}
+
 function go(client) {
   if (!played().node.moves[client]) return;
   path.push(client);
@@ -176,4 +189,5 @@ document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey) return;
   if (e.key === 'a' || e.key === 'b') $('#go-' + e.key).click();
 });
+['A', 'B'].forEach(list);
 draw();
