@@ -195,12 +195,27 @@ func (w *siteWriter) learn() error {
 	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(groupsOf(w.cards)))
 	for _, c := range w.cards {
 		x := newStrategyView(c, w.cards)
+		own := ownFiles(x.Files)
+		for _, f := range x.Files[own:] {
+			x.Others = append(x.Others, f.Name)
+		}
+		x.Files = x.Files[:own]
 		for i, claim := range x.Claims {
 			x.Claims[i].Run = w.results[claim.resultKey]
 		}
 		err = errors.Join(err, w.page(fileOf("/dash/learn/"+c.ID), "strategy", "strategies", verbatim(c.ID), same(x)))
 	}
 	return err
+}
+
+// ownFiles returns the number of the strategy's own files: the first one, and its scripts. Many
+// strategies share the others, and copies of these would be a tenth of the site.
+func ownFiles(files []codeFile) int {
+	n := min(1, len(files))
+	for n < len(files) && path.Ext(files[n].Name) != ".go" {
+		n++
+	}
+	return n
 }
 
 // matrix writes the table, and a page with timelines for each hazard.
@@ -243,6 +258,7 @@ func (w *siteWriter) matrix() (err error) {
 // hazardPage has the results of one hazard on all strategies.
 type hazardPage struct {
 	hazard
+	Legend  template.HTML
 	Results []hazardResult
 }
 
@@ -260,8 +276,17 @@ func (p *hazardPage) draw(lang string) (_ any, err error) {
 		if r.Shown, err = matrix.RunOf(r.Run.Result, lang, r.Anchor); err != nil {
 			return nil, fmt.Errorf("write the site: %w", err)
 		}
+		if r.Shown.Picture == "" {
+			continue
+		}
+		// A legend in each picture, and a table of what the picture shows, would be a third of the site.
+		r.Shown.Tables = r.Shown.Tables[:len(r.Shown.Tables)-1]
+		if r.Shown.Picture, err = r.Shown.Timeline.WithoutLegend().Inline(r.Anchor + ".picture"); err != nil {
+			return nil, fmt.Errorf("write the site: %w", err)
+		}
 	}
-	return p, nil
+	p.Legend, err = timeline.Legend(lang)
+	return p, err
 }
 
 // resultOf returns the recorded run with the verdict of the summary, or only the verdict.
