@@ -167,7 +167,7 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path schedule) (err error) 
 		}
 		to := r.node(round)
 		if r.Nodes[at].Moves[client] == nil {
-			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(round.Log[before:])}
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(moverFirst(round.Log[before:], client))}
 		}
 		at = to
 	}
@@ -194,6 +194,18 @@ func (r *recorder) choose(round *Round, at int, path schedule, n int) Client {
 		}
 	}
 	return next(A, round.free(A), round.free(B), round.State(A) == Ended)
+}
+
+// moverFirst sorts the entries of a move: if a release lets the other client continue, either of the
+// two may be observed first.
+func moverFirst(log []Entry, mover Client) []Entry {
+	other := func(e Entry) int {
+		if e.Client == mover {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(log), func(x, y Entry) int { return other(x) - other(y) })
 }
 
 func (r *recorder) seen(log []Entry) (seen []Seen) {
