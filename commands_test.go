@@ -81,6 +81,9 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":                  lab,
 		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
 
+		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
+		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "bin/oversell docs --runs results/break"},
+
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
 		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,

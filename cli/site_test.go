@@ -41,7 +41,11 @@ func TestSite(t *testing.T) {
 	}
 	loseAnUpdate(t, tab, "file://"+folder)
 	solve(t, tab, "file://"+folder)
-	for _, url := range requests() {
+	urls := requests()
+	if len(urls) < 2*len(catalog.Cards()) {
+		t.Errorf("%d requests were seen, fewer than the pages that were opened", len(urls))
+	}
+	for _, url := range urls {
 		if !strings.HasPrefix(url, "file://"+folder) && !strings.HasPrefix(url, "data:") {
 			t.Errorf("the site requested %s", url)
 		}

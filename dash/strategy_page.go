@@ -14,7 +14,7 @@ type strategyView struct {
 	Able          bool // this machine can run experiments
 	Claims        []claim
 	Files         []codeFile
-	Others        []string // files that run too, and that only the page Step shows; only in a site
+	Others        []string       // files that run too, and that only the page Step shows; only in a site
 	Ours          *report.Result // the newest result; nil before the first run
 	Before, After string         // the previous and the next strategy in the catalogue, or empty
 }

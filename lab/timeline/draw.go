@@ -43,7 +43,7 @@ type drawing struct {
 	Ticks           []tick
 	AxisY           int
 	Sales           *sales
-	LegendY         int // 0 for a picture without a legend
+	LegendY         int  // 0 for a picture without a legend
 	Ragged, Both    bool // whether the legend must explain them
 	Left            string
 }
