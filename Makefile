@@ -148,6 +148,7 @@ timelines: build ## keep one run of make break for each timeline of make site, i
 
 .PHONY: site
 site: build ## write pages that need no servers to results/site; open its index.html
+	rm -rf results/site
 	bin/oversell site results/site
 
 .PHONY: commands

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"oversell/dash"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks/catalog"
 )
@@ -48,6 +49,27 @@ func TestSite(t *testing.T) {
 	for _, url := range urls {
 		if !strings.HasPrefix(url, "file://"+folder) && !strings.HasPrefix(url, "data:") {
 			t.Errorf("the site requested %s", url)
+		}
+	}
+}
+
+// TestSitePages adds lessons to a site. The menu leads to them in both languages.
+func TestSitePages(t *testing.T) {
+	folder := t.TempDir()
+	site := dash.Site{Pages: []dash.SitePage{
+		{Path: "course/index.html", Title: dash.Text{EN: "Course", ZH: "课程"}, EN: `<h1>Lessons</h1><a href="01.html">1</a>`, ZH: `<h1>各课</h1><a href="01.html">1</a>`},
+		{Path: "course/01.html", Title: dash.Text{EN: "Overselling", ZH: "超卖"}, EN: "<h1>Overselling</h1>", ZH: "<h1>超卖</h1>"},
+	}}
+	if err := site.Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	checkFiles(t, folder)
+	for file, want := range map[string]string{
+		"index.html": `href="course/index.html">Course`, "course/01.html": "<h1>Overselling</h1>",
+		"zh/index.html": `href="course/index.html">课程`, "zh/course/01.html": "<h1>超卖</h1>",
+	} {
+		if text := read(t, filepath.Join(folder, file)); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", file, want, text)
 		}
 	}
 }
@@ -98,8 +120,11 @@ func checkFiles(t *testing.T, folder string) {
 	}
 }
 
+// window is a tab of a browser.
+type window interface{ context.Context }
+
 // offline opens a browser without a network. requests returns the addresses of all its requests.
-func offline(t *testing.T) (tab context.Context, requests func() []string) {
+func offline(t *testing.T) (tab window, requests func() []string) {
 	t.Helper()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
 	t.Cleanup(cancel)
@@ -127,7 +152,7 @@ func offline(t *testing.T) (tab context.Context, requests func() []string) {
 }
 
 // script evaluates a script on a page of the site.
-func script(t *testing.T, tab context.Context, page, js string) (result string) {
+func script(t *testing.T, tab window, page, js string) (result string) {
 	t.Helper()
 	if err := chromedp.Run(tab, chromedp.Navigate(page), chromedp.Evaluate(js, &result)); err != nil {
 		t.Fatalf("%s: %v", page, err)
@@ -140,7 +165,7 @@ const taken = `[...document.querySelectorAll('.taken li')].map(li => li.textCont
 	document.querySelector('#client-B .listing').textContent`
 
 // stepEach takes the first step of A and of B in every strategy, and checks that the code is shown.
-func stepEach(t *testing.T, tab context.Context, root string) {
+func stepEach(t *testing.T, tab window, root string) {
 	t.Helper()
 	for _, c := range catalog.Cards() {
 		page := fmt.Sprintf("%s/step/%s.html", root, c.ID)
@@ -153,7 +178,7 @@ func stepEach(t *testing.T, tab context.Context, root string) {
 }
 
 // loseAnUpdate plays none until an update is lost, with the keys of the keyboard.
-func loseAnUpdate(t *testing.T, tab context.Context, root string) {
+func loseAnUpdate(t *testing.T, tab window, root string) {
 	t.Helper()
 	for folder, want := range map[string]string{"/": "2 sold, 9 left of 10: an update was lost.", "/zh/": "原有 10，售出 2，剩 9：丢失了一次更新。"} {
 		var hidden, at, row, sentence string
@@ -182,7 +207,7 @@ func loseAnUpdate(t *testing.T, tab context.Context, root string) {
 }
 
 // solve checks the solution of a strategy that loses an update, and of one that does not.
-func solve(t *testing.T, tab context.Context, root string) {
+func solve(t *testing.T, tab window, root string) {
 	t.Helper()
 	for id, want := range map[string]string{"mutex": "lose an update: 1", "redis": "No order of these steps loses an update"} {
 		said := script(t, tab, root+"/step/"+id+".html", `document.querySelector('#solution').click(); document.querySelector('#said').textContent`)

@@ -82,10 +82,10 @@ func (v view) Asset(name string) string {
 
 // Translation returns the address of this page in a language.
 func (v view) Translation(lang string) string {
-	switch {
-	case lang == v.place.lang:
+	switch lang {
+	case v.place.lang:
 		return path.Base(v.place.file)
-	case lang == "zh":
+	case "zh":
 		return v.up() + "zh/" + v.place.file
 	default:
 		return v.up() + "../" + v.place.file
@@ -166,7 +166,7 @@ func (w *siteWriter) file(name string, text []byte) error {
 }
 
 // page writes a page in both languages. file is its path from the folder of the language.
-func (w *siteWriter) page(file, template, menu string, title Text, data func(lang string) (any, error)) error {
+func (w *siteWriter) page(file, name, menu string, title Text, data func(lang string) (any, error)) error {
 	for _, lang := range []string{"en", "zh"} {
 		content, err := data(lang)
 		if err != nil {
@@ -175,14 +175,11 @@ func (w *siteWriter) page(file, template, menu string, title Text, data func(lan
 		course := slices.ContainsFunc(w.Pages, func(p SitePage) bool { return p.Path == "course/index.html" })
 		v := view{Lang: lang, Page: menu, Title: title, Data: content, place: &place{file, lang, course}}
 		var text bytes.Buffer
-		if err := w.pages[template].ExecuteTemplate(&text, "layout", v); err != nil {
+		if err := w.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {
 			return fmt.Errorf("write the site: %s: %w", file, err)
 		}
-		name := file
-		if lang == "zh" {
-			name = "zh/" + file
-		}
-		if err := w.file(name, text.Bytes()); err != nil {
+		folder := map[string]string{"zh": "zh"}[lang]
+		if err := w.file(path.Join(folder, file), text.Bytes()); err != nil {
 			return err
 		}
 	}
