@@ -141,6 +141,20 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 course: servers build ## run the commands of all lessons, and write their results into docs/course
 	bin/oversell course
 
+# Record again after a strategy has changed. With strategy=redis, the others keep their recordings.
+.PHONY: steps
+steps: servers build ## record every order of two clients' steps, 10 minutes; make steps strategy=redis records one
+	bin/oversell steps $(strategy)
+
+.PHONY: timelines
+timelines: build ## keep one run of make break for each timeline of make site, in docs/recorded
+	bin/oversell docs --runs results/break
+
+.PHONY: site
+site: build ## write pages that need no servers to results/site; open its index.html
+	rm -rf results/site
+	bin/oversell site results/site
+
 .PHONY: commands
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .

@@ -106,6 +106,8 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis&owner=A'":          lab,
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A&lease=2s'":   lab,
 		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
+		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
+		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "bin/oversell docs --runs results/break"},
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
 		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,

@@ -45,7 +45,7 @@ func generatedParts() []generated {
 
 // docsCommand writes the generated parts of the documents. Only developers need this command.
 func docsCommand() *cobra.Command {
-	var record string
+	var record, runs string
 	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "Write the generated parts of the documents in this folder again",
@@ -54,6 +54,11 @@ func docsCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if record != "" {
 				if err := recordClaims(record); err != nil {
+					return fmt.Errorf("docs: %w", err)
+				}
+			}
+			if runs != "" {
+				if err := recordRuns(runs); err != nil {
 					return fmt.Errorf("docs: %w", err)
 				}
 			}
@@ -66,6 +71,7 @@ func docsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&record, "record", "", "first add the results of `FILE`, from break --json, to docs/matrix.json")
+	cmd.Flags().StringVar(&runs, "runs", "", "first copy one run for each verdict from `FOLDER`, of break --keep, to "+recordedRuns)
 	return cmd
 }
 

@@ -101,7 +101,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand(), courseCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand(), courseCommand())
 	root.AddCommand(clientCommands()...)
 	return root
 }

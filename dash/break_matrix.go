@@ -56,16 +56,20 @@ func fences(c card) []bool {
 // tally counts the results of all hazards. The hub's mutex must be locked.
 func (b *breaks) tally() (t tally) {
 	for _, run := range b.runs {
-		switch matrix.Agreement(run.Result) {
-		case "agrees":
-			t.Agree++
-		case "contradicts":
-			t.Contradict++
-		default:
-			t.Silent++
-		}
+		t.count(run.Result)
 	}
 	return t
+}
+
+func (t *tally) count(r experiment.Result) {
+	switch matrix.Agreement(r) {
+	case "agrees":
+		t.Agree++
+	case "contradicts":
+		t.Contradict++
+	default:
+		t.Silent++
+	}
 }
 
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.

@@ -91,6 +91,10 @@ func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return groupsOf(all), nil
+}
+
+func groupsOf(all []card) (groups []group) {
 	titles := map[string]Text{
 		"local": {"One process", "单进程"}, "mysql": verbatim("MySQL"), "redis": verbatim("Redis"),
 		"zookeeper": verbatim("ZooKeeper"), "etcd": verbatim("etcd"),
@@ -108,5 +112,5 @@ func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 		}
 		groups[i].Cards = append(groups[i].Cards, c)
 	}
-	return groups, nil
+	return groups
 }

@@ -114,6 +114,7 @@ type view struct {
 	Title Text
 	Data  any
 	parts func() map[string]Text
+	place *place // nil on the pages that a Server serves
 }
 
 // T returns the English or the Chinese text, by the language of the page.

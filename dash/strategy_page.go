@@ -17,6 +17,7 @@ type strategyView struct {
 	Able          bool // this machine can run experiments
 	Claims        []claim
 	Files         []codeFile
+	Others        []string       // files that run too, and that only the page Step shows; only in a site
 	Ours          *report.Result // the newest result; nil before the first run
 	Before, After string         // the previous and the next strategy in the catalogue, or empty
 }
@@ -82,29 +83,12 @@ func routeStrategies(s *Server) {
 }
 
 func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, err error) {
-	if x.card, err = s.catalogue.one(ctx, id); err != nil {
+	c, err := s.catalogue.one(ctx, id)
+	if err != nil {
 		return x, err
 	}
-	x.Files, x.Able = codeFiles(x.Code), s.Binary != ""
-	all := s.catalogue.known() // the call of one has read the cards
-	at := slices.IndexFunc(all, func(c card) bool { return c.ID == id })
-	if at > 0 {
-		x.Before = all[at-1].ID
-	}
-	if at+1 < len(all) {
-		x.After = all[at+1].ID
-	}
-	add := func(c claim, hazard string) {
-		c.resultKey = resultKey{Hazard: hazard, Strategy: id}
-		c.hazard, _ = hazardOf(hazard)
-		x.Claims = append(x.Claims, c)
-	}
-	for _, b := range x.Breaks {
-		add(claim{Breaks: true, Why: Text(b.Why)}, string(b.Hazard))
-	}
-	for _, h := range x.Protects {
-		add(claim{}, string(h))
-	}
+	x = newStrategyView(c, s.catalogue.known()) // the call of one has read the cards
+	x.Able = s.Binary != ""
 	s.hub.send("break", func() []message {
 		for i, c := range x.Claims {
 			x.Claims[i].Run = s.breaks.runs[c.resultKey]
@@ -120,4 +104,28 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		return nil
 	})
 	return x, nil
+}
+
+// newStrategyView returns the view of a strategy without results.
+func newStrategyView(c card, all []card) strategyView {
+	x := strategyView{card: c, Files: codeFiles(c.Code)}
+	at := slices.IndexFunc(all, func(c card) bool { return c.ID == x.ID })
+	if at > 0 {
+		x.Before = all[at-1].ID
+	}
+	if at+1 < len(all) {
+		x.After = all[at+1].ID
+	}
+	add := func(c claim, hazard string) {
+		c.resultKey = resultKey{Hazard: hazard, Strategy: x.ID}
+		c.hazard, _ = hazardOf(hazard)
+		x.Claims = append(x.Claims, c)
+	}
+	for _, b := range x.Breaks {
+		add(claim{Breaks: true, Why: Text(b.Why)}, string(b.Hazard))
+	}
+	for _, h := range x.Protects {
+		add(claim{}, string(h))
+	}
+	return x
 }

@@ -95,16 +95,25 @@ func (s *ResultStore) recordingFile(r Result) string {
 // WithRecordings returns all results with their recordings, also those of an earlier program.
 func (s *ResultStore) WithRecordings() ([]Result, error) {
 	for i, r := range s.results {
-		if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
-			continue
-		}
-		text, err := os.ReadFile(s.recordingFile(r))
-		if err != nil {
-			return nil, fmt.Errorf("read the recording: %w", err)
-		}
-		if s.results[i].Recording, err = history.ReadRecording(bytes.NewReader(text)); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.recordingFile(r), err)
+		var err error
+		if s.results[i], err = s.WithRecording(r); err != nil {
+			return nil, err
 		}
 	}
 	return s.results, nil
+}
+
+// WithRecording returns one of the results with its recording.
+func (s *ResultStore) WithRecording(r Result) (Result, error) {
+	if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
+		return r, nil
+	}
+	text, err := os.ReadFile(s.recordingFile(r))
+	if err != nil {
+		return r, fmt.Errorf("read the recording: %w", err)
+	}
+	if r.Recording, err = history.ReadRecording(bytes.NewReader(text)); err != nil {
+		return r, fmt.Errorf("%s: %w", s.recordingFile(r), err)
+	}
+	return r, nil
 }

@@ -120,6 +120,17 @@ func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment
 	return runs, max(min(0, len(runs)-1), slices.IndexFunc(runs, same))
 }
 
+// Typical returns one run of each summary that has a claim or did harm: the first with its verdict.
+func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Result) {
+	m.each(func(r Row, hazard string, s Summary) {
+		runs, i := r.runs(hazard, results)
+		if i >= 0 && (s.Claim != experiment.Silent || s.Failed > 0) {
+			typical = append(typical, runs[i])
+		}
+	})
+	return typical
+}
+
 func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
 	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {

@@ -33,6 +33,8 @@ type Lab struct {
 	replicas [2]api.Client // of A and of B
 	start    time.Time
 	products int64 // the id of the newest one: each round has a new product
+	// rankFences numbers the fences of a round from 1, because etcd's fences rise over all rounds.
+	rankFences bool
 }
 
 // Open returns a Lab that uses the first two replicas of a lab for the clients A and B.

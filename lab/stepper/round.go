@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/api"
@@ -83,6 +84,7 @@ type Round struct {
 
 	lab     *Lab
 	product int64
+	fences  []int64 // in the order of the grants
 	clients [2]*clientState
 	cancel  context.CancelFunc
 	ctx     context.Context // of the clients' requests
@@ -234,7 +236,20 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 			return err
 		}
 	}
+	if r.lab.rankFences && at.Step == api.Granted && at.Fence > 0 {
+		at.Fence = r.rank(at.Fence)
+	}
 	return r.log(ctx, client, string(at.Step), explain(at, c.read))
+}
+
+// rank returns 1 for the fence of the round's first grant, 2 for the next one, and so on.
+func (r *Round) rank(fence int64) int64 {
+	i := slices.Index(r.fences, fence)
+	if i < 0 {
+		i = len(r.fences)
+		r.fences = append(r.fences, fence)
+	}
+	return int64(i + 1)
 }
 
 func (r *Round) log(ctx context.Context, client Client, step string, words Words) (err error) {

@@ -43,7 +43,7 @@ type drawing struct {
 	Ticks           []tick
 	AxisY           int
 	Sales           *sales
-	LegendY         int
+	LegendY         int  // 0 for a picture without a legend
 	Ragged, Both    bool // whether the legend must explain them
 	Left            string
 }
@@ -91,11 +91,14 @@ type tick struct{ X, Text string }
 func (d drawing) T(word string) string { return d.timeline.word(word) }
 
 func (d drawing) write(w io.Writer) error {
-	t := template.Must(template.ParseFS(files, "timeline.svg.tmpl"))
-	if err := t.Execute(w, d); err != nil {
+	if err := pictures().Execute(w, d); err != nil {
 		return fmt.Errorf("draw the timeline: %w", err)
 	}
 	return nil
+}
+
+func pictures() *template.Template {
+	return template.Must(template.ParseFS(files, "timeline.svg.tmpl"))
 }
 
 // Style returns the style sheet of the pictures, for the head of a page.
@@ -118,8 +121,11 @@ func (t Timeline) draw(id string) drawing {
 		d.Sales = t.drawSales(y)
 		y += salesHeight
 	}
-	d.LegendY = y
-	d.Height = y + legend
+	d.Height = y
+	if !t.bare {
+		d.LegendY = y
+		d.Height += legend
+	}
 	d.Both = len(t.overlaps) > 0
 	for _, task := range t.tasks {
 		d.Ragged = d.Ragged || slices.ContainsFunc(slices.Concat(task.waits, task.holds), func(s stretch) bool { return s.ragged })

@@ -28,6 +28,7 @@ type Timeline struct {
 	overlaps []overlap
 	sales    []sale
 	taken    []sale // pieces taken from the row
+	bare     bool   // the picture has no legend
 }
 
 // overlap is a time in which two tasks held the same key.
@@ -78,6 +79,22 @@ func (t Timeline) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
 	if err := t.draw(id).write(&svg); err != nil {
 		return "", err
+	}
+	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
+}
+
+// WithoutLegend returns the timeline for a page with several pictures and one Legend.
+func (t Timeline) WithoutLegend() Timeline {
+	t.bare = true
+	return t
+}
+
+// Legend returns the legend of all pictures on a page in a language, en or zh.
+func Legend(lang string) (template.HTML, error) {
+	d := drawing{ID: "legend", timeline: Timeline{lang: lang}, Ragged: true, Both: true}
+	var svg strings.Builder
+	if err := pictures().ExecuteTemplate(&svg, "legend", d); err != nil {
+		return "", fmt.Errorf("draw the legend: %w", err)
 	}
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
 }

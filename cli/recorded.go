@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"oversell/lab/experiment"
+	"oversell/lab/history"
+	"oversell/lab/matrix"
+	"oversell/lab/stepper"
+)
+
+// The recordings from which make site draws its pages, as compressed JSON.
+const (
+	recordedSteps = "docs/recorded/steps.json.gz" // of make steps
+	recordedRuns  = "docs/recorded/runs.json.gz"  // of make timelines
+)
+
+// recordedRun is a result with its recording, which JSON otherwise leaves out.
+type recordedRun struct {
+	experiment.Result
+	Recording history.Recording
+}
+
+func readRuns() (runs []experiment.Result, err error) {
+	var stored []recordedRun
+	err = readRecorded(recordedRuns, &stored)
+	for _, s := range stored {
+		s.Result.Recording = s.Recording
+		runs = append(runs, s.Result)
+	}
+	return runs, err
+}
+
+// recordRuns adds a run for each summary in the folder of break --keep, in place of older ones.
+func recordRuns(folder string) error {
+	runs, err := readRuns()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	store, err := experiment.OpenStore(folder)
+	if err != nil {
+		return err
+	}
+	if len(store.Results()) == 0 {
+		return fmt.Errorf("%s has no results: run `make break` first", folder)
+	}
+	for _, r := range matrix.Summarise(store.Results()).Typical(store.Results()) {
+		if r, err = store.WithRecording(r); err != nil {
+			return err
+		}
+		runs = slices.DeleteFunc(runs, func(old experiment.Result) bool { return sameSummary(old, r) })
+		runs = append(runs, r)
+	}
+	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
+	stored := make([]recordedRun, 0, len(runs))
+	for _, r := range runs {
+		stored = append(stored, recordedRun{r, r.Recording})
+	}
+	return writeRecorded(recordedRuns, stored)
+}
+
+func sameSummary(a, b experiment.Result) bool {
+	return a.Hazard == b.Hazard && a.Strategy == b.Strategy && a.Fenced == b.Fenced
+}
+
+// readSteps returns the recorded steps of all strategies, by their ids.
+func readSteps() (steps map[string]stepper.Graph, err error) {
+	err = readRecorded(recordedSteps, &steps)
+	return steps, err
+}
+
+func readRecorded(file string, to any) error {
+	compressed, err := os.ReadFile(file) //nolint:gosec // one of the constants above
+	if err != nil {
+		return fmt.Errorf("read a recording: %w", err)
+	}
+	in, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := json.NewDecoder(in).Decode(to); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	return nil
+}
+
+func writeRecorded(file string, from any) error {
+	var text bytes.Buffer
+	out, err := gzip.NewWriterLevel(&text, gzip.BestCompression)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	if err := errors.Join(json.NewEncoder(out).Encode(from), out.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return os.WriteFile(file, text.Bytes(), 0o644) //nolint:gosec // a document
+}

@@ -1,0 +1,218 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"oversell/dash"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks/catalog"
+)
+
+// maxSite is the size limit of the site, in bytes.
+const maxSite = 15_000_000
+
+// TestSite writes the site, and opens its pages from files in a browser without a network.
+func TestSite(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "site")
+	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "site", folder)
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+	checkFiles(t, folder)
+	tab, requests := offline(t)
+	for _, index := range []string{"index.html", "zh/index.html"} {
+		root := "file://" + filepath.Dir(filepath.Join(folder, index))
+		stepEach(t, tab, root)
+	}
+	loseAnUpdate(t, tab, "file://"+folder)
+	solve(t, tab, "file://"+folder)
+	urls := requests()
+	if len(urls) < 2*len(catalog.Cards()) {
+		t.Errorf("%d requests were seen, fewer than the pages that were opened", len(urls))
+	}
+	for _, url := range urls {
+		if !strings.HasPrefix(url, "file://"+folder) && !strings.HasPrefix(url, "data:") {
+			t.Errorf("the site requested %s", url)
+		}
+	}
+}
+
+// TestSitePages adds lessons to a site. The menu leads to them in both languages.
+func TestSitePages(t *testing.T) {
+	folder := t.TempDir()
+	site := dash.Site{Pages: []dash.SitePage{
+		{Path: "course/index.html", Title: dash.Text{EN: "Course", ZH: "课程"}, EN: `<h1>Lessons</h1><a href="01.html">1</a>`, ZH: `<h1>各课</h1><a href="01.html">1</a>`},
+		{Path: "course/01.html", Title: dash.Text{EN: "Overselling", ZH: "超卖"}, EN: "<h1>Overselling</h1>", ZH: "<h1>超卖</h1>"},
+	}}
+	if err := site.Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	checkFiles(t, folder)
+	for file, want := range map[string]string{
+		"index.html": `href="course/index.html">Course`, "course/01.html": "<h1>Overselling</h1>",
+		"zh/index.html": `href="course/index.html">课程`, "zh/course/01.html": "<h1>超卖</h1>",
+	} {
+		if text := read(t, filepath.Join(folder, file)); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", file, want, text)
+		}
+	}
+}
+
+var (
+	siteLink   = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	siteAnchor = regexp.MustCompile(`id="([^"]*)"`)
+)
+
+// checkFiles checks the size of the site, and that each link leads to one of its files.
+func checkFiles(t *testing.T, folder string) {
+	t.Helper()
+	size, anchors := int64(0), map[string][]string{} // by file
+	var pages []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		size += info.Size()
+		anchors[path] = nil
+		if filepath.Ext(path) == ".html" {
+			pages = append(pages, path)
+			for _, id := range siteAnchor.FindAllStringSubmatch(read(t, path), -1) {
+				anchors[path] = append(anchors[path], id[1])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size > maxSite {
+		t.Errorf("the site has %d bytes, more than %d", size, maxSite)
+	}
+	for _, page := range pages {
+		for _, link := range siteLink.FindAllStringSubmatch(read(t, page), -1) {
+			name, anchor, _ := strings.Cut(link[1], "#")
+			file := filepath.Join(filepath.Dir(page), name)
+			if name == "" {
+				file = page
+			}
+			ids, there := anchors[file]
+			if name != "data:," && (!there || anchor != "" && !slices.Contains(ids, anchor)) {
+				t.Errorf("%s: the link %s leads nowhere", page, link[1])
+			}
+		}
+	}
+}
+
+// window is a tab of a browser.
+type window interface{ context.Context }
+
+// offline opens a browser without a network. requests returns the addresses of all its requests.
+func offline(t *testing.T) (tab window, requests func() []string) {
+	t.Helper()
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	t.Cleanup(cancel)
+	tab, closeTab := chromedp.NewContext(ctx)
+	t.Cleanup(closeTab)
+	var lock sync.Mutex
+	var urls []string
+	chromedp.ListenTarget(tab, func(event any) {
+		if sent, ok := event.(*network.EventRequestWillBeSent); ok {
+			lock.Lock()
+			defer lock.Unlock()
+			urls = append(urls, sent.Request.URL)
+		}
+	})
+	if err := chromedp.Run(tab, network.Enable(), network.EmulateNetworkConditions(true, 0, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	limited, cancelLimit := context.WithTimeout(tab, 5*time.Minute)
+	t.Cleanup(cancelLimit)
+	return limited, func() []string {
+		lock.Lock()
+		defer lock.Unlock()
+		return slices.Clone(urls)
+	}
+}
+
+// script evaluates a script on a page of the site.
+func script(t *testing.T, tab window, page, js string) (result string) {
+	t.Helper()
+	if err := chromedp.Run(tab, chromedp.Navigate(page), chromedp.Evaluate(js, &result)); err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	return result
+}
+
+// taken returns the texts of the steps of both clients, and the code that B shows.
+const taken = `[...document.querySelectorAll('.taken li')].map(li => li.textContent).join('\n') + '\n\n' +
+	document.querySelector('#client-B .listing').textContent`
+
+// stepEach takes the first step of A and of B in every strategy, and checks that the code is shown.
+func stepEach(t *testing.T, tab window, root string) {
+	t.Helper()
+	for _, c := range catalog.Cards() {
+		page := fmt.Sprintf("%s/step/%s.html", root, c.ID)
+		seen := script(t, tab, page, `document.querySelector('#go-a').click(); document.querySelector('#go-b').click(); `+taken)
+		steps, code, _ := strings.Cut(seen, "\n\n")
+		if len(strings.Split(steps, "\n")) < 2 || !strings.Contains(code, "package ") {
+			t.Errorf("%s: a and b led to %q, want a step of each; the code has %d bytes", page, steps, len(code))
+		}
+	}
+}
+
+// loseAnUpdate plays none until an update is lost, with the keys of the keyboard.
+func loseAnUpdate(t *testing.T, tab window, root string) {
+	t.Helper()
+	for folder, want := range map[string]string{"/": "2 sold, 9 left of 10: an update was lost.", "/zh/": "原有 10，售出 2，剩 9：丢失了一次更新。"} {
+		var hidden, at, row, sentence string
+		err := chromedp.Run(
+			tab,
+			chromedp.Navigate(root+folder+"step/none.html"),
+			chromedp.Click(`#guess-8`),
+			chromedp.KeyEvent("ab"),
+			chromedp.TextContent(`#client-A .at`, &at),
+			chromedp.KeyEvent("aaabbb"),
+			chromedp.TextContent(`main`, &hidden),
+			chromedp.Click(`#show`),
+			chromedp.Text(`#part-ending .row`, &row),
+			chromedp.Text(`#sentence`, &sentence),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(sentence, want) || !strings.Contains(row, "9 ✗") || !strings.Contains(at, "api.Read") {
+			t.Errorf("none ended with %q, %q, want %q; the marked line was %q", row, sentence, want, at)
+		}
+		if strings.Contains(hidden, "answer: sold") || strings.Contains(hidden, "已售出") {
+			t.Errorf("the answers are visible before Show:\n%s", hidden)
+		}
+	}
+}
+
+// solve checks the solution of a strategy that loses an update, and of one that does not.
+func solve(t *testing.T, tab window, root string) {
+	t.Helper()
+	for id, want := range map[string]string{"mutex": "lose an update: 1", "redis": "No order of these steps loses an update"} {
+		said := script(t, tab, root+"/step/"+id+".html", `document.querySelector('#solution').click(); document.querySelector('#said').textContent`)
+		if !strings.Contains(said, want) {
+			t.Errorf("the solution of %s is %q, want %q", id, said, want)
+		}
+	}
+}

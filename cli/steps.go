@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"oversell/lab/rig"
+	"oversell/lab/stepper"
+	"oversell/locks/catalog"
+)
+
+// stepsCommand records the steps for make site. Only developers need this command.
+func stepsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "steps [strategy...]",
+		Short:  "Record every order of the steps of two clients in " + recordedSteps,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkStrategies(args); err != nil {
+				return usage("steps: %w", err)
+			}
+			ctx, errOut := cmd.Context(), cmd.ErrOrStderr()
+			started, err := startLab(ctx, false, errOut, func(cfg *rig.Config) {
+				cfg.Log, cfg.Nginx, cfg.Replicas = nil, false, 2
+				cfg.ReplicaArgs = []string{"--lease", "10m"} // no lease must end during a round
+			})
+			if err != nil {
+				return ended(ctx, fmt.Errorf("steps: %w", err))
+			}
+			return ended(ctx, errors.Join(recordSteps(ctx, started.Addresses(), args, errOut), started.Close()))
+		},
+	}
+}
+
+// recordSteps records these strategies, or all. It keeps the recordings of other strategies.
+func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progress io.Writer) error {
+	all, err := readSteps()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	recorded := map[string]stepper.Graph{} // without strategies that no longer exist
+	cards := catalog.Cards()
+	for _, c := range cards {
+		if old, ok := all[c.ID]; ok {
+			recorded[c.ID] = old
+		}
+	}
+	for _, c := range cards {
+		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
+			continue
+		}
+		lab, err := stepper.Open(addrs, c.ID)
+		if err != nil {
+			return err
+		}
+		begun, rounds := time.Now(), 0
+		g, err := lab.Record(ctx, func() { rounds++ })
+		if err != nil {
+			return err
+		}
+		recorded[c.ID] = g
+		if err := writeRecorded(recordedSteps, recorded); err != nil { // after each, for an interruption
+			return err
+		}
+		_, _ = fmt.Fprintf(progress, "%s: %d states in %d rounds, %v\n", c.ID, len(g.Nodes), rounds, time.Since(begun).Round(time.Second))
+	}
+	return nil
+}

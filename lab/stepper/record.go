@@ -1,0 +1,253 @@
+package stepper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"oversell/api"
+	"oversell/lab/check"
+)
+
+// Graph has the states that the two clients of a strategy can reach, and the moves between them. A
+// page can replay every order of steps from it without servers.
+type Graph struct {
+	Lines []Line `json:"lines"` // what a client can do; Seen names a line by its index
+	Nodes []Node `json:"nodes"` // the first one is the start
+}
+
+// Line is the text of an Entry.
+type Line struct {
+	Step string `json:"step,omitempty"`
+	Words
+}
+
+// Node is a state of both clients. Orders of steps lead to the same Node if each client has done the
+// same in them, the same stock is in the database, and the lock's queue has the same order.
+type Node struct {
+	States [2]State `json:"states"`
+	Row    int      `json:"row"`
+	Moves  [2]*Move `json:"moves"` // of A and B; nil if the client waits or has its answer
+	End    *End     `json:"end,omitempty"`
+}
+
+// Move leads to another Node. Log has what was observed on the way, also of the other client.
+type Move struct {
+	To  int    `json:"to"`
+	Log []Seen `json:"log"`
+}
+
+// Seen is an Entry whose text is a line of the Graph.
+type Seen struct {
+	Client Client `json:"client"`
+	Line   int    `json:"line"`
+	Row    int    `json:"row"`
+}
+
+// End is the verdict on a round.
+type End struct {
+	Lost  int   `json:"lost"`
+	Wrong bool  `json:"wrong"` // the stock does not fit the sales
+	Words Words `json:"words"`
+}
+
+const (
+	// maxMoves limits the moves of a recorded round.
+	maxMoves = 100
+	// maxTries limits the rounds that look for the same move. A lock that depends on time may go
+	// another way in the next round.
+	maxTries = 4
+)
+
+// Record plays rounds until every move of every reachable state is recorded. It calls played after
+// each round. No other round may be open.
+func (l *Lab) Record(ctx context.Context, played func()) (Graph, error) {
+	l.rankFences = true
+	defer func() { l.rankFences = false }()
+	r := recorder{nodes: map[string]int{}, tries: map[target]int{}}
+	for {
+		path, found := r.unrecorded()
+		if !found {
+			return r.complete(l.Strategy)
+		}
+		if err := r.walk(ctx, l, path); err != nil {
+			return Graph{}, err
+		}
+		played()
+	}
+}
+
+type target struct {
+	node   int
+	client Client
+}
+
+type recorder struct {
+	Graph
+	nodes map[string]int // the index of each node, by its key
+	tries map[target]int // number of rounds that looked for a move
+}
+
+// unrecorded returns the shortest path to a move that is not recorded yet, with this move.
+func (r *recorder) unrecorded() (path schedule, found bool) {
+	if len(r.Nodes) == 0 {
+		return nil, true
+	}
+	paths := map[int]schedule{0: {}}
+	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, client := range []Client{A, B} {
+			on := append(slices.Clone(paths[at]), client)
+			move := r.Nodes[at].Moves[client]
+			if move == nil {
+				if r.open(at, client) && len(on) < maxMoves {
+					r.tries[target{at, client}]++
+					return on, true
+				}
+				continue
+			}
+			if _, known := paths[move.To]; !known {
+				paths[move.To] = on
+				queue = append(queue, move.To)
+			}
+		}
+	}
+	return nil, false
+}
+
+func (r *recorder) open(at int, client Client) bool {
+	return r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries
+}
+
+// movable reports whether a move of the client is missing.
+func (n Node) movable(client Client) bool {
+	return n.Moves[client] == nil && (n.States[client] == Idle || n.States[client] == Stopped)
+}
+
+// complete returns the states that moves reach from the start, in the order of their distance. It
+// returns an error if one of them has a move that no round could repeat.
+func (r *recorder) complete(strategy string) (Graph, error) {
+	g, place := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1]}, map[int]int{0: 0}
+	for at := 0; at < len(g.Nodes); at++ {
+		n := g.Nodes[at]
+		for client, move := range n.Moves {
+			if move == nil {
+				if n.movable(Client(client)) {
+					return Graph{}, fmt.Errorf("record %s: no round of %d reached a move of %v again; try it on a machine with less load", strategy, maxTries, Client(client))
+				}
+				continue
+			}
+			to, known := place[move.To]
+			if !known {
+				to = len(g.Nodes)
+				place[move.To] = to
+				g.Nodes = append(g.Nodes, r.Nodes[move.To])
+			}
+			n.Moves[client] = &Move{to, move.Log}
+		}
+		g.Nodes[at] = n
+	}
+	return g, nil
+}
+
+// walk plays a round along the path, and then to its end, by moves that are not recorded if possible.
+func (r *recorder) walk(ctx context.Context, l *Lab, path schedule) (err error) {
+	round, err := l.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, round.Close()) }()
+	at := r.node(round)
+	for n := 0; !round.Over(); n++ {
+		client := r.choose(round, at, path, n)
+		before := len(round.Log)
+		if err := goOn(ctx, round, client); err != nil {
+			return err
+		}
+		to := r.node(round)
+		if r.Nodes[at].Moves[client] == nil {
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(moverFirst(round.Log[before:], client))}
+		}
+		at = to
+	}
+	return nil
+}
+
+// goOn lets a client continue. If both clients wait then, for example for the end of a deadlock, it
+// waits until one of them can be moved.
+func goOn(ctx context.Context, round *Round, client Client) error {
+	err := round.Go(ctx, client)
+	for err == nil && !round.Over() && !round.free(A) && !round.free(B) {
+		err = round.Go(ctx, next(A, false, false, round.State(A) == Ended))
+	}
+	return err
+}
+
+func (r *recorder) choose(round *Round, at int, path schedule, n int) Client {
+	if n < len(path) && round.free(path[n]) {
+		return path[n]
+	}
+	for _, client := range []Client{A, B} {
+		if round.free(client) && r.Nodes[at].movable(client) {
+			return client
+		}
+	}
+	return next(A, round.free(A), round.free(B), round.State(A) == Ended)
+}
+
+// moverFirst sorts the entries of a move: if a release lets the other client continue, either of the
+// two may be observed first.
+func moverFirst(log []Entry, mover Client) []Entry {
+	other := func(e Entry) int {
+		if e.Client == mover {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(log), func(x, y Entry) int { return other(x) - other(y) })
+}
+
+func (r *recorder) seen(log []Entry) (seen []Seen) {
+	for _, e := range log {
+		seen = append(seen, Seen{e.Client, r.line(e), e.Row})
+	}
+	return seen
+}
+
+func (r *recorder) line(e Entry) int {
+	line := Line{e.Step, e.Words}
+	i := slices.Index(r.Lines, line)
+	if i < 0 {
+		i = len(r.Lines)
+		r.Lines = append(r.Lines, line)
+	}
+	return i
+}
+
+// node returns the index of the round's state.
+func (r *recorder) node(round *Round) int {
+	var lines [2][]int
+	var queue []Client // without the clients that have left it
+	for _, e := range round.Log {
+		lines[e.Client] = append(lines[e.Client], r.line(e))
+		switch api.Step(e.Step) {
+		case api.Queued:
+			queue = append(queue, e.Client)
+		case api.Granted:
+			queue = slices.DeleteFunc(queue, func(c Client) bool { return c == e.Client })
+		}
+	}
+	n := Node{States: [2]State{round.State(A), round.State(B)}, Row: round.Row}
+	key := fmt.Sprint(n.States, n.Row, lines, queue)
+	at, known := r.nodes[key]
+	if !known {
+		if round.Over() {
+			stock := round.Stock()
+			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == check.Broken, Words: round.Sentence()}
+		}
+		at = len(r.Nodes)
+		r.nodes[key], r.Nodes = at, append(r.Nodes, n)
+	}
+	return at
+}

@@ -1,0 +1,125 @@
+package stepper
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+func TestMain(m *testing.M) { rigtest.Main(m) }
+
+func recordings(t *testing.T) map[string]Graph {
+	t.Helper()
+	file, err := os.Open("../../docs/recorded/steps.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	in, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]Graph
+	if err := json.NewDecoder(in).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestRecordedSteps plays random rounds on a real lab. Each move must do what the recording says.
+func TestRecordedSteps(t *testing.T) {
+	cfg := rig.FullLab("", "token")
+	cfg.Ports, cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = rig.Ports{}, false, 2, []string{"--lease", "10m"}
+	addrs := rigtest.Start(t, cfg).Addresses()
+	all := recordings(t)
+	for _, strategy := range []string{"none", "mutex", "for-update", "version", "redis", "zk", "etcd"} {
+		lab, err := Open(addrs, strategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.rankFences = true
+		for range 3 {
+			seed := rand.Uint64()
+			if differs := replay(t, lab, all[strategy], rand.New(rand.NewPCG(seed, 0))); differs != "" {
+				t.Errorf("%s, seed %d: %s; if the strategy has changed, run `make steps strategy=%s`", strategy, seed, differs, strategy)
+			}
+		}
+	}
+}
+
+// replay plays a round with random moves. It returns the first move that differs from the recording.
+func replay(t *testing.T, lab *Lab, g Graph, random *rand.Rand) (differs string) {
+	t.Helper()
+	if len(g.Nodes) == 0 {
+		return "nothing is recorded"
+	}
+	round, err := lab.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := round.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	at, moves := g.Nodes[0], ""
+	for !round.Over() {
+		client := Client(random.IntN(2))
+		if !round.free(client) {
+			client = client.other()
+		}
+		moves += strings.ToLower(client.String())
+		before := len(round.Log)
+		if err := goOn(t.Context(), round, client); err != nil {
+			t.Fatal(err)
+		}
+		move := at.Moves[client]
+		if move == nil {
+			return moves + ": this move is not recorded"
+		}
+		var recorded []Entry
+		for _, s := range move.Log {
+			recorded = append(recorded, Entry{s.Client, g.Lines[s.Line].Step, g.Lines[s.Line].Words, s.Row})
+		}
+		if seen := moverFirst(round.Log[before:], client); !reflect.DeepEqual(seen, recorded) {
+			return moves + ": seen " + text(seen) + ", recorded " + text(recorded)
+		}
+		at = g.Nodes[move.To]
+	}
+	if at.End == nil || at.End.Words != round.Sentence() {
+		return moves + ": the recording ends differently from: " + round.Sentence().EN
+	}
+	return ""
+}
+
+func text(log []Entry) string {
+	var lines []string
+	for _, e := range log {
+		lines = append(lines, e.Client.String()+" "+e.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
+func TestCompleteRecording(t *testing.T) {
+	end := Node{States: [2]State{Ended, Ended}}
+	r := recorder{Graph: Graph{Nodes: []Node{
+		{Moves: [2]*Move{{To: 2}, {To: 2}}},
+		{}, // no move leads here, so its moves need no recording
+		end,
+	}}}
+	g, err := r.complete("none")
+	if err != nil || len(g.Nodes) != 2 || g.Nodes[0].Moves[A].To != 1 || g.Nodes[1] != end {
+		t.Errorf("complete = %+v, %v, want the first state and the end", g, err)
+	}
+	r.Nodes[0].Moves[B] = nil
+	if _, err := r.complete("none"); err == nil || !strings.Contains(err.Error(), "a move of B") {
+		t.Errorf("complete = %v, want an error: the start has no move of B", err)
+	}
+}
