@@ -133,6 +133,10 @@ func (*dbRowRecursive) Card() api.Card {
 				EN: "The row has no expiry: after the holder's death, every request waits in vain, and then sells without the lock.",
 				ZH: "这一行没有过期时间：持有者崩溃后，请求都等不到锁，最后不持锁就卖。",
 			}},
+			{Hazard: api.DatabaseDown, Why: api.Text{
+				EN: "The holder cannot delete its row while the database is down. Afterwards, every request waits in vain, and then sells once for each failed INSERT.",
+				ZH: "数据库宕机期间，持有者无法删除自己那一行；恢复之后，请求都等不到锁，每失败一次插入就不持锁卖一次。",
+			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 20.1, MedianMS: 152, Remaining: 0}},
 	}
