@@ -61,12 +61,9 @@ func recordedSite() (site dash.Site, err error) {
 		}
 		site.Strategies = append(site.Strategies, dash.SiteStrategy{Card: card, Code: code, Steps: steps[card.ID]})
 	}
-	site.Pages = extraPages()
-	return site, nil
+	site.Pages, err = dash.LessonPages()
+	return site, err
 }
-
-// extraPages returns the pages besides the strategies and the matrix. There are none yet.
-func extraPages() []dash.SitePage { return nil }
 
 func sizeOf(folder string) (files int, size int64, err error) {
 	err = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {

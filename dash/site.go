@@ -189,7 +189,7 @@ func (w *siteWriter) page(file, name, menu string, title Text, data func(lang st
 func same(data any) func(string) (any, error) { return func(string) (any, error) { return data, nil } }
 
 func (w *siteWriter) learn() error {
-	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(groupsOf(w.cards)))
+	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(learnView{Groups: groupsOf(w.cards)}))
 	for _, c := range w.cards {
 		x := newStrategyView(c, w.cards)
 		own := ownFiles(x.Files)

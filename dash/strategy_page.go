@@ -27,6 +27,12 @@ type primitiveView struct {
 	Files []codeFile
 }
 
+// learnView lists what has a page in Learn. A site has no pages for the primitives.
+type learnView struct {
+	Groups     []group
+	Primitives []api.Primitive
+}
+
 type claim struct {
 	resultKey
 	hazard
@@ -53,10 +59,7 @@ func routeStrategies(s *Server) {
 	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(r *http.Request, groups []group) any {
 		var primitives []api.Primitive
 		_ = s.catalogue.get(r.Context(), "/primitives", &primitives) // without an answer, the page lists no primitives
-		return struct {
-			Groups     []group
-			Primitives []api.Primitive
-		}{groups, primitives}
+		return learnView{groups, primitives}
 	})
 	s.routes.HandleFunc("GET /dash/learn/primitives/{id}", func(w http.ResponseWriter, r *http.Request) {
 		var x primitiveView

@@ -49,6 +49,14 @@ type Trial struct {
 	Why      string
 }
 
+// Right returns the text of the option that was right in the recorded run, or "".
+func (t Trial) Right() string {
+	if t.Answer < 1 || t.Answer > len(t.Options) {
+		return ""
+	}
+	return t.Options[t.Answer-1].Text
+}
+
 // Option is an answer that the class may choose. It is right if the Condition is true.
 type Option struct {
 	Text, Condition string
