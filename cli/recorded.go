@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/history"
 	"oversell/lab/matrix"
+	"oversell/lab/report"
 	"oversell/lab/stepper"
 )
 
@@ -92,13 +94,11 @@ func readRecorded(file string, to any) error {
 }
 
 func writeRecorded(file string, from any) error {
-	var text bytes.Buffer
-	out, err := gzip.NewWriterLevel(&text, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := errors.Join(json.NewEncoder(out).Encode(from), out.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return os.WriteFile(file, text.Bytes(), 0o644) //nolint:gosec // a document
+	return report.WriteFile(file, func(w io.Writer) error {
+		out, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", file, err)
+		}
+		return errors.Join(json.NewEncoder(out).Encode(from), out.Close())
+	})
 }

@@ -167,7 +167,7 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path schedule) (err error) 
 		}
 		to := r.node(round)
 		if r.Nodes[at].Moves[client] == nil {
-			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(moverFirst(round.Log[before:], client))}
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(settled(round.Log[before:], client))}
 		}
 		at = to
 	}
@@ -196,16 +196,18 @@ func (r *recorder) choose(round *Round, at int, path schedule, n int) Client {
 	return next(A, round.free(A), round.free(B), round.State(A) == Ended)
 }
 
-// moverFirst sorts the entries of a move: if a release lets the other client continue, either of the
-// two may be observed first.
-func moverFirst(log []Entry, mover Client) []Entry {
-	other := func(e Entry) int {
-		if e.Client == mover {
-			return 0
+// settled returns the entries of a move without what only a slow machine shows. If a release lets the
+// other client continue, the mover comes first, because either of the two may be observed first. A
+// wait is left out if the same client then continued.
+func settled(log []Entry, mover Client) []Entry {
+	var of [2][]Entry
+	for _, e := range log {
+		if n := len(of[e.Client]); n > 0 && of[e.Client][n-1].State() == Waiting {
+			of[e.Client] = of[e.Client][:n-1]
 		}
-		return 1
+		of[e.Client] = append(of[e.Client], e)
 	}
-	return slices.SortedStableFunc(slices.Values(log), func(x, y Entry) int { return other(x) - other(y) })
+	return append(of[mover], of[mover.other()]...)
 }
 
 func (r *recorder) seen(log []Entry) (seen []Seen) {
@@ -230,7 +232,9 @@ func (r *recorder) node(round *Round) int {
 	var lines [2][]int
 	var queue []Client // without the clients that have left it
 	for _, e := range round.Log {
-		lines[e.Client] = append(lines[e.Client], r.line(e))
+		if e.State() != Waiting { // it makes no difference whether a client had to wait earlier
+			lines[e.Client] = append(lines[e.Client], r.line(e))
+		}
 		switch api.Step(e.Step) {
 		case api.Queued:
 			queue = append(queue, e.Client)
