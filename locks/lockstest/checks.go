@@ -120,7 +120,10 @@ func leaseChecks() []Check {
 		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
 		Name: "no-renewal", Says: "a lock that the request does not want renewed expires with its lease, and a re-entry restarts the lease",
-		applies: func(c api.Card) bool { return leased(c) && c.Renews && c.LeasePerRequest }, yes: renewalOff,
+		// The contender must be in another process: in its own, a lost lock keeps its turn until its release.
+		applies: func(c api.Card) bool {
+			return leased(c) && c.Renews && c.LeasePerRequest && c.Scope == api.ScopeShared
+		}, yes: renewalOff,
 	}, {
 		Name: "loss-notice", Says: "the context of a lost lock ends",
 		applies: leased, yes: lossNotice,

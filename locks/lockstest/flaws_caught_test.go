@@ -52,7 +52,7 @@ func TestFlaws(t *testing.T) {
 		{flaw: deniesRenewal, caught: []string{"renewal"}},
 		{flaw: deniesLease, caught: []string{"expiry"}},
 		{flaw: deniesNotice, caught: []string{"unnoticed-expiry"}},
-		{flaw: deniesScope, caught: []string{"exclusion-across"}, may: []string{"no-renewal"}},
+		{flaw: deniesScope, caught: []string{"exclusion-across"}},
 		{flaw: claimsOrder, caught: []string{"order"}, only: []string{"order"}},
 	}
 	for _, test := range tests {
