@@ -61,6 +61,12 @@ func recordedSite() (site dash.Site, err error) {
 		}
 		site.Strategies = append(site.Strategies, dash.SiteStrategy{Card: card, Code: code, Steps: steps[card.ID]})
 	}
+	for _, p := range catalog.PrimitiveCards() {
+		if p.Code, err = catalog.PrimitiveSource(p); err != nil {
+			return site, err
+		}
+		site.Primitives = append(site.Primitives, p)
+	}
 	site.Pages, err = dash.LessonPages()
 	return site, err
 }

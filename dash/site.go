@@ -27,6 +27,7 @@ var siteFiles embed.FS
 // Site has what a folder of pages shows without servers. The pages open from files.
 type Site struct {
 	Strategies []SiteStrategy
+	Primitives []api.Primitive // with their code
 	Matrix     matrix.Matrix
 	About      matrix.About
 	// Runs are recorded runs for the timelines, at most one for each summary of Matrix.
@@ -122,7 +123,7 @@ type siteWriter struct {
 // Write writes the site into a folder: English pages, and Chinese ones into its folder zh.
 func (s Site) Write(folder string) error {
 	w := siteWriter{Site: s, folder: folder, results: map[resultKey]*storedResult{}, pages: map[string]*template.Template{}}
-	for _, name := range []string{"home", "strategies", "strategy", "break", "hazard", "steps", "step", "page"} {
+	for _, name := range []string{"home", "strategies", "strategy", "primitives", "break", "hazard", "steps", "step", "page"} {
 		w.pages[name] = parseSite(name)
 	}
 	for _, strategy := range s.Strategies {
@@ -136,10 +137,8 @@ func (s Site) Write(folder string) error {
 
 // parseSite parses a page of the lab, and then the parts of it that are different in a site.
 func parseSite(name string) *template.Template {
-	live := "problem" // for the pages that only a site has
-	if slices.Contains([]string{"step", "strategies", "strategy", "break"}, name) {
-		live = name
-	}
+	live := map[string]string{"step": "step", "strategies": "strategies", "strategy": "strategy", "break": "break", "primitives": "primitive"}[name]
+	live = cmp.Or(live, "problem") // for the pages that only a site has
 	t := template.Must(parse(live).ParseFS(siteFiles, "site/layout.html.tmpl"))
 	file := "site/" + name + ".html.tmpl"
 	if _, err := siteFiles.Open(file); err == nil {
@@ -189,7 +188,13 @@ func (w *siteWriter) page(file, name, menu string, title Text, data func(lang st
 func same(data any) func(string) (any, error) { return func(string) (any, error) { return data, nil } }
 
 func (w *siteWriter) learn() error {
-	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(learnView{Groups: groupsOf(w.cards)}))
+	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(learnView{groupsOf(w.cards), w.Primitives}))
+	var primitives []primitiveView
+	for _, p := range w.Primitives {
+		files := codeFiles(p.Code)
+		primitives = append(primitives, primitiveView{p, files[:ownFiles(files)]})
+	}
+	err = errors.Join(err, w.page("learn/primitives.html", "primitives", "strategies", Text{"Primitives", "同步原语"}, same(primitives)))
 	for _, c := range w.cards {
 		x := newStrategyView(c, w.cards)
 		own := ownFiles(x.Files)
@@ -292,7 +297,7 @@ func (w *siteWriter) resultOf(q resultKey, s matrix.Summary) *storedResult {
 		return run
 	}
 	return &storedResult{Result: experiment.Result{
-		Hazard: q.Hazard, Strategy: q.Strategy, Fenced: q.Fenced, Claim: s.Claim, Verdict: s.Verdict, Why: api.Text{EN: s.Why},
+		Hazard: q.Hazard, Strategy: q.Strategy, Fenced: q.Fenced, Claim: s.Claim, Verdict: s.Verdict, Why: s.Why,
 	}}
 }
 

@@ -27,7 +27,7 @@ type primitiveView struct {
 	Files []codeFile
 }
 
-// learnView lists what has a page in Learn. A site has no pages for the primitives.
+// learnView lists what has a page in Learn.
 type learnView struct {
 	Groups     []group
 	Primitives []api.Primitive

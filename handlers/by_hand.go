@@ -168,9 +168,7 @@ func (s *Service) unlockByHand(c *gin.Context) (any, error) {
 	}
 	answer := call.answer(api.Unlocked, left)
 	answer.HeldMS = ms(time.Since(since))
-	if err != nil {
-		answer.Warning = "the lock could not be released and stays until its lease expires: " + err.Error()
-	}
+	answer.Warning = locks.ReleaseWarning(err).In(requestLanguage(c))
 	return answer, nil
 }
 

@@ -30,21 +30,21 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	if err == nil {
 		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), card.ID), order)
 	}
-	warning := ""
+	lang, warning := requestLanguage(c), api.Text{}
 	if s.checks.alone() {
 		warning = s.stockWarning(c.Request.Context(), card.ID, order.Product)
 	}
 	if err != nil {
 		p := describe(err)
-		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning
+		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning.In(lang)
 		s.metrics.observe(card.ID, p.Outcome, receipt)
 		return nil, p
 	}
 	s.metrics.observe(card.ID, api.Sold, receipt)
-	if receipt.Warning == "" {
+	if receipt.Warning == (api.Text{}) {
 		receipt.Warning = warning
 	}
-	return s.sale(card.ID, order, receipt), nil
+	return s.sale(card.ID, order, receipt, lang), nil
 }
 
 // maxKnown limits how many existing products a replica remembers. It looks up others at each sale.
@@ -65,7 +65,7 @@ func (s *Service) has(ctx context.Context, product int64) error {
 	return nil
 }
 
-func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale {
+func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang string) api.Sale {
 	remaining := &r.Remaining
 	if r.Remaining == stock.Uncounted {
 		remaining = nil
@@ -73,7 +73,7 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt) api.Sale
 	return api.Sale{
 		Outcome: api.Sold, Strategy: strategy, Replica: s.Replica, Product: o.Product, Qty: o.Qty,
 		Remaining: remaining, Fence: r.Fence, WaitedMS: ms(r.Waited), HeldMS: ms(r.Held), PooledMS: ms(r.Pooled),
-		Retries: r.Retries, Warning: r.Warning,
+		Retries: r.Retries, Warning: r.Warning.In(lang),
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Service) postCouponOrder(c *gin.Context) (any, error) {
 	c.Status(http.StatusCreated)
 	return couponOrder{
 		Outcome: api.Ordered, Guard: name, Replica: s.Replica, Coupon: id,
-		Order: order.ID, User: user, Made: order.Made(), Warning: warning,
+		Order: order.ID, User: user, Made: order.Made(), Warning: warning.In(requestLanguage(c)),
 	}, nil
 }
 

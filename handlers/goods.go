@@ -57,5 +57,5 @@ func (s *Service) postGoodsOrder(c *gin.Context) (any, error) {
 		p.WaitedMS = ms(receipt.Waited)
 		return nil, p
 	}
-	return s.sale("goods-"+name, o, receipt), nil
+	return s.sale("goods-"+name, o, receipt, requestLanguage(c)), nil
 }

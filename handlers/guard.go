@@ -42,20 +42,20 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 }
 
 // guarded runs work under the lock named id. A failed release gives a warning, not an error.
-func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning string, err error) {
+func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning api.Text, err error) {
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
 	locker, err := s.locker(id)
 	if err != nil {
-		return "", err
+		return api.Text{}, err
 	}
 	lock, err := locker.Acquire(ctx, r)
 	if err != nil {
-		return "", err
+		return api.Text{}, err
 	}
 	held := &heldLock{lock: lock}
 	held.trace(ctx, api.Granted)
 	defer func() { warning = held.release(ctx) }()
-	return "", work(held)
+	return api.Text{}, work(held)
 }
 
 // verify returns ErrLost if the lock may have been lost, and nil after an early release.
@@ -100,14 +100,12 @@ func (h *heldLock) commit(ctx context.Context, early bool, write func(committing
 	}
 }
 
-func (h *heldLock) release(ctx context.Context) (warning string) {
+func (h *heldLock) release(ctx context.Context) (warning api.Text) {
 	if h.released {
-		return ""
+		return api.Text{}
 	}
 	h.released = true
-	if err := h.lock.Release(ctx); err != nil {
-		warning = "the lock was lost, or stays until its lease expires: " + err.Error()
-	}
+	warning = locks.ReleaseWarning(h.lock.Release(ctx))
 	h.trace(ctx, api.Released)
 	return warning
 }

@@ -131,7 +131,7 @@ func (c *primitiveCall) downgrade(hold time.Duration) (any, error) {
 		// The read lock must not depend on the context of the write lock, which ends first.
 		read, err = c.ReadWrite.Read(c.context(), c.request)
 		return err
-	}); err != nil || warning != "" {
+	}); err != nil || warning != (api.Text{}) {
 		return nil, c.giveUp(read, err, warning)
 	}
 	c.trace(downgraded)
@@ -142,12 +142,12 @@ func (c *primitiveCall) downgrade(hold time.Duration) (any, error) {
 const downgraded api.Step = "downgraded"
 
 // giveUp releases the read lock of a downgrade that failed.
-func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning string) error {
+func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning api.Text) error {
 	if read != nil {
 		_ = read.Release(c.context())
 	}
 	c.trace(api.Released)
-	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", "降级：%s", warning)))
+	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", "降级：%[2]s", warning.EN, warning.ZH)))
 }
 
 // keep answers when the lock is granted. In Redis, the lock then ends with its lease, which no
@@ -199,13 +199,13 @@ func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(co
 	if err != nil {
 		return nil, err
 	}
-	answer.primitiveAnswer, answer.HeldMS, answer.Warning = c.done(api.Held), ms(time.Since(c.granted)), warning
+	answer.primitiveAnswer, answer.HeldMS, answer.Warning = c.done(api.Held), ms(time.Since(c.granted)), warning.In(requestLanguage(c.gin))
 	return answer, nil
 }
 
 // underLock calls work, and releases the lock even if the client has gone. It returns ErrLost if
 // another owner may have held the lock. A failed release gives a warning, not an error.
-func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context) error) (warning string, err error) {
+func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context) error) (warning api.Text, err error) {
 	defer func() {
 		released := lock.Release(ctx)
 		switch {
@@ -213,12 +213,12 @@ func underLock(ctx context.Context, lock *locks.Lock, work func(context.Context)
 		case errors.Is(released, locks.ErrNotHeld):
 			err = fmt.Errorf("%w: %w", locks.ErrLost, released)
 		default:
-			warning = "the lock could not be released and stays until its lease expires: " + released.Error()
+			warning = locks.ReleaseWarning(released)
 		}
 	}()
 	err = work(lock.Context())
 	if lost := lock.Verify(); errors.Is(lost, locks.ErrLost) {
 		err = lost
 	}
-	return "", err
+	return api.Text{}, err
 }

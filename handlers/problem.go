@@ -89,7 +89,7 @@ func (s *Service) problem(c *gin.Context, err error) {
 	r := describe(err)
 	p := r.Problem
 	p.Replica, p.Title = s.Replica, http.StatusText(p.Status)
-	lang := api.Language(c.GetHeader("Accept-Language"))
+	lang := requestLanguage(c)
 	if lang == "zh" {
 		p.Title, p.Detail, p.Allowed = titlesZH[p.Status], r.detailZH, r.allowedZH
 	}
@@ -101,6 +101,9 @@ func (s *Service) problem(c *gin.Context, err error) {
 	c.Header("Vary", "Accept-Language")
 	c.AbortWithStatusJSON(p.Status, p)
 }
+
+// requestLanguage returns the language that the client prefers, en or zh.
+func requestLanguage(c *gin.Context) string { return api.Language(c.GetHeader("Accept-Language")) }
 
 // titlesZH has the Chinese titles of all statuses of problems.
 var titlesZH = map[int]string{ //nolint:gochecknoglobals // a dictionary, never written

@@ -75,7 +75,7 @@ func (s *Service) postRecharge(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recharged{outcome, name, s.Replica, id, w.amount, ms(w.work), warning}, nil
+	return recharged{outcome, name, s.Replica, id, w.amount, ms(w.work), warning.In(requestLanguage(c))}, nil
 }
 
 func (s *Service) recharge(ctx context.Context, held *heldLock, w rechargeRequest) error {

@@ -2,13 +2,13 @@ package handlers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -42,7 +42,7 @@ func (c *stockChecks) alone() bool {
 // stockWarning names other strategies that hold stock of the product outside its row. After a sale by
 // skip-locked, the row may have no pieces for the next strategy. After a sale by redis-watch, it
 // still has the pieces that were sold. The strategies ask their backends, so all replicas warn.
-func (s *Service) stockWarning(ctx context.Context, strategy string, product int64) string {
+func (s *Service) stockWarning(ctx context.Context, strategy string, product int64) api.Text {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	answers := make(chan string, len(s.Strategies))
@@ -70,9 +70,11 @@ func (s *Service) stockWarning(ctx context.Context, strategy string, product int
 		}
 	}
 	if len(holders) == 0 {
-		return ""
+		return api.Text{}
 	}
 	slices.Sort(holders)
-	return fmt.Sprintf("the stock of product %d is also outside its row, with %s: the row may lack pieces, or have pieces that are sold already. "+
-		"Reset the stock before you use another strategy: PUT /stock/%d?count=5000", product, strings.Join(holders, ", "), product)
+	return api.Textf("the stock of product %[1]d is also outside its row, with %[2]s: the row may lack pieces, or have pieces that are sold already. "+
+		"Reset the stock before you use another strategy: PUT /stock/%[1]d?count=5000",
+		"商品 %[1]d 的库存有一部分在数据行之外，由 %[2]s 保存：数据行可能少了库存，也可能还有已经卖出的库存。"+
+			"换用其他策略之前，请重置库存：PUT /stock/%[1]d?count=5000", product, strings.Join(holders, ", "))
 }

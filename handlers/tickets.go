@@ -82,7 +82,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 	}
 	return soldTicket{
 		Outcome: api.Sold, Guard: name, Replica: s.Replica, Show: show, Number: number, Window: w.window,
-		WaitedMS: ms(w.waited), Retries: w.retries, Warning: warning,
+		WaitedMS: ms(w.waited), Retries: w.retries, Warning: warning.In(requestLanguage(c)),
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	defer func() {
 		receipt.Held = time.Since(granted)
 		receipt.Fence = hold.Fence()
-		receipt.Warning = lateNews(hold.Release(ctx))
+		receipt.Warning = ReleaseWarning(hold.Release(ctx))
 		Trace(ctx, api.Released, key, o.Owner, receipt.Fence)
 	}()
 	Trace(ctx, api.Granted, key, o.Owner, hold.Fence())
@@ -119,14 +119,18 @@ func lossOr(hold *Lock, err error) error {
 	return err
 }
 
-func lateNews(err error) string {
+// ReleaseWarning explains the error of a release after work that succeeded. It is empty for nil.
+func ReleaseWarning(err error) api.Text {
 	switch {
 	case err == nil:
-		return ""
+		return api.Text{}
 	case errors.Is(err, ErrNotHeld):
-		return "the lock was lost before its release: another request may have held it at the same time"
+		return api.Text{
+			EN: "the lock was lost before its release: another request may have held it at the same time",
+			ZH: "释放之前锁已丢失：同一时间可能有另一个请求持有它",
+		}
 	default:
-		return "the lock could not be released and stays until its lease expires: " + err.Error()
+		return api.Textf("the lock could not be released and stays until its lease expires: %v", "锁未能释放，会保留到租期结束：%v", err)
 	}
 }
 

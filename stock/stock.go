@@ -1,7 +1,11 @@
 // Package stock reads and writes the stock in MySQL, and the tables of the scenarios.
 package stock
 
-import "time"
+import (
+	"time"
+
+	"oversell/api"
+)
 
 // Item is one row of db_stock, which has the stock of one product.
 type Item struct {
@@ -50,5 +54,5 @@ type Receipt struct {
 	// Retries counts the attempts that failed because another request wrote first.
 	Retries int
 	// Warning is set if the sale succeeded, but the lock was then found lost or could not be released.
-	Warning string
+	Warning api.Text
 }

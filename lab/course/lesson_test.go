@@ -158,7 +158,7 @@ func TestRight(t *testing.T) {
 	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":["x"]}]`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":"w"}}}]}`)); err != nil {
+	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":{"en":"w","zh":"z"}}}}]}`)); err != nil {
 		t.Fatal(err)
 	}
 	*r.nextAnswer() = map[string]any{"status": 409.0}

@@ -90,7 +90,7 @@ func (r *Results) addVerdicts(report []byte) error {
 		for hazard, summary := range row.Summaries {
 			r.verdicts[row.Strategy] = string(summary.Verdict)
 			word := matrix.Word(summary.Verdict)
-			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。", name, hazard, word.EN, word.ZH, summary.Why)
+			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", name, hazard, word.EN, word.ZH, summary.Why.EN, summary.Why.ZH)
 			r.Verdicts = append(r.Verdicts, Verdict{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 )
 
@@ -34,7 +35,7 @@ type Summary struct {
 	Failed  int                `json:"failed"`  // runs in which the hazard did harm
 	Unknown int                `json:"unknown,omitempty"`
 	Agrees  bool               `json:"agrees"`
-	Why     string             `json:"why"` // of the first run with the verdict
+	Why     api.Text           `json:"why"` // of the first run with the verdict
 	Command string             `json:"command"`
 	Seeds   []int64            `json:"seeds"`
 }
@@ -78,7 +79,7 @@ func (s Summary) with(result experiment.Result) Summary {
 		s.Unknown++
 	}
 	if first || worse(result.Verdict, s.Verdict) {
-		s.Verdict, s.Why = result.Verdict, result.Why.EN
+		s.Verdict, s.Why = result.Verdict, result.Why
 	}
 	// A strategy that claims protection agrees only if no run failed. A claimed flaw depends on
 	// timing, so the flaw may fail to show in one run of twenty.
@@ -125,7 +126,7 @@ func MySQLVersions(results []experiment.Result) string {
 func (m Matrix) Contradictions() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if !s.Agrees {
-			lines = append(lines, fmt.Sprintf("%s, %s: the card claims %q, but %d of %d runs failed: %s", r.name(), hazard, s.Claim, s.Failed, s.Runs, s.Why))
+			lines = append(lines, fmt.Sprintf("%s, %s: the card claims %q, but %d of %d runs failed: %s", r.name(), hazard, s.Claim, s.Failed, s.Runs, s.Why.EN))
 		}
 	})
 	return lines
@@ -135,7 +136,7 @@ func (m Matrix) Contradictions() (lines []string) {
 func (m Matrix) Unknowns() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if s.Unknown > 0 && s.Claim != experiment.Silent {
-			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Unknown, s.Runs, s.Why))
+			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Unknown, s.Runs, s.Why.EN))
 		}
 	})
 	return lines

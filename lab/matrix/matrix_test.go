@@ -47,8 +47,8 @@ func TestSummaries(t *testing.T) {
 			if s.Verdict != test.verdict || s.Agrees != test.agrees || s.Unknown != test.unknown || s.Runs != len(test.results) {
 				t.Errorf("%+v", s)
 			}
-			if s.Why != string(s.Verdict) && s.Verdict != experiment.NotShown {
-				t.Errorf("%s is explained by %q", s.Verdict, s.Why)
+			if s.Why.EN != string(s.Verdict) && s.Verdict != experiment.NotShown {
+				t.Errorf("%s is explained by %q", s.Verdict, s.Why.EN)
 			}
 			if (len(m.Contradictions()) > 0) == test.agrees {
 				t.Errorf("contradictions: %q", m.Contradictions())

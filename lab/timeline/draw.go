@@ -169,7 +169,7 @@ func (t Timeline) lane(name string, y int) lane {
 	l := lane{Name: cmp.Or(name, t.word("no replica")), Y: y}
 	for _, s := range t.spans {
 		if s.Who == name {
-			l.Faults = append(l.Faults, fault{t.box(stretch{from: s.From, to: s.To}), t.word(s.What), 15 + lineHeight*len(l.Faults)})
+			l.Faults = append(l.Faults, fault{t.box(stretch{from: s.From, to: s.To}), t.fault(s.What), 15 + lineHeight*len(l.Faults)})
 		}
 	}
 	l.Height = lineHeight * max(1, len(l.Faults))

@@ -182,7 +182,7 @@ func (t Timeline) Fault() (place, second, words string) {
 		return "", "", ""
 	}
 	s := slices.MinFunc(t.spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
-	return t.at(s.From), t.since(s.From), s.Who + ": " + t.word(s.What)
+	return t.at(s.From), t.since(s.From), s.Who + ": " + t.fault(s.What)
 }
 
 // since returns the time from the begin of the picture to at, in seconds.

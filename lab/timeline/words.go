@@ -23,7 +23,12 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 
 	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
 	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
-	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点",
+	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点", "replication held": "复制被暂停",
+	"stop": "停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
+
+	// Hazards without a fault: the requests alone do the harm.
+	"race": "同一副本的两个请求", "replica-race": "两个副本的请求", "early-release": "提交前释放锁", "deadlock": "都已读取，都要写入",
+	"overrun": "工作超过租期", "foreign-unlock": "迟到的释放", "nesting": "再次加锁", "dead-waiter": "一个等待者被杀死",
 
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
 	"lost": "锁已丢失", "fenced": "被栅栏号拒绝", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
@@ -35,6 +40,20 @@ func (t Timeline) word(english string) string {
 		return word
 	}
 	return english
+}
+
+// fault returns the name of a fault.
+func (t Timeline) fault(english string) string {
+	if t.lang == "zh" {
+		for _, f := range []struct{ en, zh string }{
+			{"cut from ", "与 %s 的连接被切断"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
+		} {
+			if rest, ok := strings.CutPrefix(english, f.en); ok {
+				return fmt.Sprintf(f.zh, rest)
+			}
+		}
+	}
+	return t.word(english)
 }
 
 // say returns a sentence in the timeline's language. Both formats must have the same verbs.
@@ -72,7 +91,7 @@ func (t Timeline) Events() Table {
 	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
 	add := func(cells ...string) { table.Rows = append(table.Rows, cells) }
 	for _, s := range t.spans {
-		add(t.word(s.What), s.Who, t.since(s.From), t.since(s.To))
+		add(t.fault(s.What), s.Who, t.since(s.From), t.since(s.To))
 	}
 	for _, o := range t.overlaps {
 		add(t.both(o), o.first.replica+", "+o.second.replica, t.since(o.from), t.since(o.to))
@@ -164,7 +183,7 @@ func (t Timeline) title() string {
 func (t Timeline) describe() string {
 	var all []string
 	for _, s := range t.spans {
-		all = append(all, t.say("%s on %s from %s to %s s.", "%s，%s，从 %s 到 %s 秒。", t.word(s.What), s.Who, t.since(s.From), t.since(s.To)))
+		all = append(all, t.say("%s on %s from %s to %s s.", "%s，%s，从 %s 到 %s 秒。", t.fault(s.What), s.Who, t.since(s.From), t.since(s.To)))
 	}
 	for _, task := range t.tasks {
 		words := t.say("%s on %s", "%s，%s，", task.name, task.replica)

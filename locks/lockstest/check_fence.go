@@ -69,7 +69,7 @@ func (t *trial) writeLate(fenced bool) (lost int, late error) {
 	}
 	var known *remoteError
 	switch {
-	case late == nil && r.Receipt.Warning == "":
+	case late == nil && r.Receipt.Warning.EN == "":
 		fail("the receipt of the late sale does not warn of the lost lock")
 	case late != nil && (!errors.As(late, &known) || !known.NothingTaken):
 		fail("the outcome of the late sale is unknown: %w", late)

@@ -188,7 +188,7 @@ func (s *strategy) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, 
 		defer func() {
 			r.Fence = h.Fence()
 			if h.Release(ctx) != nil && s.flaw != warnsOfNothing {
-				r.Warning = "the lock was lost"
+				r.Warning.EN = "the lock was lost"
 			}
 		}()
 	}
