@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -36,6 +37,27 @@ func TestCardsInChinese(t *testing.T) {
 		for _, text := range texts {
 			if !han.MatchString(text.ZH) || han.MatchString(text.EN) {
 				t.Errorf("%s: %q is %q in Chinese", c.ID, text.EN, text.ZH)
+			}
+		}
+	}
+}
+
+// TestCausesInChinese checks that each recorded verdict has its cause in Chinese as well.
+func TestCausesInChinese(t *testing.T) {
+	t.Parallel()
+	var recorded struct {
+		Rows []struct {
+			Strategy  string
+			Summaries map[string]struct{ Why api.Text }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "docs/matrix.json")), &recorded); err != nil || len(recorded.Rows) == 0 {
+		t.Fatalf("%d rows, %v", len(recorded.Rows), err)
+	}
+	for _, row := range recorded.Rows {
+		for hazard, s := range row.Summaries {
+			if !han.MatchString(s.Why.ZH) || han.MatchString(s.Why.EN) {
+				t.Errorf("%s, %s: %q is %q in Chinese", row.Strategy, hazard, s.Why.EN, s.Why.ZH)
 			}
 		}
 	}
