@@ -18,6 +18,9 @@ type card struct {
 	Code []api.File `json:"code"`
 }
 
+// Preselected reports whether the page Run selects the strategy at first.
+func (c card) Preselected() bool { return slices.Contains([]string{"none", "mutex", "redis"}, c.ID) }
+
 type group struct {
 	Title Text
 	Cards []card

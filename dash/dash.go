@@ -66,7 +66,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
@@ -81,6 +81,7 @@ func New(c Config) *Server {
 	newSteps(s)
 	newScenarioPage(s)
 	newCoursePage(s)
+	newFirstLesson(s)
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }

@@ -29,10 +29,10 @@ func TestPicture(t *testing.T) {
 	do(
 		t, tab,
 		chromedp.Navigate(address("/")),
-		press(`input[value=mutex]`),
+		choose("mutex"),
 		// Each request holds the lock for 10 ms, so that the run lasts long enough for a
 		// screenshot.
-		chromedp.SetValue(`input[name=hold]`, "10", chromedp.ByQuery),
+		load("hold", "10"),
 		press(`button.go`),
 		chromedp.Poll(drawn, nil, chromedp.WithPollingTimeout(0)),
 	)

@@ -95,7 +95,7 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 		Product string `json:"product_code"`
 	}
 	_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
-	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies), interval: shortInterval}
+	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies)}
 	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, live: begun, plan: p}
 	trials, err := comparison.Run(ctx, p, watch)

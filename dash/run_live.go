@@ -16,28 +16,36 @@ import (
 
 // live describes the running run, or the last run.
 type live struct {
-	Running  bool      `json:"running"`
-	Who      string    `json:"who"`
-	Since    time.Time `json:"since"`
-	Product  string    `json:"product"` // the product code
-	Stock    int       `json:"stock"`
-	Qty      int       `json:"qty"`
-	Of       int       `json:"of"` // the number of strategies in the plan
-	Series   []*series `json:"series"`
-	Error    *Text     `json:"error,omitempty"`
-	interval time.Duration
-	last     time.Time     // of the last point
-	before   load.Progress // the progress at the last point
-	sold     atomic.Int64  // pieces
-	count    atomic.Pointer[count]
-	owner    atomic.Pointer[owner]
+	Running bool          `json:"running"`
+	Who     string        `json:"who"`
+	Since   time.Time     `json:"since"`
+	Product string        `json:"product"` // the product code
+	Stock   int           `json:"stock"`
+	Qty     int           `json:"qty"`
+	Of      int           `json:"of"` // the number of strategies in the plan
+	Series  []*series     `json:"series"`
+	Error   *Text         `json:"error,omitempty"`
+	last    time.Time     // of the last point
+	before  load.Progress // the progress at the last point
+	sold    atomic.Int64  // pieces
+	count   atomic.Pointer[count]
+	owner   atomic.Pointer[owner]
 }
 
 type series struct {
 	Strategy string  `json:"strategy"`
 	Total    int     `json:"total"`
 	Points   []point `json:"points"`
+	Ended    *ended  `json:"ended"` // null while the strategy runs
 	start    time.Time
+}
+
+// ended has the result of one strategy.
+type ended struct {
+	Class    string  `json:"class"` // holds, broken or undecided
+	Headline Text    `json:"headline"`
+	Rate     float64 `json:"rate"` // requests per second
+	P99      float64 `json:"p99"`  // in ms
 }
 
 type point struct {
@@ -50,7 +58,6 @@ type point struct {
 	P50      float64        `json:"p50"`   // of the requests since the last point, in ms
 	P99      float64        `json:"p99"`
 	Replicas map[string]int `json:"replicas"`
-	Last     load.Sale      `json:"last"`
 	Owner    *owner         `json:"owner"` // the present owner of the lock; null if unknown
 }
 
@@ -67,11 +74,10 @@ type count struct {
 }
 
 const (
+	// The points of a series are a hundredth of its time apart, so a long one has no more than 1000.
+	shortInterval, pointsInTime = 25 * time.Millisecond, 100
 	// longInterval applies above manyPages open pages: browsers may run on the lab's machine.
-	shortInterval, longInterval = 250 * time.Millisecond, time.Second
-	manyPages                   = 20
-	// maxPoints limits the points of a series. Above this number, every second point is deleted.
-	maxPoints = 400
+	longInterval, manyPages = time.Second, 20
 	// slowHold is the shortest hold of a lock that a viewer can follow. If the hold is shorter, the
 	// page does not show the lock's owner: receiving the replicas' steps would slow down the run.
 	slowHold = 20 * time.Millisecond
@@ -105,7 +111,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	l.owner.Store(nil)
 	l.sold.Store(0)
 	w.runs.s.hub.send("run", func() []message {
-		l.Series, l.interval, l.last, l.before = append(l.Series, w.now), shortInterval, time.Time{}, load.Progress{}
+		l.Series, l.last, l.before = append(l.Series, w.now), time.Time{}, load.Progress{}
 		return []message{newMessage("run", l)}
 	})
 	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx) }) })
@@ -125,9 +131,14 @@ func (w *watch) sample(ctx context.Context) {
 		w.readStock(ctx)
 		select {
 		case <-ctx.Done():
-		case <-time.After(shortInterval):
+		case <-time.After(w.now.interval()):
 		}
 	}
+}
+
+// interval returns the time until the next point.
+func (s *series) interval() time.Duration {
+	return max(shortInterval, time.Since(s.start)/pointsInTime)
 }
 
 func (w *watch) readStock(ctx context.Context) {
@@ -147,7 +158,7 @@ func (w *watch) readStock(ctx context.Context) {
 func (w *watch) Progress(p load.Progress) {
 	l := w.live
 	w.begin()
-	every := l.interval
+	every := w.now.interval()
 	if w.runs.s.hub.listeners("run") > manyPages {
 		every = max(every, longInterval)
 	}
@@ -171,29 +182,17 @@ func (w *watch) Progress(p load.Progress) {
 	next := point{
 		At: at.Seconds(), Done: p.Done, Sold: sold, Failed: p.Failed, Count: l.count.Load(),
 		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(0.5), P99: ms(0.99),
-		Replicas: p.Replicas, Last: p.Last, Owner: l.owner.Load(),
+		Replicas: p.Replicas, Owner: l.owner.Load(),
 	}
 	w.runs.s.hub.send("run", func() []message {
 		l.last, l.before = now, p
 		w.now.Total = p.Total
-		w.now.add(next, &l.interval)
+		w.now.Points = append(w.now.Points, next)
 		return []message{newMessage("tick", struct {
 			Total int   `json:"total"`
 			Point point `json:"point"`
 		}{p.Total, next})}
 	})
-}
-
-func (s *series) add(next point, interval *time.Duration) {
-	s.Points = append(s.Points, next)
-	if len(s.Points) <= maxPoints {
-		return
-	}
-	half := s.Points[:0]
-	for i := 0; i < len(s.Points); i += 2 {
-		half = append(half, s.Points[i])
-	}
-	s.Points, *interval = half, 2**interval
 }
 
 func (l *live) follow(kind string, data []byte) {
@@ -211,5 +210,10 @@ func (l *live) follow(kind string, data []byte) {
 	}
 }
 
-// End does nothing: work sends the results when the whole plan has run.
-func (w *watch) End(report.Result) {}
+// End shows the verdict on a strategy. The table of results follows when the whole plan has run.
+func (w *watch) End(r report.Result) {
+	w.runs.s.hub.send("run", func() []message {
+		w.now.Ended = &ended{r.Class(), Text(report.Headline(r)), r.ThroughputPerS, r.P99MS}
+		return []message{newMessage("ended", w.now.Ended)}
+	})
+}

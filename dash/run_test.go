@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,29 +20,96 @@ import (
 	"oversell/dash"
 )
 
-// TestRunInABrowser selects none and redis and starts a run. The chart must show the lost updates
-// of none, and the table must have a verdict for none and for redis.
+// choose selects strategies in place of those that the page has selected.
+func choose(strategies ...string) chromedp.Action {
+	tasks := chromedp.Tasks{press(`#more summary`), press(`[data-choose=none]`)}
+	for _, id := range strategies {
+		tasks = append(tasks, press(`input[value=`+id+`]`))
+	}
+	return append(tasks, press(`#more summary`))
+}
+
+// load sets fields of the load, which is folded.
+func load(values ...string) chromedp.Action {
+	tasks := chromedp.Tasks{press(`#load summary`)}
+	for i := 0; i < len(values); i += 2 {
+		tasks = append(tasks, chromedp.SetValue(`input[name=`+values[i]+`]`, values[i+1], chromedp.ByQuery))
+	}
+	return tasks
+}
+
+// TestRunInABrowser presses Start on a new page, which has selected none, mutex and redis. Each must
+// get a verdict, and the chart must show the lost updates of none.
 func TestRunInABrowser(t *testing.T) {
 	tab := browser(t)
 	var link string
 	do(t, tab,
 		chromedp.Navigate(address("/")),
-		press(`input[value=none]`),
-		press(`input[value=redis]`),
-		chromedp.SetValue(`input[name=loops]`, "20", chromedp.ByQuery),
+		load("loops", "20"),
 		press(`button.go`),
 		chromedp.WaitVisible(`#stock .gap`, chromedp.ByQuery),
 		reads(`#stock text.alarm`, " lost"),
+		reads(`#verdicts li:nth-child(1)`, "✗ none"),
+		reads(`#verdicts li:nth-child(1)`, "updates lost"),
+		reads(`#verdicts li:nth-child(2)`, "✗ mutex"),
+		reads(`#verdicts li:nth-child(3)`, "✓ redis"),
+		reads(`#verdicts li:nth-child(3)`, "no update lost"),
+		reads(`#status`, "Finished."),
+		reads(`#of`, "none"), // the first broken strategy
 		reads(`#part-results tbody tr:nth-child(1) th`, "redis"),
 		reads(`#part-results tbody tr:nth-child(1)`, "✓"),
-		reads(`#part-results tbody tr:nth-child(2) th`, "none"),
-		reads(`#part-results tbody tr:nth-child(2)`, "✗"),
+		reads(`#part-results tbody tr:nth-child(3) th`, "none"),
+		reads(`#part-results tbody tr:nth-child(3)`, "✗"),
 		chromedp.Evaluate(`location.href`, &link),
 	)
 	if link != testLab.Addresses().Target+"/" {
 		t.Errorf("the token stays in the address: %s", link)
 	}
+	inView(t, tab, `#verdicts li:nth-child(3)`)
 	pictures(t, tab, "run")
+	do(t, tab,
+		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"),
+		press(`#replay`), chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length < 5`, nil),
+	)
+}
+
+// inView fails if an element is not in the view of a projector, a small screen or a telephone
+// without scrolling, in the light and the dark style.
+func inView(t *testing.T, tab window, selector string) {
+	t.Helper()
+	for _, screen := range [][2]int64{{1920, 1080}, {1280, 800}, {390, 844}} {
+		for _, scheme := range []string{"light", "dark"} {
+			var box struct{ Top, Bottom, Left, Right, Width, Height float64 }
+			do(t, tab,
+				look(screen[0], scheme), chromedp.EmulateViewport(screen[0], screen[1]),
+				chromedp.Evaluate(`(scrollTo(0, 0), document.querySelector(`+strconv.Quote(selector)+`).getBoundingClientRect().toJSON())`, &box),
+			)
+			if box.Height == 0 || box.Top < 0 || box.Left < 0 || box.Bottom > float64(screen[1]) || box.Right > float64(screen[0]) {
+				t.Errorf("%s is not in view at %d x %d: %+v", selector, screen[0], screen[1], box)
+			}
+		}
+	}
+	do(t, tab, look(1280, "light"))
+}
+
+// TestKeptForm checks that the form keeps its values when the language changes.
+func TestKeptForm(t *testing.T) {
+	var stock string
+	var chosen []string
+	do(t, browser(t),
+		chromedp.Navigate(address("/")),
+		choose("zk"),
+		press(`#load summary`),
+		chromedp.SetValue(`input[name=stock]`, "", chromedp.ByQuery),
+		chromedp.SendKeys(`input[name=stock]`, "77\t", chromedp.ByQuery),
+		press(`.language button[value=zh]`),
+		reads(`h1`, "哪些锁会超卖"),
+		chromedp.Value(`input[name=stock]`, &stock, chromedp.ByQuery),
+		chromedp.Evaluate(`[...document.querySelectorAll('input[name=strategy]:checked')].map(box => box.value)`, &chosen),
+	)
+	if stock != "77" || len(chosen) != 1 || chosen[0] != "zk" {
+		t.Errorf("the stock is %s, and %q are chosen", stock, chosen)
+	}
 }
 
 // TestMarkupIsText: markup in a product code is shown as text and does not change the page.
@@ -68,11 +136,11 @@ func TestMarkupIsText(t *testing.T) {
 	var title string
 	do(t, tab,
 		chromedp.Navigate(address("/")),
-		press(`input[value=atomic]`),
-		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
+		choose("atomic"),
+		load("loops", "2"),
 		press(`button.go`),
 		reads(`#status`, evil),
-		reads(`#status`, "finished"),
+		reads(`#status`, "Finished."),
 		chromedp.Evaluate(`document.images.length`, &images),
 		chromedp.Title(&title),
 	)
@@ -85,9 +153,8 @@ func TestMarkupIsText(t *testing.T) {
 func TestOneReplica(t *testing.T) {
 	do(t, browser(t),
 		chromedp.Navigate(address("/")),
-		press(`input[value=mutex]`),
-		chromedp.SetValue(`input[name=loops]`, "2", chromedp.ByQuery),
-		chromedp.SetValue(`input[name=lease]`, "3000", chromedp.ByQuery),
+		choose("mutex"),
+		load("loops", "2", "lease", "3000"),
 		chromedp.SetValue(`select[name=replicas]`, "1", chromedp.ByQuery),
 		press(`button.go`),
 		reads(`#part-results .sentences li`, "mutex: 200 sold, 4800 left, no update lost, as its card says for one replica."),
@@ -127,9 +194,8 @@ func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
 		chromedp.Navigate(address("/")),
-		press(`input[value=db-row-naive]`),
-		chromedp.SetValue(`input[name=hold]`, "50", chromedp.ByQuery),
-		chromedp.SetValue(`input[name=wait]`, "60000", chromedp.ByQuery),
+		choose("db-row-naive"),
+		load("hold", "50", "wait", "60000"),
 		press(`button.go`),
 		reads(`#status`, "The lock is held by replica-"),
 	)
@@ -138,7 +204,6 @@ func TestSecondPage(t *testing.T) {
 		chromedp.Navigate(address("/")),
 		chromedp.WaitVisible(`#stock .line.left`, chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length`, &points),
-		press(`input[value=none]`),
 		press(`button.go`),
 		reads(`#notice`, "127.0.0.1 has been running db-row-naive since"),
 		press(`button[data-post="/dash/stop"]`),

@@ -228,7 +228,6 @@ func TestRunThatDidNotBegin(t *testing.T) {
 	)
 	gate.closed.Store(true)
 	do(t, tab,
-		press(`input[value=none]`),
 		press(`button.go`),
 		reads(`#status`, "The run ended before its first request."),
 		reads(`#status`, "502"),

@@ -42,6 +42,37 @@ export async function post(url, body) {
   return null;
 }
 
+// A form with data-keep keeps its values in this tab, for a change of the language or of the page.
+$$('form[data-keep]').forEach(form => {
+  const name = 'form-' + form.dataset.keep;
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(name));
+    for (const field of kept ? form.elements : []) {
+      if (field.type === 'checkbox') field.checked = kept.some(([k, v]) => k === field.name && v === field.value);
+      else if (field.name) field.value = kept.find(([k]) => k === field.name)?.[1] ?? field.value;
+    }
+  } catch { /* the browser forbids storage */ }
+  form.addEventListener('change', () => {
+    try { sessionStorage.setItem(name, JSON.stringify([...new FormData(form)])); } catch { /* see above */ }
+  });
+});
+
+// The key P, or the button, enlarges all pages for a projector.
+const projector = on => {
+  document.documentElement.classList.toggle('projector', on);
+  $('#projector')?.setAttribute('aria-pressed', on);
+  dispatchEvent(new Event('resize')); // draw the charts in the new size
+};
+const enlarge = () => {
+  const on = !document.documentElement.classList.contains('projector');
+  try { localStorage.setItem('projector', on ? 'on' : ''); } catch { /* see above */ }
+  projector(on);
+};
+try { projector(localStorage.getItem('projector') === 'on'); } catch { projector(false); }
+document.addEventListener('keydown', e => {
+  if (e.key.toLowerCase() === 'p' && !e.ctrlKey && !e.metaKey && !e.altKey && !e.target.closest('input, select, textarea, [role=grid]')) enlarge();
+});
+
 document.addEventListener('submit', async e => {
   const form = e.target;
   if ('back' in form.dataset) form.elements.back.value = location.pathname + location.search;
@@ -54,6 +85,7 @@ document.addEventListener('submit', async e => {
 document.addEventListener('click', async e => {
   const button = e.target.closest('button');
   if (!button) return;
+  if (button.id === 'projector') enlarge();
   if (button.dataset.post) {
     const done = await post(button.dataset.post, button.dataset.body || '');
     if (done && button.dataset.then) location.href = button.dataset.then;

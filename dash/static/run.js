@@ -1,15 +1,15 @@
-// This script draws the charts of the running run.
+// This script draws the verdicts and the charts of the running run.
 import { $, $$, T, on } from './dash.js';
 
-let run = null, shown = -1;
+let run = null, shown = -1, replayed = 0, drawing = 0;
 
 on('run', state => {
-  const following = !run || shown >= run.series.length - 1;
+  const following = !run || run.running && shown >= run.series.length - 1;
   run = state;
   run.series ??= [];
-  if (following || shown >= run.series.length) shown = run.series.length - 1;
-  tabs();
-  draw();
+  if (!run.running) shown = Math.max(0, run.series.findIndex(s => s.ended?.class === 'broken'));
+  else if (following || shown >= run.series.length) shown = run.series.length - 1;
+  drawSoon();
 });
 
 on('tick', ({ total, point }) => {
@@ -17,44 +17,79 @@ on('tick', ({ total, point }) => {
   if (!now) return;
   now.total = total;
   now.points.push(point);
-  if (shown === run.series.length - 1) draw();
+  drawSoon();
+});
+
+on('ended', ended => {
+  if (run?.series.length) run.series.at(-1).ended = ended;
+  drawSoon();
 });
 
 document.addEventListener('click', e => {
   const button = e.target.closest('button');
   if (button?.dataset.choose) {
     $$('input[name=strategy]').forEach(box => { box.checked = button.dataset.choose === 'core' && 'core' in box.dataset; });
+    $('form.plan').dispatchEvent(new Event('change'));
   }
   if (button?.dataset.series) {
     shown = +button.dataset.series;
-    tabs();
-    draw();
+    replayed = 0;
+    drawSoon();
+  }
+  if (button?.id === 'replay') {
+    replayed = performance.now();
+    drawSoon();
   }
 });
-$('#figures').addEventListener('toggle', draw);
-addEventListener('resize', draw);
+$('#figures').addEventListener('toggle', drawSoon);
+addEventListener('resize', drawSoon);
 
-function tabs() {
-  const p = $('#series');
-  p.hidden = run.series.length < 2;
-  p.replaceChildren(...run.series.map((s, i) => {
-    const b = document.createElement('button');
-    b.dataset.series = i;
-    b.textContent = s.strategy;
-    b.setAttribute('aria-pressed', i === shown);
-    return b;
-  }));
+// drawSoon draws at most once for each picture that the screen shows.
+function drawSoon() {
+  drawing ||= requestAnimationFrame(() => { drawing = 0; draw(); });
 }
 
 const number = n => Math.round(n).toLocaleString('en');
+const signs = { holds: '✓', broken: '✗', undecided: '?' };
+
+// verdicts draws a button for each strategy: its verdict, or how far it is. It shows its chart.
+function verdicts() {
+  const list = $('#verdicts');
+  while (list.children.length > run.series.length) list.lastChild.remove();
+  run.series.forEach((s, i) => {
+    let button = list.children[i]?.firstChild;
+    if (!button) {
+      button = list.appendChild(document.createElement('li')).appendChild(document.createElement('button'));
+      button.type = 'button';
+      button.dataset.series = i;
+      for (const part of ['name', 'says', 'soft']) button.appendChild(document.createElement('span')).className = part;
+    }
+    const last = s.points.at(-1), lost = last?.count ? Math.max(0, last.count.left - run.stock + last.count.sold) : 0;
+    const texts = s.ended ? [`${signs[s.ended.class]} ${s.strategy}`, T(s.ended.headline.en, s.ended.headline.zh), T(`${number(s.ended.rate)} requests/s, p99 ${number(s.ended.p99)} ms`, `每秒 ${number(s.ended.rate)} 个请求，p99 ${number(s.ended.p99)} 毫秒`)]
+      : [`… ${s.strategy}`, lost > 0 ? T(`${number(lost)} updates lost so far`, `已丢失 ${number(lost)} 次更新`) : '', last ? `${number(last.done)} / ${number(s.total)}` : ''];
+    texts.forEach((text, j) => { if (button.children[j].textContent !== text) button.children[j].textContent = text; });
+    button.className = s.ended?.class ?? (lost > 0 ? 'broken' : '');
+    button.setAttribute('aria-pressed', i === shown);
+  });
+}
 
 function draw() {
-  const s = run?.series[shown];
-  status(s);
-  const points = s?.points ?? [];
-  for (const id of ['stock', 'rate', 'times', 'replicas', 'figures']) $('#' + id).hidden = !points.length;
+  status();
+  if (!run) return;
+  verdicts();
+  const s = run.series[shown];
+  let points = s?.points ?? [];
+  for (const id of ['stock', 'figures']) $('#' + id).hidden = !points.length;
   if (!points.length) return;
   const end = points.at(-1).t;
+  $('#of').textContent = s.strategy;
+  $('#replay').hidden = !s.ended;
+  if (replayed && s.ended) {
+    const until = (performance.now() - replayed) / 1000 / slower;
+    points = points.filter(p => p.t <= until);
+    if (until < end) drawSoon();
+    else replayed = 0;
+  }
   const due = p => run.stock - p.count.sold;
   const known = points.filter(p => p.count);
   chart('stock', end, Math.min(0, ...known.map(due)), run.stock, (x, y) => {
@@ -63,45 +98,36 @@ function draw() {
     const above = left.map(([t, v], i) => [t, Math.max(v, owed[i][1])]);
     const last = known.at(-1), gap = last ? Math.max(0, last.count.left - due(last)) : 0;
     return area('gap', above, owed, x, y) + line('due', owed, x, y) + line('left', left, x, y) +
-      (gap ? label(x(end), (y(last.count.left) + y(due(last))) / 2, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
+      (gap ? label(x(last.t), (y(last.count.left) + y(due(last))) / 2, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
   });
+  if (!$('#figures').open || !points.length) return;
   chart('rate', end, 0, Math.max(1, ...points.map(p => p.rate)), (x, y) => line('rate', points.map(p => [p.t, p.rate]), x, y));
   chart('times', end, 0, Math.max(1, ...points.map(p => p.p99)), (x, y) =>
     line('p99', points.map(p => [p.t, p.p99]), x, y) + line('p50', points.map(p => [p.t, p.p50]), x, y));
   replicas(points.at(-1));
-  if ($('#figures').open) figures(points, due);
+  figures(points, due);
 }
 
-function status(s) {
-  const p = $('#status');
-  if (!run) return;
-  if (!s) {
-    p.textContent = !run.of ? T('Nothing has run yet. Choose strategies and start.', '尚未运行。请选择策略并开始。') :
-      run.running ? T('The run is starting.', '运行即将开始。') :
-        T('The run ended before its first request.', '运行在第一个请求之前就结束了。') + (run.error ? ' ' + T(run.error.en, run.error.zh) : '');
-    return;
-  }
-  const last = s.points.at(-1);
-  const done = !last ? '' : run.running || last.done < s.total ? `${number(last.done)} / ${number(s.total)}` : number(s.total);
-  let text;
-  if (run.running) {
-    text = T(`${s.strategy} (${run.series.length} of ${run.of}): ${done}`, `${s.strategy}（第 ${run.series.length}/${run.of} 个）：${done}`);
-  } else {
-    text = T(`${s.strategy} finished: ${done} requests.`, `${s.strategy} 已完成：${done} 个请求。`);
-  }
-  if (run.running && last?.owner) {
-    text += ' ' + T(`The lock is held by ${last.owner.task}.`, `持锁者：${last.owner.task}。`);
-  } else if (last?.last.client) {
-    text += ' ' + T(`Last owner of the lock: client ${last.last.client} on ${last.last.replica}.`, `最后持锁者：${last.last.replica} 上的客户端 ${last.last.client}。`);
-  }
-  if (run.product) text += ' ' + T(`Product: ${run.product}.`, `商品：${run.product}。`);
-  if (run.error) text += ' ' + T(run.error.en, run.error.zh);
-  p.textContent = text;
+const slower = 4; // a replay takes this many times as long as the run
+
+// status says what is running. It changes only with the strategy, so a screen reader can follow.
+function status() {
+  const p = $('#status'), s = run?.series.at(-1), owner = s?.points.at(-1)?.owner;
+  let text = '';
+  if (!run?.of) text = T('Nothing has run yet. Press Start.', '尚未运行。请点击“开始”。');
+  else if (!s) text = run.running ? T('The run is starting.', '运行即将开始。') : T('The run ended before its first request.', '运行在第一个请求之前就结束了。');
+  else if (run.running) text = T(`Running ${s.strategy}, ${run.series.length} of ${run.of}.`, `正在运行 ${s.strategy}，第 ${run.series.length}/${run.of} 个。`);
+  else text = T('Finished.', '已完成。');
+  if (run?.running && owner) text += ' ' + T(`The lock is held by ${owner.task}.`, `持锁者：${owner.task}。`);
+  if (run?.product) text += ' ' + T(`Product: ${run.product}.`, `商品：${run.product}。`);
+  if (run?.error) text += ' ' + T(run.error.en, run.error.zh);
+  p.classList.toggle('alarm', !!run?.error);
+  if (p.textContent !== text) p.textContent = text;
 }
 
 // chart draws the axes, and between them the picture that the function between returns.
 function chart(name, end, low, high, between) {
-  const box = $(`[data-chart=${name}]`), w = Math.max(240, box.clientWidth), h = name === 'stock' ? 280 : 180;
+  const box = $(`[data-chart=${name}]`), w = Math.max(240, box.clientWidth), h = name === 'stock' ? Math.max(200, Math.min(340, innerHeight / 3)) : 180;
   const x0 = 58, y0 = h - 26, x = t => x0 + (w - x0 - 12) * (end ? t / end : 0), y = v => y0 - (y0 - 10) * (v - low) / (high - low || 1);
   let axes = '';
   for (const v of ticks(low, high, h / 60)) axes += `<line class="grid" x1="${x0}" x2="${w - 12}" y1="${y(v)}" y2="${y(v)}"/><text class="end" x="${x0 - 6}" y="${y(v) + 5}">${number(v)}</text>`;
@@ -142,5 +168,5 @@ function replicas(point) {
 function figures(points, due) {
   const heads = T('s|requests|sold|failed|actual stock|correct stock|requests/s|p50 ms|p99 ms', '秒|请求|已售|失败|实际库存|正确库存|请求/秒|p50 毫秒|p99 毫秒').split('|');
   const row = p => [p.t.toFixed(2), p.done, p.sold, p.failed, p.count?.left ?? '?', p.count ? due(p) : '?', p.rate.toFixed(0), p.p50.toFixed(1), p.p99.toFixed(1)];
-  $('#figures div').innerHTML = `<table><thead><tr>${heads.map(h => `<th scope="col">${h}</th>`).join('')}</tr></thead><tbody>${points.map(p => `<tr>${row(p).map(c => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`;
+  $('#figures .wide').innerHTML = `<table><thead><tr>${heads.map(h => `<th scope="col">${h}</th>`).join('')}</tr></thead><tbody>${points.map(p => `<tr>${row(p).map(c => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`;
 }

@@ -386,8 +386,8 @@ func TestProgressEndsWithAllRequests(t *testing.T) {
 	if last.Done != 30 || last.Total != 30 || last.Sold != 10 || last.Failed != 10 {
 		t.Errorf("the last progress is %+v", last)
 	}
-	if last.Took.Quantile(1) == 0 || last.Last.Client == 0 {
-		t.Errorf("the times or the last sale are missing: %+v", last)
+	if last.Took.Quantile(1) == 0 {
+		t.Errorf("the times are missing: %+v", last)
 	}
 }
 

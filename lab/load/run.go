@@ -12,7 +12,7 @@ import (
 	"oversell/lab/history"
 )
 
-const progressInterval = 100 * time.Millisecond
+const progressInterval = 25 * time.Millisecond
 
 // Progress counts the requests of a run since its beginning.
 type Progress struct {
@@ -20,16 +20,9 @@ type Progress struct {
 	Sold, Failed int
 	Took         Histogram
 	Replicas     map[string]int // number of answers by replica
-	Last         Sale
 }
 
-// Sale names the replica and the client of the latest answered sale.
-type Sale struct {
-	Replica string `json:"replica"`
-	Client  int    `json:"client"`
-}
-
-// Run calls progress, which may be nil, every 100 ms and at the end, from one goroutine at a time.
+// Run calls progress, which may be nil, every 25 ms and at the end, from one goroutine at a time.
 //
 // After ctx ends, clients send nothing more. A request without an answer a second later is unknown,
 // and Run returns the history with the error of ctx. With any other error, nothing was sent.
@@ -98,7 +91,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 type tally struct {
 	done, sold, failed atomic.Int64
 	took               atomicHistogram
-	last               atomic.Pointer[history.Op]
 
 	mu       sync.Mutex
 	replicas map[string]int
@@ -118,7 +110,6 @@ func (t *tally) add(op *history.Op) {
 	switch {
 	case op.Outcome == history.OK:
 		t.sold.Add(1)
-		t.last.Store(op)
 	case op.Failed():
 		t.failed.Add(1)
 	}
@@ -133,9 +124,6 @@ func (t *tally) progress(total int) Progress {
 	t.mu.Lock()
 	p.Replicas = maps.Clone(t.replicas)
 	t.mu.Unlock()
-	if op := t.last.Load(); op != nil {
-		p.Last = Sale{op.Replica, op.Client}
-	}
 	return p
 }
 

@@ -6,7 +6,8 @@
 # Where MySQL is installed and MariaDB is not, it says so and leaves it at that: the packages
 # of MariaDB conflict with those of MySQL, and apt would remove the MySQL of this machine.
 #
-# With the argument browser it also installs Chromium, which only the tests of the page need.
+# With the argument browser it also installs Chromium and a Chinese font, which only the tests of
+# the page need.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
@@ -36,6 +37,7 @@ have_java() { have java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ]; }
 have_clock() { ls /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/*/libtcmalloc_minimal.so.4 >/dev/null 2>&1; }
 
 # See cluster.go.
+have_chinese() { fc-list :lang=zh 2>/dev/null | grep -q .; }
 have_galera() { ls /usr/lib/galera/libgalera_smm.so >/dev/null 2>&1 || ls /usr/lib*/galera-4/libgalera_smm.so >/dev/null 2>&1; }
 
 have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
@@ -84,6 +86,7 @@ is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
 if have apt-get && { [ -n "$missing" ] || is_root; }; then
 	have_clock || extra=" libfaketime libtcmalloc-minimal4"
 	have_galera || extra="$extra galera-4"
+	[ "${1:-}" != browser ] || have_chinese || extra="$extra fonts-wqy-zenhei"
 fi
 
 [ -n "$missing$extra" ] || exit 0

@@ -1,0 +1,29 @@
+package dash_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestFirstLesson plays the first lesson: four predictions, each followed by its verdict, which must
+// be in view. It logs the time, which must be about a minute at most on a quiet machine.
+func TestFirstLesson(t *testing.T) {
+	tab := browser(t)
+	do(t, tab, chromedp.Navigate(address("/")), press(`a[href="/dash/first"]`), reads(`h1`, "One minute"), reads(`.predict`, "1 / 4"))
+	began := time.Now()
+	for _, trial := range []struct{ press, headline, because string }{
+		{"#predict-broken", "updates lost", "The class was right."},
+		{"#predict-broken", "✓ no update lost", "The class predicted something else."},
+		{"#predict-holds", "updates lost", "Each replica has a mutex of its own."},
+		{"#predict-holds", "✓ no update lost", "The class was right."},
+	} {
+		do(t, tab, press(trial.press), reads(`.huge-verdict .huge`, trial.headline), reads(`.huge-verdict .because`, trial.because))
+		inView(t, tab, `.huge-verdict .huge`)
+	}
+	t.Logf("four trials took %v", time.Since(began))
+	do(t, tab, reads(`.so-far li:nth-child(3)`, "✗ mutex, three replicas"))
+	pictures(t, tab, "first")
+	do(t, tab, press(`button[data-post="/dash/first/again"]`), reads(`.predict`, "1 / 4"))
+}
