@@ -3,10 +3,11 @@ package dash
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"oversell/lab/rig"
@@ -23,7 +24,7 @@ type scenarioPage struct {
 
 type scenarioResult struct {
 	scenario.Result
-	Answers, Numbers string // the answers to customers and the figures, sorted by name
+	Answers, Numbers Text // the answers to customers and the figures, sorted by name
 	Said             Text
 }
 
@@ -60,6 +61,9 @@ func (p *scenarioPage) start(ctx context.Context, req request) error {
 	chosen := scenario.All()[i]
 	var guards []scenario.Guard
 	for _, name := range req.Form["guard"] {
+		if name == "" { // all guards in turn
+			continue
+		}
 		guard, err := chosen.Guard(name)
 		if err != nil {
 			return badRequest("%v", "%v", err)
@@ -117,10 +121,12 @@ func (p *scenarioPage) change(change func()) {
 	p.s.hub.send("scenarios", func() []message { change(); return p.all() })
 }
 
-func sorted[N int | float64](numbers map[string]N) string {
-	var all []string
+func sorted[N int | float64](numbers map[string]N) Text {
+	var en, zh []string
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		all = append(all, fmt.Sprintf("%s %v", name, numbers[name]))
+		value := strconv.FormatFloat(math.Round(10*float64(numbers[name]))/10, 'f', -1, 64)
+		word := scenario.Word(name)
+		en, zh = append(en, word.EN+": "+value), append(zh, word.ZH+"："+value)
 	}
-	return strings.Join(all, "; ")
+	return Text{strings.Join(en, "; "), strings.Join(zh, "；")}
 }

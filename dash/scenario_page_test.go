@@ -15,14 +15,17 @@ func TestScenariosInABrowser(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/shop")),
 		reads(`#part-results`, "No runs yet"),
-		press(`button[data-body="scenario=coupon&guard=none"]`),
-		reads(`#part-results tbody tr:nth-child(1)`, "✗ broken"),
+		press(`#scenario-coupon input[value=none]`), press(`#scenario-coupon .go`),
+		reads(`.outcomes li:nth-child(1)`, "✗ broken"),
+		reads(`.outcomes li:nth-child(1)`, "users with more than one: "),
 		reads(`#part-now`, "Done."),
-		press(`button[data-body="scenario=coupon&guard=unique"]`),
-		reads(`#part-results tbody tr:nth-child(1)`, "✓ holds"),
-		reads(`#part-results .sentences li:nth-child(1)`, "coupon"),
+		press(`#scenario-coupon input[value=unique]`), press(`#scenario-coupon .go`),
+		reads(`.outcomes li:nth-child(1)`, "✓ holds"),
+		reads(`.outcomes li:nth-child(1)`, "2000 users wanted 100 coupons"),
+		reads(`.outcomes li:nth-child(1)`, "as 20 users pressed several times"),
 		reads(`#part-now`, "Done."),
 	)
+	inView(t, tab, `.outcomes li:nth-child(1) .big-verdict`)
 	pictures(t, tab, "scenarios")
 }
 

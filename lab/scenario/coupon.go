@@ -26,13 +26,13 @@ func Coupon() Scenario {
 		ID: "coupon", Replicas: 3, Run: runCoupon,
 		Title: report.Sentence{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
 		Guards: []Guard{
-			newGuard("none", false, api.Read, api.Read),
+			newGuard("none", false, api.Read, api.Read, "no guard: look for an order of this user, then insert one", "无防护：先查这个用户有没有订单，再插入一个"),
 			// The second request reads the orders after the first request has released the lock, and before
 			// the first request commits.
-			newGuard("redis-early", false, api.Released, api.Read),
-			newGuard("redis", true, api.Read, api.Read),
-			newGuard("unique", true, api.Read, api.Read),
-			newGuard("redis-unique", true, api.Read, api.Read),
+			newGuard("redis-early", false, api.Released, api.Read, "a Redis lock per user, released before the transaction commits", "每个用户一把 Redis 锁，但在事务提交之前释放"),
+			newGuard("redis", true, api.Read, api.Read, "a Redis lock per user, held until the commit", "每个用户一把 Redis 锁，提交之后才释放"),
+			newGuard("unique", true, api.Read, api.Read, "a unique index on user and coupon", "用户和优惠券上的唯一索引"),
+			newGuard("redis-unique", true, api.Read, api.Read, "the Redis lock and the unique index", "Redis 锁加唯一索引"),
 		},
 	}
 }
@@ -135,6 +135,7 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 	r.Figures = map[string]float64{"orders": float64(orders), "users_with_two": float64(twice), "left": float64(tables.Left)}
 	r.describe("coupon, guard %s: %d users wanted %d coupons, and there are %d orders; ", "优惠券，防护方案 %s：%d 人抢 %d 张，%d 个订单；",
 		r.Guard, couponUsers, tables.Initial, orders)
+	r.describe("they sent %d requests, as %d users pressed several times; ", "一共发出 %d 个请求，因为有 %d 人按了好几次；", len(clicks), couponHasty)
 	if twice == 0 {
 		r.describe("no user has two.", "没有人重复领取。")
 	} else {

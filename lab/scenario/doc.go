@@ -29,15 +29,16 @@ type Scenario struct {
 
 // Guard is one way to protect the scenario's invariant.
 type Guard struct {
-	ID string
+	ID    string
+	About api.Text
 	// A Safe guard must keep the invariant in every run, any other guard must break it in each.
 	Safe bool
 	// race pauses its first request at the step first, and its second request at the step second.
 	first, second api.Step
 }
 
-func newGuard(id string, safe bool, first, second api.Step) Guard {
-	return Guard{ID: id, Safe: safe, first: first, second: second}
+func newGuard(id string, safe bool, first, second api.Step, en, zh string) Guard {
+	return Guard{ID: id, About: api.Text{EN: en, ZH: zh}, Safe: safe, first: first, second: second}
 }
 
 // Result is the result of one run with one guard.

@@ -27,8 +27,10 @@ func Flash() Scenario {
 		ID: "flash", Replicas: 3, Run: runFlash,
 		Title: report.Sentence{EN: "5000 customers want one of 1000 products", ZH: "五千名顾客抢一千件商品"},
 		Guards: []Guard{
-			newGuard("none", false, at, at), newGuard("mutex", false, at, at),
-			newGuard("redis-watch", true, at, at), newGuard("redis-stock", true, at, at),
+			newGuard("none", false, at, at, "no guard: read the stock, and write it back less one", "无防护：读取库存，减一写回"),
+			newGuard("mutex", false, at, at, "a mutex in each replica", "每个副本里一把互斥锁"),
+			newGuard("redis-watch", true, at, at, "the stock in Redis, with WATCH and MULTI", "库存放在 Redis，用 WATCH 和 MULTI"),
+			newGuard("redis-stock", true, at, at, "the stock in Redis, taken by a script", "库存放在 Redis，用脚本扣减"),
 		},
 	}
 }

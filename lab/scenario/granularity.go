@@ -25,9 +25,14 @@ func Granularity() Scenario {
 	const at = api.Writing
 	return Scenario{
 		ID: "grain", Replicas: 3,
-		Title:  report.Sentence{EN: "Ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
-		Guards: []Guard{newGuard("none", false, at, at), newGuard("order", false, at, at), newGuard("all", true, at, at), newGuard("each", true, at, at)},
-		Run:    runGranularity,
+		Title: report.Sentence{EN: "Ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
+		Guards: []Guard{
+			newGuard("none", false, at, at, "no guard", "无防护"),
+			newGuard("order", false, at, at, "a lock per order: no two requests share it", "每个订单一把锁：没有两个请求共用它"),
+			newGuard("all", true, at, at, "one lock for all products", "所有商品共用一把锁"),
+			newGuard("each", true, at, at, "a lock per product", "每种商品一把锁"),
+		},
+		Run: runGranularity,
 	}
 }
 

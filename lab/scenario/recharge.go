@@ -22,16 +22,16 @@ func Recharge() Scenario {
 		ID: "recharge", Replicas: 3, Run: runRecharge,
 		Title: report.Sentence{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
 		Guards: []Guard{
-			newGuard("none", false, api.Read, api.Read),
+			newGuard("none", false, api.Read, api.Read, "no guard: look whether the order is credited, then credit it", "无防护：先查订单是否已到账，再入账"),
 			// The second request reads the order after the first request has released the lock, and before
 			// the first request commits.
-			newGuard("redis-early", false, api.Released, api.Read),
+			newGuard("redis-early", false, api.Released, api.Read, "a Redis lock per order, released before the transaction commits", "每个订单一把 Redis 锁，但在事务提交之前释放"),
 			// The second request pauses when it asks for the lock, because it cannot read the order while
 			// the first request holds the lock.
-			newGuard("redis", true, api.Read, api.Asked),
-			newGuard("version", true, api.Read, api.Read),
+			newGuard("redis", true, api.Read, api.Asked, "a Redis lock per order, held until the commit", "每个订单一把 Redis 锁，提交之后才释放"),
+			newGuard("version", true, api.Read, api.Read, "a version column: the update fails if another one came first", "版本列：如果别人先更新，这次更新就失败"),
 			// An idempotency key protects only against retries that carry the same key.
-			newGuard("key", true, api.Read, api.Read),
+			newGuard("key", true, api.Read, api.Read, "an idempotency key, which all retries carry", "幂等键：每次重试都带同一个键"),
 		},
 	}
 }

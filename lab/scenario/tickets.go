@@ -29,12 +29,12 @@ func tickets(count int) Scenario {
 		ID: "tickets", Replicas: windows,
 		Title: report.Sentence{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
 		Guards: []Guard{
-			newGuard("none", false, api.Writing, api.Writing),
+			newGuard("none", false, api.Writing, api.Writing, "no guard: read the next number, and write it back plus one", "无防护：读取下一个号，加一写回"),
 			// Both requests have decremented the count before one of them reads the count as its number.
-			newGuard("decrement", false, api.Read, api.Read),
-			newGuard("mutex", false, api.Writing, api.Writing),
-			newGuard("redis", true, api.Writing, api.Writing),
-			newGuard("unique", true, api.Writing, api.Writing),
+			newGuard("decrement", false, api.Read, api.Read, "decrement the count in one statement, then read it as the number", "用一条语句减少余票，再读余票当作票号"),
+			newGuard("mutex", false, api.Writing, api.Writing, "a mutex in each window", "每个窗口里一把互斥锁"),
+			newGuard("redis", true, api.Writing, api.Writing, "a Redis lock for the show", "整场演出一把 Redis 锁"),
+			newGuard("unique", true, api.Writing, api.Writing, "a unique index on the number", "票号上的唯一索引"),
 		},
 		Run: func(ctx context.Context, service Service, guard Guard) (Result, error) {
 			return sellTickets(ctx, service, guard, count)
