@@ -75,6 +75,9 @@ func New(c Config) *Server {
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
+	s.routes.HandleFunc("GET /dash/", func(w http.ResponseWriter, r *http.Request) {
+		s.showProblem(w, r, reject(http.StatusNotFound, "This page does not exist.", "没有这个页面。"))
+	})
 	s.routes.HandleFunc("POST /dash/language", switchLanguage)
 	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
 	s.runs = newRuns(s)
