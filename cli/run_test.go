@@ -121,7 +121,9 @@ func runCompares(t *testing.T, binary string) {
 	if all[1] != want {
 		t.Errorf("%+v, want %+v", all[1], want)
 	}
-	if !strings.Contains(r.out, " LOST ") || !strings.Contains(r.out, "redis: 400 sold, 0 left, no update lost.") || !strings.Contains(r.out, "4711") {
+	first, rest, _ := strings.Cut(r.out, "\n")
+	second, rest, _ := strings.Cut(rest, "\n")
+	if !strings.HasPrefix(first, "✗ none   ") || !strings.HasSuffix(first, " of 400 updates lost") || second != "✓ redis  no update lost" || !strings.Contains(rest, "4711") {
 		t.Errorf("stdout:\n%s", r.out)
 	}
 	if strings.Contains(r.out+r.err, "\x1b") {
@@ -141,7 +143,7 @@ func runCompares(t *testing.T, binary string) {
 
 func runSellsOut(t *testing.T, binary string) {
 	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "10", "--stock", "7")
-	if r.status != 0 || !strings.Contains(r.out, `for-update: 7 sold, 0 left, no update lost. 93 requests were answered "sold out".`) {
+	if r.status != 0 || !strings.HasPrefix(r.out, "✓ for-update  no update lost\n              93 requests were answered \"sold out\".\n") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.err)
 	}
 }
@@ -151,7 +153,7 @@ func runJSONOnStdout(t *testing.T, binary string) {
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 6 {
 		t.Errorf("status %d, %+v", r.status, all)
 	}
-	if !strings.Contains(r.err, "version: 6 sold, 4994 left, no update lost.") {
+	if !strings.Contains(r.err, "✓ version  no update lost") {
 		t.Errorf("the table is not on stderr: %s", r.err)
 	}
 }
@@ -241,7 +243,7 @@ func runUnwritable(t *testing.T, binary string) {
 		return // only Linux has a file that is always full
 	}
 	r = runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "1", "--loops", "1", "--json", "/dev/full")
-	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "redis: 1 sold") {
+	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "✓ redis  no update lost") {
 		t.Errorf("status %d, stderr %s, stdout %s", r.status, r.err, r.out)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
+	"oversell/lab/terminal"
 )
 
 type stepFlags struct {
@@ -114,7 +115,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 		}
 		defer func() { _ = term.Restore(int(file.Fd()), before) }()
 		session.out = rawTerminal{out}
-		_, session.clear = terminal(out)
+		session.clear = terminal.Of(out).Moves
 	}
 	return session.run(ctx, readKeys(ctx, in, interrupt))
 }
