@@ -50,6 +50,7 @@ Exit status:
   oversell break pause redis --fenced
   oversell break crash
   oversell break --all --seeds 20 --keep results/break --html matrix.html`,
+		ValidArgsFunction: offerHazards(&flags.all),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.check(args); err != nil {
 				return usage("break: %w", err)

@@ -126,7 +126,7 @@ func courseNames(t *testing.T) (n nameList) {
 			visit(sub)
 		}
 	}
-	visit(rootCommand())
+	visit(rootCommand("oversell"))
 	for _, r := range handlers.New(handlers.Config{}).Routes() {
 		n.routes = append(n.routes, r.Path)
 	}
@@ -146,7 +146,7 @@ func (n nameList) checkCommand(c course.Command) error {
 	if len(c.Args) == 0 {
 		return nil
 	}
-	cmd, args, err := rootCommand().Find(c.Args)
+	cmd, args, err := rootCommand("oversell").Find(c.Args)
 	if err != nil {
 		return err
 	}

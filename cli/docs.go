@@ -49,7 +49,7 @@ func docsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "Write the generated parts of the documents in this folder again",
-		Args:   cobra.NoArgs,
+		Args:   noArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
 			if record != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/report"
 	"oversell/lab/rig"
+	"oversell/lab/scenario"
+	"oversell/lab/suggest"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 )
@@ -78,6 +81,7 @@ func runCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd.Flags())
+	cmd.ValidArgsFunction = offerStrategies(0)
 	return withScenarios(cmd)
 }
 
@@ -117,6 +121,13 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 
 func (f *runFlags) check(set *pflag.FlagSet) error {
 	plan := f.plan
+	var scenarios []string
+	for _, s := range scenario.All() {
+		scenarios = append(scenarios, s.ID)
+		if slices.Contains(plan.Strategies, s.ID) {
+			return fmt.Errorf("%s is a scenario, not a strategy: name it first, and no strategy beside it", s.ID)
+		}
+	}
 	switch {
 	case plan.All && len(plan.Strategies) > 0:
 		return errors.New("--all runs all strategies: name none beside it")
@@ -137,16 +148,20 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 		if err := checkReplicas(f.replicas); err != nil {
 			return err
 		}
-		if err := checkStrategies(plan.Strategies); err != nil {
+		if err := checkStrategies(plan.Strategies, scenarios...); err != nil {
 			return err
 		}
 	}
 	return plan.Validate()
 }
 
-// checkStrategies asks this program, because the lab that the command starts does not run yet.
-func checkStrategies(ids []string) error {
+// checkStrategies asks this program, because the lab that the command starts does not run yet. The
+// others are names that may have been meant, too.
+func checkStrategies(ids []string, others ...string) error {
 	_, err := comparison.Choose(catalog.Cards(), ids, false)
+	if unknown := (*suggest.Unknown)(nil); errors.As(err, &unknown) {
+		unknown.Known = append(unknown.Known, others...)
+	}
 	return err
 }
 

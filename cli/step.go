@@ -56,12 +56,13 @@ func stepCommand() *cobra.Command {
   oversell step redis
   oversell step mutex --solution
   echo ab aaa bbb | oversell step none`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("step: name one strategy; `oversell strategies` lists them")
+				return usage("step: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
 			}
 			return nil
 		},
+		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkStrategies(args); err != nil {
 				return usage("step: %w", err)

@@ -21,6 +21,8 @@ func strategiesCommand() *cobra.Command {
 		Use:   "strategies [strategy]",
 		Short: "Print all strategies, or one strategy's card and the code that runs",
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: offerStrategies(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cards := catalog.Cards()
 			switch {
@@ -32,7 +34,7 @@ func strategiesCommand() *cobra.Command {
 			}
 			chosen, err := comparison.Choose(cards, args, false)
 			if err != nil {
-				return &exit{2, err}
+				return usage("strategies: %w", err)
 			}
 			printCard(c.OutOrStdout(), chosen[0])
 			return printCode(c.OutOrStdout(), chosen[0])
