@@ -153,6 +153,9 @@ func (n nameList) checkCommand(c course.Command) error {
 	if err := cmd.ParseFlags(args); err != nil {
 		return err
 	}
+	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+		return err
+	}
 	guards, _ := cmd.Flags().GetStringSlice("guard") // only scenarios have guards
 	for _, guard := range guards {
 		if !slices.Contains(n.ids, guard) {

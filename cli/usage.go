@@ -122,3 +122,24 @@ func helpCommand() *cobra.Command {
 		},
 	}
 }
+
+// commandLine returns the command that runs, with its arguments and the flags that were set.
+func commandLine(cmd *cobra.Command, args []string) string {
+	words := append([]string{cmd.CommandPath()}, args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
+			return
+		}
+		words = append(words, "--"+f.Name, quoted(f.Value.String()))
+	})
+	return strings.Join(words, " ")
+}
+
+// quoted quotes a word for a shell, if it needs quotes.
+func quoted(word string) string {
+	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

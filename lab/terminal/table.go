@@ -30,10 +30,10 @@ type Cell struct{ Text, Sign string }
 // Write writes the table. On a narrow screen, it leaves out columns, and then wraps the last column
 // at words.
 func (t Table) Write(w io.Writer, screen Screen) error {
-	for screen.Width > 0 && t.width() > screen.Width && t.dropColumn() {
+	for screen.Width > 0 && t.Width() > screen.Width && t.dropColumn() {
 	}
-	if last := len(t.Columns) - 1; screen.Width > 0 && t.width() > screen.Width {
-		room := max(10, screen.Width-t.width()+t.columnWidth(last))
+	if last := len(t.Columns) - 1; screen.Width > 0 && t.Width() > screen.Width {
+		room := max(10, screen.Width-t.Width()+t.columnWidth(last))
 		for i, row := range t.Rows {
 			row = append([]Cell{}, row...)
 			row[last].Text = strings.Join(Wrap(row[last].Text, room, room), "\n")
@@ -49,7 +49,8 @@ func (t Table) Write(w io.Writer, screen Screen) error {
 
 const gap = "  "
 
-func (t Table) width() int {
+// Width returns the width of the whole table in characters.
+func (t Table) Width() int {
 	width := len(gap) * (len(t.Columns) - 1)
 	for i := range t.Columns {
 		width += t.columnWidth(i)
