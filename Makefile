@@ -19,7 +19,7 @@ help: ## list these targets
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
-# The tests of the page need a browser.
+# The tests of the page need a browser, and those of the terminal tmux.
 .PHONY: browser
 browser:
 	@sh lab/rig/servers.sh browser

@@ -113,6 +113,12 @@ func rootCommand(program string) *cobra.Command {
 	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand(), courseCommand())
 	root.AddCommand(clientCommands()...)
 	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = knownCommand, root.RunE
+		for _, shell := range completion.Commands() {
+			shell.Args = noArgs
+		}
+	}
 	forUsers(root, program)
 	return root
 }

@@ -20,7 +20,7 @@ func strategiesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "strategies [strategy]",
 		Short: "Print all strategies, or one strategy's card and the code that runs",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  between(0, 1),
 
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ func strategiesCommand() *cobra.Command {
 				return usage("strategies: %w", err)
 			}
 			printCard(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
-			return printCode(c.OutOrStdout(), chosen[0])
+			return printCode(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
 		},
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
@@ -148,7 +148,7 @@ func printCard(w io.Writer, card api.Card, screen terminal.Screen) {
 	}
 }
 
-func printCode(w io.Writer, card api.Card) error {
+func printCode(w io.Writer, card api.Card, screen terminal.Screen) error {
 	files, err := catalog.Source(card)
 	if err != nil {
 		return err
@@ -159,7 +159,8 @@ func printCode(w io.Writer, card api.Card) error {
 			own++
 		}
 	}
-	fmt.Fprintf(w, "code       %d Go files in reading order; all strategies share the files of package locks, which are not listed\n", own)
+	line := fmt.Sprintf("code       %d Go files in reading order; all strategies share the files of package locks, which are not listed", own)
+	fmt.Fprintln(w, screen.Wrap(line, 11))
 	for _, f := range files {
 		fmt.Fprintf(w, "\n--- %s\n%s", f.Name, f.Text)
 	}

@@ -42,11 +42,19 @@ func asTyped(text, program string) string {
 }
 
 // noArgs returns an error that cobra.NoArgs would call an unknown command.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
+func noArgs(cmd *cobra.Command, args []string) error { return between(0, 0)(cmd, args) }
+
+// between allows a number of arguments. The command's line of usage names them.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > most:
+			return usage("%s: unexpected argument %q. Usage: %s", cmd.Name(), args[most], cmd.UseLine())
+		case len(args) < least:
+			return usage("%s: an argument is missing. Usage: %s", cmd.Name(), cmd.UseLine())
+		}
 		return nil
 	}
-	return usage("%s: unexpected argument %q; usage: %s", cmd.Name(), args[0], cmd.UseLine())
 }
 
 // knownCommand returns an error for any argument: the root command only has subcommands.
@@ -60,14 +68,15 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage("command %q does not exist%s. List them: %s --help", args[0], didYouMean(args[0], names, ""), cmd.CommandPath())
+	return usage("command %q does not exist%s List them: %s --help", args[0], didYouMean(args[0], names, ""), cmd.CommandPath())
 }
 
+// didYouMean ends a sentence, with the nearest name if there is one.
 func didYouMean(wanted string, names []string, prefix string) string {
 	if nearest := suggest.Nearest(wanted, names); nearest != "" {
 		return "; did you mean " + prefix + nearest + "?"
 	}
-	return ""
+	return "."
 }
 
 // flagError says what is wrong with a flag.
@@ -82,7 +91,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usage("%s: flag --%s does not exist%s. List them: %s --help", cmd.Name(), name, didYouMean(name, names, "--"), cmd.CommandPath())
+		return usage("%s: flag --%s does not exist%s List them: %s --help", cmd.Name(), name, didYouMean(name, names, "--"), cmd.CommandPath())
 	case errors.As(err, &without):
 		return usage("%s: --%s needs a value", cmd.Name(), without.GetFlag().Name)
 	case errors.As(err, &invalid):

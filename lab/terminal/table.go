@@ -117,7 +117,7 @@ func (t Table) render(screen Screen) string {
 	}
 	lines := strings.Split(w.Render(), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+		lines[i] = strings.TrimRight(strings.TrimSuffix(line, "──"), " ") // without the gap after the last column
 	}
 	return strings.Join(lines, "\n")
 }

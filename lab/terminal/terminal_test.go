@@ -67,19 +67,19 @@ func TestTable(t *testing.T) {
 		0: `
                    p50
 name        count   ms  text
-──────────  ─────  ───  ──────────────
+──────────────────────────────────────
 none        4,901  1.5  no lock at all
 for-update      0   12  locks the row
 `,
 		36: `
 name        count  text
-──────────  ─────  ──────────────
+─────────────────────────────────
 none        4,901  no lock at all
 for-update      0  locks the row
 `,
 		22: `
 name        text
-──────────  ──────────
+──────────────────────
 none        no lock at
             all
 for-update  locks the
