@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/lab/experiment"
 	"oversell/lab/terminal"
 )
 
@@ -38,8 +39,11 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 		}
 		word += map[string]api.Text{
 			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
-		}[s.agreement()].In(lang)
-		line := fmt.Sprintf("%s %-*s  %s%s%s", Sign(s.Verdict), names, r.name(), word, api.Text{EN: ": ", ZH: "："}.In(lang), s.Why.In(lang))
+		}[s.shownAgreement()].In(lang)
+		if why := s.Why.In(lang); why != "" {
+			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
+		}
+		line := fmt.Sprintf("%s %-*s  %s", Sign(s.Verdict), names, r.name(), word)
 		if _, err := fmt.Fprintln(w, screen.Paint(Sign(s.Verdict), screen.Wrap(line, names+len("s   ")))); err != nil {
 			return err
 		}
@@ -101,5 +105,13 @@ func (s Summary) cell(ok bool) terminal.Cell {
 		return terminal.Cell{}
 	}
 	sign := Sign(s.Verdict)
-	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.agreement()]}
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.shownAgreement()]}
+}
+
+// shownAgreement is the agreement, but an unknown verdict neither agrees nor contradicts.
+func (s Summary) shownAgreement() string {
+	if s.Verdict == experiment.Unknown {
+		return ""
+	}
+	return s.agreement()
 }
