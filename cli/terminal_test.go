@@ -95,7 +95,7 @@ func (s *tmux) checkWrapping() {
 }
 
 var (
-	figure     = regexp.MustCompile(` *[0-9][0-9,.]*`)
+	figure     = regexp.MustCompile(` *[0-9][0-9,.]*(ms\b|s\b)?`)
 	conditions = regexp.MustCompile(`(?m)^(date|load|seed|target|machine|etcd|go|mysql|oversell|redis|zookeeper)( +)\S.*(\n +\S.*)*$`)
 	ready      = regexp.MustCompile(`(?m)^(\S+ +ready on .*|ready after .*|starting a lab)\n`)
 )
@@ -146,7 +146,7 @@ func TestTerminal(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
 				s := startTmux(t, width, command)
-				s.await("\nexit ")
+				s.await("\nexit 0")
 				s.checkWrapping()
 				screen := s.screen()
 				if name != "strategies" { // which has no figures
