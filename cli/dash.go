@@ -25,7 +25,7 @@ func dashCommand() *cobra.Command {
 		Long: `Serves the page of oversell lab for a lab that was started in another way, such as docker
 compose. It runs and steps through strategies, and runs the primitives. It cannot break locks,
 because only oversell lab and oversell break can stop and freeze servers.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, target := range append([]string{c.Lab.Target}, c.Lab.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {

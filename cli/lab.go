@@ -43,9 +43,9 @@ With --share, phones in the network see the pages at port 8300, or at --share=AD
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 		Example: `  oversell lab
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return flags.run(cmd.Context(), cmd.Root().CommandPath(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
@@ -92,7 +92,7 @@ func checkReplicas(n int) error {
 	return nil
 }
 
-func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
+func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer) error {
 	if err := checkReplicas(f.replicas); err != nil {
 		return usage("lab: %w", err)
 	}
@@ -105,13 +105,13 @@ func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
 			return fmt.Errorf("lab: --json: %w", err)
 		}
 	}
-	if err := f.serve(ctx, out, errOut); err != nil {
+	if err := f.serve(ctx, program, out, errOut); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
 }
 
-func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
+func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) error {
 	cfg, err := labConfig(errOut)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 		}
 	}
 	if err == nil {
-		_, err = io.WriteString(out, labText(lab.Addresses(), lab.Dir(), cfg.Ports))
+		_, err = io.WriteString(out, asTyped(labText(lab.Addresses(), lab.Dir(), cfg.Ports), program))
 	}
 	if err == nil && link != "" {
 		err = printLink(out, link)
