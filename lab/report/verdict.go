@@ -20,7 +20,7 @@ type Lesson struct {
 // Write writes the verdict of a result, and below it what a reader must know besides.
 func (l Lesson) Write(w io.Writer, r Result) error {
 	indent := len("s ") + max(l.Names, len(r.Strategy)) + len("  ") // s is the sign
-	line := fmt.Sprintf("%s %-*s  %s", sign(r.Verdict), l.Names, r.Strategy, headline(r).In(l.Lang))
+	line := fmt.Sprintf("%s %-*s  %s", sign(r.Verdict), l.Names, r.Strategy, Headline(r).In(l.Lang))
 	lines := l.Screen.Paint(sign(r.Verdict), l.Screen.Wrap(line, indent)) + "\n"
 	for _, note := range notes(r) {
 		lines += l.below(indent, note.In(l.Lang))
@@ -49,8 +49,8 @@ func sign(v check.Verdict) string {
 	return terminal.Unclear
 }
 
-// headline is the verdict in a few words.
-func headline(r Result) Sentence {
+// Headline returns the verdict in a few words, such as "4,901 of 5,000 updates lost".
+func Headline(r Result) Sentence {
 	switch {
 	case r.Flushes > 0:
 		return api.Textf("inconclusive: the locks were deleted during the run", "无法判定：测试期间锁被删掉了")
