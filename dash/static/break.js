@@ -80,9 +80,8 @@ if (matrix) {
     let found = 0;
     const rows = $$('tbody tr:not(.family)', matrix);
     for (const row of rows) {
-      const verdict = x > 0 && $('.word, .recorded', row.cells[x]);
-      const harm = verdict && ($('.recorded', verdict) ?? verdict).matches('.harm, .cost');
-      row.hidden = x > 0 && !(verdict && harm !== survives);
+      const verdict = x > 0 && $('.safe, .cost, .harm, .doubt', row.cells[x]);
+      row.hidden = x > 0 && !verdict?.matches(survives ? '.safe, .cost' : '.harm');
       if (x > 0 && !row.hidden) row.cells[x].classList.add('asked');
       if (!row.hidden && shown(row)) found++;
     }
