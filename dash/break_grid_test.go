@@ -54,6 +54,14 @@ func TestBreakGrid(t *testing.T) {
 		t.Errorf("after the class asked for the recorded verdicts: %+v", g)
 	}
 	pictures(t, tab, "break-recorded")
+	do(t, tab, chromedp.EmulateViewport(1280, 800), press(`#projector`))
+	var smallest float64
+	do(t, tab, chromedp.Evaluate(`Math.min(...[...document.querySelectorAll('main *')].filter(el => el.offsetParent && el.localName !== 'i' && el.innerText?.trim()).map(el => parseFloat(getComputedStyle(el).fontSize)))`, &smallest))
+	if g = readGrid(t, tab); g.Rows != 8 || g.Columns != 8 || g.Bottom > 800 || g.Right > 1280 || smallest < 22 {
+		t.Errorf("on a projector the smallest text is %v px, and the matrix is %+v", smallest, g)
+	}
+	pictures(t, tab, "break-projector")
+	do(t, tab, press(`#projector`))
 
 	// The last check box of the filter is before the grid.
 	do(t, tab, chromedp.Focus(`#claims`, chromedp.ByQuery), chromedp.KeyEvent(kb.Tab))
@@ -73,7 +81,7 @@ func TestBreakGrid(t *testing.T) {
 	}
 
 	do(t, tab, chromedp.SetValue(`select[name=hazard]`, "pause", chromedp.ByQuery), changed(`select[name=hazard]`))
-	if g = readGrid(t, tab); g.Rows != 2 || g.Count != "2 of these" { // for-update and version
+	if g = readGrid(t, tab); g.Rows != 2 || g.Count != "2 rows" { // for-update and version
 		t.Errorf("of the basics, a pause is survived by %+v", g)
 	}
 	do(t, tab, press(`#all`))

@@ -86,7 +86,7 @@ if (matrix) {
       if (!row.hidden && shown(row)) found++;
     }
     if (x > 0) heads()[x].classList.add('asked');
-    $('#count').textContent = x > 0 ? T(`${found} of these`, `这里有 ${found} 种`) : '';
+    $('#count').textContent = x > 0 ? T(`${found} rows`, `${found} 行`) : '';
     const all = fields.rows.value === 'all' && fields.columns.value === 'all';
     $('#all').textContent = all ? T('Show the basics', '只显示基础') : T('Show all', '全部显示');
     $('#all').dataset.to = all ? 'basic' : 'all';
@@ -100,6 +100,7 @@ if (matrix) {
   filter.addEventListener('change', e => {
     if (e.target === fields.hazard && fields.hazard.value) fields.recorded.checked = true; // the answer needs them
     remember();
+    $('thead .asked', matrix)?.scrollIntoView({ block: 'nearest', inline: 'center' });
   });
   filter.addEventListener('submit', e => e.preventDefault());
   $('#all').addEventListener('click', () => {
@@ -154,6 +155,9 @@ if (film) {
     scrolled();
   };
   film.addEventListener('scroll', () => { if (width() === was) scrolled(); });
+  // In a narrow window, the picture begins at the violation.
+  const place = $('[data-place]')?.dataset.place;
+  if (place) scroll(parseFloat(place) / 100 * width() - film.clientWidth / 2);
   new ResizeObserver(() => { if (width() !== was) scroll(middle * width() - film.clientWidth / 2); }).observe(film);
   film.addEventListener('wheel', e => {
     if (!e.ctrlKey) return;
