@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"oversell/docs"
 	"oversell/lab/experiment"
+	"oversell/lab/matrix"
 	"oversell/lab/rig"
 )
 
@@ -22,6 +25,9 @@ type breaks struct {
 	waiting bool // sendWhenReady waits for the service
 	runs    map[resultKey]*storedResult
 	count   int
+
+	recorded map[resultKey]matrix.Summary // of docs/matrix.json, never written
+	about    matrix.About                 // of the recorded runs
 }
 
 type resultKey struct {
@@ -58,11 +64,17 @@ type storedResult struct {
 	Forgotten bool // the recording was dropped to save memory
 }
 
+// Path returns the address of the page that shows the result.
+func (r *storedResult) Path() string { return resultKey{r.Hazard, r.Strategy, r.Fenced}.Path() }
+
 // breakState describes the plan (hazards and strategies) that runs now, or the last plan.
 type breakState struct {
 	progress
 	Unable   bool                 // this machine cannot run experiments
-	Hazard   string               // the hazard of the running experiment, or empty
+	Hazard   string               // the hazard of the running or starting experiment, or empty
+	Starting bool                 // the lab of the experiments starts
+	Last     *storedResult        // the newest result of the plan
+	Results  int                  // number of results of the plan
 	includes func(resultKey) bool // reports whether the plan includes the result
 }
 
@@ -78,16 +90,19 @@ func newBreaks(s *Server) *breaks {
 	// A result's page may stay open while the lab restarts. The page loads a run only if the run
 	// has a new number. So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
+	b.recorded, b.about = recordedVerdicts()
 	b.now.Unable = s.Binary == ""
 	s.hub.open("break", b.all)
 	s.hub.open("result", b.resultMessages)
-	s.showWithGroups("/dash/break", "break", Text{"Break", "破坏"}, func(_ *http.Request, groups []group) any {
+	s.showWithGroups("/dash/break", "break", Text{"Break", "破坏"}, func(r *http.Request, groups []group) any {
 		data := struct {
-			Hazards []hazard
-			Groups  []group
-			Matrix  matrixView
-			Now     breakState
-		}{Hazards: hazards(), Groups: groups}
+			Hazards  []hazard
+			Groups   []group
+			Filter   matrixFilter
+			Recorded matrix.About
+			Matrix   matrixView
+			Now      breakState
+		}{Hazards: hazards(), Groups: groups, Filter: b.filter(r), Recorded: b.about}
 		s.hub.send("break", func() []message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
 		return data
 	})
@@ -95,6 +110,20 @@ func newBreaks(s *Server) *breaks {
 	s.routes.HandleFunc("GET /dash/timeline.css", timelineStyle)
 	s.routes.HandleFunc("POST /dash/break/start", s.withToken(b.start))
 	return b
+}
+
+func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About) {
+	m, about, err := matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
+	if err != nil {
+		panic(err) // a test reads the embedded matrix
+	}
+	verdicts := map[resultKey]matrix.Summary{}
+	for _, row := range m.Rows {
+		for hazard, s := range row.Summaries {
+			verdicts[resultKey{hazard, row.Strategy, row.Fenced}] = s
+		}
+	}
+	return verdicts, about
 }
 
 // all returns the messages that draw the whole matrix. The hub's mutex must be locked.
@@ -193,11 +222,30 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	}
 	first := Text{"starting a separate lab, because servers will be killed and frozen; this takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟"}
 	return b.s.jobs.follow(ctx, req.Who, textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
-		b.change(func() { b.now.includes = func(q resultKey) bool { return inPlan(p, q) } })
+		b.change(func() {
+			b.now.includes = func(q resultKey) bool { return inPlan(p, q) }
+			b.now.Hazard, b.now.Starting = b.firstHazard(p), true
+			b.now.Last, b.now.Results = nil, 0
+		})
 		err := b.inSeparateLab(ctx, p)
-		b.change(func() { b.now.Hazard = "" })
+		b.change(func() { b.now.Hazard, b.now.Starting = "", false })
 		return err
 	})
+}
+
+// firstHazard returns the hazard with which the plan begins. Its results say at once that they start.
+func (b *breaks) firstHazard(p experiment.Plan) string {
+	if len(p.Hazards) > 0 {
+		return p.Hazards[0]
+	}
+	for _, e := range experiment.All() {
+		for _, c := range b.s.catalogue.known() {
+			if e.AppliesTo(c.Card) && (len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID)) {
+				return e.Hazard
+			}
+		}
+	}
+	return ""
 }
 
 // inSeparateLab runs the plan in a separate lab, so that the page's own lab keeps running.
@@ -241,7 +289,7 @@ type breakWatch struct{ b *breaks }
 func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
 	h, _ := hazardOf(e.Hazard)
 	w.b.change(func() {
-		w.b.now.Hazard = e.Hazard
+		w.b.now.Hazard, w.b.now.Starting = e.Hazard, false
 		w.b.now.What = textf("%[1]d of %[2]d, %[3]s on %[4]d: %[5]s", "第 %[1]d/%[2]d 个，%[3]s，%[4]d 个策略：%[6]s",
 			nth, of, e.Hazard, subjects, h.Title.EN, h.Title.ZH)
 	})
@@ -251,6 +299,8 @@ func (w breakWatch) End(_ experiment.Experiment, results []experiment.Result, _ 
 	w.b.change(func() {
 		for _, r := range results {
 			w.b.keep(r)
+			w.b.now.Last = w.b.runs[resultKey{r.Hazard, r.Strategy, r.Fenced}]
+			w.b.now.Results++
 		}
 		w.b.makeRoom()
 		w.b.now.Hazard = ""

@@ -1,6 +1,8 @@
 package dash
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
 
 	"oversell/lab/experiment"
@@ -8,9 +10,35 @@ import (
 )
 
 type matrixView struct {
-	Hazards []hazard
-	Rows    []matrixRow
-	Tally   tally
+	Hazards  []hazard
+	Families []matrixFamily
+	Tally    tally
+}
+
+// matrixFamily has the rows of a family of strategies, such as redis.
+type matrixFamily struct {
+	ID    string
+	Title Text
+	Rows  []matrixRow
+}
+
+// matrixFilter says which part of the matrix a page shows. It is in the page's address, so that it
+// survives a change of page or language.
+type matrixFilter struct {
+	Rows, Columns    string // basic or all; Rows may also be a family
+	Hazard, Survives string // only rows whose lock survives the hazard (yes), or does not (no)
+	Recorded, Claims bool   // show the recorded verdicts, and what the cards claim
+}
+
+// filter reads the filter from an address. Recorded verdicts and claims would answer the question
+// that a class has to predict, so they are hidden at first, if this machine can run experiments.
+func (b *breaks) filter(r *http.Request) matrixFilter {
+	show := func(name string) bool { return r.FormValue(name) != "" || r.URL.RawQuery == "" && b.s.Binary == "" }
+	return matrixFilter{
+		Rows: cmp.Or(r.FormValue("rows"), "basic"), Columns: cmp.Or(r.FormValue("columns"), "basic"),
+		Hazard: r.FormValue("hazard"), Survives: cmp.Or(r.FormValue("survives"), "yes"),
+		Recorded: show("recorded"), Claims: show("claims"),
+	}
 }
 
 // tally counts results that agree with the cards or contradict the cards. Silent counts all others.
@@ -18,6 +46,7 @@ type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
 	resultKey // without a hazard
+	Basic     bool
 	Results   []resultView
 }
 
@@ -28,22 +57,45 @@ type resultView struct {
 	Applies   bool // the hazard applies, with or without the fence
 	Claim     experiment.Claim
 	Running   bool
-	Run       *storedResult // nil before the first run
+	Starting  bool            // the lab of the experiment starts, or stops
+	Run       *storedResult   // nil before the first run
+	Recorded  *matrix.Summary // nil without recorded runs
+	Basic     bool            // the hazard is basic
 }
 
 // matrix returns all results for the page. The hub's mutex must be locked.
 func (b *breaks) matrix() matrixView {
 	m := matrixView{Hazards: hazards(), Tally: b.tally()}
+	var rows []matrixRow
 	for _, c := range b.s.catalogue.known() {
 		for _, fenced := range fences(c) {
 			row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: fenced}}
 			for _, e := range experiment.All() {
 				row.Results = append(row.Results, b.view(c, e, fenced))
 			}
-			m.Rows = append(m.Rows, row)
+			rows = append(rows, row)
 		}
 	}
+	m.Families = inFamilies(b.s.catalogue.known(), rows)
 	return m
+}
+
+// inFamilies puts the rows into the families of their cards, and a fenced row after the row without
+// the fence. It leaves out rows without a card: those strategies were removed after the recording.
+func inFamilies(cards []card, rows []matrixRow) (families []matrixFamily) {
+	for _, g := range groupsOf(cards) {
+		f := matrixFamily{ID: g.Cards[0].Family, Title: g.Title}
+		for _, c := range g.Cards {
+			for _, row := range rows {
+				if row.Strategy == c.ID {
+					row.Basic = c.Core && !row.Fenced
+					f.Rows = append(f.Rows, row)
+				}
+			}
+		}
+		families = append(families, f)
+	}
+	return families
 }
 
 func fences(c card) []bool {
@@ -96,5 +148,10 @@ func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}
 	p.Applies = p.AppliesTo && (!fenced || e.Fenced) || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
+	p.Starting = b.now.Starting
+	p.Basic = isBasic(e.Hazard)
+	if s, there := b.recorded[q]; there {
+		p.Recorded = &s
+	}
 	return p
 }

@@ -17,14 +17,14 @@ import (
 const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
 
 // TestBreakInABrowser shows the claims, runs an experiment, opens its timeline, and goes to the
-// violation. It then repeats the experiment, and stops a third run.
+// violation. The matrix must not move when the experiment begins. It then repeats the experiment, and stops a third run.
 func TestBreakInABrowser(t *testing.T) {
 	tab := browser(t)
 	var claim, words, width string
 	var inSight bool
 	do(t, tab,
 		chromedp.Navigate(address("/dash/break")),
-		reads(`#part-now`, "No experiment has run yet"),
+		reads(`#part-now`, "Nothing has run yet"),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector('.matrix .claim')).display`, &claim),
 		press(`#claims`),
 		chromedp.WaitVisible(`.matrix .claim`, chromedp.ByQuery),
@@ -33,18 +33,30 @@ func TestBreakInABrowser(t *testing.T) {
 		t.Error("the claims are visible before the visitor has predicted")
 	}
 	pictures(t, tab, "break-before")
+	const top = `document.querySelector('.matrix').offsetTop`
+	var before, after int
 	do(t, tab,
+		chromedp.Evaluate(top, &before),
 		press(button("pause.redis")),
+		reads(`#part-matrix`, "starting"),
 		reads(`#part-now`, "a separate lab"),
+		chromedp.Evaluate(top, &after),
 		reads(`#part-now`, "1 of 1, pause"),
 		reads(`#part-matrix`, "running"),
 		reads(link("pause.redis"), "✗ broken ="),
-		reads(`#part-now`, "Done"),
+		reads(`#part-now .harm`, "pause, redis: broken"),
 	)
+	if before != after {
+		t.Errorf("the matrix moved from %d to %d when the run began", before, after)
+	}
 	pictures(t, tab, "break")
 	do(t, tab,
 		press(link("pause.redis")),
 		reads(`.verdict`, "redis is broken"),
+		reads(`.next`, "The same with a fencing token"),
+		reads(`.next`, "A strategy that survives it: for-update"),
+		reads(`.cause`, "The lease of A ended at"),
+		chromedp.WaitVisible(`#film .lapse`, chromedp.ByQuery),
 		reads(`#result`, "oversell break pause redis"),
 		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
 		chromedp.Focus(`#film .request`, chromedp.ByQuery),
@@ -55,7 +67,7 @@ func TestBreakInABrowser(t *testing.T) {
 		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
 		chromedp.Evaluate(inSightNow, &inSight),
 	)
-	if width != "3000%" || !inSight {
+	if width != "400%" || !inSight {
 		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
 	}
 	do(t, tab,

@@ -1,6 +1,8 @@
 package dash
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -54,5 +56,29 @@ func TestRunsOfTheNextLab(t *testing.T) {
 	of := func(b *breaks) int { return b.runs[resultKey{Hazard: "pause", Strategy: "redis"}].ID }
 	if of(first) == of(next) {
 		t.Errorf("both have number %d", of(next))
+	}
+}
+
+// TestRecordedVerdicts checks that docs/matrix.json has a verdict for the basic hazards, and that the
+// claims and recorded verdicts are hidden at first, if this machine can run the experiments.
+func TestRecordedVerdicts(t *testing.T) {
+	able, unable := New(Config{Binary: "oversell"}).breaks, New(Config{}).breaks
+	if s := able.recorded[resultKey{"pause", "redis", false}]; s.Verdict != experiment.Broken || s.Runs == 0 {
+		t.Errorf("the recorded verdict of redis at a pause is %+v", s)
+	}
+	basic := 0
+	for _, h := range hazards() {
+		if h.Basic {
+			basic++
+		}
+	}
+	if basic != 8 {
+		t.Errorf("%d basic hazards", basic)
+	}
+	for query, want := range map[string][2]bool{"": {false, true}, "?rows=all": {false, false}, "?rows=all&recorded=on": {true, true}} {
+		r := httptest.NewRequest(http.MethodGet, "/dash/break"+query, nil)
+		if got := [2]bool{able.filter(r).Recorded, unable.filter(r).Recorded}; got != want {
+			t.Errorf("%q shows recorded verdicts: %v, want %v", query, got, want)
+		}
 	}
 }

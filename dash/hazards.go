@@ -1,19 +1,30 @@
 package dash
 
-import "oversell/lab/experiment"
+import (
+	"slices"
+
+	"oversell/lab/experiment"
+)
 
 type hazard struct {
 	ID           string
 	Title, Shows Text
+	Basic        bool // the matrix opens on the basic hazards
 }
 
 func hazards() (all []hazard) {
 	chinese := inChinese()
 	for _, e := range experiment.All() {
 		words := chinese[e.Hazard]
-		all = append(all, hazard{e.Hazard, Text{e.Title, words[0]}, Text{e.Shows, words[1]}})
+		all = append(all, hazard{e.Hazard, Text{e.Title, words[0]}, Text{e.Shows, words[1]}, isBasic(e.Hazard)})
 	}
 	return all
+}
+
+// isBasic reports whether a hazard is one of the eight with which a class begins. Each of them
+// breaks a basic strategy, or shows that only some locks survive it.
+func isBasic(hazard string) bool {
+	return slices.Contains([]string{"race", "replica-race", "crash", "overrun", "pause", "failover", "clock-jump", "cutoff"}, hazard)
 }
 
 // hazardOf returns the hazard with this id. If there is none, ok is false and h has only the id.

@@ -17,12 +17,35 @@ type resultPage struct {
 	Why    Text        // the card's reason why the hazard breaks the strategy
 	Shown  *matrix.Run // nil before the first run
 	Jump   *jump
+	Next   []nextStep // after a failure
+}
+
+// nextStep leads on from a failure, such as to the same experiment with a fencing token.
+type nextStep struct {
+	Label Text
+	Path  string
 }
 
 // jump is a button that scrolls the timeline to the violation or to the fault.
 type jump struct {
 	Label                Text
 	Place, Second, Words string
+}
+
+func nextSteps(cards []card, failed card, e experiment.Experiment, q resultKey) (next []nextStep) {
+	if e.Fenced && failed.Fenced && !q.Fenced {
+		next = append(next, nextStep{Text{"The same with a fencing token", "加上栅栏号再试"}, resultKey{q.Hazard, q.Strategy, true}.Path()})
+	}
+	survives := func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }
+	if i := slices.IndexFunc(cards, survives); i >= 0 {
+		other := cards[i].ID
+		next = append(next, nextStep{textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Path()})
+	}
+	return append(
+		next,
+		nextStep{Text{"Step through it", "单步走一遍"}, "/dash/step?strategy=" + q.Strategy},
+		nextStep{Text{"The code", "看代码"}, "/dash/learn/" + q.Strategy + "#code"},
+	)
 }
 
 // timelineStyle serves the style sheet of the timelines, because the pages forbid inline styles.
@@ -69,6 +92,9 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	})
 	if x.Run == nil {
 		return x, nil
+	}
+	if x.Run.Verdict.Failed() {
+		x.Next = nextSteps(cards, cards[c], experiment.All()[h], q)
 	}
 	// A recording never changes, so draw it without the hub's mutex.
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")

@@ -130,6 +130,9 @@ func (s Site) Write(folder string) error {
 		w.cards = append(w.cards, card{experiment.Card{Card: strategy.Card}, strategy.Code})
 	}
 	for _, r := range s.Runs {
+		if c, err := findCard(w.cards, r.Strategy, 0); err == nil {
+			r.Recording = w.cards[c].Leased(r.Recording)
+		}
 		w.results[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r}
 	}
 	return errors.Join(w.assets(), w.learn(), w.matrix(), w.steps(), w.more())
@@ -222,7 +225,7 @@ func ownFiles(files []codeFile) int {
 
 // matrix writes the table, and a page with timelines for each hazard.
 func (w *siteWriter) matrix() (err error) {
-	m := matrixView{}
+	m, rows := matrixView{}, []matrixRow{}
 	pages := map[string]*hazardPage{}
 	for _, h := range hazards() {
 		if slices.Contains(w.Matrix.Hazards, h.ID) {
@@ -238,7 +241,7 @@ func (w *siteWriter) matrix() (err error) {
 		for _, h := range m.Hazards {
 			q := resultKey{h.ID, r.Strategy, r.Fenced}
 			s, applies := r.Summaries[h.ID]
-			x := resultView{resultKey: q, AppliesTo: applies, Applies: applies, Claim: s.Claim}
+			x := resultView{resultKey: q, AppliesTo: applies, Applies: applies, Claim: s.Claim, Basic: h.Basic}
 			if applies {
 				x.Run = w.resultOf(q, s)
 				m.Tally.count(x.Run.Result)
@@ -246,15 +249,17 @@ func (w *siteWriter) matrix() (err error) {
 			}
 			row.Results = append(row.Results, x)
 		}
-		m.Rows = append(m.Rows, row)
+		rows = append(rows, row)
 	}
+	m.Families = inFamilies(w.cards, rows)
 	for _, h := range m.Hazards {
 		err = errors.Join(err, w.page(fileOf("/dash/break/"+h.ID), "hazard", "break", verbatim(h.ID), pages[h.ID].draw))
 	}
 	return errors.Join(err, w.page("break/index.html", "break", "break", Text{"Fault matrix", "故障矩阵"}, same(struct {
+		Filter matrixFilter
 		Matrix matrixView
 		About  matrix.About
-	}{m, w.About})))
+	}{matrixFilter{Rows: "basic", Columns: "basic"}, m, w.About})))
 }
 
 // hazardPage has the results of one hazard on all strategies.

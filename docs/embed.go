@@ -1,4 +1,5 @@
-// Package docs embeds the documents that the program shows: the lessons of the course.
+// Package docs embeds the documents that the program shows: the lessons of the course, and the
+// recorded fault matrix.
 package docs
 
 import "embed"
@@ -7,3 +8,8 @@ import "embed"
 //
 //go:embed course
 var Course embed.FS
+
+// Matrix has the recorded verdicts of all hazards. Package matrix reads it.
+//
+//go:embed matrix.json
+var Matrix []byte

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"oversell/api"
+	"oversell/lab/history"
 )
 
 // Card is a strategy's card (its description with its claims), with methods that experiments need.
@@ -47,6 +48,19 @@ func (c Card) stepFor(hazard, otherwise string) string {
 // uses reports whether the strategy needs a backend. The masters of Redlock are Redis servers, too.
 func (c Card) uses(backend string) bool {
 	return slices.Contains(c.Backends, backend) || backend == "redis" && slices.Contains(c.Backends, "redlock")
+}
+
+// Leased returns the recording with the lease of the strategy's lock in a testbed. A lock on
+// ZooKeeper lasts as long as its session. Recordings of earlier versions lack the lease.
+func (c Card) Leased(rec history.Recording) history.Recording {
+	switch {
+	case !c.Locker:
+	case c.uses("zookeeper"):
+		rec.Lease, rec.Renews = ZKSession, true
+	case c.Lease:
+		rec.Lease, rec.Renews = Lease, c.Renews
+	}
+	return rec
 }
 
 // lockService returns the lock's backend. MySQL comes last: other locks need it for the stock.

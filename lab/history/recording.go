@@ -31,24 +31,28 @@ type Span struct {
 // Recording is what an experiment recorded of one strategy. All durations are since Start.
 type Recording struct {
 	Start  time.Time
-	Stock  int     // pieces in stock at the start; 0 means that it is not known
-	Ops    []Op    // in the order of Call
-	Events []Event // in the order of At
+	Stock  int           // pieces in stock at the start; 0 means that it is not known
+	Lease  time.Duration // of the lock, in ns; 0 for a lock without a lease, and in old recordings
+	Renews bool          // a holder renews its lease
+	Ops    []Op          // in the order of Call
+	Events []Event       // in the order of At
 	Spans  []Span
 }
 
-// entry is one line of a recording's file. A line has one of these fields, or Start and Stock.
+// entry is one line of a recording's file. A line has one of these fields, or Start and what belongs to it.
 type entry struct {
-	Start *time.Time `json:"start,omitempty"`
-	Stock int        `json:"stock,omitempty"`
-	Op    *Op        `json:"op,omitempty"`
-	Event *Event     `json:"event,omitempty"`
-	Span  *Span      `json:"span,omitempty"`
+	Start  *time.Time    `json:"start,omitempty"`
+	Stock  int           `json:"stock,omitempty"`
+	Lease  time.Duration `json:"lease,omitempty"`
+	Renews bool          `json:"renews,omitempty"`
+	Op     *Op           `json:"op,omitempty"`
+	Event  *Event        `json:"event,omitempty"`
+	Span   *Span         `json:"span,omitempty"`
 }
 
 // Write writes the recording as JSON lines.
 func (r Recording) Write(w io.Writer) error {
-	entries := []entry{{Start: &r.Start, Stock: r.Stock}}
+	entries := []entry{{Start: &r.Start, Stock: r.Stock, Lease: r.Lease, Renews: r.Renews}}
 	for i := range r.Spans {
 		entries = append(entries, entry{Span: &r.Spans[i]})
 	}
@@ -78,7 +82,7 @@ func ReadRecording(r io.Reader) (rec Recording, err error) {
 		case err != nil:
 			return rec, fmt.Errorf("read the recording: %w", err)
 		case e.Start != nil:
-			rec.Start, rec.Stock = *e.Start, e.Stock
+			rec.Start, rec.Stock, rec.Lease, rec.Renews = *e.Start, e.Stock, e.Lease, e.Renews
 		case e.Op != nil:
 			rec.Ops = append(rec.Ops, *e.Op)
 		case e.Event != nil:

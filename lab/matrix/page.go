@@ -147,14 +147,14 @@ func (r Row) link(hazard string, results []experiment.Result) link {
 		return link{}
 	}
 	s := r.Summaries[hazard]
-	l := link{ID: anchorOf(runs[i]), Text: string(s.Verdict), Class: Class(s.Verdict)}
+	l := link{ID: anchorOf(runs[i]), Text: Sign(s.Verdict) + " " + string(s.Verdict), Class: Class(s.Verdict)}
 	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict)
 	switch s.agreement() {
 	case "agrees":
 		l.Sign = "="
 		l.Says += ", as the card claims"
 	case "contradicts":
-		l.Sign = "!"
+		l.Sign = "≠"
 		l.Class += " contradicts"
 		l.Says += ", but the card claims otherwise"
 	}

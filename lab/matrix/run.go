@@ -20,6 +20,7 @@ type Run struct {
 	// Picture is the drawing of Timeline, and empty if there is no recording to draw.
 	Timeline timeline.Timeline
 	Picture  template.HTML
+	Cause    string // what the picture shows, in a sentence; may be empty
 	Tables   []timeline.Table
 	Left     string // the number of requests that are not in the picture
 }
@@ -33,7 +34,7 @@ func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	tables := []timeline.Table{figuresTable(r.Figures, lang)}
 	if !run.Timeline.Empty() {
 		tables = append(tables, run.Timeline.Requests(), run.Timeline.Events())
-		run.Left = run.Timeline.Left()
+		run.Left, run.Cause = run.Timeline.Left(), run.Timeline.Cause()
 		if run.Picture, err = run.Timeline.Inline(id + ".picture"); err != nil {
 			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
 		}

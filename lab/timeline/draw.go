@@ -25,12 +25,14 @@ const (
 
 // Heights in pixels.
 const (
-	lineHeight  = 22 // a lane's name, a fault's name
-	rowHeight   = 44 // words, bar, gap
-	laneGap     = 12
-	axisHeight  = 26
-	salesHeight = 84
-	legend      = 30
+	lineHeight   = 22 // a lane's name, a fault's name
+	rowHeight    = 44 // words, bar, gap
+	laneGap      = 12
+	axisHeight   = 26
+	pauseHeight  = 18
+	salesHeight  = 84
+	legend       = 30
+	lapsedLegend = 25 // a second line of the legend
 )
 
 // drawing has the data of the template. All x and widths are in per cent.
@@ -41,10 +43,12 @@ type drawing struct {
 	Height          int
 	Lanes           []lane
 	Ticks           []tick
+	Pauses          []pause
 	AxisY           int
 	Sales           *sales
 	LegendY         int  // 0 for a picture without a legend
 	Ragged, Both    bool // whether the legend must explain them
+	Lapsed          bool
 	Left            string
 }
 
@@ -72,6 +76,8 @@ type row struct {
 	Outcome      string // ok, refused, unknown
 	Waits, Holds []box
 	Both         []box
+	Lapsed       []box    // from the end of the lease to the release
+	Cuts         []string // the middles of the axis breaks that the bars cross
 	Marks        []mark
 	Labels       []label
 }
@@ -108,7 +114,7 @@ func Style() template.CSS {
 }
 
 func (t Timeline) draw(id string) drawing {
-	d := drawing{ID: id, timeline: t, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks()}
+	d := drawing{ID: id, timeline: t, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks(), Pauses: t.pauses()}
 	y := 4
 	for _, name := range t.laneNames() {
 		l := t.lane(name, y)
@@ -117,25 +123,27 @@ func (t Timeline) draw(id string) drawing {
 	}
 	d.AxisY = y
 	y += axisHeight
+	if len(d.Pauses) > 0 {
+		y += pauseHeight
+	}
 	if len(t.sales) > 0 {
 		d.Sales = t.drawSales(y)
 		y += salesHeight
 	}
 	d.Height = y
+	d.Both = len(t.overlaps) > 0
+	for _, task := range t.tasks {
+		d.Lapsed = d.Lapsed || slices.ContainsFunc(task.holds, stretch.lapses)
+		d.Ragged = d.Ragged || slices.ContainsFunc(slices.Concat(task.waits, task.holds), func(s stretch) bool { return s.ragged })
+	}
 	if !t.bare {
 		d.LegendY = y
 		d.Height += legend
-	}
-	d.Both = len(t.overlaps) > 0
-	for _, task := range t.tasks {
-		d.Ragged = d.Ragged || slices.ContainsFunc(slices.Concat(task.waits, task.holds), func(s stretch) bool { return s.ragged })
+		if d.Lapsed {
+			d.Height += lapsedLegend
+		}
 	}
 	return d
-}
-
-// x returns the position of a time, in per cent of the width.
-func (t Timeline) x(at time.Duration) float64 {
-	return before + plot*float64(at-t.from)/float64(t.to-t.from)
 }
 
 func percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + "%" }
@@ -193,6 +201,14 @@ func (t Timeline) row(task *task, y int) row {
 	}
 	for _, s := range task.holds {
 		r.Holds = append(r.Holds, t.box(s))
+		if s.lapses() {
+			r.Lapsed = append(r.Lapsed, t.box(stretch{from: s.lapse, to: s.to}))
+		}
+	}
+	for _, s := range t.scale {
+		if s.quiet && task.began() < s.from && s.to < task.ended() {
+			r.Cuts = append(r.Cuts, t.at(s.from+(s.to-s.from)/2))
+		}
 	}
 	for _, o := range t.overlaps {
 		if o.first == task || o.second == task {
@@ -216,17 +232,4 @@ func (t Timeline) row(task *task, y int) row {
 
 func (t Timeline) box(s stretch) box {
 	return box{X: t.at(s.from), W: percent(t.x(s.to) - t.x(s.from)), End: t.at(s.to), Ragged: s.ragged}
-}
-
-func (t Timeline) ticks() []tick {
-	total := t.to - t.from
-	step := time.Microsecond
-	for i := 0; total/step > 8; i++ {
-		step = step * []time.Duration{2, 5, 2}[i%3] / []time.Duration{1, 2, 1}[i%3] // 1, 2, 5, 10
-	}
-	var ticks []tick
-	for at := time.Duration(0); at <= total; at += step {
-		ticks = append(ticks, tick{t.at(t.from + at), at.String()})
-	}
-	return ticks
 }

@@ -71,6 +71,15 @@ func (t Timeline) sayings(of *task) []saying {
 			all = append(all, saying{e.At, word{Text: t.word(e.Step)}})
 		}
 	}
+	for _, h := range of.holds {
+		if h.lapses() {
+			words := "lease ends"
+			if h.lost {
+				words = "lock lost"
+			}
+			all = append(all, saying{h.lapse, word{t.word(words), true}})
+		}
+	}
 	for _, o := range t.overlaps {
 		other := map[*task]*task{o.first: o.second, o.second: o.first}[of]
 		if other != nil {

@@ -23,6 +23,9 @@ type task struct {
 type stretch struct {
 	from, to time.Duration
 	ragged   bool // its end was not recorded
+
+	lapse time.Duration // of a hold: the end of the lease, or 0
+	lost  bool          // the lock ended before its lease, by a fault
 }
 
 func (t *task) began() time.Duration {

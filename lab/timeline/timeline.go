@@ -29,6 +29,7 @@ type Timeline struct {
 	sales    []sale
 	taken    []sale // pieces taken from the row
 	bare     bool   // the picture has no legend
+	scale    []segment
 }
 
 // overlap is a time in which two tasks held the same key.
@@ -56,8 +57,10 @@ func Of(rec history.Recording) Timeline {
 	// With requests left out, answers may be matched to wrong writes and show false lost updates.
 	if rec.Stock > 0 && t.left == 0 {
 		t.taken = takenBy(all, rec.Stock)
-		t.to += (t.to - t.from) / 20 // room for the change by the last answer
 	}
+	t.findLapses(rec)
+	t.scale = scaleOf(t.moments())
+	t.to = t.scale[len(t.scale)-1].to
 	return t
 }
 
@@ -91,7 +94,7 @@ func (t Timeline) WithoutLegend() Timeline {
 
 // Legend returns the legend of all pictures on a page in a language, en or zh.
 func Legend(lang string) (template.HTML, error) {
-	d := drawing{ID: "legend", timeline: Timeline{lang: lang}, Ragged: true, Both: true}
+	d := drawing{ID: "legend", timeline: Timeline{lang: lang}, Ragged: true, Both: true, Lapsed: true}
 	var svg strings.Builder
 	if err := pictures().ExecuteTemplate(&svg, "legend", d); err != nil {
 		return "", fmt.Errorf("draw the legend: %w", err)
@@ -186,6 +189,6 @@ func (t Timeline) Fault() (place, second, words string) {
 }
 
 // since returns the time from the begin of the picture to at, in seconds.
-func (t Timeline) since(at time.Duration) string {
-	return fmt.Sprintf("%.3f", (at - t.from).Seconds())
-}
+func (t Timeline) since(at time.Duration) string { return seconds(at - t.from) }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -64,9 +64,9 @@ func paused(t *testing.T) history.Recording {
 		"5500 replica-1 o1 written 7", "5510 replica-1 o1 released 7",
 		"5800 replica-2 o2 written 8", "5900 replica-2 o2 released 8",
 	)
-	rec.Stock = 10
+	rec.Stock, rec.Lease, rec.Renews = 10, 3*time.Second, true
 	rec.Ops = []history.Op{sold("replica-1", 1000, 5520, 9), sold("replica-2", 1090, 5910, 9)}
-	rec.Spans = []history.Span{{What: "pause", Who: "replica-1", From: 1050 * ms, To: 5490 * ms}}
+	rec.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 1050 * ms, To: 5490 * ms}}
 	return rec
 }
 
@@ -182,7 +182,7 @@ func TestInChinese(t *testing.T) {
 		}
 		_, _, violation := line.Violation()
 		_, _, fault := line.Fault()
-		for _, text := range append(words, violation, fault) {
+		for _, text := range append(words, violation, fault, line.Cause()) {
 			if left := english.FindAllString(names.ReplaceAllString(text, ""), -1); left != nil {
 				t.Errorf("%q: %q", text, left)
 			}

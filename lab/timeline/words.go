@@ -22,9 +22,10 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
 
 	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
+	"lease ends": "租期结束", "lock lost": "锁已丢失", "lease over, still believes it holds the lock": "租期已过，仍以为持锁",
 	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
-	"stopped": "停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点", "replication held": "复制被暂停",
-	"stop": "停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
+	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点", "replication held": "复制被暂停",
+	"stop": "进程停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
 
 	// Hazards without a fault: the requests alone do the harm.
 	"race": "同一副本的两个请求", "replica-race": "两个副本的请求", "early-release": "提交前释放锁", "deadlock": "都已读取，都要写入",
@@ -52,6 +53,9 @@ func (t Timeline) fault(english string) string {
 				return fmt.Sprintf(f.zh, rest)
 			}
 		}
+	}
+	if (english == "stop" || english == "stopped") && t.lang != "zh" {
+		return "process frozen"
 	}
 	return t.word(english)
 }
@@ -98,6 +102,9 @@ func (t Timeline) Events() Table {
 	}
 	for _, task := range t.tasks {
 		for _, h := range task.holds {
+			if h.lapses() {
+				add(t.say("the lease of %s ended, or its lock was lost", "%s 的租期结束，或锁已丢失", task.name), task.replica, t.since(h.lapse), t.since(h.to))
+			}
 			if h.ragged {
 				add(t.say("no release by %s was recorded", "没有记录到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
 			}
@@ -189,6 +196,9 @@ func (t Timeline) describe() string {
 		words := t.say("%s on %s", "%s，%s，", task.name, task.replica)
 		for _, h := range task.holds {
 			words += t.say(" held the lock from %s to %s s,", "从 %s 到 %s 秒持锁，", t.since(h.from), t.since(h.to))
+			if h.lapses() {
+				words += t.say(" but only until %s s in truth,", "实际只到 %s 秒，", t.since(h.lapse))
+			}
 		}
 		all = append(all, words+t.say(" answer: %s.", "应答：%s。", t.answer(task)))
 	}
