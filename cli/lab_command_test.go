@@ -112,7 +112,7 @@ func tryClients(t *testing.T, binary, tmp, printed string) {
 		{"zkcli", []string{"zkcli", "ls", "/"}, "zookeeper]"},
 		{"etcdctl get --prefix /", []string{"etcdctl"}, "etcdctl"},
 	} {
-		if !strings.Contains(printed, "\n  oversell "+test.printed+"\n") {
+		if !strings.Contains(printed, "\n  "+binary+" "+test.printed+"\n") {
 			t.Errorf("no command %s in:\n%s", test.printed, printed)
 		}
 		cmd := exec.CommandContext(t.Context(), binary, test.args...)

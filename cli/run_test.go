@@ -383,7 +383,7 @@ func runSweep(t *testing.T, binary string) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if !strings.Contains(r.err, "Retries per sale") || !strings.Contains(r.err, "for-update: ") || !strings.Contains(read(t, page), "over the clients, logarithmic") {
+	if !strings.Contains(r.err, "retries/sale") || !strings.Contains(r.err, "✓ for-update  no update lost; ") || !strings.Contains(r.err, "peak at ") || !strings.Contains(read(t, page), "over the clients, logarithmic") {
 		t.Errorf("stderr %s", r.err)
 	}
 }

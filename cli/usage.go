@@ -38,7 +38,7 @@ func forUsers(cmd *cobra.Command, program string) {
 
 // asTyped replaces the program's name before a subcommand.
 func asTyped(text, program string) string {
-	return regexp.MustCompile(`\boversell\b( [a-z]|\n|$)`).ReplaceAllString(text, strings.ReplaceAll(program, "$", "$$")+"$1")
+	return regexp.MustCompile("(^|[\\s\"(`])oversell( [a-z])").ReplaceAllString(text, "${1}"+strings.ReplaceAll(program, "$", "$$")+"${2}")
 }
 
 // noArgs returns an error that cobra.NoArgs would call an unknown command.

@@ -132,3 +132,19 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestAsTyped checks that only commands are changed, and not the name of the database or the program
+// in another command.
+func TestAsTyped(t *testing.T) {
+	for text, want := range map[string]string{
+		"  oversell run\n  echo ab | oversell step none": "  bin/oversell run\n  echo ab | bin/oversell step none",
+		"mysql      u:p@tcp(127.0.0.1:3306)/oversell\n":  "mysql      u:p@tcp(127.0.0.1:3306)/oversell\n",
+		"see which of them oversell.":                    "see which of them oversell.",
+		"LAB_TOKEN=x oversell run --target URL":          "LAB_TOKEN=x bin/oversell run --target URL",
+		`with "oversell lab"`:                            `with "bin/oversell lab"`,
+	} {
+		if got := asTyped(text, "bin/oversell"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
