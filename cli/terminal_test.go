@@ -27,7 +27,7 @@ type tmux struct {
 // environment.
 func startTmux(t *testing.T, width int, commandLine string, variables ...string) *tmux {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tmux") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // the name of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

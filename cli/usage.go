@@ -101,7 +101,8 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 func valueError(invalid *pflag.InvalidValueError) error {
-	flag, mustBe := invalid.GetFlag(), ""
+	var mustBe string
+	flag := invalid.GetFlag()
 	switch kind := flag.Value.Type(); {
 	case errors.Is(invalid.Unwrap(), strconv.ErrRange):
 		mustBe = "a smaller number"

@@ -64,8 +64,10 @@ func firstTrials() []*firstTrial {
 	return []*firstTrial{
 		{
 			Strategy: "none", Setting: Text{"No lock. Three replicas read the stock, and write it back less one.", "不加锁。三个副本读取库存，减一，再写回。"},
-			Why: Text{"Two requests read the same number, and both write the same number less one: one sale leaves no trace in the stock.",
-				"两个请求读到同一个数，又都写回同一个数减一：其中一次售出没有在库存里留下痕迹。"},
+			Why: Text{
+				"Two requests read the same number, and both write the same number less one: one sale leaves no trace in the stock.",
+				"两个请求读到同一个数，又都写回同一个数减一：其中一次售出没有在库存里留下痕迹。",
+			},
 		},
 		{
 			Strategy: "mutex", OneReplica: true, Setting: Text{"A mutex, and only one replica.", "加互斥锁，只用一个副本。"},

@@ -30,7 +30,8 @@ type Cell struct{ Text, Sign string }
 // Write writes the table. On a narrow screen, it leaves out columns, and then wraps the last column
 // at words.
 func (t Table) Write(w io.Writer, screen Screen) error {
-	for screen.Width > 0 && t.Width() > screen.Width && t.dropColumn() {
+	for dropped := true; dropped && screen.Width > 0 && t.Width() > screen.Width; {
+		dropped = t.dropColumn()
 	}
 	if last := len(t.Columns) - 1; screen.Width > 0 && t.Width() > screen.Width {
 		room := max(10, screen.Width-t.Width()+t.columnWidth(last))
