@@ -19,7 +19,7 @@ help: ## list these targets
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
-# The tests of the page need a browser.
+# The tests of the page need a browser, and those of the terminal tmux.
 .PHONY: browser
 browser:
 	@sh lab/rig/servers.sh browser
@@ -129,7 +129,7 @@ docs: build ## write the generated parts of README.md and docs/: tables, the mat
 .PHONY: record
 record: servers build ## measure the comparison and the scenarios on a quiet machine, and write them into the documents
 	@mkdir -p results
-	COLUMNS=100 bin/oversell alone -- bin/oversell run >results/comparison.txt
+	COLUMNS=100 bin/oversell alone -- bin/oversell run --jmeter >results/comparison.txt
 	@: >results/scenarios.txt
 	for s in coupon tickets flash recharge grain; do \
 	  bin/oversell alone -- bin/oversell run $$s --runs 3 --quiet >results/scenario.txt || exit 1; \

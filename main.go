@@ -7,4 +7,4 @@ import (
 	"oversell/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:])) }
+func main() { os.Exit(cli.Main(os.Args[0], os.Args[1:])) }

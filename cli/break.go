@@ -17,14 +17,16 @@ import (
 	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/rig"
+	"oversell/lab/terminal"
 )
 
 type breakFlags struct {
-	plan  experiment.Plan
-	all   bool
-	quiet bool
-	store string
-	files files
+	plan    experiment.Plan
+	all     bool
+	quiet   bool
+	store   string
+	files   files
+	command string // as it was typed
 }
 
 func breakCommand() *cobra.Command {
@@ -50,10 +52,12 @@ Exit status:
   oversell break pause redis --fenced
   oversell break crash
   oversell break --all --seeds 20 --keep results/break --html matrix.html`,
+		ValidArgsFunction: offerHazards(&flags.all),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.check(args); err != nil {
 				return usage("break: %w", err)
 			}
+			flags.command = commandLine(cmd, args)
 			if err := flags.files.check(); err != nil {
 				return err
 			}
@@ -147,7 +151,7 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 	}
 	machine := report.ThisMachine(ctx)
 	about := matrix.About{
-		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "), Command: "oversell break --all",
+		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "), Command: f.command,
 	}
 	text := f.files.textOutput(out, errOut)
 	failed := f.files.write(map[string]func(io.Writer) error{
@@ -159,16 +163,23 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 }
 
 func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
+	screen := terminal.Of(out)
 	const maxLogs = 4 // more event logs would be too long to read
 	if len(results) <= maxLogs {
 		for _, r := range results {
-			matrix.WriteEventLog(out, r)
+			if err := matrix.WriteEventLog(out, r, screen, language()); err != nil {
+				return err
+			}
 		}
 	}
-	m.Print(out)
+	if err := m.Print(out, screen, language()); err != nil {
+		return err
+	}
 	wrong, unknown := m.Contradictions(), m.Unknowns()
-	for _, line := range append(wrong, unknown...) {
-		_, _ = fmt.Fprintln(out, line)
+	if len(m.Hazards) > 1 { // the lines for a single hazard have said it
+		for _, line := range append(wrong, unknown...) {
+			_, _ = fmt.Fprintln(out, screen.Wrap(line, 2))
+		}
 	}
 	switch {
 	case len(wrong) > 0:

@@ -22,13 +22,13 @@ const labUsage = "use the lab whose addresses are in `FILE` (of oversell lab --j
 // runningLab is the value of --lab for the newest lab that runs.
 const runningLab = "running"
 
-func labAddresses(lab string) (rig.Addresses, error) {
+func labAddresses(lab, program string) (rig.Addresses, error) {
 	if lab != runningLab {
 		return rig.ReadAddresses(lab)
 	}
 	addrs, err := rig.Running()
 	if errors.Is(err, rig.ErrNoLab) {
-		return addrs, fmt.Errorf("%w: start one with `oversell lab` (or make lab) in another terminal, or name the file of its addresses with --lab FILE", rig.ErrNoLab)
+		return addrs, fmt.Errorf("%w: start one in another terminal with %s lab (or make lab), or name the file of its addresses with --lab FILE", rig.ErrNoLab, program)
 	}
 	return addrs, err
 }
@@ -73,7 +73,7 @@ func clientCommand(name, server string, find func(rig.Addresses) (client, error)
 			if err != nil {
 				return usage("%s: %w", name, err)
 			}
-			addrs, err := labAddresses(lab)
+			addrs, err := labAddresses(lab, cmd.Root().CommandPath())
 			if err == nil {
 				err = openClient(addrs, find, args)
 			}
@@ -92,7 +92,7 @@ func clientFlags(args []string) (lab string, rest []string, err error) {
 	case args[0] == "--help":
 		return "", nil, errHelp
 	case args[0] == "--lab" && len(args) == 1:
-		return "", nil, errors.New("--lab: name the file that `oversell lab --json FILE` has written")
+		return "", nil, errors.New("--lab: name the file that the command lab has written with --json FILE")
 	case args[0] == "--lab":
 		return args[1], args[2:], nil
 	case strings.HasPrefix(args[0], "--lab="):

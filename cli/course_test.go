@@ -126,7 +126,7 @@ func courseNames(t *testing.T) (n nameList) {
 			visit(sub)
 		}
 	}
-	visit(rootCommand())
+	visit(rootCommand("oversell"))
 	for _, r := range handlers.New(handlers.Config{}).Routes() {
 		n.routes = append(n.routes, r.Path)
 	}
@@ -146,11 +146,14 @@ func (n nameList) checkCommand(c course.Command) error {
 	if len(c.Args) == 0 {
 		return nil
 	}
-	cmd, args, err := rootCommand().Find(c.Args)
+	cmd, args, err := rootCommand("oversell").Find(c.Args)
 	if err != nil {
 		return err
 	}
 	if err := cmd.ParseFlags(args); err != nil {
+		return err
+	}
+	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
 		return err
 	}
 	guards, _ := cmd.Flags().GetStringSlice("guard") // only scenarios have guards

@@ -25,7 +25,7 @@ func dashCommand() *cobra.Command {
 		Long: `Serves the page of oversell lab for a lab that was started in another way, such as docker
 compose. It runs and steps through strategies, and runs the primitives. It cannot break locks,
 because only oversell lab and oversell break can stop and freeze servers.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, target := range append([]string{c.Lab.Target}, c.Lab.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {
@@ -41,7 +41,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 				return fmt.Errorf("dash: %w", err)
 			}
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Lab.Target, listener.Addr())
-			closePage := servePage(ctx, listener, c)
+			closePage := servePage(ctx, listener, nil, c)
 			<-ctx.Done()
 			closePage()
 			return nil
@@ -56,16 +56,26 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 	return cmd
 }
 
-// servePage serves the page until end is called. end also stops the page's job and waits for it.
-func servePage(ctx context.Context, listener net.Listener, c dash.Config) (end func()) {
+// servePage serves the page until end is called, and serves phones on a second listener, unless it is
+// nil. end also stops the page's job and waits for it.
+func servePage(ctx context.Context, listener, phones net.Listener, c dash.Config) (end func()) {
 	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
 	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)
 	c.Program, _ = os.Executable() // without it, only the lessons have no commands
 	page := dash.New(c)
-	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(listener) }()
+	serve := func(listener net.Listener, handler http.Handler) *http.Server {
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+		go func() { _ = server.Serve(listener) }()
+		return server
+	}
+	servers := []*http.Server{serve(listener, page)}
+	if phones != nil {
+		servers = append(servers, serve(phones, page.Viewers()))
+	}
 	return func() {
 		page.Close()
-		_ = server.Close()
+		for _, server := range servers {
+			_ = server.Close()
+		}
 	}
 }

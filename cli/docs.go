@@ -38,8 +38,8 @@ func generatedParts() []generated {
 		{"docs/course/zh/comparison.md", "costs", writeCosts(true)},
 		{"docs/lab.md", "comparison", block(comparison, wrapped)},
 		{"docs/scenarios.md", "scenarios", block(scenarios, wrapped)},
-		{"README.md", "sold", block(comparison, tableOf("Remaining"))},
-		{"README.zh-CN.md", "sold", block(comparison, tableOf("Remaining"))},
+		{"README.md", "sold", block(comparison, verdictsAnd("Remaining"))},
+		{"README.zh-CN.md", "sold", block(comparison, verdictsAnd("Remaining"))},
 	}
 }
 
@@ -49,7 +49,7 @@ func docsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "Write the generated parts of the documents in this folder again",
-		Args:   cobra.NoArgs,
+		Args:   noArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
 			if record != "" {
@@ -168,11 +168,13 @@ func wrapped(recording string) string {
 	return strings.Join(lines, "\n")
 }
 
-func tableOf(column string) func(recording string) string {
+// verdictsAnd chooses the verdicts, and the table with the column.
+func verdictsAnd(column string) func(recording string) string {
 	return func(recording string) string {
+		verdicts, _, _ := strings.Cut(recording, "┌")
 		for _, table := range strings.SplitAfter(recording, "┘\n") {
 			if _, inside, ok := strings.Cut(table, "┌"); ok && strings.Contains(inside, column) {
-				return "┌" + inside
+				return verdicts + "┌" + inside
 			}
 		}
 		return ""

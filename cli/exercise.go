@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,21 +37,22 @@ func exerciseCommand() *cobra.Command {
   oversell exercise isolation
   LANG=zh_CN.UTF-8 oversell exercise znodes
   oversell exercise redis-multi --lab running`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("exercise: name one exercise; `oversell exercise` lists them")
+				return usage("exercise: name one exercise. List them: %s", cmd.CommandPath())
 			}
 			return nil
 		},
+		ValidArgsFunction: offerExercises(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listExercises(cmd.OutOrStdout())
 			}
 			chosen, err := exercise.Find(args[0])
 			if err != nil {
-				return &exit{2, err}
+				return usage("exercise: %w", err)
 			}
-			return ended(cmd.Context(), playExercise(cmd.Context(), chosen, lab, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return ended(cmd.Context(), playExercise(cmd, chosen, lab))
 		},
 	}
 	cmd.Flags().StringVar(&lab, "lab", "", labUsage+"; without it, the command starts a small lab")
@@ -78,15 +78,16 @@ func language() string {
 	return "en"
 }
 
-func playExercise(ctx context.Context, chosen exercise.Exercise, lab string, out, errOut io.Writer) error {
+func playExercise(cmd *cobra.Command, chosen exercise.Exercise, lab string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if lab != "" {
-		addrs, err := labAddresses(lab)
+		addrs, err := labAddresses(lab, cmd.Root().CommandPath())
 		if err != nil {
 			return fmt.Errorf("exercise: %w", err)
 		}
 		return chosen.Play(ctx, addrs, out, language())
 	}
-	started, err := startLab(ctx, false, errOut, func(cfg *rig.Config) {
+	started, err := startLab(ctx, false, cmd.ErrOrStderr(), func(cfg *rig.Config) {
 		needs := chosen.Needs()
 		needs.OnExit = cfg.OnExit
 		*cfg = needs

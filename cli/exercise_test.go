@@ -35,7 +35,7 @@ func TestExerciseAndClientMessages(t *testing.T) {
 		want   string
 	}{
 		{[]string{"exercise"}, 0, "\nredis-no-expiry "},
-		{[]string{"exercise", "isolaton"}, 2, `exercise "isolaton" does not exist: there are isolation, index`},
+		{[]string{"exercise", "isolaton"}, 2, `exercise "isolaton" does not exist; did you mean "isolation"?`},
 		{[]string{"exercise", "index", "znodes"}, 2, "name one exercise"},
 		{[]string{"exercise", "index", "--lab", "running"}, 1, "no lab is running: start one with `oversell lab`"},
 		{[]string{"mysql"}, 1, "no lab is running: start one with `oversell lab`"},

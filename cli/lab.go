@@ -24,6 +24,7 @@ type labFlags struct {
 	replicas int
 	port     int
 	token    string
+	share    string
 }
 
 func labCommand() *cobra.Command {
@@ -36,18 +37,23 @@ processes on loopback, prints their addresses, and waits. Ctrl-C or SIGTERM ends
 process, port or file is left, except the file of --json, which appears when the lab is ready.
 
 nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
-for the other servers, it takes any free port. So several labs can run at the same time.`,
+for the other servers, it takes any free port. So several labs can run at the same time.
+
+With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
+look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 		Example: `  oversell lab
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return flags.run(cmd.Context(), cmd.Root().CommandPath(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
+	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
 	cmd.Flags().Lookup("token").DefValue = "" // help must not print the token of the environment
 	return cmd
 }
@@ -86,7 +92,7 @@ func checkReplicas(n int) error {
 	return nil
 }
 
-func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
+func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer) error {
 	if err := checkReplicas(f.replicas); err != nil {
 		return usage("lab: %w", err)
 	}
@@ -99,13 +105,13 @@ func (f labFlags) run(ctx context.Context, out, errOut io.Writer) error {
 			return fmt.Errorf("lab: --json: %w", err)
 		}
 	}
-	if err := f.serve(ctx, out, errOut); err != nil {
+	if err := f.serve(ctx, program, out, errOut); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
 }
 
-func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
+func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) error {
 	cfg, err := labConfig(errOut)
 	if err != nil {
 		return err
@@ -120,11 +126,18 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer func() { _ = page.Close() }()
 	cfg.Page = page.Addr().String()
+	phones, link, err := sharePage(ctx, f.share)
+	if err != nil {
+		return err
+	}
+	if phones != nil {
+		defer func() { _ = phones.Close() }()
+	}
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	closePage := servePage(ctx, page, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit})
+	closePage := servePage(ctx, page, phones, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit, Share: link})
 	err = lab.Announce()
 	if f.json != "" && err == nil {
 		if err = lab.Addresses().WriteFile(f.json); err != nil {
@@ -132,7 +145,10 @@ func (f labFlags) serve(ctx context.Context, out, errOut io.Writer) error {
 		}
 	}
 	if err == nil {
-		_, err = io.WriteString(out, labText(lab.Addresses(), lab.Dir(), cfg.Ports))
+		_, err = io.WriteString(out, asTyped(labText(lab.Addresses(), lab.Dir(), cfg.Ports), program))
+	}
+	if err == nil && link != "" {
+		err = printLink(out, link)
 	}
 	if err == nil {
 		<-ctx.Done()

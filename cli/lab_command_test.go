@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ func TestLabCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			printed := func() string { return read(t, out.Name()) }
-			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word")
+			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share=127.0.0.1:0")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			cmd.Stdout, cmd.Stderr = out, &errOut
 			if err := cmd.Start(); err != nil {
@@ -53,6 +54,8 @@ func TestLabCommand(t *testing.T) {
 			}
 			eventually(t, "the commands to try", func() (bool, string) { return strings.Contains(printed(), "Ctrl-C ends the lab"), printed() })
 			tryClients(t, binary, tmp, printed())
+			eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
+			tryPhones(t, phoneLink.FindString(printed()))
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
 			}
@@ -82,6 +85,19 @@ func TestLabCommand(t *testing.T) {
 	}
 }
 
+var phoneLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/dash/vote`)
+
+// tryPhones checks that a phone sees the page for votes, and can start nothing.
+func tryPhones(t *testing.T, link string) {
+	t.Helper()
+	if r := ask(t, http.MethodGet, strings.TrimSuffix(link, "/dash/vote"), "/dash/vote"); r.HTTP != http.StatusOK {
+		t.Errorf("the page of a phone: %+v", r)
+	}
+	if r := ask(t, http.MethodPost, strings.TrimSuffix(link, "/dash/vote"), "/dash/run/start"); r.HTTP != http.StatusForbidden {
+		t.Errorf("a phone starts a run: %+v", r)
+	}
+}
+
 // tryClients runs the clients that the lab has printed. They find the lab in tmp. etcdctl may be
 // missing on this machine: then its command line is printed.
 func tryClients(t *testing.T, binary, tmp, printed string) {
@@ -96,7 +112,7 @@ func tryClients(t *testing.T, binary, tmp, printed string) {
 		{"zkcli", []string{"zkcli", "ls", "/"}, "zookeeper]"},
 		{"etcdctl get --prefix /", []string{"etcdctl"}, "etcdctl"},
 	} {
-		if !strings.Contains(printed, "\n  oversell "+test.printed+"\n") {
+		if !strings.Contains(printed, "\n  "+binary+" "+test.printed+"\n") {
 			t.Errorf("no command %s in:\n%s", test.printed, printed)
 		}
 		cmd := exec.CommandContext(t.Context(), binary, test.args...)

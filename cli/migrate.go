@@ -16,7 +16,7 @@ func migrateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or update the tables of a database, which a replica also does itself",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
 				return usage("environment: %w", parsed)

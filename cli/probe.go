@@ -18,7 +18,7 @@ func probeCommand() *cobra.Command {
 		Use:     "probe URL",
 		Short:   "Exit with 0 if a URL answers 200, and with 1 otherwise",
 		Example: "  oversell probe http://127.0.0.1:8000/readyz",
-		Args:    cobra.ExactArgs(1),
+		Args:    between(1, 1),
 		Hidden:  true,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)

@@ -11,7 +11,7 @@ func reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reap DIR",
 		Short:  "Clean up after a lab, which starts this command",
-		Args:   cobra.ExactArgs(1),
+		Args:   between(1, 1),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rig.Reap(args[0], cmd.InOrStdin(), cmd.OutOrStdout())

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
+	"oversell/lab/suggest"
 )
 
 // version is the program's version, which the linker sets.
@@ -34,8 +35,6 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
-
 // ended returns err with the exit status 130 if a signal has ended ctx.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || err == nil {
@@ -49,16 +48,17 @@ func ended(ctx context.Context, err error) error {
 
 // Main returns the exit status: 0 success, 1 failure, 2 bad command line, 130 Ctrl-C. The first
 // Ctrl-C asks the command to end. The second kills the program, and a reaper process cleans up.
-func Main(args []string) int {
+// program is the name by which the user started it, for the hints.
+func Main(program string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	root := rootCommand()
+	root := rootCommand(program)
 	root.SetArgs(args)
-	return printError(os.Stderr, root.ExecuteContext(ctx))
+	return printError(os.Stderr, program, root.ExecuteContext(ctx))
 }
 
-func printError(w io.Writer, err error) (status int) {
+func printError(w io.Writer, program string, err error) (status int) {
 	if err == nil {
 		return 0
 	}
@@ -67,11 +67,15 @@ func printError(w io.Writer, err error) (status int) {
 		status = e.status
 	}
 	// err may join an exit without a message and errors with messages, so look at the joined text.
-	if message := strings.TrimSpace(err.Error()); message != "" {
+	message := strings.TrimSpace(err.Error())
+	if unknown := (*suggest.Unknown)(nil); errors.As(err, &unknown) && unknown.Kind == "strategy" && strings.HasSuffix(message, "?") {
+		message += " List them: " + program + " strategies"
+	}
+	if message != "" {
 		_, _ = fmt.Fprintln(w, "oversell:", message)
 	}
 	if errors.Is(err, rig.ErrMissing) {
-		_, _ = fmt.Fprintln(w, noServers)
+		_, _ = fmt.Fprintln(w, asTyped(noServers, program))
 	}
 	return status
 }
@@ -90,7 +94,7 @@ const noServers = `This command starts its own servers, and the Docker image has
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`
 
-func rootCommand() *cobra.Command {
+func rootCommand(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "oversell",
 		Short:         "A laboratory for distributed locks",
@@ -98,10 +102,23 @@ func rootCommand() *cobra.Command {
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
+
+		DisableFlagsInUseLine: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand(), courseCommand())
 	root.AddCommand(clientCommands()...)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = knownCommand, root.RunE
+		for _, shell := range completion.Commands() {
+			shell.Args = noArgs
+		}
+	}
+	forUsers(root, program)
 	return root
 }

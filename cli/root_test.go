@@ -2,8 +2,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"oversell/lab/rig"
 )
 
 func TestPrintError(t *testing.T) {
@@ -17,10 +20,12 @@ func TestPrintError(t *testing.T) {
 		{errors.New("no disk"), 1, "oversell: no disk\n"},
 		{usage("no strategy"), 2, "oversell: no strategy\n"},
 		{&exit{1, nil}, 1, ""}, // the output already has the reason
+		{checkStrategies([]string{"rediss"}), 1, "oversell: strategy \"rediss\" does not exist; did you mean \"redis\"? List them: bin/oversell strategies\n"},
+		{fmt.Errorf("lab: %w", rig.ErrMissing), 1, "oversell: lab: " + rig.ErrMissing.Error() + "\n" + strings.ReplaceAll(noServers, "oversell", "bin/oversell") + "\n"},
 		{errors.Join(&exit{2, nil}, errors.New("no disk")), 2, "oversell: no disk\n"},
 	} {
 		var text strings.Builder
-		if status := printError(&text, c.err); status != c.status || text.String() != c.text {
+		if status := printError(&text, "bin/oversell", c.err); status != c.status || text.String() != c.text {
 			t.Errorf("%v: status %d, %q, want %d, %q", c.err, status, text.String(), c.status, c.text)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/report"
 	"oversell/lab/rig"
+	"oversell/lab/scenario"
+	"oversell/lab/suggest"
+	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 )
 
@@ -30,6 +34,7 @@ type runFlags struct {
 	plan     comparison.Plan
 	replicas int
 	files    files
+	jmeter   bool
 	quiet    bool
 }
 
@@ -37,7 +42,7 @@ const runLong = `Sets the stock, sends the requests of all clients, and compares
 does so for each strategy in turn: those named, the eight best known, or all with --all (then
 with a fifth of the requests for those that poll). Without --target, it starts its own lab.
 
-The table and the sentences go to stdout, everything else to stderr. A report file is written
+The verdicts and the table go to stdout, everything else to stderr. A report file is written
 completely or not at all. With - as FILE, the report goes to stdout and the table to stderr.
 
 Without --rate the loop is closed, as in JMeter: each client waits for an answer before it sends
@@ -76,6 +81,7 @@ func runCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd.Flags())
+	cmd.ValidArgsFunction = offerStrategies(0)
 	return withScenarios(cmd)
 }
 
@@ -106,6 +112,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
 	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")
 	set.BoolVar(&p.Fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
+	set.BoolVar(&f.jmeter, "jmeter", false, "print the columns of JMeter's aggregate report, and its percentiles")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.files.add(set, "json", "write the results to `FILE`, an array of objects")
 	f.files.add(set, "csv", "write every request to `FILE`, in JMeter's JTL columns")
@@ -114,6 +121,13 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 
 func (f *runFlags) check(set *pflag.FlagSet) error {
 	plan := f.plan
+	var scenarios []string
+	for _, s := range scenario.All() {
+		scenarios = append(scenarios, s.ID)
+		if slices.Contains(plan.Strategies, s.ID) {
+			return fmt.Errorf("%s is a scenario, not a strategy: name it first, and no strategy beside it", s.ID)
+		}
+	}
 	switch {
 	case plan.All && len(plan.Strategies) > 0:
 		return errors.New("--all runs all strategies: name none beside it")
@@ -134,16 +148,20 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 		if err := checkReplicas(f.replicas); err != nil {
 			return err
 		}
-		if err := checkStrategies(plan.Strategies); err != nil {
+		if err := checkStrategies(plan.Strategies, scenarios...); err != nil {
 			return err
 		}
 	}
 	return plan.Validate()
 }
 
-// checkStrategies asks this program, because the lab that the command starts does not run yet.
-func checkStrategies(ids []string) error {
+// checkStrategies asks this program, because the lab that the command starts does not run yet. The
+// others are names that may have been meant, too.
+func checkStrategies(ids []string, others ...string) error {
 	_, err := comparison.Choose(catalog.Cards(), ids, false)
+	if unknown := (*suggest.Unknown)(nil); errors.As(err, &unknown) {
+		unknown.Known = append(unknown.Known, others...)
+	}
 	return err
 }
 
@@ -152,10 +170,10 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	watcher := newWatcher(errOut, f.quiet)
+	watcher := f.watcher(out, errOut)
 	trials, failed := comparison.Run(ctx, f.plan, watcher)
 	watcher.close()
-	shown := f.show(trials, out, errOut)
+	shown := errors.Join(watcher.failed, f.show(trials, out, errOut))
 	err = verdict(trials, failed)
 	if errors.Is(failed, comparison.ErrPlan) {
 		err = usage("run: %w", failed)
@@ -198,29 +216,58 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 		results[i], histories[i] = t.Result, t.History
 	}
 	text := f.files.textOutput(out, errOut)
+	screen := terminal.Of(text)
 	if len(f.plan.Sweep) > 0 {
 		curves := report.Curves(results)
 		return errors.Join(
-			report.CurveTables(text, curves, screenOf(text), chinese()),
-			emptyLine(text),
-			report.CurveConditions(text, results),
+			report.Sweep(text, curves, screen, language()),
+			report.SweepConditions(text, results, screen),
 			f.files.write(map[string]func(io.Writer) error{
 				"json": func(w io.Writer) error { return report.JSON(w, curves) },
 				"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
 			}, out, errOut),
 		)
 	}
+	table := report.Table
+	if f.jmeter {
+		table = report.JMeterTable
+	}
 	return errors.Join(
-		report.Table(text, results, screenOf(text)),
-		report.Sentences(text, results, chinese()),
 		emptyLine(text),
-		report.Conditions(text, results),
+		table(text, results, screen),
+		emptyLine(text),
+		report.Conditions(text, results, screen),
 		f.files.write(map[string]func(io.Writer) error{
 			"json": func(w io.Writer) error { return report.JSON(w, results) },
 			"csv":  func(w io.Writer) error { return report.JTL(w, histories) },
 			"html": func(w io.Writer) error { return report.HTML(w, results) },
 		}, out, errOut),
 	)
+}
+
+// watcher prints the verdicts where the table will be.
+func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
+	text := f.files.textOutput(out, errOut)
+	w := &runWatcher{lines: errOut, bar: terminal.NewBar(errOut)}
+	if f.quiet {
+		w.lines, w.bar = io.Discard, nil
+	}
+	if len(f.plan.Sweep) > 0 {
+		return w
+	}
+	lesson := report.Lesson{Screen: terminal.Of(text), Lang: language()}
+	names := f.plan.Strategies
+	if chosen, err := comparison.Choose(catalog.Cards(), names, f.plan.All); err == nil {
+		names = nil
+		for _, card := range chosen {
+			names = append(names, card.ID)
+		}
+	}
+	for _, name := range names {
+		lesson.Names = max(lesson.Names, len(name))
+	}
+	w.verdict = func(r report.Result) error { return lesson.Write(text, r) }
+	return w
 }
 
 func chinese() bool {

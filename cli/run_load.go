@@ -28,9 +28,9 @@ func (f *runFlags) checkSweep(set *pflag.FlagSet) error {
 	if len(f.plan.Sweep) == 0 {
 		return nil
 	}
-	for _, name := range []string{"clients", "loops", "stock", "rate", "ramp-up", "all"} {
+	for _, name := range []string{"clients", "loops", "stock", "rate", "ramp-up", "all", "jmeter"} {
 		if set.Changed(name) {
-			return fmt.Errorf("--%s cannot be used with --sweep, which sets its own clients, loops and stock", name)
+			return fmt.Errorf("--%s cannot be used with --sweep, which sets its own clients, loops, stock and table", name)
 		}
 	}
 	if set.Changed("csv") {

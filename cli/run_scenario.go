@@ -1,22 +1,28 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
+	"oversell/lab/terminal"
 )
 
 type scenarioFlags struct {
 	guards []string
 	runs   int
+	lab    rig.Addresses // of --target, --replicas and --token
 	files  files
 	quiet  bool
 }
@@ -41,17 +47,16 @@ func scenarioCommand(s scenario.Scenario) *cobra.Command {
 		Short: s.Title.EN,
 		Long: s.Title.EN + `. Runs in its own lab with each guard, or
 with those of --guard: ` + strings.Join(ids, ", ") + `.
-The lab starts servers of this machine. Under Docker, use the page, which runs the
-scenarios too.
+The lab starts servers of this machine, and ` + strconv.Itoa(s.Replicas) + ` replicas. With --target, the scenario runs on a
+lab that already runs, such as that of Docker. It pauses requests in single replicas, so it
+needs their addresses, too. For a lab of oversell lab, it finds them.
 
 Exit status: 0 if all guards do what they claim; 1 if a safe guard broke, an unsafe one
 held, or a run could not be completed; 2 for a wrong command line; 130 after Ctrl-C.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return &exit{2, err}
-			}
-			return nil
-		},
+		Example: `  oversell run ` + s.ID + `
+  oversell run ` + s.ID + ` --guard ` + ids[0] + "," + ids[len(ids)-1] + ` --target http://127.0.0.1:8080`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ended(cmd.Context(), flags.run(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
@@ -60,7 +65,12 @@ held, or a run could not be completed; 2 for a wrong command line; 130 after Ctr
 	f.StringSliceVar(&flags.guards, "guard", ids, "guards, separated by commas")
 	f.IntVar(&flags.runs, "runs", 1, "number of runs with each guard")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only the result, no progress")
+	f.StringVar(&flags.lab.Target, "target", "", "run on the lab at `URL`, and start none")
+	f.StringSliceVar(&flags.lab.Replicas, "replicas", nil, "`URLS` of the replicas of the lab at --target, separated by commas")
+	f.StringVar(&flags.lab.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
+	f.Lookup("token").DefValue = "" // help must not print the token of the environment
 	flags.files.add(f, "json", "write the results to `FILE`, an array of objects; - means stdout")
+	_ = cmd.RegisterFlagCompletionFunc("guard", offer(func([]string) []cobra.Completion { return ids }))
 	return cmd
 }
 
@@ -79,23 +89,62 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 	if err := f.files.check(); err != nil {
 		return err
 	}
-	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = s.Replicas })
+	addrs, closeLab, err := f.openLab(ctx, s, errOut)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	service := scenario.Connect(lab.Addresses())
+	service := scenario.Connect(addrs)
 	defer service.Close()
 	text := f.files.textOutput(out, errOut)
 	results, err := f.runAll(ctx, s, guards, service, text)
 	if len(results) > 1 {
-		err = errors.Join(err, scenario.Table(text, results))
+		err = errors.Join(err, scenario.Table(text, results, terminal.Of(text)))
 	}
 	writers := map[string]func(io.Writer) error{"json": func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		return enc.Encode(results)
 	}}
-	return errors.Join(err, f.files.write(writers, out, errOut), lab.Close())
+	return errors.Join(err, f.files.write(writers, out, errOut), closeLab())
+}
+
+// openLab returns the lab at --target, or starts one.
+func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut io.Writer) (addrs rig.Addresses, closeLab func() error, err error) {
+	if f.lab.Target == "" {
+		if len(f.lab.Replicas) > 0 {
+			return addrs, nil, usage("--replicas is only for the lab at --target: without it, the command starts %d replicas", s.Replicas)
+		}
+		lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = s.Replicas })
+		if err != nil {
+			return addrs, nil, err
+		}
+		return lab.Addresses(), lab.Close, nil
+	}
+	addrs.Token = f.lab.Token
+	for i, given := range append([]string{f.lab.Target}, f.lab.Replicas...) {
+		url, err := load.ParseTarget(given)
+		if err != nil {
+			return addrs, nil, &exit{2, err}
+		}
+		if i == 0 {
+			addrs.Target = url.String()
+		} else {
+			addrs.Replicas = append(addrs.Replicas, url.String())
+		}
+	}
+	running, err := rig.Running()
+	if err == nil && addrs.Target == running.Target && len(addrs.Replicas) == 0 {
+		addrs.Replicas, addrs.Token = running.Replicas, cmp.Or(addrs.Token, running.Token)
+	}
+	addrs.Token = cmp.Or(addrs.Token, defaultToken)
+	switch have := len(addrs.Replicas); {
+	case have == 0:
+		return addrs, nil, usage("%s pauses requests in %d replicas: name them with --replicas URL,URL,...", s.ID, s.Replicas)
+	case have < s.Replicas:
+		return addrs, nil, usage("%s needs %d replicas, and the lab at --target has %d; it cannot start more. "+
+			"Without --target, the command starts a lab with %d", s.ID, s.Replicas, have, s.Replicas)
+	}
+	return addrs, func() error { return nil }, nil
 }
 
 func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards []scenario.Guard, service scenario.Service, out io.Writer) ([]scenario.Result, error) {
@@ -107,11 +156,7 @@ func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards 
 				return results, errors.Join(append(wrong, fmt.Errorf("run: %s with guard %s: %w", s.ID, guard.ID, err))...)
 			}
 			results = append(results, result)
-			sentence := result.Sentence.EN
-			if chinese() {
-				sentence = result.Sentence.ZH
-			}
-			if _, err := fmt.Fprintln(out, sentence); err != nil {
+			if err := result.Print(out, terminal.Of(out), language()); err != nil {
 				return results, fmt.Errorf("run: %w", err)
 			}
 			switch {

@@ -34,11 +34,13 @@ func TestRunScenario(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"coupon", "--guard", "prayer"}, "there are none, redis-early, redis, unique, redis-unique"},
+		{[]string{"coupon", "--guard", "prayer"}, `guard "prayer" does not exist: there are none, redis-early, redis, unique, redis-unique`},
+		{[]string{"coupon", "--guard", "redis-erly"}, `guard "redis-erly" does not exist; did you mean "redis-early"?`},
+		{[]string{"coupn"}, `strategy "coupn" does not exist; did you mean "coupon"?`},
 		{[]string{"coupon", "--runs", "0"}, "runs 0"},
 		{[]string{"coupon", "redis"}, "redis"},
 		{[]string{"coupon", "--strategy", "redis"}, "strategy"},
-		{[]string{"redis", "coupon"}, `strategy "coupon" does not exist`},
+		{[]string{"redis", "coupon"}, "coupon is a scenario, not a strategy"},
 	} {
 		if got := runProgram(t, binary, c.args...); got.status != 2 || !strings.Contains(got.err, c.want) || got.out != "" {
 			t.Errorf("%q: want 2 and %q, got %+v", c.args, c.want, got)

@@ -121,7 +121,9 @@ func runCompares(t *testing.T, binary string) {
 	if all[1] != want {
 		t.Errorf("%+v, want %+v", all[1], want)
 	}
-	if !strings.Contains(r.out, " LOST ") || !strings.Contains(r.out, "redis: 400 sold, 0 left, no update lost.") || !strings.Contains(r.out, "4711") {
+	first, rest, _ := strings.Cut(r.out, "\n")
+	second, rest, _ := strings.Cut(rest, "\n")
+	if !strings.HasPrefix(first, "✗ none   ") || !strings.HasSuffix(first, " of 400 updates lost") || second != "✓ redis  no update lost" || !strings.Contains(rest, "4711") {
 		t.Errorf("stdout:\n%s", r.out)
 	}
 	if strings.Contains(r.out+r.err, "\x1b") {
@@ -141,7 +143,7 @@ func runCompares(t *testing.T, binary string) {
 
 func runSellsOut(t *testing.T, binary string) {
 	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "10", "--stock", "7")
-	if r.status != 0 || !strings.Contains(r.out, `for-update: 7 sold, 0 left, no update lost. 93 requests were answered "sold out".`) {
+	if r.status != 0 || !strings.HasPrefix(r.out, "✓ for-update  no update lost\n              93 requests were answered \"sold out\".\n") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.err)
 	}
 }
@@ -151,7 +153,7 @@ func runJSONOnStdout(t *testing.T, binary string) {
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 6 {
 		t.Errorf("status %d, %+v", r.status, all)
 	}
-	if !strings.Contains(r.err, "version: 6 sold, 4994 left, no update lost.") {
+	if !strings.Contains(r.err, "✓ version  no update lost") {
 		t.Errorf("the table is not on stderr: %s", r.err)
 	}
 }
@@ -175,7 +177,7 @@ func runRefused(t *testing.T, binary string) {
 		want   string
 	}{
 		{[]string{"redis", "--target", target, "--token", "wrong"}, 1, "--token or LAB_TOKEN"},
-		{[]string{"redlok", "--target", target}, 2, `strategy "redlok" does not exist: there are none, mutex, `},
+		{[]string{"redlok", "--target", target}, 2, `strategy "redlok" does not exist; did you mean "redlock"? List them: ` + binary + " strategies"},
 		{[]string{"--target", "http://127.0.0.1:1"}, 1, "cannot reach the lab"},
 	} {
 		r := runProgram(t, binary, test.args...)
@@ -187,35 +189,39 @@ func runRefused(t *testing.T, binary string) {
 
 func runWrongCommandLine(t *testing.T, binary string) {
 	for want, args := range map[string]string{
-		"clients 0: must be":                          "--clients 0",
-		"loops -1: must be":                           "--loops -1",
-		"stock -5: must be":                           "--stock -5",
-		"stock 1000001: must be":                      "--stock 1000001",
-		"more than 1000000 requests":                  "--clients 10000 --loops 10000",
-		"wait -1s: must be":                           "--wait -1s",
-		"hold 10h0m0s: must be":                       "--hold 10h",
-		"ramp-up -1ns: must":                          "--ramp-up -1ns",
-		"invalid duration":                            "--wait soon",
-		"unknown flag: --client":                      "--client 5",
-		`strategy "redlok" does not exist: there are`: "redis redlok",
-		"replicas 0: must be":                         "--replicas 0",
-		"has its replicas already":                    "--replicas 2 --target http://127.0.0.1:1",
-		"not for the lab at --target":                 "--delay 1ms --target http://127.0.0.1:1",
-		"--delay and --fsync are only for a lab":      "--fsync --target http://127.0.0.1:1",
-		"delay 0s: must be whole milliseconds":        "--delay 0",
-		"delay 1.5ms: must be whole milliseconds":     "--delay 1500us",
-		"delay 2s: must be whole milliseconds":        "--delay 2s",
-		`target "ftp://x": must be a URL`:             "--target ftp://x",
-		"--json and --html name the same file, ":      "--json x --html ./x",
+		"clients 0: must be":                               "--clients 0",
+		"loops -1: must be":                                "--loops -1",
+		"stock -5: must be":                                "--stock -5",
+		"stock 1000001: must be":                           "--stock 1000001",
+		"more than 1000000 requests":                       "--clients 10000 --loops 10000",
+		"wait -1s: must be":                                "--wait -1s",
+		"hold 10h0m0s: must be":                            "--hold 10h",
+		"ramp-up -1ns: must":                               "--ramp-up -1ns",
+		`run: --wait "soon": must be a time with its unit`: "--wait soon",
+		`run: --clients "ten": must be a whole number`:     "--clients ten",
+		`run: --clients needs a value`:                     "--clients",
+		`run: flag --client does not exist; did you mean --clients? List them: ` + binary + " run --help": "--client 5",
+		`run: flag -x does not exist.`:                     "-x",
+		`"redlok" does not exist; did you mean "redlock"?`: "redis redlok",
+		`"prayer" does not exist: there are none, mutex`:   "prayer",
+		"replicas 0: must be":                              "--replicas 0",
+		"has its replicas already":                         "--replicas 2 --target http://127.0.0.1:1",
+		"not for the lab at --target":                      "--delay 1ms --target http://127.0.0.1:1",
+		"--delay and --fsync are only for a lab":           "--fsync --target http://127.0.0.1:1",
+		"delay 0s: must be whole milliseconds":             "--delay 0",
+		"delay 1.5ms: must be whole milliseconds":          "--delay 1500us",
+		"delay 2s: must be whole milliseconds":             "--delay 2s",
+		`target "ftp://x": must be a URL`:                  "--target ftp://x",
+		"--json and --html name the same file, ":           "--json x --html ./x",
 
-		`invalid argument "0" for "--rate"`:          "--rate 0",
-		`invalid argument "-5/s" for "--rate"`:       "--rate -5/s",
-		`invalid argument "abc" for "--rate"`:        "--rate abc",
+		`run: rate "0": must be`:                     "--rate 0",
+		`run: rate "-5/s": must be`:                  "--rate -5/s",
+		`run: rate "abc": must be`:                   "--rate abc",
 		`such as 2000/s or 90/m, from`:               "--rate 2000",
 		"ramp-up 1s: cannot be used with a rate":     "--rate 5/s --ramp-up 1s",
 		"qty 0: must be":                             "--qty 0",
 		"qty 101: must be":                           "--qty 101",
-		`invalid argument "5" for "--sweep"`:         "redis --sweep 5",
+		`run: sweep "5": must be`:                    "redis --sweep 5",
 		`sweep "clients=0..5": must be a range`:      "redis --sweep clients=0..5",
 		`sweep "clients=9..5": must be a range`:      "redis --sweep clients=9..5",
 		`sweep "clients=1..10001": must be`:          "redis --sweep clients=1..10001",
@@ -241,7 +247,7 @@ func runUnwritable(t *testing.T, binary string) {
 		return // only Linux has a file that is always full
 	}
 	r = runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "1", "--loops", "1", "--json", "/dev/full")
-	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "redis: 1 sold") {
+	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "✓ redis  no update lost") {
 		t.Errorf("status %d, stderr %s, stdout %s", r.status, r.err, r.out)
 	}
 }
@@ -377,7 +383,7 @@ func runSweep(t *testing.T, binary string) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if !strings.Contains(r.err, "Retries per sale") || !strings.Contains(r.err, "for-update: ") || !strings.Contains(read(t, page), "over the clients, logarithmic") {
+	if !strings.Contains(r.err, "retries/sale") || !strings.Contains(r.err, "✓ for-update  no update lost; ") || !strings.Contains(r.err, "peak at ") || !strings.Contains(read(t, page), "over the clients, logarithmic") {
 		t.Errorf("stderr %s", r.err)
 	}
 }

@@ -49,7 +49,7 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run one replica of the service",
 		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
 				return usage("environment: %w", parsed)

@@ -15,6 +15,7 @@ import (
 
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
+	"oversell/lab/terminal"
 )
 
 type stepFlags struct {
@@ -55,12 +56,13 @@ func stepCommand() *cobra.Command {
   oversell step redis
   oversell step mutex --solution
   echo ab aaa bbb | oversell step none`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("step: name one strategy; `oversell strategies` lists them")
+				return usage("step: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
 			}
 			return nil
 		},
+		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkStrategies(args); err != nil {
 				return usage("step: %w", err)
@@ -103,7 +105,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 	if err != nil {
 		return err
 	}
-	session := &session{lab: lab, out: out, pace: f.pace}
+	session := &session{lab: lab, out: out, on: out, pace: f.pace}
 	if f.solution {
 		return session.solve(ctx)
 	}
@@ -114,7 +116,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 		}
 		defer func() { _ = term.Restore(int(file.Fd()), before) }()
 		session.out = rawTerminal{out}
-		_, session.clear = terminal(out)
+		session.clear = terminal.Of(out).Moves
 	}
 	return session.run(ctx, readKeys(ctx, in, interrupt))
 }
@@ -161,7 +163,8 @@ func (r rawTerminal) Write(text []byte) (int, error) {
 type session struct {
 	lab   *stepper.Lab
 	out   io.Writer
-	clear bool // whether to clear the screen before each drawing
+	on    io.Writer // out without the changes for a raw terminal
+	clear bool      // whether to clear the screen before each drawing
 	pace  time.Duration
 	round *stepper.Round
 }
@@ -244,27 +247,41 @@ func (l *session) draw() error {
 	} else {
 		_, _ = io.WriteString(l.out, "\n")
 	}
-	if err := l.round.Draw(l.out); err != nil {
+	if err := l.round.Draw(l.out, l.screen()); err != nil {
 		return err
 	}
 	return l.say("\na, b: A or B goes on   s: the solution   r: start again   q: quit")
 }
 
+// screen is asked for each drawing, because the terminal's width may change.
+func (l *session) screen() terminal.Screen { return terminal.Of(l.on) }
+
 func (l *session) say(line string) error {
-	if _, err := fmt.Fprintln(l.out, line); err != nil {
+	if _, err := fmt.Fprintln(l.out, l.screen().Wrap(line, 0)); err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
 	return nil
 }
 
 func (l *session) solve(ctx context.Context) error {
-	_, _ = io.WriteString(l.out, "\nsearching for an interleaving that loses an update ")
-	found, err := l.lab.Solve(ctx, func() { _, _ = io.WriteString(l.out, ".") })
+	const searching = "searching for an interleaving that loses an update"
+	tried, bar := 0, terminal.NewBar(l.on)
 	_, _ = io.WriteString(l.out, "\n")
+	if bar == nil {
+		_, _ = io.WriteString(l.out, searching+"\n")
+	}
+	found, err := l.lab.Solve(ctx, func() {
+		if tried++; bar != nil {
+			bar.Draw(fmt.Sprintf("%s: run %d", searching, tried), 0, 0, "")
+		}
+	})
+	if bar != nil {
+		bar.Clear()
+	}
 	if err != nil {
 		return err
 	}
-	return found.Print(l.out, l.lab.Strategy, func() {
+	return found.Print(l.out, l.lab.Strategy, l.screen(), func() {
 		select {
 		case <-time.After(l.pace):
 		case <-ctx.Done():

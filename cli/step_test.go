@@ -9,6 +9,7 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/rig/rigtest"
 	"oversell/lab/stepper"
+	"oversell/lab/terminal"
 )
 
 // TestStepCommand runs the command step on the strategy none until an update is lost. The
@@ -28,7 +29,7 @@ func TestStepCommand(t *testing.T) {
 	for i, want := range map[int]string{
 		3:  "> read        has read 10               > read        has read 10\n",
 		6:  "    answer: sold, 9 left\n\n  stock in the database: 9\n",
-		9:  "  2 sold, 9 left of 10: an update was lost.\n",
+		9:  "  ✗ 2 sold, 9 left of 10: an update was lost.\n",
 		10: "> has sent no request yet               > has sent no request yet\n\n  stock in the database: 10\n",
 	} {
 		if !strings.Contains(screens[i], want) {
@@ -64,15 +65,15 @@ func TestStepSolution(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		if err := s.Print(&text, strategy, func() {}); err != nil {
+		if err := s.Print(&text, strategy, terminal.Screen{}, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		switch {
 		case s.Lost != lost || s.Tried != tried:
 			t.Errorf("%s: lost %v after %d schedules, %d reported", strategy, s.Lost, s.Tried, tried)
-		case lost && (s.Interruptions != 1 || !strings.HasSuffix(text.String(), "\n2 sold, 9 left of 10: an update was lost.\n")):
+		case lost && (s.Interruptions != 1 || !strings.HasSuffix(text.String(), "\n✗ 2 sold, 9 left of 10: an update was lost.\n")):
 			t.Errorf("%s: %d interruptions\n%s", strategy, s.Interruptions, text.String())
-		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "redis: no update was lost in ")):
+		case !lost && (s.Tried < 10 || !strings.HasPrefix(text.String(), "✓ redis: no update was lost in ")):
 			t.Errorf("%s: %d schedules\n%s", strategy, s.Tried, text.String())
 		}
 	}
@@ -180,7 +181,7 @@ func until(t *testing.T, round *stepper.Round, who stepper.Client, step string) 
 func screen(t *testing.T, round *stepper.Round, what string) int {
 	t.Helper()
 	var text strings.Builder
-	if err := round.Draw(&text); err != nil {
+	if err := round.Draw(&text, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Count(text.String(), what)

@@ -7,11 +7,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"oversell/api"
 	"oversell/lab/comparison"
+	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 )
 
@@ -20,22 +20,23 @@ func strategiesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "strategies [strategy]",
 		Short: "Print all strategies, or one strategy's card and the code that runs",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  between(0, 1),
+
+		ValidArgsFunction: offerStrategies(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cards := catalog.Cards()
 			switch {
 			case markdown && len(args) == 0:
 				return printMarkdown(c.OutOrStdout(), cards, chinese())
 			case len(args) == 0:
-				printCatalogue(c.OutOrStdout(), cards)
-				return nil
+				return printCatalogue(c.OutOrStdout(), cards, terminal.Of(c.OutOrStdout()), language())
 			}
 			chosen, err := comparison.Choose(cards, args, false)
 			if err != nil {
-				return &exit{2, err}
+				return usage("strategies: %w", err)
 			}
-			printCard(c.OutOrStdout(), chosen[0])
-			return printCode(c.OutOrStdout(), chosen[0])
+			printCard(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
+			return printCode(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
 		},
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
@@ -92,41 +93,62 @@ func link(c api.Card) string {
 	return "[`" + c.ID + "`]"
 }
 
-func printCatalogue(w io.Writer, cards []api.Card) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"Strategy", "Works across", "Sells exactly", "What it does"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 4, WidthMax: 60}})
-	scopes := map[api.Scope]string{api.ScopeNone: "nothing", api.ScopeProcess: "one process", api.ScopeShared: "all replicas"}
-	for _, card := range cards {
-		t.AppendRow(table.Row{card.ID, scopes[card.Scope], yes(card.Safe), card.Summary.EN})
+// printCatalogue wraps the summaries in a terminal, and prints a line for each strategy in a pipe.
+func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang string) error {
+	head := func(en, zh string) string { return api.Text{EN: en, ZH: zh}.In(lang) }
+	t := terminal.Table{Columns: []terminal.Column{
+		{Head: head("strategy", "策略")}, {Head: head("works across", "作用范围")}, {Head: head("safe", "正确")}, {Head: head("what it does", "做法")},
+	}}
+	scopes := map[api.Scope]api.Text{
+		api.ScopeNone: {EN: "nothing", ZH: "无"}, api.ScopeProcess: {EN: "one process", ZH: "一个进程"}, api.ScopeShared: {EN: "all replicas", ZH: "所有副本"},
 	}
-	t.Render()
+	for _, card := range cards {
+		sign := map[bool]string{true: terminal.Good, false: terminal.Bad}[card.Safe]
+		t.Rows = append(t.Rows, []terminal.Cell{
+			{Text: card.ID}, {Text: scopes[card.Scope].In(lang)}, {Text: sign, Sign: sign}, {Text: card.Summary.In(lang)},
+		})
+	}
+	if err := t.Write(w, screen); err != nil {
+		return err
+	}
+	legend := api.Text{
+		EN: "✓ sells exactly what is in stock, on three replicas   ✗ may sell more",
+		ZH: "✓ 三个副本也不会超卖   ✗ 可能超卖",
+	}
+	_, err := fmt.Fprintln(w, "\n"+screen.Wrap(legend.In(lang), 0))
+	return err
 }
 
-func printCard(w io.Writer, card api.Card) {
-	fmt.Fprintf(w, "%s: %s (%s)\n\n%s\n%s\n\n", card.ID, card.Title.EN, card.Title.ZH, card.Summary.EN, card.Summary.ZH)
-	fmt.Fprintf(w, "tutorial   %s\nneeds      %s\nlease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s\n", card.Source,
-		strings.Join(card.Backends, ", "), yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced), yes(card.Fair))
+// printCard prints the card in both languages.
+func printCard(w io.Writer, card api.Card, screen terminal.Screen) {
+	const indent = 11
+	line := func(format string, args ...any) {
+		_, _ = fmt.Fprintln(w, screen.Wrap(fmt.Sprintf(format, args...), indent))
+	}
+	fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", screen.Wrap(fmt.Sprintf("%s: %s (%s)", card.ID, card.Title.EN, card.Title.ZH), 0), screen.Wrap(card.Summary.EN, 0), screen.Wrap(card.Summary.ZH, 0))
+	line("tutorial   %s", card.Source)
+	line("needs      %s", strings.Join(card.Backends, ", "))
+	line("claims     lease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s",
+		yes(card.Lease), yes(card.Renews), yes(card.Reentrant), yes(card.Fenced), yes(card.Fair))
 	survives := make([]string, len(card.Protects))
 	for i, h := range card.Protects {
 		survives[i] = string(h)
 	}
-	fmt.Fprintf(w, "survives   %s\n", strings.Join(survives, ", "))
+	line("survives   %s", strings.Join(survives, ", "))
 	for _, b := range card.Breaks {
 		at := ""
 		if b.At != "" {
 			at = " (at step " + string(b.At) + ")"
 		}
-		fmt.Fprintf(w, "broken by  %s%s: %s\n           %s\n", b.Hazard, at, b.Why.EN, b.Why.ZH)
+		line("broken by  %s%s: %s", b.Hazard, at, b.Why.EN)
+		line("           %s", b.Why.ZH)
 	}
 	for _, f := range card.Tutorial {
-		fmt.Fprintf(w, "measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s\n", f.Throughput, f.MedianMS, f.Remaining, f.Note.EN)
+		line("measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s", f.Throughput, f.MedianMS, f.Remaining, f.Note.EN)
 	}
 }
 
-func printCode(w io.Writer, card api.Card) error {
+func printCode(w io.Writer, card api.Card, screen terminal.Screen) error {
 	files, err := catalog.Source(card)
 	if err != nil {
 		return err
@@ -137,7 +159,8 @@ func printCode(w io.Writer, card api.Card) error {
 			own++
 		}
 	}
-	fmt.Fprintf(w, "code       %d Go files in reading order; all strategies share the files of package locks, which are not listed\n", own)
+	line := fmt.Sprintf("code       %d Go files in reading order; all strategies share the files of package locks, which are not listed", own)
+	fmt.Fprintln(w, screen.Wrap(line, 11))
 	for _, f := range files {
 		fmt.Fprintf(w, "\n--- %s\n%s", f.Name, f.Text)
 	}

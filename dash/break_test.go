@@ -117,13 +117,15 @@ func TestLearnInABrowser(t *testing.T) {
 	pictures(t, tab, "learn")
 	do(t, tab,
 		press(`a[href="/dash/learn/none"]`),
-		reads(`.facts`, "会丢失更新"),
+		reads(`.claims-row`, "会丢失更新"),
 		reads(`.claims .breaks`, "会被破坏"),
-		reads(`pre.code`, "package local"),
+		reads(`.code.plain`, ") Deduct("),
+		reads(`#code`, "package local"),
 		reads(`main`, "教程"),
 	)
 	pictures(t, tab, "lesson")
 	do(t, tab,
+		press(`#breaking summary`),
 		press(`button[data-body="hazard=race&strategy=none"]`),
 		reads(`h1`, "同一进程里的两个请求"),
 		reads(`#part-now`, "单独的实验室"),

@@ -99,8 +99,8 @@ func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 
 func groupsOf(all []card) (groups []group) {
 	titles := map[string]Text{
-		"local": {"One process", "单进程"}, "mysql": verbatim("MySQL"), "redis": verbatim("Redis"),
-		"zookeeper": verbatim("ZooKeeper"), "etcd": verbatim("etcd"),
+		"local": {"One process (the long tutorial, 1.1 to 1.5)", "单进程（长教程 1.1 到 1.5）"}, "mysql": {"MySQL (1.6 and 2)", "MySQL（1.6 和 2）"},
+		"redis": {"Redis (3)", "Redis（3）"}, "zookeeper": {"ZooKeeper (4)", "ZooKeeper（4）"}, "etcd": {"etcd (not in the tutorial)", "etcd（教程之外）"},
 	}
 	positions := map[string]int{}
 	for _, c := range all {

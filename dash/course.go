@@ -69,6 +69,7 @@ func newCoursePage(s *Server) *coursePage {
 	})
 	s.routes.HandleFunc("GET /dash/course/{lesson}", p.show)
 	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
+	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
 }
 
@@ -92,7 +93,26 @@ func (p *coursePage) all(lesson string) (all []message) {
 	for _, t := range p.trials[lesson] {
 		all = append(all, p.draw(t))
 	}
-	return all
+	return append(all, p.s.part("lesson", "tally", p.s.votes.count("course-"+lesson)))
+}
+
+// ask lets the class vote on the question of a trial.
+func (p *coursePage) ask(_ context.Context, req request) error {
+	name := req.PathValue("lesson")
+	if _, err := p.index(name); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(req.Form.Get("trial"))
+	if err != nil || n < 0 || n >= len(p.trials[name]) || len(p.trials[name][n].In["en"].Options) == 0 {
+		return badRequest("trial must be the number of a trial of this lesson that has answers.", "trial 必须是这一课中有选项的实验的编号。")
+	}
+	in := p.trials[name][n].In
+	q := question{Page: "lesson", Topic: "course-" + name, Ask: Text{in["en"].Ask, in["zh"].Ask}}
+	for i, option := range in["en"].Options {
+		q.Options = append(q.Options, Text{option.Text, in["zh"].Options[i].Text})
+	}
+	p.s.votes.ask(q)
+	return nil
 }
 
 func (p *coursePage) draw(t *trialState) message {

@@ -41,8 +41,10 @@ type Config struct {
 	Program string
 	// QuickLessons gives the commands of the lessons a small load, for tests.
 	QuickLessons bool
-	Machine      report.Machine
-	Versions     map[string]string
+	// Share is the address at which phones reach Viewers. Empty means that they cannot.
+	Share    string
+	Machine  report.Machine
+	Versions map[string]string
 }
 
 // Server serves all the pages of the lab.
@@ -53,6 +55,7 @@ type Server struct {
 	catalogue      catalogue
 	runs           *runs
 	breaks         *breaks
+	votes          *votes
 	primitivesPage *primitivesPage
 	pages          map[string]*template.Template
 	routes         *http.ServeMux
@@ -66,12 +69,15 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
+	s.routes.HandleFunc("GET /dash/", func(w http.ResponseWriter, r *http.Request) {
+		s.showProblem(w, r, reject(http.StatusNotFound, "This page does not exist.", "没有这个页面。"))
+	})
 	s.routes.HandleFunc("POST /dash/language", switchLanguage)
 	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
 	s.runs = newRuns(s)
@@ -81,6 +87,7 @@ func New(c Config) *Server {
 	newSteps(s)
 	newScenarioPage(s)
 	newCoursePage(s)
+	s.votes = newVotes(s)
 	newFirstLesson(s)
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
@@ -231,29 +238,42 @@ func problemOf(err error) problem {
 	return p
 }
 
+// withToken returns a handler of forms that require the lab's token.
 func (s *Server) withToken(do func(context.Context, request) error) http.HandlerFunc {
+	return s.answered(func(ctx context.Context, r request) error {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Lab.Token)) != 1 {
+			return reject(http.StatusForbidden, "This requires the lab's token: open the link that the lab printed.", "需要实验室的访问口令：请打开实验室打印的链接。")
+		}
+		return do(ctx, r)
+	})
+}
+
+// answered returns a handler of forms: it answers 204, or a problem for an error.
+func (s *Server) answered(do func(context.Context, request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		err := r.ParseForm()
-		switch {
-		case err != nil:
+		if err != nil {
 			err = badRequest("The form cannot be read.", "表单无法读取。")
-		case subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Lab.Token)) != 1:
-			err = reject(http.StatusForbidden, "This requires the lab's token: open the link that the lab printed.", "需要实验室的访问口令：请打开实验室打印的链接。")
-		default:
+		} else {
 			err = do(r.Context(), request{r, sender(r)})
 		}
-		if err == nil {
-			w.WriteHeader(http.StatusNoContent)
+		if err != nil {
+			s.refuse(w, err)
 			return
 		}
-		p := problemOf(err)
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(p.status)
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"title": http.StatusText(p.status), "status": p.status, "detail": p.EN, "detail_zh": p.ZH,
-		})
+		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// refuse answers with the problem of err, in both languages.
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	p := problemOf(err)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"title": http.StatusText(p.status), "status": p.status, "detail": p.EN, "detail_zh": p.ZH,
+	})
 }
 
 // sender returns the address of the request's sender. nginx passes the address on in a header.

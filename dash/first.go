@@ -88,12 +88,27 @@ func newFirstLesson(s *Server) {
 	s.routes.HandleFunc("GET /dash/first", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "first", Text{"First lesson", "第一课"}, nil)
 	})
+	l.ask()
 	s.routes.HandleFunc("POST /dash/first/run", s.withToken(l.run))
 	s.routes.HandleFunc("POST /dash/first/again", s.withToken(l.again))
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
-func (l *firstLesson) all() []message { return []message{l.s.part("first", "lesson", l)} }
+func (l *firstLesson) all() []message {
+	return []message{l.s.part("first", "lesson", l), l.s.part("first", "tally", l.s.votes.count("first"))}
+}
+
+// ask lets the class vote on the next trial. After the last one, no question is open.
+func (l *firstLesson) ask() {
+	q := question{Page: "first", Topic: "first"}
+	l.change(func() {
+		if next := l.Next(); next < len(l.Trials) {
+			q.Ask = l.Trials[next].Setting
+			q.Options = []Text{{"✗ updates are lost", "✗ 会丢失更新"}, {"✓ no update is lost", "✓ 不会丢失更新"}}
+		}
+	})
+	l.s.votes.ask(q)
+}
 
 func (l *firstLesson) change(change func()) {
 	l.s.hub.send("first", func() []message { change(); return l.all() })
@@ -109,6 +124,9 @@ func (l *firstLesson) again(context.Context, request) error {
 		}
 		l.progress, l.Trials = progress{}, firstTrials()
 	})
+	if err == nil {
+		l.ask()
+	}
 	return err
 }
 
@@ -142,6 +160,7 @@ func (l *firstLesson) run(ctx context.Context, req request) error {
 			return err
 		}
 		l.change(func() { trial.Result = &results[0].Result })
+		l.ask()
 		return nil
 	})
 }

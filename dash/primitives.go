@@ -22,6 +22,14 @@ type action struct {
 	ByHand   bool     // locks or unlocks a strategy, as an owner
 }
 
+// Only returns the backend of a primitive that has only one, or "".
+func (p primitive) Only() string {
+	if backends := p.Actions[0].Backends; len(backends) == 1 {
+		return backends[0]
+	}
+	return ""
+}
+
 type primitive struct {
 	ID      string
 	Title   Text
@@ -122,7 +130,7 @@ func orderOf(req request) (o order, err error) {
 		return o, badRequest("The backend must be redis or zk.", "后端须为 redis 或 zk。")
 	}
 	if !slices.Contains(o.action.Backends, backend) {
-		backend = o.action.Backends[0] // the page shows that this is the only backend
+		return o, badRequest("%[1]s works only with the backend %[3]s: choose it above.", "%[2]s只有后端 %[3]s：请在上面选择它。", o.of.Title.EN, o.of.Title.ZH, o.action.Backends[0])
 	}
 	o.at = target{o.of.ID, backend, name}
 	if o.query, err = url.ParseQuery(o.action.Fixed); err != nil {

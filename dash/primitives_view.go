@@ -38,7 +38,7 @@ func (s span) until(now time.Time) time.Time {
 }
 
 func draw(visitors []*visitor, now time.Time) (drawn lanes) {
-	from, to := visitors[0].Spans[0].from, time.Time{}
+	from, to := now, time.Time{}
 	for _, v := range visitors {
 		for _, s := range v.Spans {
 			if s.from.Before(from) {
@@ -94,8 +94,20 @@ func (m targetView) Slots() []bool {
 	return slots
 }
 
-// Drawn returns one lane with bars for each request that this page sent, the oldest request first.
-func (m targetView) Drawn() lanes { return draw(m.visitors, m.now) }
+// Drawn returns one lane with bars for each request that this page sent. Requests that hold or held
+// the primitive come first, in the order of their entry. So the waves of a semaphore are a staircase.
+func (m targetView) Drawn() lanes {
+	entered := func(v *visitor) time.Time {
+		for _, s := range v.Spans {
+			if s.state == holding {
+				return s.from
+			}
+		}
+		return m.now.Add(time.Hour) // it still waits, or gave up
+	}
+	slices.SortStableFunc(m.visitors, func(a, b *visitor) int { return entered(a).Compare(entered(b)) })
+	return draw(m.visitors, m.now)
+}
 
 func (t *primitivesPage) views() (all []targetView) {
 	for _, v := range slices.Backward(t.visitors) {

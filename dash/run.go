@@ -118,5 +118,5 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (r *runs) all() []message {
-	return []message{newMessage("run", r.live), r.s.part("run", "results", r.rows())}
+	return []message{newMessage("run", r.live), r.s.part("run", "results", resultsView{r.rows(), r.live.Error})}
 }

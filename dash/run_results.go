@@ -25,6 +25,11 @@ type row struct {
 	Lost  float64 // of the highest number of lost updates, in per cent
 }
 
+type resultsView struct {
+	Rows  []row
+	Error *Text // of the last run, which may have left no result
+}
+
 // rows returns the results, the newest first. The hub's mutex must be locked.
 func (r *runs) rows() []row {
 	best, most := 1e-9, 1

@@ -226,6 +226,12 @@ func send(t *testing.T, method, path string, form url.Values, header map[string]
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
+	return exchange(t, req)
+}
+
+// exchange sends a request, and returns the status and the body of the answer.
+func exchange(t *testing.T, req *http.Request) (status int, body string) {
+	t.Helper()
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)

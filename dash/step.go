@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,7 @@ type steps struct {
 	// Only functions that the hub calls may access the fields below: see hub.send.
 	scene   scene
 	job     *job                // the job of the open round, or nil
-	presses chan stepper.Client // passes each press to the open round
+	presses chan stepper.Client // passes each press to the open round; undo takes the last one back
 }
 
 const (
@@ -26,6 +27,8 @@ const (
 	lookInterval = 250 * time.Millisecond
 	// playPause is the time between two steps when the page plays the schedule that it has found.
 	playPause = time.Second
+	// undo stands for a press of Undo, in place of a client.
+	undo = stepper.Client(-1)
 	// longestLease is the longest lease that a request may ask for.
 	longestLease = time.Minute
 )
@@ -41,7 +44,7 @@ func newSteps(s *Server) {
 		}{groups, r.URL.Query().Get("strategy"), len(s.Lab.Replicas) < 2}
 	})
 	for path, do := range map[string]func(context.Context, request) error{
-		"begin": p.begin, "press": p.press, "end": p.end, "guess": p.guess, "show": p.reveal,
+		"begin": p.begin, "press": p.press, "undo": func(context.Context, request) error { return p.pass(undo) }, "end": p.end, "guess": p.guess, "show": p.reveal,
 	} {
 		s.routes.HandleFunc("POST /dash/step/"+path, s.withToken(do))
 	}
@@ -75,6 +78,10 @@ func (p *steps) press(_ context.Context, req request) error {
 	if !known {
 		return badRequest("who must be a or b.", "who 必须是 a 或 b。")
 	}
+	return p.pass(who)
+}
+
+func (p *steps) pass(who stepper.Client) error {
 	err := reject(http.StatusConflict, "No round is open. Start one first.", "没有进行中的一轮。请先开始。")
 	p.s.hub.send("step", func() []message {
 		if p.presses == nil {
@@ -147,6 +154,7 @@ var errIdle = reject(http.StatusRequestTimeout,
 	"十分钟没有人按键，这一轮已结束：一轮进行时，实验室不能运行别的任务。")
 
 func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan stepper.Client) error {
+	var moves []stepper.Client
 	round, err := lab.Begin(ctx)
 	if err != nil {
 		return err
@@ -163,15 +171,41 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 			err = errIdle
 		case who := <-presses:
 			idle.Reset(idleLimit)
+			if who == undo {
+				round, moves, err = again(ctx, lab, round, moves)
+				break
+			}
+			moves = append(moves, who)
 			err = round.Go(ctx, who)
 		case <-look.C:
 			news, err = round.Look(ctx)
 		}
 		if news {
-			p.change(func(now *scene) { now.update(round) })
+			p.change(func(now *scene) {
+				now.update(round)
+				now.Moves = slices.Clone(moves)
+			})
 		}
 	}
 	return errors.Join(err, round.Close())
+}
+
+// again takes the last move back: it plays the moves before it in a new round.
+func again(ctx context.Context, lab *stepper.Lab, round *stepper.Round, moves []stepper.Client) (*stepper.Round, []stepper.Client, error) {
+	if err := round.Close(); err != nil {
+		return round, moves, err
+	}
+	moves = moves[:max(0, len(moves)-1)]
+	next, err := lab.Begin(ctx)
+	if err != nil {
+		return round, moves, err
+	}
+	for _, who := range moves {
+		if err = next.Go(ctx, who); err != nil {
+			break
+		}
+	}
+	return next, moves, err
 }
 
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {

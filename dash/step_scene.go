@@ -15,8 +15,9 @@ type scene struct {
 	Card     card
 	Code     []codeFile
 	Open     bool
-	Solving  bool // the program takes the steps of both clients
-	Tried    int  // number of schedules tried so far
+	Solving  bool             // the program takes the steps of both clients
+	Tried    int              // number of schedules tried so far
+	Moves    []stepper.Client // the presses so far
 	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int

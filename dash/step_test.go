@@ -61,6 +61,23 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 }
 
+// TestStepUndo takes the last move back: the page plays the earlier moves in a new round.
+func TestStepUndo(t *testing.T) {
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=none")),
+		press(`form button.go`),
+		reads(`#part-A`, "has sent no request yet"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
+		chromedp.KeyEvent("u"), reads(`.goal`, "Moves: 2"),
+		reads(`#part-A li:last-child`, "has read 10"), reads(`#part-B`, "has read 10"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
+		press(`#end`), reads(`#part-round`, "The round was stopped"),
+	)
+}
+
 // TestPressOutlastsTheNews changes the page while a mouse button is down. The press must not be
 // lost, and the page must be up to date after it.
 func TestPressOutlastsTheNews(t *testing.T) {
@@ -75,7 +92,7 @@ func TestPressOutlastsTheNews(t *testing.T) {
 		chromedp.Navigate(address("/dash/step?strategy=none")),
 		press(`form button.go`),
 		reads(`#part-A`, "has sent no request yet"),
-		chromedp.Evaluate(`(b => { b.scrollIntoView(); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(document.querySelector('#guess-9'))`, &at),
+		chromedp.Evaluate(`(b => { b.scrollIntoView({block: 'center'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(document.querySelector('#guess-9'))`, &at),
 		mouse(input.MousePressed),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
 		mouse(input.MouseReleased),
@@ -172,7 +189,9 @@ func TestStepAndTryRefuse(t *testing.T) {
 			"send": {"read:1"}, "name": {"class"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"0"},
 			"permits": {"3"}, "count": {"6"}, "members": {"3"},
 		}
-		values.Set(change[0], change[1])
+		for i := 0; i < len(change); i += 2 {
+			values.Set(change[i], change[i+1])
+		}
 		return values
 	}
 	for _, c := range []struct {
@@ -200,7 +219,7 @@ func TestStepAndTryRefuse(t *testing.T) {
 		{"/dash/try/send", trial("backend", "mysql"), ours, http.StatusBadRequest},
 		{"/dash/try/send", trial("hold", "60001"), ours, http.StatusBadRequest},
 		{"/dash/try/send", trial("wait", "soon"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("send", "leave:1"), ours, http.StatusConflict}, // no member is in
+		{"/dash/try/send", trial("send", "leave:1", "backend", "zk"), ours, http.StatusConflict}, // no member is in
 		{"/dash/try/clear", nil, http.Header{}, http.StatusForbidden},
 	} {
 		if got := post(t, c.path, c.values, c.header); got != c.want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,6 +46,26 @@ type codeFile struct {
 	Name  string
 	Lines []string
 }
+
+// Main returns the lines that matter most: the method of the first file that acquires the lock or
+// sells, with its comment.
+func (x strategyView) Main() []string {
+	if len(x.Files) == 0 {
+		return nil
+	}
+	lines := x.Files[0].Lines
+	from := slices.IndexFunc(lines, func(line string) bool { return mainMethod.MatchString(line) })
+	if from < 0 {
+		return nil
+	}
+	to := from + slices.Index(lines[from:], "}")
+	for from > 0 && strings.HasPrefix(lines[from-1], "//") {
+		from--
+	}
+	return lines[from : to+1]
+}
+
+var mainMethod = regexp.MustCompile(`^func \(\w+ \S+\) (Acquire|Deduct|acquire|deduct|take)\(`)
 
 func codeFiles(code []api.File) (files []codeFile) {
 	for _, f := range code {

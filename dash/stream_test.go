@@ -231,6 +231,7 @@ func TestRunThatDidNotBegin(t *testing.T) {
 		press(`button.go`),
 		reads(`#status`, "The run ended before its first request."),
 		reads(`#status`, "502"),
+		reads(`#part-results`, "The last run did not complete: "),
 	)
 	end()
 	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery))

@@ -30,7 +30,9 @@ func TestTrySemaphoreWaves(t *testing.T) {
 		chromedp.Evaluate(`[...document.querySelectorAll('#part-places rect.holds')].map(r => parseFloat(r.getAttribute('x')))`, &starts),
 		chromedp.Evaluate(`parseFloat(document.querySelector('#part-places rect.holds').getAttribute('width'))`, &length),
 	)
-	slices.Sort(starts)
+	if !slices.IsSorted(starts) {
+		t.Errorf("the rows are not in the order of entry: %v", starts)
+	}
 	var waves []int
 	for i, at := range starts {
 		if i == 0 || at-starts[i-1] > length/2 {
@@ -56,13 +58,17 @@ func TestTryTheOthersInChinese(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
 		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
+		chromedp.SetValue(`select[name=backend]`, "zk", chromedp.ByQuery),
 		open("double"),
 		press("enter:3"), reads(`#part-places`, "已进入 3"),
 		press("leave:3"), reads(`#part-places`, "与其他成员一起离开"),
 		open("latch"),
+		press("latch:3"), reads(`#notice`, "闭锁只有后端 redis"),
+		chromedp.SetValue(`select[name=backend]`, "redis", chromedp.ByQuery),
 		press("latch:3"), reads(`#part-places`, "等待中 3"),
 		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
 		press("countdown:3"), reads(`#part-places`, "闭锁已打开"),
+		chromedp.SetValue(`select[name=backend]`, "zk", chromedp.ByQuery),
 		open("barrier"),
 		press("barrier-set:1"), reads(`#part-places`, "屏障已设置"),
 		press("barrier-wait:3"), reads(`#part-places .waiting`, "等待中"),
@@ -115,7 +121,7 @@ func TestTryOptions(t *testing.T) {
 		press(`button[value="downgrade:1"]`), reads(`#part-places`, "readers that hold the lock 1"),
 		press(`#try-semaphore summary`), value("qty", "2"),
 		press(`button[value="permit:1"]`), reads(`#part-places`, "taken 2 / 3"),
-		press(`#try-counter summary`),
+		press(`#try-counter summary`), value("backend", "zk"),
 		// Counters of other tests are on the page as well, so these values are only of this test.
 		value("value", "71"),
 		press(`button[value="force-set:1"]`), reads(`#part-places`, "changed it to 71"),

@@ -103,8 +103,8 @@ func TestNginxResolvesAtRunTime(t *testing.T) {
 	}
 	project := load(t)
 	servers := regexp.MustCompile(`(?m)^\s+server ([a-z0-9-]+):\d+ (.*);$`).FindAllStringSubmatch(string(conf), -1)
-	if len(servers) != 4 {
-		t.Errorf("nginx.conf names %d servers, want the replicas and the page", len(servers))
+	if len(servers) != 7 {
+		t.Errorf("nginx.conf names %d servers, want the replicas twice, and the page", len(servers))
 	}
 	for _, server := range servers {
 		if _, ok := project.Services[server[1]]; !ok {
@@ -117,8 +117,9 @@ func TestNginxResolvesAtRunTime(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^\s+resolver 127\.0\.0\.11 .*valid=1s`).Match(conf) {
 		t.Error("nginx.conf does not ask Docker's name server every second")
 	}
-	if zones := strings.Count(string(conf), "\n        zone "); zones != 2 {
-		t.Errorf("%d upstreams of nginx.conf have a zone, which resolve needs; want 2", zones)
+	upstreams, zones := strings.Count(string(conf), "\n    upstream "), strings.Count(string(conf), "\n        zone ")
+	if zones != upstreams || upstreams == 0 {
+		t.Errorf("%d of %d upstreams of nginx.conf have a zone, which resolve needs", zones, upstreams)
 	}
 }
 

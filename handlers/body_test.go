@@ -219,6 +219,21 @@ func TestNoRedirects(t *testing.T) {
 	}
 }
 
+// TestUnknownRoute checks that a browser gets a page for an unknown address, and a program JSON.
+func TestUnknownRoute(t *testing.T) {
+	t.Parallel()
+	s := serviceOf(t, &orderRecorder{id: "none"})
+	for accept, want := range map[string]string{"text/html,*/*": `<a href="/">`, "*/*": `"detail":"there is no route`} {
+		answer := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/%3Cb%3E", nil)
+		r.Header.Set("Accept", accept)
+		s.ServeHTTP(answer, r)
+		if body := answer.Body.String(); answer.Code != http.StatusNotFound || !strings.Contains(body, want) || strings.Contains(body, "<b>") {
+			t.Errorf("%s: %d %s", accept, answer.Code, body)
+		}
+	}
+}
+
 // TestLongWorkAfterBody checks that the time limit of the body does not limit the work after it.
 func TestLongWorkAfterBody(t *testing.T) {
 	t.Parallel()

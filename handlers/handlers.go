@@ -132,7 +132,12 @@ func (s *Service) routes() {
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
-		s.problem(c, refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", "没有路由 %s", short(c.Request.URL.Path)))
+		missing := refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", "没有路由 %s", short(c.Request.URL.Path))
+		if strings.Contains(c.GetHeader("Accept"), "text/html") { // a person with a browser
+			missing.page(c)
+			return
+		}
+		s.problem(c, missing)
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.problem(c, refuse(http.StatusMethodNotAllowed, api.BadRequest, "this route does not allow the method %s", "这个路由不允许 %s 方法", c.Request.Method))

@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -100,6 +102,16 @@ func (s *Service) problem(c *gin.Context, err error) {
 	c.Header("Content-Language", lang)
 	c.Header("Vary", "Accept-Language")
 	c.AbortWithStatusJSON(p.Status, p)
+}
+
+// page answers a browser with a page instead of JSON. The page leads to the lab's pages.
+func (r *refusal) page(c *gin.Context) {
+	text := api.Text{EN: r.Detail, ZH: r.detailZH}
+	home := api.Text{EN: "To the pages of the lab", ZH: "回到实验室的页面"}
+	lang := requestLanguage(c)
+	page := fmt.Sprintf(`<!doctype html><html lang="%s"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>%d</title><h1>%d</h1><p>%s</p><p><a href="/">%s</a></p></html>`,
+		lang, r.Status, r.Status, html.EscapeString(text.In(lang)), home.In(lang))
+	c.Data(r.Status, "text/html; charset=utf-8", []byte(page))
 }
 
 // requestLanguage returns the language that the client prefers, en or zh.

@@ -78,8 +78,14 @@ document.addEventListener('submit', async e => {
   if ('back' in form.dataset) form.elements.back.value = location.pathname + location.search;
   if (!form.dataset.post) return;
   e.preventDefault();
-  const done = await post(form.dataset.post, new FormData(form, e.submitter));
+  const done = await post(e.submitter?.getAttribute('formaction') ?? form.dataset.post, new FormData(form, e.submitter));
   if (done && form.dataset.then) location.href = form.dataset.then;
+});
+
+// A vote is sent when its answer is touched.
+document.addEventListener('change', e => {
+  const form = e.target.closest('form.vote');
+  if (form) post(form.dataset.post, new FormData(form));
 });
 
 document.addEventListener('click', async e => {

@@ -27,5 +27,6 @@ addEventListener('resize', () => centre('auto'));
 
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
+  if (e.key === 'u') $('#undo')?.click();
   if (e.key === 'a' || e.key === 'b') $('#go-' + e.key)?.click();
 });

@@ -15,6 +15,7 @@ import (
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/report"
+	"oversell/lab/suggest"
 )
 
 // The service accepts at most MaxStock pieces of stock, and maxQty pieces in one request.
@@ -30,6 +31,8 @@ var ErrPlan = errors.New("invalid run")
 type planError struct{ error }
 
 func (planError) Is(target error) bool { return target == ErrPlan }
+
+func (e planError) Unwrap() error { return e.error }
 
 // Plan has the parameters of a comparison.
 type Plan struct {
@@ -185,7 +188,7 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 			for i, c := range cards {
 				ids[i] = c.ID
 			}
-			return nil, planError{fmt.Errorf("strategy %q does not exist: there are %s", id, strings.Join(ids, ", "))}
+			return nil, planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: ids}}
 		}
 		chosen = append(chosen, cards[i])
 	}

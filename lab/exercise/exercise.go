@@ -34,10 +34,10 @@ import (
 	"embed"
 	"fmt"
 	"slices"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/rig"
+	"oversell/lab/suggest"
 )
 
 //go:embed *.txt
@@ -86,7 +86,7 @@ func Find(name string) (Exercise, error) {
 	}
 	i := slices.IndexFunc(all, func(e Exercise) bool { return e.Name == name })
 	if i < 0 {
-		return Exercise{}, fmt.Errorf("exercise %q does not exist: there are %s", name, strings.Join(names(), ", "))
+		return Exercise{}, &suggest.Unknown{Kind: "exercise", Name: name, Known: names()}
 	}
 	return all[i], nil
 }

@@ -6,16 +6,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/rig"
+	"oversell/lab/suggest"
 )
 
 // ErrPlan marks a plan that cannot be run.
 var ErrPlan = errors.New("invalid experiment")
+
+// planError makes errors.Is(err, ErrPlan) true, without the text of ErrPlan in its own text.
+type planError struct{ error }
+
+func (planError) Is(target error) bool { return target == ErrPlan }
+
+func (e planError) Unwrap() error { return e.error }
 
 // ErrLeftOut marks a plan that ran without the experiments whose servers are not installed.
 var ErrLeftOut = errors.New("some experiments were left out")
@@ -53,8 +60,12 @@ func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watche
 		return err
 	}
 	for _, id := range p.Strategies {
-		if !slices.ContainsFunc(bed.cards, func(c Card) bool { return c.ID == id }) {
-			return fmt.Errorf("%w: strategy %q does not exist; list them: oversell strategies", ErrPlan, id)
+		var known []string
+		for _, c := range bed.cards {
+			known = append(known, c.ID)
+		}
+		if !slices.Contains(known, id) {
+			return planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: known}}
 		}
 	}
 	return p.run(ctx, bed, chosen, store, w)
@@ -92,7 +103,7 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 		}
 	}
 	if !met {
-		return fmt.Errorf("%w: the hazard does not apply to the strategies that you named (with --fenced, a strategy needs a fencing token)", ErrPlan)
+		return planError{errors.New("the hazard does not apply to the strategies that you named (with --fenced, a strategy needs a fencing token)")}
 	}
 	if len(leftOut) > 0 {
 		return fmt.Errorf("%w: %w", ErrLeftOut, errors.Join(slices.Collect(maps.Values(leftOut))...))
@@ -198,7 +209,7 @@ func choose(hazards []string) ([]Experiment, error) {
 	for _, hazard := range hazards {
 		i := slices.Index(Hazards(), hazard)
 		if i < 0 {
-			return nil, fmt.Errorf("%w: hazard %q does not exist; there are %s", ErrPlan, hazard, strings.Join(Hazards(), ", "))
+			return nil, planError{&suggest.Unknown{Kind: "hazard", Name: hazard, Known: Hazards()}}
 		}
 		chosen = append(chosen, All()[i])
 	}

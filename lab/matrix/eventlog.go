@@ -7,45 +7,46 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"oversell/lab/experiment"
+	"oversell/lab/terminal"
 )
 
-// WriteEventLog writes a run's verdict and events, or figures instead of thousands of events.
-func WriteEventLog(w io.Writer, r experiment.Result) {
+// WriteEventLog writes a run's events, or figures instead of thousands of events.
+func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lang string) error {
+	_, _ = fmt.Fprintf(w, "%s, %s:\n", r.Name(), r.Hazard)
 	if len(r.Figures) > 0 {
-		writeFigures(w, r.Figures)
+		_, _ = fmt.Fprintln(w)
+		if err := writeFigures(w, r.Figures, screen, lang); err != nil {
+			return err
+		}
 	} else {
-		writeEvents(w, r)
+		writeEvents(w, r, screen)
 	}
-	_, _ = fmt.Fprintf(w, "%s, %s: %s", r.Name(), r.Hazard, r.Verdict)
-	if r.Invariant != "" {
-		_, _ = fmt.Fprintf(w, " (%s)", r.Invariant)
+	if _, err := fmt.Fprintln(w); err != nil {
+		return fmt.Errorf("write the event log: %w", err)
 	}
-	_, _ = fmt.Fprintf(w, ": %s\n\n", r.Why.EN)
+	return nil
 }
 
-func writeFigures(w io.Writer, figures []experiment.Figure) {
-	from := figuresTable(figures, "en")
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetTitle(from.Caption)
-	t.AppendHeader(tableRow(from.Head))
-	for _, row := range from.Rows {
-		t.AppendRow(tableRow(row))
+func writeFigures(w io.Writer, figures []experiment.Figure, screen terminal.Screen, lang string) error {
+	from := figuresTable(figures, lang)
+	_, _ = fmt.Fprintln(w, screen.Wrap(from.Caption, 0)+"\n")
+	var t terminal.Table
+	for i, head := range from.Head {
+		c := terminal.Column{Head: head, Right: i > 0}
+		if i > 3 { // the maximum, and the length of the freeze
+			c.Drop = i
+		}
+		t.Columns = append(t.Columns, c)
 	}
-	t.Render()
-}
-
-func tableRow(cells []string) (row table.Row) {
-	for _, c := range cells {
-		row = append(row, c)
+	for _, from := range from.Rows {
+		var row []terminal.Cell
+		for _, text := range from {
+			row = append(row, terminal.Cell{Text: text})
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	return row
+	return t.Write(w, screen)
 }
 
 type event struct {
@@ -53,7 +54,7 @@ type event struct {
 	text string
 }
 
-func writeEvents(w io.Writer, r experiment.Result) {
+func writeEvents(w io.Writer, r experiment.Result, screen terminal.Screen) {
 	all := eventsOf(r)
 	const most = 60
 	for i, e := range all {
@@ -61,7 +62,8 @@ func writeEvents(w io.Writer, r experiment.Result) {
 			_, _ = fmt.Fprintf(w, "  … and %d more\n", len(all)-most)
 			break
 		}
-		_, _ = fmt.Fprintf(w, "  %7.3f s  %s\n", (e.at - all[0].at).Seconds(), e.text)
+		line := fmt.Sprintf("  %7.3f s  %s", (e.at - all[0].at).Seconds(), e.text)
+		_, _ = fmt.Fprintln(w, screen.Wrap(line, 26))
 	}
 }
 

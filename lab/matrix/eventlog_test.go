@@ -8,6 +8,7 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
+	"oversell/lab/terminal"
 )
 
 // TestEventLog checks that a run is written step by step, or as the figures that it measured.
@@ -21,11 +22,13 @@ func TestEventLog(t *testing.T) {
 		result experiment.Result
 		want   []string
 	}{
-		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause: broken (conservation): run 1 of redis"}},
-		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles: safe: "}},
+		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause:\n"}},
+		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles:\n"}},
 	} {
 		var out bytes.Buffer
-		matrix.WriteEventLog(&out, test.result)
+		if err := matrix.WriteEventLog(&out, test.result, terminal.Screen{}, "en"); err != nil {
+			t.Fatal(err)
+		}
 		for _, want := range test.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q in:\n%s", test.result.Hazard, want, out.String())

@@ -4,11 +4,8 @@ package matrix
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"oversell/api"
 	"oversell/lab/experiment"
@@ -154,34 +151,6 @@ func (m Matrix) each(do func(r Row, hazard string, s Summary)) {
 
 func (r Row) name() string {
 	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
-}
-
-// Print writes a table. After a verdict, = means that the card agrees, and ! that it disagrees.
-func (m Matrix) Print(w io.Writer) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	head := table.Row{"strategy"}
-	for _, hazard := range m.Hazards {
-		head = append(head, strings.ReplaceAll(hazard, "-", "-\n"))
-	}
-	t.AppendHeader(head)
-	for _, r := range m.Rows {
-		row := table.Row{r.name()}
-		for _, hazard := range m.Hazards {
-			s, ok := r.Summaries[hazard]
-			row = append(row, s.text(ok))
-		}
-		t.AppendRow(row)
-	}
-	t.Render()
-}
-
-func (s Summary) text(ok bool) string {
-	if !ok {
-		return ""
-	}
-	return string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.agreement()]
 }
 
 // agreement returns "agrees", "contradicts", or an empty text if the card makes no claim.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -100,17 +99,6 @@ func (c Curve) grid(caption string) grid {
 		})
 	}
 	return g
-}
-
-// CurveTables writes a table and a sentence for each curve, also in Chinese if chinese is set.
-func CurveTables(w io.Writer, curves []Curve, screen Screen, chinese bool) error {
-	for _, c := range curves {
-		text := c.Strategy + "\n" + c.grid("").render(screen.Color) + "\n" + sentenceLines(c.Sentence(), c.Points[0].Warnings, chinese)
-		if _, err := io.WriteString(w, text); err != nil {
-			return fmt.Errorf("write table: %w", err)
-		}
-	}
-	return nil
 }
 
 // bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.

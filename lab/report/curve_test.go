@@ -10,6 +10,7 @@ import (
 
 	"oversell/lab/check"
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 )
 
 // swept returns the results of a sweep of one strategy. figures has the number of clients and the
@@ -65,7 +66,8 @@ func sweep() []report.Result {
 func TestGoldenCurves(t *testing.T) {
 	curves := report.Curves(sweep())
 	var out bytes.Buffer
-	err := errors.Join(report.CurveTables(&out, curves, report.Screen{}, true), report.CurveConditions(&out, sweep()))
+	narrow := terminal.Screen{Width: 50}
+	err := errors.Join(report.Sweep(&out, curves, terminal.Screen{}, "en"), report.Sweep(&out, curves, narrow, "zh"), report.SweepConditions(&out, sweep(), narrow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestCurvesOfNearlyNothing(t *testing.T) {
 	for _, results := range [][]report.Result{nil, swept("redis", 1, 500), swept("redis", 1, 0)} {
 		var out bytes.Buffer
 		curves := report.Curves(results)
-		if err := errors.Join(report.CurveHTML(&out, curves), report.CurveTables(&out, curves, report.Screen{}, false), report.JSON(&out, curves)); err != nil {
+		if err := errors.Join(report.CurveHTML(&out, curves), report.Sweep(&out, curves, terminal.Screen{}, "en"), report.JSON(&out, curves)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "NaN") || strings.Contains(out.String(), "Inf") {

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"oversell/lab/terminal"
 )
 
 // fact is one condition that the figures depend on.
@@ -85,18 +86,25 @@ func lab(r Result) string {
 }
 
 // Conditions writes the conditions that the figures of a comparison depend on.
-func Conditions(w io.Writer, results []Result) error { return list(w, facts(results)) }
+func Conditions(w io.Writer, results []Result, screen terminal.Screen) error {
+	return list(w, facts(results), screen)
+}
 
-// CurveConditions writes the conditions that the figures of a sweep depend on.
-func CurveConditions(w io.Writer, results []Result) error { return list(w, sweepFacts(results)) }
+// SweepConditions writes the conditions that the figures of a sweep depend on.
+func SweepConditions(w io.Writer, results []Result, screen terminal.Screen) error {
+	return list(w, sweepFacts(results), screen)
+}
 
-func list(w io.Writer, all []fact) error {
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func list(w io.Writer, all []fact, screen terminal.Screen) error {
+	longest := 0
 	for _, f := range all {
-		_, _ = fmt.Fprintf(lines, "%s\t%s\n", f.Name, shorten(f.Value)) // Flush returns the error
+		longest = max(longest, len(f.Name))
 	}
-	if err := lines.Flush(); err != nil {
-		return fmt.Errorf("write conditions: %w", err)
+	for _, f := range all {
+		line := fmt.Sprintf("%-*s  %s", longest, f.Name, shorten(f.Value))
+		if _, err := fmt.Fprintln(w, screen.Wrap(line, longest+2)); err != nil {
+			return fmt.Errorf("write conditions: %w", err)
+		}
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -45,11 +48,21 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGoldenTable(t *testing.T) {
-	for name, screen := range map[string]report.Screen{
-		"table.txt": {}, "table-80.txt": {Width: 80}, "table-140.txt": {Width: 140}, "table-color.txt": {Color: true},
+	type write = func(io.Writer, []report.Result, terminal.Screen) error
+	for name, c := range map[string]struct {
+		write  write
+		screen terminal.Screen
+	}{
+		"jmeter.txt":    {report.JMeterTable, terminal.Screen{}},
+		"jmeter-80.txt": {report.JMeterTable, terminal.Screen{Width: 80}}, "jmeter-140.txt": {report.JMeterTable, terminal.Screen{Width: 140}},
+		"jmeter-color.txt": {report.JMeterTable, terminal.Screen{Color: true}},
+		"table.txt":        {report.Table, terminal.Screen{}},
+		"table-40.txt":     {report.Table, terminal.Screen{Width: 40}}, "table-80.txt": {report.Table, terminal.Screen{Width: 80}},
+		"table-color.txt": {report.Table, terminal.Screen{Color: true}},
 	} {
 		var out bytes.Buffer
-		if err := report.Table(&out, results()[:3], screen); err != nil {
+		screen := c.screen
+		if err := c.write(&out, results()[:3], screen); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, out.Bytes())
@@ -66,7 +79,7 @@ func TestGoldenTable(t *testing.T) {
 
 func TestTableHasJMetersColumnsInOrder(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.Table(&out, results()[:1], report.Screen{}); err != nil {
+	if err := report.JMeterTable(&out, results()[:1], terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	head := strings.Split(out.String(), "\n")[1]
@@ -81,24 +94,36 @@ func TestTableHasJMetersColumnsInOrder(t *testing.T) {
 	}
 }
 
-func TestGoldenSentences(t *testing.T) {
-	var out bytes.Buffer
-	if err := report.Sentences(&out, results(), true); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "sentences.txt", out.Bytes())
-	if strings.ContainsRune(out.String(), '\x1b') {
-		t.Error("a server's escape sequence reached the terminal")
+func TestGoldenVerdicts(t *testing.T) {
+	for name, lesson := range map[string]report.Lesson{
+		"verdicts.txt": {Names: 5}, "verdicts-zh.txt": {Names: 5, Lang: "zh"},
+		"verdicts-80.txt": {Names: 5, Screen: terminal.Screen{Width: 80}}, "verdicts-color.txt": {Names: 5, Screen: terminal.Screen{Color: true}},
+	} {
+		var out bytes.Buffer
+		for _, r := range results() {
+			if err := lesson.Write(&out, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden(t, name, out.Bytes())
+		if strings.ContainsRune(out.String(), '\x1b') != lesson.Screen.Color || strings.Contains(out.String(), "\x1b[31mline") {
+			t.Errorf("%s: escape sequences without colours, or of a server", name)
+		}
+		for line := range strings.Lines(out.String()) {
+			if wide := text.StringWidth(strings.TrimRight(line, "\n")); lesson.Screen.Width > 0 && wide > lesson.Screen.Width {
+				t.Errorf("%s: a line of %d characters", name, wide)
+			}
+		}
 	}
 }
 
 func TestGoldenConditions(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.Conditions(&out, results()); err != nil {
+	if err := report.Conditions(&out, results(), terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "conditions.txt", out.Bytes())
-	if err := report.Conditions(&out, nil); err != nil {
+	if err := report.Conditions(&out, nil, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -153,15 +178,15 @@ func TestGoldenJTL(t *testing.T) {
 	if len(rows) != 1+40+40+40+4 {
 		t.Errorf("%d rows", len(rows))
 	}
-	errors := map[string]int{}
+	failures := map[string]int{}
 	for _, row := range rows[1:] {
 		if row[7] == "false" {
-			errors[strings.TrimSuffix(row[2], ": sold out")]++
+			failures[strings.TrimSuffix(row[2], ": sold out")]++
 		}
 	}
 	for _, r := range results() {
-		if errors[r.Strategy] != r.Errors {
-			t.Errorf("%s: %d failures in the samples, %d in the result", r.Strategy, errors[r.Strategy], r.Errors)
+		if failures[r.Strategy] != r.Errors {
+			t.Errorf("%s: %d failures in the samples, %d in the result", r.Strategy, failures[r.Strategy], r.Errors)
 		}
 	}
 }
@@ -194,7 +219,7 @@ func TestHTMLOfNothingAndOfNoSamples(t *testing.T) {
 			t.Error("a figure that is no number")
 		}
 		out.Reset()
-		if err := report.Table(&out, rs, report.Screen{Width: 80}); err != nil {
+		if err := errors.Join(report.Table(&out, rs, terminal.Screen{Width: 80}), report.JMeterTable(&out, rs, terminal.Screen{Width: 80})); err != nil {
 			t.Fatal(err)
 		}
 	}

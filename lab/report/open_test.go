@@ -10,6 +10,7 @@ import (
 
 	"oversell/lab/history"
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 )
 
 // stalled returns an open loop of 100 requests, one every 10 ms, each answered after 2 ms. The
@@ -64,9 +65,11 @@ func TestGoldenOpenLoop(t *testing.T) {
 	all := openResults()
 	var out bytes.Buffer
 	err := errors.Join(
-		report.Table(&out, all, report.Screen{}), report.Table(&out, all, report.Screen{Width: 80}),
-		report.Sentences(&out, all, true), report.Conditions(&out, all))
-	if err != nil {
+		report.JMeterTable(&out, all, terminal.Screen{}), report.JMeterTable(&out, all, terminal.Screen{Width: 80}), report.Table(&out, all, terminal.Screen{}))
+	for _, r := range all {
+		err = errors.Join(err, report.Lesson{}.Write(&out, r))
+	}
+	if err = errors.Join(err, report.Conditions(&out, all, terminal.Screen{})); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "open.txt", out.Bytes())

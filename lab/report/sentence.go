@@ -12,7 +12,16 @@ import (
 )
 
 func sentence(r Result) Sentence {
-	all := []Sentence{stockSentence(r)}
+	s := Sentence{EN: r.Strategy + ":", ZH: r.Strategy + "："}
+	for _, part := range append([]Sentence{stockSentence(r)}, notes(r)...) {
+		s.EN += " " + part.EN
+		s.ZH += part.ZH
+	}
+	return s
+}
+
+// notes returns what a reader must know besides the verdict.
+func notes(r Result) (all []Sentence) {
 	say := func(en, zh string, values ...any) { all = append(all, api.Textf(en, zh, values...)) }
 	if r.Open != nil && r.Samples > 0 {
 		say("Open loop at %.6g/s: 99%% of the requests took at most %.1f ms from when they were due, and %.1f ms from when they were sent.",
@@ -47,12 +56,7 @@ func sentence(r Result) Sentence {
 		say("The run was stopped early, after %[2]d of %[3]s.", "测试提前停止：%[1]d 个请求中只发出了 %[2]d 个。",
 			r.Clients*r.Loops, r.Samples, count(r.Clients*r.Loops, "request", "requests"))
 	}
-	s := Sentence{EN: r.Strategy + ":", ZH: r.Strategy + "："}
-	for _, part := range all {
-		s.EN += " " + part.EN
-		s.ZH += part.ZH
-	}
-	return s
+	return all
 }
 
 func stockSentence(r Result) Sentence {

@@ -9,13 +9,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-)
 
-// Screen describes the terminal that shows a table.
-type Screen struct {
-	Width int  // in characters; 0 means no limit
-	Color bool // lost updates in red; a word marks them in any case
-}
+	"oversell/lab/terminal"
+)
 
 type column struct {
 	head  string
@@ -100,9 +96,10 @@ func lostUpdates(r Result) string {
 	}
 }
 
-// Table writes the result table. If the screen is too narrow, the headings take two lines. If the
-// table is still too wide, it is split into several tables, each with the column Label.
-func Table(w io.Writer, results []Result, screen Screen) error {
+// JMeterTable writes all columns, the first of which are those of JMeter's aggregate report. If the
+// screen is too narrow, the headings take two lines. If the table is still too wide, it is split into
+// several tables, each with the column Label.
+func JMeterTable(w io.Writer, results []Result, screen terminal.Screen) error {
 	all := columns(results)
 	parts := [][]column{all}
 	if screen.Width > 0 && total(all, results) > screen.Width {
@@ -112,7 +109,7 @@ func Table(w io.Writer, results []Result, screen Screen) error {
 		parts = split(all, results, screen.Width)
 	}
 	for _, part := range parts {
-		if _, err := fmt.Fprintln(w, tabulate("", part, results).render(screen.Color)); err != nil {
+		if _, err := fmt.Fprintln(w, tabulate("", part, results).render(screen)); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
@@ -151,7 +148,7 @@ func split(all []column, results []Result, width int) [][]column {
 	return append(parts, part)
 }
 
-func (g grid) render(color bool) string {
+func (g grid) render(screen terminal.Screen) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
@@ -170,32 +167,11 @@ func (g grid) render(color bool) string {
 		row := make(table.Row, len(cells))
 		for i, c := range cells {
 			row[i] = c.Text
-			if color && c.Alarm {
-				row[i] = "\x1b[1;31m" + c.Text + "\x1b[0m"
+			if c.Alarm {
+				row[i] = screen.Paint(terminal.Bad, c.Text)
 			}
 		}
 		t.AppendRow(row)
 	}
 	return t.Render()
-}
-
-// Sentences writes one line for each result, and below it a Chinese line if chinese is set.
-func Sentences(w io.Writer, results []Result, chinese bool) error {
-	for _, r := range results {
-		if _, err := io.WriteString(w, sentenceLines(r.Sentence, r.Warnings, chinese)); err != nil {
-			return fmt.Errorf("write sentences: %w", err)
-		}
-	}
-	return nil
-}
-
-func sentenceLines(s Sentence, warnings []string, chinese bool) string {
-	lines := s.EN + "\n"
-	if chinese {
-		lines += s.ZH + "\n"
-	}
-	for _, warning := range warnings {
-		lines += "  warning: " + shorten(warning) + "\n"
-	}
-	return lines
 }

@@ -6,8 +6,8 @@
 # Where MySQL is installed and MariaDB is not, it says so and leaves it at that: the packages
 # of MariaDB conflict with those of MySQL, and apt would remove the MySQL of this machine.
 #
-# With the argument browser it also installs Chromium and a Chinese font, which only the tests of
-# the page need.
+# With the argument browser it also installs what only tests need: Chromium and a Chinese font for
+# those of the page, and tmux for those of the terminal.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
@@ -80,6 +80,7 @@ have_mariadb || ! have_mysql || [ "${1:-}" = browser ] || cat >&2 <<-'END'
 END
 
 [ "${1:-}" != browser ] || have chromium || have chromium-browser || have google-chrome || [ -d "/Applications/Google Chrome.app" ] || need chromium
+[ "${1:-}" != browser ] || have tmux || need tmux
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
@@ -159,6 +160,7 @@ with_brew() {
 		nginx-light) formulas="$formulas nginx" ;;
 		chromium) give_up "install Chrome: the tests of the page need it" ;;
 		etcd-server) formulas="$formulas etcd" ;;
+		tmux) formulas="$formulas tmux" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
 		esac

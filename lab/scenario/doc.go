@@ -11,10 +11,12 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"strings"
+	"io"
 
 	"oversell/api"
 	"oversell/lab/report"
+	"oversell/lab/suggest"
+	"oversell/lab/terminal"
 )
 
 // Scenario is a load with an invariant, and the guards that may protect it.
@@ -61,6 +63,15 @@ func (r Result) Holds() bool { return len(r.Broken) == 0 }
 // AsClaimed reports whether a safe guard kept the invariant, or an unsafe one broke it.
 func (r Result) AsClaimed() bool { return r.Holds() == r.Safe }
 
+// Print writes the sentence behind the sign of the verdict.
+func (r Result) Print(w io.Writer, screen terminal.Screen, lang string) error {
+	sign := map[bool]string{true: terminal.Good, false: terminal.Bad}[r.Holds()]
+	if _, err := fmt.Fprintln(w, screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence.In(lang), 2))); err != nil {
+		return fmt.Errorf("write sentence: %w", err)
+	}
+	return nil
+}
+
 func newResult(scenario string, guard Guard) Result {
 	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Outcomes: map[string]int{}, Broken: []string{}}
 }
@@ -87,5 +98,5 @@ func (s Scenario) Guard(id string) (Guard, error) {
 		}
 		ids = append(ids, g.ID)
 	}
-	return Guard{}, fmt.Errorf("%s has no guard %q: there are %s", s.ID, id, strings.Join(ids, ", "))
+	return Guard{}, fmt.Errorf("%s: %w", s.ID, &suggest.Unknown{Kind: "guard", Name: id, Known: ids})
 }

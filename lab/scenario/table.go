@@ -9,10 +9,13 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"oversell/lab/terminal"
 )
 
-// Table writes a line per guard: its claim, the runs, the broken runs, and each figure's median.
-func Table(w io.Writer, results []Result) error {
+// Table writes a line per guard: its claim, the runs, the broken runs, and each figure's median. A
+// narrow screen gets a table without a frame, and if necessary without the last figures.
+func Table(w io.Writer, results []Result, screen terminal.Screen) error {
 	var guards, figures []string
 	for _, r := range results {
 		guards = append(guards, r.Guard)
@@ -33,15 +36,39 @@ func Table(w io.Writer, results []Result) error {
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(columns)
+	var rows []table.Row
 	for i, guard := range guards {
 		if slices.Index(guards, guard) == i {
-			t.AppendRow(tableRow(guard, results, figures))
+			rows = append(rows, tableRow(guard, results, figures))
 		}
 	}
-	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
+	t.AppendRows(rows)
+	framed := t.Render()
+	if screen.Width > 0 && text.LongestLineLen(framed) > screen.Width {
+		return unframed(header, rows).Write(w, screen)
+	}
+	if _, err := fmt.Fprintln(w, framed); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	return nil
+}
+
+func unframed(header table.Row, rows []table.Row) (t terminal.Table) {
+	for i, head := range header {
+		c := terminal.Column{Head: fmt.Sprint(head), Right: i > 1}
+		if i > 3 {
+			c.Drop = i
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	for _, row := range rows {
+		var cells []terminal.Cell
+		for _, value := range row {
+			cells = append(cells, terminal.Cell{Text: fmt.Sprint(value)})
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
 }
 
 func tableRow(guard string, results []Result, figures []string) table.Row {

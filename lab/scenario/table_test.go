@@ -3,6 +3,8 @@ package scenario
 import (
 	"strings"
 	"testing"
+
+	"oversell/lab/terminal"
 )
 
 func TestTable(t *testing.T) {
@@ -11,12 +13,13 @@ func TestTable(t *testing.T) {
 		return Result{Guard: guard, Safe: safe, Figures: figures, Broken: broken}
 	}
 	var text strings.Builder
-	err := Table(&text, []Result{
+	results := []Result{
 		run("none", false, map[string]float64{"won": 1003, "took_s": 2.25}, "1003 won"),
 		run("redis", true, map[string]float64{"won": 1000, "took_s": 9, "factor": 6.46}),
 		run("none", false, map[string]float64{"won": 1001, "took_s": 4}, "1001 won"),
 		run("none", false, map[string]float64{"won": 1000, "took_s": 3.14}),
-	})
+	}
+	err := Table(&text, results, terminal.Screen{})
 	const want = `
 ┌───────┬────────┬──────┬───────┬────────┬────────┬──────┐
 │ guard │ claims │ runs │ broke │ factor │ took_s │  won │
@@ -27,5 +30,10 @@ func TestTable(t *testing.T) {
 `
 	if got := "\n" + text.String(); err != nil || got != want {
 		t.Errorf("%v, got:%s\nwant:%s", err, got, want)
+	}
+	text.Reset()
+	err = Table(&text, results, terminal.Screen{Width: 40})
+	if err != nil || strings.Contains(text.String(), "won") || !strings.Contains(text.String(), "guard  claims  runs  broke  factor") {
+		t.Errorf("%v, got:\n%s", err, text.String())
 	}
 }

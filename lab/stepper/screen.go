@@ -4,36 +4,53 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"oversell/lab/check"
+	"oversell/lab/terminal"
 )
 
-// width is the width of a client's column, in letters.
-const width = 38
+// wide is the width of a client's column in 80 letters, and widest that on a wider screen.
+const (
+	wide   = 38
+	widest = 60
+	margin = "  "
+)
+
+// columnWidth returns the width of a client's column: half of the screen without two margins.
+func columnWidth(screen terminal.Screen) int {
+	if screen.Width <= 0 {
+		return wide
+	}
+	return min(widest, max(wide/2, screen.Width/2-len(margin)))
+}
 
 // Draw prints a column for each client, with its steps, wait or answer, and below them the stock.
-func (r *Round) Draw(w io.Writer) error {
+func (r *Round) Draw(w io.Writer, screen terminal.Screen) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: A and B buy one piece each; the stock is %d\n\n", r.lab.Strategy, Pieces)
-	left, right := r.column(A), r.column(B)
+	fmt.Fprintf(&text, "%s\n\n", screen.Wrap(fmt.Sprintf("%s: A and B buy one piece each; the stock is %d", r.lab.Strategy, Pieces), 0))
+	width := columnWidth(screen)
+	left, right := r.column(A, width), r.column(B, width)
 	height := max(len(left), len(right))
 	left = append(left, make([]string, height-len(left))...)
 	right = append(right, make([]string, height-len(right))...)
 	for i := range height {
-		text.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, left[i], right[i]), " ") + "\n")
+		text.WriteString(strings.TrimRight(fmt.Sprintf("%s%-*s%s%s", margin, width, left[i], margin, right[i]), " ") + "\n")
 	}
 	fmt.Fprintf(&text, "\n  stock in the database: %d\n", r.Row)
-	if end := r.Sentence().EN; end != "" {
-		text.WriteString("  " + end + "\n")
+	if r.Over() {
+		sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Undecided: terminal.Unclear}[r.Stock().Verdict]
+		text.WriteString(margin + screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s "))) + "\n")
 	}
 	return printf(w, "%s", text.String())
 }
 
-func (r *Round) column(client Client) []string {
+func (r *Round) column(client Client, width int) []string {
 	column := []string{fmt.Sprintf("%s, on replica-%d", client, client+1), strings.Repeat("-", width-4)}
 	last := 0
 	for _, entry := range r.Log {
 		if entry.Client == client {
 			last = len(column)
-			column = append(column, wrapped("  "+entry.String())...)
+			column = append(column, entry.lines(margin, width)...)
 		}
 	}
 	switch r.State(client) {
@@ -46,6 +63,16 @@ func (r *Round) column(client Client) []string {
 	return column
 }
 
+// lines wraps the entry. Lines after the first are indented.
+func (e Entry) lines(prefix string, width int) []string {
+	indent := prefix + margin
+	lines := terminal.Wrap(prefix+e.String(), width, width-len(indent))
+	for i := range lines[1:] {
+		lines[i+1] = indent + lines[i+1]
+	}
+	return lines
+}
+
 // String returns the entry as the columns show it.
 func (e Entry) String() string {
 	if e.Step == "" {
@@ -54,41 +81,32 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%-12s%s", e.Step, e.Words.EN)
 }
 
-func wrapped(line string) []string {
-	letters := []rune(line)
-	if len(letters) <= width {
-		return []string{line}
-	}
-	at := width
-	for i := width; i > width/2; i-- {
-		if letters[i] == ' ' {
-			at = i
-			break
-		}
-	}
-	rest := strings.TrimSpace(string(letters[at:]))
-	return append([]string{string(letters[:at])}, wrapped("    "+rest)...)
-}
-
 // Print writes the run that loses an update, line by line, and calls shown after each entry.
-func (s Solution) Print(w io.Writer, strategy string, shown func()) error {
+func (s Solution) Print(w io.Writer, strategy string, screen terminal.Screen, shown func()) error {
 	interruptions := fmt.Sprintf("%d interruptions", s.Interruptions)
 	if s.Interruptions == 1 {
 		interruptions = "1 interruption"
 	}
 	if !s.Lost {
-		return printf(w, "%s: no update was lost in %d runs with up to %s.\n", strategy, s.Tried, interruptions)
+		line := fmt.Sprintf("%s %s: no update was lost in %d runs with up to %s.", terminal.Good, strategy, s.Tried, interruptions)
+		return printf(w, "%s\n", screen.Paint(terminal.Good, screen.Wrap(line, 2)))
 	}
 	if err := printf(w, "%s: found a lost update with %s, in run %d.\n\n", strategy, interruptions, s.Tried); err != nil {
 		return err
 	}
 	for i, entry := range s.Log {
-		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", i+1, entry.Client, width, entry, entry.Row); err != nil {
+		lines := entry.lines("", wide)
+		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", i+1, entry.Client, wide, lines[0], entry.Row); err != nil {
 			return err
+		}
+		for _, line := range lines[1:] {
+			if err := printf(w, "%8s%s\n", "", line); err != nil {
+				return err
+			}
 		}
 		shown()
 	}
-	return printf(w, "\n%s\n", s.Sentence.EN)
+	return printf(w, "\n%s\n", screen.Paint(terminal.Bad, screen.Wrap(terminal.Bad+" "+s.Sentence.EN, 2)))
 }
 
 func printf(w io.Writer, format string, values ...any) error {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oversell/lab/history"
+	"oversell/lab/terminal"
 )
 
 func TestDraw(t *testing.T) {
@@ -37,7 +38,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	r.clients[B].state, r.clients[B].op = Ended, sold
-	if got := drawn(t, r); !strings.HasSuffix(got, "\n  stock in the database: 9\n  2 sold, 9 left of 10: an update was lost.\n") {
+	if got := drawn(t, r); !strings.HasSuffix(got, "\n  stock in the database: 9\n  ✗ 2 sold, 9 left of 10: an update was lost.\n") {
 		t.Errorf("at the end:\n%s", got)
 	}
 }
@@ -45,7 +46,7 @@ func TestDraw(t *testing.T) {
 func drawn(t *testing.T, r *Round) string {
 	t.Helper()
 	var text strings.Builder
-	if err := r.Draw(&text); err != nil {
+	if err := r.Draw(&text, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

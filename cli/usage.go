@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"oversell/lab/suggest"
+)
+
+func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
+
+// forUsers completes a command and its subcommands: wrong arguments and flags end with status 2, and
+// the texts call the program as the user did, for example bin/oversell.
+func forUsers(cmd *cobra.Command, program string) {
+	if wanted := cmd.Args; wanted != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := wanted(cmd, args)
+			if status := (*exit)(nil); err == nil || errors.As(err, &status) {
+				return err
+			}
+			return usage("%s: %w", cmd.Name(), err)
+		}
+	}
+	for _, text := range []*string{&cmd.Short, &cmd.Long, &cmd.Example} {
+		*text = asTyped(*text, program)
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = asTyped(f.Usage, program) })
+	for _, sub := range cmd.Commands() {
+		forUsers(sub, program)
+	}
+}
+
+// asTyped replaces the program's name before a subcommand.
+func asTyped(text, program string) string {
+	return regexp.MustCompile("(^|[\\s\"(`])oversell( [a-z])").ReplaceAllString(text, "${1}"+strings.ReplaceAll(program, "$", "$$")+"${2}")
+}
+
+// noArgs returns an error that cobra.NoArgs would call an unknown command.
+func noArgs(cmd *cobra.Command, args []string) error { return between(0, 0)(cmd, args) }
+
+// between allows a number of arguments. The command's line of usage names them.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > most:
+			return usage("%s: unexpected argument %q. Usage: %s", cmd.Name(), args[most], cmd.UseLine())
+		case len(args) < least:
+			return usage("%s: an argument is missing. Usage: %s", cmd.Name(), cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// knownCommand returns an error for any argument: the root command only has subcommands.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage("command %q does not exist%s List them: %s --help", args[0], didYouMean(args[0], names, ""), cmd.CommandPath())
+}
+
+// didYouMean ends a sentence, with the nearest name if there is one.
+func didYouMean(wanted string, names []string, prefix string) string {
+	if nearest := suggest.Nearest(wanted, names); nearest != "" {
+		return "; did you mean " + prefix + nearest + "?"
+	}
+	return "."
+}
+
+// flagError says what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var without *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return usage("%s: flag -%s does not exist. List them: %s --help", cmd.Name(), unknown.GetSpecifiedName(), cmd.CommandPath())
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		return usage("%s: flag --%s does not exist%s List them: %s --help", cmd.Name(), name, didYouMean(name, names, "--"), cmd.CommandPath())
+	case errors.As(err, &without):
+		return usage("%s: --%s needs a value", cmd.Name(), without.GetFlag().Name)
+	case errors.As(err, &invalid):
+		return usage("%s: %w", cmd.Name(), valueError(invalid))
+	}
+	return usage("%s: %w", cmd.Name(), err)
+}
+
+func valueError(invalid *pflag.InvalidValueError) error {
+	flag, mustBe := invalid.GetFlag(), ""
+	switch kind := flag.Value.Type(); {
+	case errors.Is(invalid.Unwrap(), strconv.ErrRange):
+		mustBe = "a smaller number"
+	case strings.HasPrefix(kind, "int"):
+		mustBe = "a whole number"
+	case kind == "duration":
+		mustBe = "a time with its unit, such as 500ms, 10s or 2m"
+	case kind == "bool":
+		mustBe = "true or false"
+	default:
+		return invalid.Unwrap() // flags with a format of their own explain it
+	}
+	return fmt.Errorf("--%s %q: must be %s", flag.Name, invalid.GetValue(), mustBe)
+}
+
+// helpCommand replaces cobra's, which ends with status 0 if the command does not exist.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Print the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || about == cmd.Root() && len(rest) > 0 {
+				return knownCommand(cmd.Root(), args)
+			}
+			return about.Help()
+		},
+	}
+}
+
+// commandLine returns the command that runs, with its arguments and the flags that were set.
+func commandLine(cmd *cobra.Command, args []string) string {
+	words := append([]string{cmd.CommandPath()}, args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
+			return
+		}
+		words = append(words, "--"+f.Name, quoted(f.Value.String()))
+	})
+	return strings.Join(words, " ")
+}
+
+// quoted quotes a word for a shell, if it needs quotes.
+func quoted(word string) string {
+	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

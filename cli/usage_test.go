@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// execute runs a command line in this process, as Main does.
+func execute(t *testing.T, args ...string) (status int, out, message string) {
+	t.Helper()
+	root := rootCommand("bin/oversell")
+	root.SetArgs(args)
+	var text, errText bytes.Buffer
+	root.SetOut(&text)
+	root.SetErr(io.Discard)
+	status = printError(&errText, "bin/oversell", root.ExecuteContext(t.Context()))
+	return status, text.String(), errText.String()
+}
+
+// TestWrongUsage checks that a wrong command line ends with status 2, and says what was meant.
+func TestWrongUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"rum":                  `command "rum" does not exist; did you mean run? List them: bin/oversell --help`,
+		"help rum":             `command "rum" does not exist; did you mean run?`,
+		"completion powershel": `command "powershel" does not exist; did you mean powershell? List them: bin/oversell completion --help`,
+		"completion bash x":    `bash: unexpected argument "x"`,
+		"run rediss":           `run: strategy "rediss" does not exist; did you mean "redis"? List them: bin/oversell strategies`,
+		"run coupn":            `run: strategy "coupn" does not exist; did you mean "coupon"?`,
+		"run redis coupon":     "run: coupon is a scenario, not a strategy",
+		"run redis --jmeter --sweep clients=1..2": "run: --jmeter cannot be used with --sweep",
+		"run --clints 5":                         "run: flag --clints does not exist; did you mean --clients? List them: bin/oversell run --help",
+		"run -x":                                 "run: flag -x does not exist. List them: bin/oversell run --help",
+		"run --clients":                          "run: --clients needs a value",
+		"run --clients ten":                      `run: --clients "ten": must be a whole number`,
+		"run --clients 99999999999999999999":     `run: --clients "99999999999999999999": must be a smaller number`,
+		"run --wait 5":                           `run: --wait "5": must be a time with its unit, such as 500ms, 10s or 2m`,
+		"run --all=perhaps":                      `run: --all "perhaps": must be true or false`,
+		"run --rate 0":                           `run: rate "0": must be a number per second or minute`,
+		"run coupon redis":                       `coupon: unexpected argument "redis". Usage: bin/oversell run coupon [flags]`,
+		"run coupon --guard unqiue":              `run: coupon: guard "unqiue" does not exist; did you mean "unique"?`,
+		"run coupon --replicas http://a":         "run: --replicas is only for the lab at --target",
+		"run coupon --target ftp://a":            `target "ftp://a": must be a URL`,
+		"run coupon --target http://127.0.0.1:1": "run: coupon pauses requests in 3 replicas: name them with --replicas",
+		"run tickets --target http://127.0.0.1:1 --replicas http://a,http://b": "run: tickets needs 5 replicas, and the lab at --target has 2; it cannot start more",
+		"break":              "break: name a hazard",
+		"break puase":        `break: hazard "puase" does not exist; did you mean "pause"?`,
+		"break pause redlok": `break: strategy "redlok" does not exist; did you mean "redlock"? List them: bin/oversell strategies`,
+		"exercise isolaton":  `exercise "isolaton" does not exist; did you mean "isolation"?`,
+		"exercise a b":       "exercise: name one exercise. List them: bin/oversell exercise",
+		"step":               "step: name one strategy. List them: bin/oversell strategies",
+		"step rediss":        `step: strategy "rediss" does not exist; did you mean "redis"?`,
+		"strategies rediss":  `strategies: strategy "rediss" does not exist; did you mean "redis"?`,
+		"strategies a b":     `strategies: unexpected argument "b". Usage: bin/oversell strategies [strategy] [flags]`,
+		"lab x":              `lab: unexpected argument "x"`,
+		"dash x":             `dash: unexpected argument "x"`,
+		"serve x":            `serve: unexpected argument "x"`,
+		"migrate x":          `migrate: unexpected argument "x"`,
+		"docs x":             `docs: unexpected argument "x"`,
+		"probe":              "probe: an argument is missing",
+		"reap":               "reap: an argument is missing",
+		"alone":              "alone: requires at least 1 arg",
+		"site":               "site: name one folder",
+		"mysql --lab":        "mysql: --lab: name the file",
+	} {
+		status, _, message := execute(t, strings.Fields(args)...)
+		if status != 2 || !strings.HasPrefix(message, "oversell: ") || !strings.Contains(message, want) || strings.Count(message, "\n") != 1 {
+			t.Errorf("%s: status %d, %s want %s", args, status, message, want)
+		}
+	}
+}
+
+// TestHintsAreAsTyped checks that the help names the program as the user did.
+func TestHintsAreAsTyped(t *testing.T) {
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, text := range []string{cmd.Short, cmd.Long, cmd.Example, cmd.LocalFlags().FlagUsages()} {
+			if strings.Contains(strings.ReplaceAll(text, "bin/oversell", ""), "oversell ") {
+				t.Errorf("%s: another name of the program in:\n%s", cmd.CommandPath(), text)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(rootCommand("bin/oversell"))
+	if status, out, _ := execute(t, "run", "--help"); status != 0 || !strings.Contains(out, "  bin/oversell run none redis --clients 50") || !strings.Contains(out, "\n  bin/oversell run [strategy...] [flags]") {
+		t.Errorf("status %d, %s", status, out)
+	}
+	if status, out, _ := execute(t); status != 0 || !strings.Contains(out, "  completion ") {
+		t.Errorf("status %d, completion is not listed: %s", status, out)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for args, want := range map[string]string{
+		"run ":                "redis\t",
+		"run redis ":          "mutex\t",
+		"break ":              "pause\t",
+		"break pause ":        "redis\t",
+		"break --all ":        "redis\t",
+		"step ":               "redis\t",
+		"strategies ":         "redis\t",
+		"exercise ":           "isolation\t",
+		"run coupon --guard ": "redis-early\n",
+	} {
+		status, out, _ := execute(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if status != 0 || !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("%q: status %d, no %q in\n%s", args, status, want, out)
+		}
+	}
+	for _, args := range []string{"step redis ", "run redis "} {
+		if _, out, _ := execute(t, append([]string{"__complete"}, strings.Split(args, " ")...)...); strings.Contains("\n"+out, "\nredis\t") {
+			t.Errorf("%q offers redis again:\n%s", args, out)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	root := rootCommand("bin/oversell")
+	cmd, _, err := root.Find([]string{"break"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.ParseFlags([]string{"--all", "--seeds", "2", "--html", "my page.html", "redis"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := commandLine(cmd, cmd.Flags().Args()), "bin/oversell break redis --all --html 'my page.html' --seeds 2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestAsTyped checks that only commands are changed, and not the name of the database or the program
+// in another command.
+func TestAsTyped(t *testing.T) {
+	for text, want := range map[string]string{
+		"  oversell run\n  echo ab | oversell step none": "  bin/oversell run\n  echo ab | bin/oversell step none",
+		"mysql      u:p@tcp(127.0.0.1:3306)/oversell\n":  "mysql      u:p@tcp(127.0.0.1:3306)/oversell\n",
+		"see which of them oversell.":                    "see which of them oversell.",
+		"LAB_TOKEN=x oversell run --target URL":          "LAB_TOKEN=x bin/oversell run --target URL",
+		`with "oversell lab"`:                            `with "bin/oversell lab"`,
+	} {
+		if got := asTyped(text, "bin/oversell"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

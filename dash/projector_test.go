@@ -1,0 +1,61 @@
+package dash_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestProjector presses P on each page: then no text is smaller than 22 pixels, and no page is wider
+// than the screen. The next page stays large, and a second P makes it small.
+func TestProjector(t *testing.T) {
+	tab := browser(t)
+	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery), chromedp.KeyEvent("p"))
+	for _, path := range []string{
+		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling",
+	} {
+		for _, screen := range [][2]int64{{1920, 1080}, {1280, 800}} {
+			var small []string
+			var sticksOut bool
+			do(t, tab,
+				look(screen[0], "light"), chromedp.EmulateViewport(screen[0], screen[1]),
+				chromedp.Navigate(address(path)), chromedp.WaitVisible(`#projector[aria-pressed=true]`, chromedp.ByQuery),
+				chromedp.Evaluate(smallTexts, &small),
+				chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &sticksOut),
+			)
+			for _, text := range small {
+				t.Errorf("%s at %d: %s", path, screen[0], text)
+			}
+			if sticksOut {
+				t.Errorf("%s at %d: it is wider than the screen", path, screen[0])
+			}
+		}
+	}
+	do(t, tab, chromedp.KeyEvent("p"), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery))
+}
+
+// smallTexts returns the visible texts of less than 22 pixels.
+const smallTexts = `[...document.querySelectorAll('body *')].filter(e =>
+	[...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility() && e.getBoundingClientRect().left >= 0 &&
+	parseFloat(getComputedStyle(e).fontSize) < 22).map(e => getComputedStyle(e).fontSize + ': ' + e.outerHTML.slice(0, 120))`
+
+// TestKeyboard starts a run with the keyboard alone: Start stands before the strategies.
+func TestKeyboard(t *testing.T) {
+	tab := browser(t)
+	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`form.plan button.go:enabled`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('input[name=loops]').value = 5; 0`, nil)) // without a click, which moves the focus
+	for n := 0; ; n++ {
+		var at string
+		do(t, tab, chromedp.KeyEvent("\t"), chromedp.Evaluate(`document.activeElement.outerHTML.slice(0, 60)`, &at))
+		var start bool
+		do(t, tab, chromedp.Evaluate(`document.activeElement.matches('form.plan button.go')`, &start))
+		if start {
+			break
+		}
+		if n == 20 {
+			t.Fatal("Start is not among the first " + strconv.Itoa(n) + " elements; the last is " + at)
+		}
+	}
+	do(t, tab, chromedp.KeyEvent("\r"), reads(`#verdicts li:nth-child(3)`, "✓ redis"), reads(`#status`, "Finished."))
+}

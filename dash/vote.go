@@ -1,0 +1,147 @@
+package dash
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"rsc.io/qr"
+)
+
+// votes lets the class vote on the open question, from phones and without the token.
+type votes struct {
+	s *Server
+	// The hub's mutex protects the fields below: see hub.send.
+	open question
+	by   map[string]int // the chosen option, from 1, by voter
+}
+
+type question struct {
+	ID      string // differs for each question, so that a late vote does not count for the next one
+	Page    string // the template of the page that asks; this page shows the votes
+	Topic   string // of the page that asks
+	Ask     Text
+	Options []Text
+}
+
+const (
+	voterCookie = "voter"
+	maxVoters   = 10_000 // in one question
+)
+
+func newVotes(s *Server) *votes {
+	v := &votes{s: s, by: map[string]int{}}
+	s.hub.open("vote", v.all)
+	s.routes.HandleFunc("GET /dash/vote", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie(voterCookie); err != nil {
+			http.SetCookie(w, &http.Cookie{Name: voterCookie, Value: rand.Text(), Path: "/dash/vote", MaxAge: 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // it only counts a phone once, and the lab uses HTTP
+		}
+		s.show(w, r, "vote", Text{"Vote", "投票"}, nil)
+	})
+	s.routes.HandleFunc("POST /dash/vote", s.answered(v.vote))
+	return v
+}
+
+// all returns the messages that draw the page of a phone. The hub's mutex must be locked.
+func (v *votes) all() []message { return []message{v.s.part("vote", "question", v.open)} }
+
+// ask opens a question in place of the one before. Without options, no question is open.
+func (v *votes) ask(q question) {
+	q.ID = rand.Text()
+	var before question
+	v.s.hub.send("vote", func() []message {
+		before, v.open, v.by = v.open, q, map[string]int{}
+		return v.all()
+	})
+	if before.Topic != q.Topic && before.Topic != "" {
+		v.show(before.Page, before.Topic)
+	}
+	v.show(q.Page, q.Topic)
+}
+
+// show shows the votes on the page that asks, or that asked before.
+func (v *votes) show(page, topic string) {
+	v.s.hub.send(topic, func() []message { return []message{v.s.part(page, "tally", v.count(topic))} })
+}
+
+func (v *votes) vote(_ context.Context, req request) error {
+	voter, err := req.Cookie(voterCookie)
+	if err != nil {
+		return badRequest("Open the page Vote first, and allow cookies: each phone votes once.", "请先打开投票页并允许 Cookie：每部手机投一票。")
+	}
+	var page, topic string
+	v.s.hub.send("vote", func() []message {
+		page, topic = v.open.Page, v.open.Topic
+		option, errOption := strconv.Atoi(req.Form.Get("option"))
+		_, known := v.by[voter.Value]
+		switch {
+		case req.Form.Get("question") != v.open.ID || len(v.open.Options) == 0:
+			err = reject(http.StatusConflict, "This question is closed.", "这个问题已经结束。")
+		case errOption != nil || option < 1 || option > len(v.open.Options):
+			err = badRequest("option must be 1 to %d.", "option 必须是 1 到 %d。", len(v.open.Options))
+		case !known && len(v.by) >= maxVoters:
+			err = reject(http.StatusTooManyRequests, "Too many phones vote.", "投票的手机太多。")
+		default:
+			v.by[voter.Value] = option
+		}
+		return nil
+	})
+	if err == nil {
+		v.show(page, topic)
+	}
+	return err
+}
+
+// classVotes has the number of votes for each option of the open question.
+type classVotes struct {
+	Options []counted
+	Voters  int
+	Link    string       // of the page for phones; empty if the lab is not shared
+	Picture template.URL // the link as a QR code
+}
+
+type counted struct {
+	Text
+	Votes, Share int // the share in per cent
+}
+
+// count counts the votes on the open question, if the page with this topic asks it. The hub's mutex
+// must be locked.
+func (v *votes) count(topic string) classVotes {
+	if v.open.Topic != topic {
+		return classVotes{}
+	}
+	t := classVotes{Voters: len(v.by), Link: v.s.Share}
+	for i, option := range v.open.Options {
+		c := counted{Text: option}
+		for _, chosen := range v.by {
+			if chosen == i+1 {
+				c.Votes++
+			}
+		}
+		c.Share = 100 * c.Votes / max(1, len(v.by))
+		t.Options = append(t.Options, c)
+	}
+	if t.Link != "" {
+		if code, err := qr.Encode(t.Link, qr.M); err == nil {
+			t.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())) //nolint:gosec // our own picture
+		}
+	}
+	return t
+}
+
+// Viewers returns a handler for the phones of a class: it shows all pages, and accepts only votes.
+func (s *Server) Viewers() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reads := []string{http.MethodGet, http.MethodHead}
+		if !slices.Contains(reads, r.Method) && r.URL.Path != "/dash/vote" && r.URL.Path != "/dash/language" {
+			s.refuse(w, reject(http.StatusForbidden, "Phones can look and vote only.", "手机只能查看和投票。"))
+			return
+		}
+		s.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,75 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"oversell/dash"
+)
+
+// TestVote votes from three phones. The projector's page must show the votes, also after a phone has
+// changed its vote, and no votes for the next question.
+func TestVote(t *testing.T) {
+	projector := browser(t)
+	beginAgain(t)
+	do(t, projector, chromedp.Navigate(address("/dash/first")), reads(`.predict`, "1 / 4"))
+	var phones []window
+	for range 3 {
+		phone := browser(t)
+		do(t, phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), reads(`.vote legend`, "No lock."))
+		phones = append(phones, phone)
+	}
+	for i, option := range []string{"#option-1", "#option-1", "#option-2"} {
+		do(t, phones[i], press(option))
+	}
+	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "2"), reads(`.tally dd:nth-of-type(2)`, "1"))
+	do(t, phones[0], press("#option-2"))
+	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "1"), reads(`.tally dd:nth-of-type(2)`, "2"))
+	do(t, projector, press("#predict-broken"), reads(`.huge-verdict .huge`, "updates lost"))
+	do(t, phones[2], reads(`.vote legend`, "only one replica"))
+	do(t, projector, chromedp.WaitNotPresent(`.tally`, chromedp.ByQuery), press(`#predict-holds`), reads(`.predict`, "3 / 4"))
+}
+
+// TestViewers checks that phones may look and vote, and nothing else, even with the token.
+func TestViewers(t *testing.T) {
+	page := dash.New(dash.Config{Lab: testLab.Addresses(), Share: "http://192.0.2.1:8300/dash/vote"})
+	defer page.Close()
+	phones := httptest.NewServer(page.Viewers())
+	defer phones.Close()
+	for _, c := range []struct {
+		method, path, form string
+		status             int
+		body               string
+	}{
+		{"GET", "/dash/vote", "", 200, "What do you predict?"},
+		{"GET", "/dash/first", "", 200, "http://192.0.2.1:8300/dash/vote"},
+		{"GET", "/", "", 200, "Which locks oversell?"},
+		{"POST", "/dash/run/start", "strategy=none", 403, "look and vote"},
+		{"POST", "/dash/first/run", "trial=0&prediction=holds", 403, "look and vote"},
+		{"DELETE", "/dash/vote", "", 405, ""},
+		{"POST", "/dash/vote", "question=x&option=1", 400, "allow cookies"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, phones.URL+c.path, strings.NewReader(c.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("X-Lab-Token", token)
+		status, body := exchange(t, req)
+		if status != c.status || !strings.Contains(body, c.body) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+	voter := map[string]string{"Cookie": "voter=one"}
+	for form, want := range map[string]int{"question=old&option=1": http.StatusConflict, "": http.StatusConflict} {
+		values, _ := url.ParseQuery(form)
+		if status, body := send(t, http.MethodPost, "/dash/vote", values, voter); status != want {
+			t.Errorf("%q: %d %s", form, status, body)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/lab/terminal"
+)
+
+// Print writes the verdicts for a terminal: a line for each strategy if there is only one hazard,
+// and otherwise tables, as many as the screen's width requires.
+func (m Matrix) Print(w io.Writer, screen terminal.Screen, lang string) error {
+	var err error
+	if len(m.Hazards) == 1 {
+		err = m.printLines(w, screen, lang)
+	} else {
+		err = m.printTables(w, screen, lang)
+	}
+	if err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) error {
+	hazard, names := m.Hazards[0], 0
+	for _, r := range m.Rows {
+		names = max(names, len(r.name()))
+	}
+	for _, r := range m.Rows {
+		s := r.Summaries[hazard]
+		word := Word(s.Verdict).In(lang)
+		if s.Verdict.Failed() && s.Failed < s.Runs {
+			word += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
+		}
+		word += map[string]api.Text{
+			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
+		}[s.shownAgreement()].In(lang)
+		if why := s.Why.In(lang); why != "" {
+			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
+		}
+		line := fmt.Sprintf("%s %-*s  %s", Sign(s.Verdict), names, r.name(), word)
+		if _, err := fmt.Fprintln(w, screen.Paint(Sign(s.Verdict), screen.Wrap(line, names+len("s   ")))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) error {
+	for _, hazards := range m.fitting(screen) {
+		if err := m.table(hazards).Write(w, screen); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	legend := api.Text{
+		EN: "✓ safe   ✗ broken or stalled   ▲ correct, but at a cost   ? inconclusive   = as its card claims   ! its card claims otherwise",
+		ZH: "✓ 安全   ✗ 被破坏或停滞   ▲ 正确，但有代价   ? 无法判定   = 与卡片一致   ! 与卡片不符",
+	}
+	_, err := fmt.Fprintln(w, screen.Wrap(legend.In(lang), 0))
+	return err
+}
+
+// fitting divides the hazards among as few tables as the screen's width allows.
+func (m Matrix) fitting(screen terminal.Screen) (parts [][]string) {
+	var part []string
+	for _, hazard := range m.Hazards {
+		longer := append(slices.Clone(part), hazard)
+		if len(part) > 0 && screen.Width > 0 && m.table(longer).Width() > screen.Width {
+			parts, longer = append(parts, part), []string{hazard}
+		}
+		part = longer
+	}
+	return append(parts, part)
+}
+
+// table returns the table of these hazards, without strategies that have no verdict for them.
+func (m Matrix) table(hazards []string) terminal.Table {
+	t := terminal.Table{Columns: []terminal.Column{{Head: "strategy"}}}
+	for _, hazard := range hazards {
+		t.Columns = append(t.Columns, terminal.Column{Head: strings.ReplaceAll(hazard, "-", "-\n")})
+	}
+	for _, r := range m.Rows {
+		if !slices.ContainsFunc(hazards, r.has) {
+			continue
+		}
+		row := []terminal.Cell{{Text: r.name()}}
+		for _, hazard := range hazards {
+			s, ok := r.Summaries[hazard]
+			row = append(row, s.cell(ok))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// cell returns the verdict, = if the card claims the same, and ! if it claims otherwise.
+func (s Summary) cell(ok bool) terminal.Cell {
+	if !ok {
+		return terminal.Cell{}
+	}
+	sign := Sign(s.Verdict)
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.shownAgreement()]}
+}
+
+// shownAgreement is the agreement, but an unknown verdict neither agrees nor contradicts.
+func (s Summary) shownAgreement() string {
+	if s.Verdict == experiment.Unknown {
+		return ""
+	}
+	return s.agreement()
+}
