@@ -50,6 +50,7 @@ func TestBreakInABrowser(t *testing.T) {
 		t.Errorf("the matrix moved from %d to %d when the run began", before, after)
 	}
 	pictures(t, tab, "break")
+	inView(t, tab, `#part-now .harm`)
 	do(t, tab,
 		press(link("pause.redis")),
 		reads(`.verdict`, "redis is broken"),
@@ -80,6 +81,10 @@ func TestBreakInABrowser(t *testing.T) {
 		t.Error("in a smaller window the violation is out of sight")
 	}
 	pictures(t, tab, "result")
+	inView(t, tab, `.verdict`)
+	do(t, tab, press(`#projector`))
+	pictures(t, tab, "result-projector")
+	do(t, tab, press(`#projector`))
 	var run string
 	do(t, tab, chromedp.Evaluate(`document.querySelector('#result').dataset.run`, &run))
 	do(t, tab,

@@ -138,7 +138,8 @@ if (film) {
   };
   // pin moves the names, so that they stay visible.
   const pin = () => {
-    const left = film.scrollLeft, w = width();
+    const large = svg.currentCSSZoom || 1; // on a projector
+    const left = film.scrollLeft / large, w = width() / large;
     $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
     $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
   };

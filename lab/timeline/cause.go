@@ -58,6 +58,9 @@ func (t Timeline) lateWrite(o overlap) string {
 			at = max(at, e.At)
 		}
 	}
+	if !slices.ContainsFunc(o.first.holds, stretch.lapses) {
+		return t.say("%s wrote after that, at %s s.", "此后 %s 在 %s 秒写入。", o.first.name, t.since(at))
+	}
 	return t.say("%s still believed that it held the lock, and wrote at %s s.", "%s 仍以为自己持锁，在 %s 秒写入。", o.first.name, t.since(at))
 }
 
