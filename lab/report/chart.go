@@ -37,8 +37,8 @@ func width(value, longest float64) string {
 	return fmt.Sprintf("%.2f", fullBar*max(0, ratio(value, longest)))
 }
 
-// barChart draws one bar for each result, and a table with the columns that heads lists.
-func barChart(results []Result, of func(Result) float64, text func(Result) string, heads ...string) chart {
+// barChart draws one bar for each result.
+func barChart(results []Result, of func(Result) float64, text func(Result) string) chart {
 	longest := 0.0
 	for _, r := range results {
 		longest = max(longest, of(r))
@@ -47,17 +47,17 @@ func barChart(results []Result, of func(Result) float64, text func(Result) strin
 	for i, r := range results {
 		bars[i] = bar{Label: label(r), Value: text(r), Y: i * barStep, Width: width(of(r), longest)}
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars, Table: tabulate("", pick(results, heads...), results)}
+	return chart{Height: len(bars) * barStep, Bars: bars}
 }
 
 func throughputChart(results []Result) chart {
 	of := func(r Result) float64 { return r.ThroughputPerS }
-	return barChart(results, of, func(r Result) string { return fmt.Sprintf("%.1f/s", of(r)) }, "# Samples", "Throughput", "Error %")
+	return barChart(results, of, func(r Result) string { return fmt.Sprintf("%.1f/s", of(r)) })
 }
 
 func lostChart(results []Result) chart {
 	of := func(r Result) float64 { return float64(r.LostUpdates) }
-	c := barChart(results, of, lostUpdates, "Sold", "Remaining", "Lost updates")
+	c := barChart(results, of, lostUpdates)
 	for i, r := range results {
 		c.Bars[i].Alarm = r.Verdict == check.Broken
 	}
@@ -88,10 +88,7 @@ func latencyChart(results []Result) chart {
 	if anyOpen(results) {
 		height += percentStep
 	}
-	return chart{
-		Height: height, Groups: groups,
-		Table: tabulate("", pick(results, "Median", "90% Line", "95% Line", "99% Line", "Median sent", "99% sent"), results),
-	}
+	return chart{Height: height, Groups: groups}
 }
 
 // timeline is the throughput of one strategy over time, drawn into a box of 100 x 100.

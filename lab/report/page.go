@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-
-	"oversell/lab/check"
 )
 
 //go:embed page.html.tmpl
@@ -18,8 +16,10 @@ type page struct {
 	Started    string
 	Curves     []bend // of a sweep; then the other parts are empty
 	Results    []Result
-	Open       bool   // some result is of an open loop
-	Tables     []grid // the result table in two parts, to fit on a page
+	Cards      []verdictCard
+	Advice     Sentence // empty for a sweep
+	Open       bool     // some result is of an open loop
+	Tables     []grid   // all figures in two parts, to fit on a page
 	Throughput chart
 	Latency    chart
 	Lost       chart
@@ -33,7 +33,14 @@ type chart struct {
 	Height int // in pixels, of all bars or of one group
 	Bars   []bar
 	Groups []group
-	Table  grid
+}
+
+// verdictCard is the verdict on one strategy, with the figures that matter most.
+type verdictCard struct {
+	Result
+	Label, Sign, Rate, P99 string
+	Headline               Sentence
+	Notes                  []Sentence
 }
 
 // grid is a table. The first column has the headings of the rows.
@@ -51,8 +58,12 @@ type cell struct {
 
 // HTML writes a self-contained page, without scripts or other files.
 func HTML(w io.Writer, results []Result) error {
+	cards := make([]verdictCard, 0, len(results))
+	for _, r := range results {
+		cards = append(cards, verdictCard{r, label(r), sign(r.Verdict), measured(r, r.ThroughputPerS), measured(r, r.P99MS), Headline(r), notes(r)})
+	}
 	return write(w, page{
-		Results: results, Open: anyOpen(results), Tables: halves(results),
+		Results: results, Cards: cards, Advice: advice(results), Open: anyOpen(results), Tables: halves(results),
 		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
 		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
 	})
@@ -108,17 +119,6 @@ func halves(results []Result) []grid {
 	}
 }
 
-func pick(results []Result, heads ...string) []column {
-	all := columns(results)
-	picked := all[:1:1]
-	for _, c := range all {
-		if slices.Contains(heads, c.head) {
-			picked = append(picked, c)
-		}
-	}
-	return picked
-}
-
 func heads(words ...string) []cell {
 	row := make([]cell, len(words))
 	for i, w := range words {
@@ -164,8 +164,3 @@ func failuresGrid(results []Result) grid {
 
 // Class returns the CSS class of the result: broken, holds or undecided.
 func (r Result) Class() string { return string(r.Verdict) }
-
-// Mark returns the verdict as a sign and a word, for readers who see no colours.
-func (r Result) Mark() string {
-	return map[check.Verdict]string{check.Broken: "✗", check.Holds: "✓", check.Undecided: "?"}[r.Verdict] + " " + string(r.Verdict)
-}

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"oversell/lab/check"
+)
+
+func TestAdvice(t *testing.T) {
+	run := func(strategy string, v check.Verdict, safe bool, perSecond float64) Result {
+		return Result{Strategy: strategy, Verdict: v, Safe: safe, ThroughputPerS: perSecond, Samples: 10}
+	}
+	none, redis, zk := run("none", check.Broken, false, 900), run("redis", check.Holds, true, 300), run("zk", check.Holds, true, 200)
+	lucky, partial := run("lucky", check.Holds, false, 999), run("stopped", check.Holds, true, 999)
+	partial.Partial = true
+	for want, results := range map[string][]Result{
+		"Of the 2 strategies that lost nothing here, as their cards claim, redis was the fastest: 300 requests/s.": {none, zk, redis, lucky, partial},
+		"Only zk lost nothing here, as its card claims.":                                                           {none, zk, lucky},
+		"None of these strategies is safe in such a run":                                                           {none, lucky},
+		"Compare at least two strategies for a recommendation.":                                                    {redis, partial},
+	} {
+		if got := advice(results); !strings.HasPrefix(got.EN, want) || got.ZH == "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
