@@ -37,11 +37,11 @@ func TestExerciseAndClientMessages(t *testing.T) {
 		{[]string{"exercise"}, 0, "\nredis-no-expiry "},
 		{[]string{"exercise", "isolaton"}, 2, `exercise "isolaton" does not exist; did you mean "isolation"?`},
 		{[]string{"exercise", "index", "znodes"}, 2, "name one exercise"},
-		{[]string{"exercise", "index", "--lab", "running"}, 1, "no lab is running: start one with `oversell lab`"},
-		{[]string{"mysql"}, 1, "no lab is running: start one with `oversell lab`"},
+		{[]string{"exercise", "index", "--lab", "running"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
+		{[]string{"mysql"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
 		{[]string{"etcdctl", "--lab"}, 2, "--lab: name the file"},
 		{[]string{"zkcli", "--lab=nothing"}, 1, "nothing: no such file"},
-		{[]string{"redis-cli", "--help"}, 0, "Usage:\n  oversell redis-cli"},
+		{[]string{"redis-cli", "--help"}, 0, "Usage:\n  " + binary + " redis-cli"},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, test.args...)
 		cmd.Dir = t.TempDir()

@@ -48,6 +48,15 @@ func TestRunScenario(t *testing.T) {
 	}
 }
 
+// TestRunScenarioOnRunningLab checks that --target runs a scenario on a lab that already runs.
+func TestRunScenarioOnRunningLab(t *testing.T) {
+	addrs := testLab.Addresses()
+	got := runProgram(t, rigtest.Build(t), "recharge", "--guard", "key", "--target", addrs.Target, "--replicas", strings.Join(addrs.Replicas, ","))
+	if got.status != 0 || !strings.Contains(got.out, "✓ recharge, guard key: ") || strings.Contains(got.err, "starting a lab") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestScenarioNamesAreFree checks that no scenario has the name of a strategy: `oversell run NAME`
 // accepts names of scenarios and of strategies.
 func TestScenarioNamesAreFree(t *testing.T) {
