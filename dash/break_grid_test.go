@@ -93,7 +93,13 @@ func TestBreakGrid(t *testing.T) {
 	if again := readGrid(t, tab); again.Rows != g.Rows || again.Recorded != g.Recorded {
 		t.Errorf("after a reload %+v, want %+v", again, g)
 	}
+	accessible(t, tab, axe(t), "the whole matrix with recorded verdicts")
 	pictures(t, tab, "break-all")
+	do(t, tab, press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"), press(`#all`))
+	if chinese := readGrid(t, tab); !strings.Contains(chinese.Search, "hazard=pause") || chinese.Count != "2 行" {
+		t.Errorf("the Chinese page has lost the filter: %+v", chinese)
+	}
+	pictures(t, tab, "break-zh")
 }
 
 // changed tells the page that the value of a field has changed.

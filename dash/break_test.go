@@ -82,6 +82,7 @@ func TestBreakInABrowser(t *testing.T) {
 	}
 	pictures(t, tab, "result")
 	inView(t, tab, `.verdict`)
+	accessible(t, tab, axe(t), "a result with its timeline")
 	do(t, tab, press(`#projector`))
 	pictures(t, tab, "result-projector")
 	do(t, tab, press(`#projector`))
