@@ -1,7 +1,11 @@
 package dash_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -10,6 +14,9 @@ import (
 // TestProjector presses P on each page: then no text is smaller than 22 pixels, and no page is wider
 // than the screen. The next page stays large, and a second P makes it small.
 func TestProjector(t *testing.T) {
+	if err := os.MkdirAll(filepath.Join("..", "results", "pages"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	tab := browser(t)
 	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery), chromedp.KeyEvent("p"))
 	for _, path := range []string{
@@ -18,12 +25,18 @@ func TestProjector(t *testing.T) {
 		for _, screen := range [][2]int64{{1920, 1080}, {1280, 800}} {
 			var small []string
 			var sticksOut bool
+			var picture []byte
 			do(t, tab,
 				look(screen[0], "light"), chromedp.EmulateViewport(screen[0], screen[1]),
 				chromedp.Navigate(address(path)), chromedp.WaitVisible(`#projector[aria-pressed=true]`, chromedp.ByQuery),
 				chromedp.Evaluate(smallTexts, &small),
 				chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &sticksOut),
+				chromedp.CaptureScreenshot(&picture),
 			)
+			name := fmt.Sprintf("projector%s-%d.png", strings.ReplaceAll(path, "/", "-"), screen[0])
+			if err := os.WriteFile(filepath.Join("..", "results", "pages", name), picture, 0o644); err != nil {
+				t.Fatal(err)
+			}
 			for _, text := range small {
 				t.Errorf("%s at %d: %s", path, screen[0], text)
 			}
