@@ -55,7 +55,7 @@ func TestPagesBeginUpToDate(t *testing.T) {
 		after, notAfter string
 	}{
 		{"/", "No results yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "No results yet"},
-		{"/dash/shop", "No runs yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `<th scope="row">coupon</th>`, "No runs yet"},
+		{"/dash/shop", "No runs yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `coupon, <code>unique</code>`, "No runs yet"},
 		{"/dash/try", "No requests yet", "/dash/try/send", trial, "redis begin", "No requests yet"},
 		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has sent no request yet", "No round is open"},
 	} {
@@ -197,7 +197,7 @@ func TestSilentLine(t *testing.T) {
 		t.Fatalf("the scenario was not started: %d %s", status, body)
 	}
 	do(t, tab,
-		reads(`#part-results tbody tr:nth-child(1)`, "recharge"),
+		reads(`.outcomes li:nth-child(1)`, "recharge"),
 		reads(`#part-now`, "Done."),
 		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
 	)
