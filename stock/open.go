@@ -1,8 +1,10 @@
 package stock
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -62,6 +64,7 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	cfg.ClientFoundRows = true   // RowsAffected counts the rows found, even if unchanged
 	cfg.ParseTime = true
 	cfg.Logger = &mysql.NopLogger{} // the driver also returns its errors
+	cfg.DialFunc = dial
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Second
 	}
@@ -84,4 +87,14 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	return pool, nil
+}
+
+// dial connects to the server. At the deadline of ctx, a net.Dialer can return its error just before
+// ctx ends. The caller would take that for a server that does not answer, so dial waits for the end.
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if deadline, limited := ctx.Deadline(); err != nil && limited && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return conn, err
 }
