@@ -36,8 +36,9 @@ have_java() { have java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ]; }
 # See clock.go.
 have_clock() { ls /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/*/libtcmalloc_minimal.so.4 >/dev/null 2>&1; }
 
-# See cluster.go.
 have_chinese() { fc-list :lang=zh 2>/dev/null | grep -q .; }
+
+# See cluster.go.
 have_galera() { ls /usr/lib/galera/libgalera_smm.so >/dev/null 2>&1 || ls /usr/lib*/galera-4/libgalera_smm.so >/dev/null 2>&1; }
 
 have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
