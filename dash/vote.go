@@ -18,6 +18,8 @@ type votes struct {
 	// The hub's mutex protects the fields below: see hub.send.
 	open question
 	by   map[string]int // the chosen option, from 1, by voter
+
+	picture template.URL // the link for phones as a QR code; empty if the lab is not shared
 }
 
 type question struct {
@@ -34,7 +36,7 @@ const (
 )
 
 func newVotes(s *Server) *votes {
-	v := &votes{s: s, by: map[string]int{}}
+	v := &votes{s: s, by: map[string]int{}, picture: picture(s.Share)}
 	s.hub.open("vote", v.all)
 	s.routes.HandleFunc("GET /dash/vote", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie(voterCookie); err != nil {
@@ -115,23 +117,29 @@ func (v *votes) count(topic string) classVotes {
 	if v.open.Topic != topic {
 		return classVotes{}
 	}
-	t := classVotes{Voters: len(v.by), Link: v.s.Share}
-	for i, option := range v.open.Options {
-		c := counted{Text: option}
-		for _, chosen := range v.by {
-			if chosen == i+1 {
-				c.Votes++
-			}
-		}
-		c.Share = 100 * c.Votes / max(1, len(v.by))
-		t.Options = append(t.Options, c)
+	t := classVotes{Voters: len(v.by), Link: v.s.Share, Picture: v.picture}
+	for _, option := range v.open.Options {
+		t.Options = append(t.Options, counted{Text: option})
 	}
-	if t.Link != "" {
-		if code, err := qr.Encode(t.Link, qr.M); err == nil {
-			t.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())) //nolint:gosec // our own picture
-		}
+	for _, chosen := range v.by {
+		t.Options[chosen-1].Votes++
+	}
+	for i := range t.Options {
+		t.Options[i].Share = 100 * t.Options[i].Votes / max(1, len(v.by))
 	}
 	return t
+}
+
+// picture returns a link as a QR code. It is empty for an empty link.
+func picture(link string) template.URL {
+	if link == "" {
+		return ""
+	}
+	code, err := qr.Encode(link, qr.M)
+	if err != nil {
+		return "" // the page shows the link as well
+	}
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())) //nolint:gosec // our own picture
 }
 
 // Viewers returns a handler for the phones of a class: it shows all pages, and accepts only votes.
