@@ -108,15 +108,20 @@ func TestSweep(t *testing.T) {
 	var report hosted
 	must(t, json.NewDecoder(out).Decode(&report))
 	must(t, cmd.Process.Signal(syscall.SIGSTOP))
+	gone := report.PIDs // the kernel ends the servers, but not their children
 	for _, line := range processesOf(t, report.Dir) {
 		if strings.Contains(line, " reap ") {
 			pid, _, _ := strings.Cut(line, " ")
 			must(t, syscall.Kill(atoi(t, pid), syscall.SIGKILL))
+			gone = append(gone, atoi(t, pid)) // until it is dead, its folder counts as in use
 		}
 	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	for _, pid := range report.PIDs { // the kernel ends these, but not their children
+	if len(gone) != len(report.PIDs)+1 {
+		t.Fatalf("%d reapers were found, want 1", len(gone)-len(report.PIDs))
+	}
+	for _, pid := range gone {
 		eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
 	}
 	left := processesOf(t, report.Dir)
@@ -126,6 +131,7 @@ func TestSweep(t *testing.T) {
 
 	var log bytes.Buffer
 	rigtest.Start(t, rig.Config{Redis: 1, Log: &log})
+	t.Logf("the second lab's log: %q", &log)
 	if _, err := os.Stat(report.Dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
