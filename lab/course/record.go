@@ -102,11 +102,19 @@ func (w *recordWriter) withFigures(line string) (_ string, err error) {
 	return line, err
 }
 
-// conditions matches the lines with the conditions of a run, and those about its start.
-var conditions = regexp.MustCompile(`(?m)^((date|load|seed|target|machine|etcd|go|mysql|oversell|redis|zookeeper) {3,}.*|starting a lab|ready after .*)\n?`)
+var (
+	// conditions matches the lines with the conditions of a run: from its date to an empty line. A
+	// match by names would also find the row of a table, such as that of the strategy redis.
+	conditions = regexp.MustCompile(`(?m)^date {3,}.*(\n.+)*\n?`)
+	starts     = regexp.MustCompile(`(?m)^(starting a lab|ready after ).*\n?`)
+	trailing   = regexp.MustCompile(`(?m)[ \t]+$`)
+	manyEmpty  = regexp.MustCompile(`\n{3,}`)
+)
 
 // Short returns what commands printed without the conditions of the runs.
 func Short(text string) string {
-	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(conditions.ReplaceAllString(text, ""), "")
-	return strings.Trim(regexp.MustCompile(`\n{3,}`).ReplaceAllString(text, "\n\n"), "\n")
+	for _, left := range []*regexp.Regexp{conditions, starts, trailing} {
+		text = left.ReplaceAllString(text, "")
+	}
+	return strings.Trim(manyEmpty.ReplaceAllString(text, "\n\n"), "\n")
 }
