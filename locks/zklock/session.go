@@ -101,8 +101,12 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-// do returns when call returns or ctx ends. The driver takes no context, so call may outlast ctx.
-func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
+// do returns when call returns or ctx ends. The driver takes no context, so call may outlast ctx. If
+// ctx has already ended, do does not begin the call: select would choose one of two ready cases.
+func do[T any](ctx context.Context, call func() (T, error)) (none T, err error) {
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
 	type answer struct {
 		value T
 		err   error
@@ -116,7 +120,6 @@ func do[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
-		var none T
 		return none, context.Cause(ctx)
 	}
 }
