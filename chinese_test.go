@@ -25,7 +25,7 @@ var (
 // TestCardsInChinese checks that all texts of a card are in Chinese as well.
 func TestCardsInChinese(t *testing.T) {
 	for _, c := range catalog.Cards() {
-		texts := []api.Text{c.Title, c.Summary}
+		texts := []api.Text{c.Title, c.Summary, c.When}
 		for _, b := range c.Breaks {
 			texts = append(texts, b.Why)
 		}

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,31 @@ func TestCatalogued(t *testing.T) {
 		t.Errorf("%d cards were found in the families' files, and the catalogue lists %d strategies", found, len(listed))
 	}
 }
+
+// TestWhen checks that each card says in both languages when to use its strategy. The text is short,
+// and names only other strategies. A strategy that loses updates in one process is not for use.
+func TestWhen(t *testing.T) {
+	const longest = 200
+	for _, c := range catalog.Cards() {
+		if c.When.EN == "" || c.When.ZH == "" {
+			t.Errorf("the card of %s does not say in both languages when to use it: %q, %q", c.ID, c.When.EN, c.When.ZH)
+		}
+		if n := len(c.When.EN); n > longest {
+			t.Errorf("the card of %s needs %d characters to say when to use it; at most %d are allowed", c.ID, n, longest)
+		}
+		if c.Scope == api.ScopeNone && !strings.HasPrefix(c.When.EN, "Not for production: ") {
+			t.Errorf("%s loses updates, and its card recommends it: %s", c.ID, c.When.EN)
+		}
+		for _, named := range strategyName.FindAllStringSubmatch(c.When.EN+c.When.ZH, -1) {
+			known := slices.ContainsFunc(catalog.Cards(), func(other api.Card) bool { return other.ID == named[1] })
+			if !known || named[1] == c.ID {
+				t.Errorf("the card of %s names %q, which is not another strategy", c.ID, named[1])
+			}
+		}
+	}
+}
+
+var strategyName = regexp.MustCompile("`([^`]+)`")
 
 // cardsIn returns the ids of the cards in the source text of a file.
 func cardsIn(t *testing.T, file string) (ids []string) {

@@ -11,6 +11,8 @@ type Card struct {
 	Family  string `json:"family"`
 	Title   Text   `json:"title"`
 	Summary Text   `json:"summary"`
+	// When says in which case to choose the strategy, or which one to use instead.
+	When Text `json:"when"`
 	// Source names where the strategy comes from: sections of the tutorial, a paper or a library.
 	Source string `json:"source"`
 	// Core means that a comparison includes the strategy if the user names no strategies.

@@ -47,10 +47,16 @@ func strategiesCommand() *cobra.Command {
 func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"
-	summary, broken := "- %s (%s): %s%s\n", " *Broken by %s.*"
+	summary, broken := "- %s (%s): %s%s\n  - When to use it: %s\n", " *Broken by %s.*"
 	if inChinese {
 		header, yes = "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |", "是"
-		summary, broken = "- %s（%s）：%s%s\n", "*会被 %s 打破。*"
+		summary, broken = "- %s（%s）：%s%s\n  - 何时使用：%s\n", "*会被 %s 打破。*"
+	}
+	text := func(t api.Text) string {
+		if inChinese {
+			return t.ZH
+		}
+		return t.EN
 	}
 	fmt.Fprintf(out, "%s\n|---|:-:|:-:|:-:|:-:|:-:|:-:|\n", header)
 	for _, c := range cards {
@@ -62,10 +68,7 @@ func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
-		text, hazards := c.Summary.EN, make([]string, len(c.Breaks))
-		if inChinese {
-			text = c.Summary.ZH
-		}
+		hazards := make([]string, len(c.Breaks))
 		for i, b := range c.Breaks {
 			hazards[i] = string(b.Hazard)
 		}
@@ -73,7 +76,7 @@ func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 		if len(hazards) > 0 {
 			brokenBy = fmt.Sprintf(broken, strings.Join(hazards, ", "))
 		}
-		fmt.Fprintf(out, summary, link(c), c.Source, text, brokenBy)
+		fmt.Fprintf(out, summary, link(c), c.Source, text(c.Summary), brokenBy, text(c.When))
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {
@@ -125,7 +128,9 @@ func printCard(w io.Writer, card api.Card, screen terminal.Screen) {
 	line := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(w, screen.Wrap(fmt.Sprintf(format, args...), indent))
 	}
-	fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", screen.Wrap(fmt.Sprintf("%s: %s (%s)", card.ID, card.Title.EN, card.Title.ZH), 0), screen.Wrap(card.Summary.EN, 0), screen.Wrap(card.Summary.ZH, 0))
+	fmt.Fprintf(w, "%s\n", screen.Wrap(fmt.Sprintf("%s: %s (%s)", card.ID, card.Title.EN, card.Title.ZH), 0))
+	fmt.Fprintf(w, "\n%s\n%s\n", screen.Wrap(card.Summary.EN, 0), screen.Wrap(card.Summary.ZH, 0))
+	fmt.Fprintf(w, "\n%s\n%s\n\n", screen.Wrap("When to use it: "+card.When.EN, 0), screen.Wrap("何时使用："+card.When.ZH, 0))
 	line("tutorial   %s", card.Source)
 	line("needs      %s", strings.Join(card.Backends, ", "))
 	line("claims     lease %s, renewed %s, re-entrant %s, fence %s, in order of arrival %s",

@@ -124,6 +124,10 @@ func (*etcdLock) Card() api.Card {
 			EN: "A queue of keys on leases; the first one created holds the lock, each waiter watches the one before it, and the revision is the fence.",
 			ZH: "一排挂在租约上的键，最先创建的持有锁；每个等待者只监听前一个，revision 就是栅栏号。",
 		},
+		When: api.Text{
+			EN: "Choose it if you already run etcd, and the lock must survive a dead server. For many grants per second, use `redis`.",
+			ZH: "已经在用 etcd，而且节点宕机也不能丢锁时选它。每秒要加很多次锁，就用 `redis`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.MinorityLoss,
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,

@@ -36,6 +36,10 @@ func (*mutex) Card() api.Card {
 			EN: "One request at a time in each replica. With three replicas, three requests at a time.",
 			ZH: "每个进程内一次只放行一个请求；三个副本就同时放行三个。",
 		},
+		When: api.Text{
+			EN: "Choose it only if a single process writes the stock. With several replicas it oversells: use `for-update` or `redis` instead.",
+			ZH: "只有一个进程写库存时才用。有多个副本就会超卖，请改用 `for-update` 或 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race},
 		Breaks: []api.Break{{Hazard: api.ReplicaRace, Why: api.Text{
 			EN: "The lock is in the memory of one process. Each other replica has a lock of its own.",

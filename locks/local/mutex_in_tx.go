@@ -90,6 +90,10 @@ func (*mutexInTx) Card() api.Card {
 			EN: "BEGIN, lock the mutex, SELECT, UPDATE, unlock, and only then COMMIT: the next request reads before the sale is visible.",
 			ZH: "开启事务，加锁，查询，更新，解锁，最后才提交：下一个请求读到的还是提交前的库存。",
 		},
+		When: api.Text{
+			EN: "Not for production: the mutex is free before the commit, so even a single process can lose updates. Use `for-update` instead.",
+			ZH: "不要用于生产环境：提交之前锁就释放了，单个进程也会丢失更新。请改用 `for-update`。",
+		},
 		Breaks: []api.Break{
 			{Hazard: api.EarlyRelease, At: unlocked, Why: api.Text{
 				EN: "The mutex is free before the commit, so the next request reads the old count, even in the same process. MariaDB 11.6 and later reject its write with error 1020 (innodb_snapshot_isolation, which the lab turns off). The request then starts again, and no update is lost.",

@@ -50,6 +50,10 @@ func (none) Card() api.Card {
 			EN: "SELECT the count, then UPDATE it to one less. Two requests that read the same count sell two pieces, and the stock falls by one.",
 			ZH: "先查库存，再更新为减一：两个请求读到同一个数，卖出两件，库存只少一件。",
 		},
+		When: api.Text{
+			EN: "Not for production: two requests at once lose an update. Use `atomic` if one statement can check and write, otherwise `for-update`.",
+			ZH: "不要用于生产环境：两个请求同时到就会超卖。一条语句能判断并写入就用 `atomic`，否则用 `for-update`。",
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Race, Why: api.Text{
 				EN: "Between the read and the write, any other request may read or write the count.",

@@ -52,6 +52,10 @@ func (*atomic) Card() api.Card {
 			EN: "UPDATE … SET count = count - 1 WHERE count >= 1: one statement checks and writes, and no lock is needed. Extra work is done before the statement, while nothing is locked.",
 			ZH: "UPDATE … SET count = count - 1 WHERE count >= 1：一条语句里既判断又写入，不需要额外加锁。额外的工作在这条语句之前完成，期间不占用任何锁。",
 		},
+		When: api.Text{
+			EN: "Choose it first: if one UPDATE can check and write, you need no lock. If several rows must change together, use `for-update`.",
+			ZH: "首选：一条 UPDATE 就能判断并写入，不需要锁。要一起改好几行，就用 `for-update`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},
 	}

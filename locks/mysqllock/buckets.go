@@ -167,6 +167,10 @@ func (*buckets) Card() api.Card {
 			EN: "A sale takes from one of 16 rows, drawn at random, so few sales queue for the same row. Near the end of the stock, a sale must search for a bucket that is not empty, and collects the remaining pieces in a transaction.",
 			ZH: "库存拆成 16 行，随机选一行扣减，很少有请求竞争同一行；快卖完时要查找还有库存的桶，并在一个事务里把剩余的几件合并后再扣减。",
 		},
+		When: api.Text{
+			EN: "Choose it if so many sales update one row that `atomic` is too slow. To know the remaining stock, you must add up 16 rows.",
+			ZH: "太多请求改同一行、`atomic` 不够快时选它。要知道剩余库存，得把 16 行加起来。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},
 	}

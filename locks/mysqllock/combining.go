@@ -207,6 +207,10 @@ func (*combining) Card() api.Card {
 			EN: "Each replica adds up the quantities of its waiting requests, and takes the sum with one UPDATE. If the answer to that UPDATE is lost, the outcome of all these requests is unknown.",
 			ZH: "每个副本把排队请求的数量加起来，用一条 UPDATE 一次扣减；这条语句的回复丢了，整批请求的结果都未知。",
 		},
+		When: api.Text{
+			EN: "Choose it if each replica has many requests for one row, and `atomic` is too slow. A lost answer leaves the outcome of a whole batch unknown.",
+			ZH: "每个副本都有许多请求改同一行、`atomic` 不够快时选它。应答一丢，整批请求的结果都未知。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},
 	}

@@ -147,6 +147,10 @@ func (*dbRow) Card() api.Card {
 			EN: "A row under a unique key names the owner. It expires by the database's clock, and one UPDATE takes it over.",
 			ZH: "唯一键的一行记录持有者，按数据库时钟过期，用一条 UPDATE 接管。",
 		},
+		When: api.Text{
+			EN: "Choose it if you need a lock with a lease, and have only a database. If the work fits into one transaction, `for-update` is simpler.",
+			ZH: "需要带租期的锁，又只有数据库时选它。业务能放进一个事务，`for-update` 更简单。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply},
 		Breaks: []api.Break{
 			{Hazard: api.Pause, Why: api.Text{

@@ -123,6 +123,10 @@ func (*dbRowCleaned) Card() api.Card {
 			EN: "The row names its owner and has the time of the grant; every second, a job deletes the rows that are older than the lease.",
 			ZH: "行里记录持有者和加锁时间，定时任务每秒删除超过租期的行。",
 		},
+		When: api.Text{
+			EN: "Not for production: the job also deletes the row of a slow holder, and two requests write. Use `db-row`, which renews its lease.",
+			ZH: "不要用于生产环境：持有者只是慢，行也会被清理，两个请求就同时写入。请改用会续期的 `db-row`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.LostReply, api.Nesting, api.ForeignUnlock},
 		Breaks: []api.Break{
 			{Hazard: api.Overrun, Why: api.Text{

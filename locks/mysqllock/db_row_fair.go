@@ -232,6 +232,10 @@ func (*dbRowFair) Card() api.Card {
 			EN: "Each waiter inserts a row, and the row with the lowest id holds the lock: first come, first served, over all replicas.",
 			ZH: "每个等待者插入一行，编号最小的持有锁：跨所有副本先来先得。",
 		},
+		When: api.Text{
+			EN: "Choose it if all replicas must get the lock in order of arrival, and you have only a database. Many waiters load it with reads.",
+			ZH: "需要跨副本的公平锁，又只有数据库时选它。等待者一多，查询会加重数据库的负担。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.DeadWaiter, api.LostReply, api.Nesting,
 		},

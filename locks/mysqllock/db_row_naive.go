@@ -99,6 +99,10 @@ func (*dbRowNaive) Card() api.Card {
 			EN: "The request that inserts the row holds the lock, and deletes the row to release it. The others sleep 50 ms and try again.",
 			ZH: "插入这一行的请求持有锁，删除这一行即释放锁；其他请求每隔 50 毫秒重试。",
 		},
+		When: api.Text{
+			EN: "Not for production: if the holder dies, the key stays locked for ever. Use `db-row` instead.",
+			ZH: "不要用于生产环境：持有者崩溃后，锁永远不会释放。请改用 `db-row`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Pause},
 		Breaks: []api.Break{
 			{Hazard: api.Crash, At: api.Granted, Why: api.Text{

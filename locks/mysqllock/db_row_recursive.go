@@ -120,6 +120,10 @@ func (*dbRowRecursive) Card() api.Card {
 			EN: "A request whose INSERT fails calls the method again, and then sells once more without the lock: one request takes several pieces.",
 			ZH: "插入失败的请求递归调用自己，返回后不持锁又卖一次：一个请求扣掉好几件库存。",
 		},
+		When: api.Text{
+			EN: "Not for production: a request that had to wait takes several pieces, without the lock. Use `db-row` instead.",
+			ZH: "不要用于生产环境：等过锁的请求会不持锁再扣几次库存。请改用 `db-row`。",
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Race, Why: api.Text{
 				EN: "A request that has waited goes on without the lock, once for each failed INSERT, and sells beside the holder.",

@@ -214,6 +214,10 @@ func (*getLock) Card() api.Card {
 			EN: "The server grants the lock to a connection, and queues the waiters. The lock is released when the connection ends.",
 			ZH: "锁由一个数据库连接持有，等待者在服务器端排队；连接断开，锁就释放。",
 		},
+		When: api.Text{
+			EN: "Choose it for work outside a transaction, if there is a single MySQL server. A cluster or a fail-over breaks it: then use `etcd`.",
+			ZH: "业务不在一个事务里，而且只有一台 MySQL 时选它。数据库集群或主从切换会让它失效，那就用 `etcd`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Pause, api.DeadWaiter, api.LostReply, api.Nesting,
 		},

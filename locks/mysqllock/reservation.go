@@ -201,6 +201,10 @@ func (*reservation) Card() api.Card {
 			EN: "Pieces are reserved until a deadline, and a confirmation before it sells them. A late confirmation is rejected, and expired reservations return to the stock. To other requests, reserved pieces are sold out.",
 			ZH: "先把商品预留到截止时间，按时确认才算卖出；迟到的确认会被拒绝，过期的预留退回库存。预留期间，其他请求看到的是售罄。",
 		},
+		When: api.Text{
+			EN: "Choose it if a sale takes seconds or minutes, such as a payment by the customer. The reservation must last longer than that.",
+			ZH: "一次销售要几秒到几分钟（例如等顾客付款）时选它。预留的期限必须比这更长。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.Overrun, Why: api.Text{
 			EN: "If the work takes longer than the reservation, it is wasted: the confirmation is rejected.",

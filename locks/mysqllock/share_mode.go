@@ -69,6 +69,10 @@ func (*shareMode) Card() api.Card {
 			EN: "All requests may read under a shared lock. To write, a request must wait for all the other readers.",
 			ZH: "多个请求可以同时加共享锁读取；要写入，必须等其他读者都释放共享锁。",
 		},
+		When: api.Text{
+			EN: "Not for production: two readers that then write deadlock, and one of them is rolled back. Use `for-update` instead.",
+			ZH: "不要用于生产环境：两个读者都要写就会死锁，其中一个被回滚。请改用 `for-update`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.Deadlock, At: api.Read, Why: api.Text{
 			EN: "Two readers that both want to write wait for each other until the database ends one of them with error 1213.",

@@ -177,6 +177,10 @@ func (*skipLocked) Card() api.Card {
 			EN: "Each piece is a row. A sale locks one that no other sale has locked, and deletes it. If all remaining rows are locked, it waits: another sale may roll back, so locked does not mean sold out.",
 			ZH: "每件商品一行；跳过其他请求锁住的行，锁住一行并删除。剩下的行都被锁住时要等待：其他请求可能回滚，所以被锁住不等于售罄。",
 		},
+		When: api.Text{
+			EN: "Choose it if each item is a row of its own, such as a seat or a coupon code. If all items are equal, `atomic` is faster.",
+			ZH: "每件东西自成一行（例如座位、券码）时选它。东西都一样的话，`atomic` 更快。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},
 	}

@@ -78,6 +78,10 @@ func (*version) Card() api.Card {
 			EN: "Read count and version. Write only if the version has not changed, otherwise start again.",
 			ZH: "读出库存和版本号，版本没变才写入，变了就重来。",
 		},
+		When: api.Text{
+			EN: "Choose it if conflicts are rare, or if a user works between the read and the write. If conflicts are frequent, use `for-update`.",
+			ZH: "冲突很少，或者读和写之间要等用户操作时选它。冲突频繁就用 `for-update`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "Of all requests that read the same version, one succeeds. The work of the others is wasted, and they retry together with new requests.",

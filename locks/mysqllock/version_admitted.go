@@ -125,6 +125,10 @@ func (*versionAdmitted) Card() api.Card {
 			EN: "The compare-and-set of version, but in each replica one request at a time tries. After conflicts, replicas try less often.",
 			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",
 		},
+		When: api.Text{
+			EN: "Choose it if conflicts are frequent and you must keep the version column. If you may lock the row, `for-update` is simpler.",
+			ZH: "冲突频繁、又必须保留版本号时选它。如果可以锁行，`for-update` 更简单。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks:   []api.Break{},
 	}

@@ -47,6 +47,10 @@ func (*versionNaive) Card() api.Card {
 			EN: "The compare-and-set of version. After a conflict, a request starts again without a pause, until its wait is over.",
 			ZH: "同样比较 version 再写入；失败的不停顿，立即重来，直到等待时间用完。",
 		},
+		When: api.Text{
+			EN: "Not for production: under load, most attempts fail and keep the database busy. Use `version` if conflicts are rare, otherwise `for-update`.",
+			ZH: "不要用于生产环境：请求一多，绝大多数尝试都失败，白白占用数据库。冲突少用 `version`，否则用 `for-update`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{{Hazard: api.CASStorm, Why: api.Text{
 			EN: "All requests with a conflict try again at once: dozens of attempts for each sale, and some requests give up although there is stock.",

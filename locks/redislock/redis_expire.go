@@ -39,6 +39,10 @@ func (*redisExpire) Card() api.Card {
 			EN: "SET NX PX creates the key with its expiry in one command; the release deletes it without a comparison.",
 			ZH: "SET NX PX 一条命令建键并设过期；释放时不比较，直接删除。",
 		},
+		When: api.Text{
+			EN: "Not for production: a holder that works longer than its lease deletes the next holder's lock. Use `redis` instead.",
+			ZH: "不要用于生产环境：业务超过租期的持有者会误删下一个持有者的锁。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock},

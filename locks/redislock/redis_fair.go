@@ -209,6 +209,10 @@ func (*fairLock) Card() api.Card {
 			EN: "All waiters of all replicas are in one queue in Redis; a release wakes only the first, and dead waiters expire after 5 s.",
 			ZH: "所有副本的等待者在 Redis 里排成一队；释放只唤醒队首，死掉的等待者 5 秒后被跳过。",
 		},
+		When: api.Text{
+			EN: "Choose it instead of `redis` if all replicas must get the lock in order of arrival. It sends more requests for each grant.",
+			ZH: "所有副本必须先来先得（公平锁）时，用它代替 `redis`。每次加锁要多发几个请求。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
 			api.Herd, api.DeadWaiter,

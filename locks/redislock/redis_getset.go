@@ -70,6 +70,10 @@ func (*redisGetSet) Card() api.Card {
 			EN: "SETNX stores the end of the lease on the client's clock; after that time, the first GETSET takes the lock over.",
 			ZH: "SETNX 按客户端时钟写入到期时间；过期后，第一个 GETSET 的请求接管。",
 		},
+		When: api.Text{
+			EN: "Not for production: a client whose clock is fast takes the lock from a holder that still works. Use `redis` instead.",
+			ZH: "不要用于生产环境：时钟快的客户端会抢走别人正在用的锁。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
 		Breaks: []api.Break{
 			{Hazard: api.ClockJump, Why: api.Text{

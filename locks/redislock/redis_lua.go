@@ -49,6 +49,10 @@ func (*redisLua) Card() api.Card {
 			EN: "The value is random; one script compares it and deletes the key, so no release frees another holder's lock.",
 			ZH: "值是随机的 UUID，一段 Lua 脚本比较并删除，不会误删其他持有者的锁。",
 		},
+		When: api.Text{
+			EN: "Choose it for short work that may rarely run twice, such as refilling a cache, if the code must be small. Otherwise use `redis`.",
+			ZH: "业务很短、偶尔执行两次也无妨（例如重建缓存），又想让代码尽量少时选它。否则用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.LostReply},
 		Tutorial: []api.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
 	}, api.Overrun, api.Cutoff, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)

@@ -70,6 +70,10 @@ func (multiServers) Card() api.Card {
 			EN: "A sale locks its product on each of five independent Redis, all or none; it loses them all when one is lost.",
 			ZH: "一次销售在五个独立的 Redis 上都加锁，要么全锁要么全不锁；丢了一把就算全丢。",
 		},
+		When: api.Text{
+			EN: "Not for production: if one of the five servers is down, no request gets the lock. Use `redlock`, which needs only a majority.",
+			ZH: "不要用于生产环境：五个节点只要有一个宕机，就谁也拿不到锁。请改用只需要多数节点的 `redlock`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
 			api.Failover, api.Herd, api.Deadlock,

@@ -73,6 +73,10 @@ func (*redisReentrant) Card() api.Card {
 			EN: "A hash of owner and count, changed by scripts: the owner may acquire again, and its last release frees the lock.",
 			ZH: "用哈希记持有者和次数，由脚本加减：持有者可再次加锁，最后一次释放才真正解锁。",
 		},
+		When: api.Text{
+			EN: "Not for production: nothing renews the lease, and a slow holder writes beside the next one. Use `redis`, which is re-entrant as well.",
+			ZH: "不要用于生产环境：没有续期，慢的持有者会和下一个同时写入。请改用同样可重入的 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting},
 		Breaks: []api.Break{
 			{Hazard: api.LostReply, Why: api.Text{

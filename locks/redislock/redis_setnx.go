@@ -38,6 +38,10 @@ func (*redisSetNX) Card() api.Card {
 			EN: "SETNX creates the key, DEL releases it, the others try again every 100 ms; it never expires.",
 			ZH: "SETNX 成功的请求持有锁，DEL 释放，其他请求每 100 毫秒重试；键永不过期。",
 		},
+		When: api.Text{
+			EN: "Not for production: if the holder dies, the key stays locked for ever. Use `redis` instead.",
+			ZH: "不要用于生产环境：持有者崩溃后，锁永远不会释放。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Overrun, api.Pause, api.ClockJump},
 		Breaks: []api.Break{
 			{Hazard: api.Crash, Why: api.Text{

@@ -53,6 +53,10 @@ func (*redisSetNXExpire) Card() api.Card {
 			EN: "SETNX creates the key and EXPIRE sets its expiry: two commands with a gap between them.",
 			ZH: "SETNX 建键，EXPIRE 设过期，两条命令之间有空隙。",
 		},
+		When: api.Text{
+			EN: "Not for production: a crash between the two commands leaves a lock that never expires. Use `redis` instead.",
+			ZH: "不要用于生产环境：在两条命令之间崩溃，锁就永不过期。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace},
 		Breaks: []api.Break{
 			{Hazard: api.Crash, At: afterSetNX, Why: api.Text{

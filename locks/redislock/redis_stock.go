@@ -315,6 +315,10 @@ func (*shelf) Card() api.Card {
 			EN: "One script takes from the count in Redis and adds the order to an outbox; the replicas write the outbox to the row, each sale once.",
 			ZH: "一个 Lua 脚本在 Redis 里扣减并写入 outbox；各副本把 outbox 搬回数据库那一行，每笔恰好一次。",
 		},
+		When: api.Text{
+			EN: "Choose it for a flash sale that is too large for MySQL, if you accept some overselling after a failure of Redis. Otherwise use `combining`.",
+			ZH: "秒杀流量超出 MySQL 的能力，又能接受 Redis 故障后少量超卖时选它。否则用 `combining`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause, api.CASStorm, api.WriteBehind},
 		Breaks: []api.Break{{Hazard: api.Failover, At: taken, Why: api.Text{
 			EN: "A sale that is not in the row yet is in one Redis only: a new master without it, or a Redis that lost its data, sells it again.",

@@ -86,6 +86,10 @@ func (*redisThreadID) Card() api.Card {
 			EN: "The value is the number of the thread, compared and deleted in one script; each process has a thread 1.",
 			ZH: "值是线程号，用脚本比较并删除；可是每个进程都有 1 号线程。",
 		},
+		When: api.Text{
+			EN: "Not for production: replicas use the same thread numbers, so one can free another's lock. Use `redis` instead.",
+			ZH: "不要用于生产环境：各副本的线程号会重复，可能误删别的副本的锁。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash},
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock, Why: api.Text{

@@ -70,6 +70,10 @@ func (*redisUnrecovered) Card() api.Card {
 			EN: "Renewed every third of the lease like redis-watchdog; after one failed renewal, it is never renewed again, and the holder is not notified.",
 			ZH: "和 redis-watchdog 一样每三分之一租期续一次；有一次续期出错，就不再续期，也不通知持有者。",
 		},
+		When: api.Text{
+			EN: "Not for production: the watchdog stops at its first error, and two holders write. Use `redis`, which notifies a holder of a lost lock.",
+			ZH: "不要用于生产环境：看门狗一次续期出错就停，两个持有者会同时写入。请改用 `redis`，它会通知持有者锁已丢失。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Overrun},
 		Breaks: []api.Break{
 			{Hazard: api.Cutoff, Why: api.Text{

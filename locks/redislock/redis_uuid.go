@@ -58,6 +58,10 @@ func (*redisUUID) Card() api.Card {
 			EN: "The value is random; the release compares it with a GET, and deletes the key in a second command.",
 			ZH: "值是随机的 UUID；释放时先 GET 比较，再用另一条命令 DEL。",
 		},
+		When: api.Text{
+			EN: "Not for production: the lock can change its holder between the comparison and the deletion. Use `redis` instead.",
+			ZH: "不要用于生产环境：比较之后、删除之前，锁可能已换了持有者，仍会误删。请改用 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.LostReply},
 		Breaks: []api.Break{
 			{Hazard: api.ForeignUnlock, At: compared, Why: api.Text{

@@ -196,6 +196,10 @@ func (*watch) Card() api.Card {
 			EN: "The count is in Redis. A sale watches it, reads it, and writes it only if it has not changed since. Otherwise the sale starts again.",
 			ZH: "库存放在 Redis：先监视并读出，期间没有改动才写入，否则重来。",
 		},
+		When: api.Text{
+			EN: "Not for production: under load, most attempts fail, and the sales never reach the database. Use `redis-stock` instead.",
+			ZH: "不要用于生产环境：请求一多，多数尝试都失败，卖出的也不会写回数据库。请改用 `redis-stock`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
 		Breaks: []api.Break{
 			{Hazard: api.CASStorm, Why: api.Text{

@@ -47,6 +47,10 @@ func (*redisWatchdog) Card() api.Card {
 			EN: "The hash of redis-reentrant, renewed every third of the lease while its holder lives.",
 			ZH: "在 redis-reentrant 之上，持有者活着就每三分之一租期续一次。",
 		},
+		When: api.Text{
+			EN: "Not for production: waiters poll, and a lost answer blocks the lock for a lease. Use `redis`, which also has fencing tokens.",
+			ZH: "不要用于生产环境：等待者要轮询，加锁的应答一丢，锁就白占一个租期。请改用还带栅栏号的 `redis`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff, api.Overrun},
 		Breaks: []api.Break{
 			{Hazard: api.LostReply, Why: api.Text{

@@ -117,6 +117,10 @@ func (*redlock) Card() api.Card {
 			EN: "Five independent Redis; a request that gets a majority in time holds the lock.",
 			ZH: "五个独立的 Redis，在时限内拿到多数就算持有锁。",
 		},
+		When: api.Text{
+			EN: "Choose it if the lock must survive a dead Redis, and you have five independent ones whose clocks do not jump. Otherwise use `zk`.",
+			ZH: "Redis 宕机也不能丢锁，又有五个独立的、时钟不会跳变的 Redis 时选它。否则用 `zk`。",
+		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting},
 		Breaks: []api.Break{
 			{Hazard: api.Pause},

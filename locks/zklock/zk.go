@@ -128,6 +128,10 @@ func (*zkLock) Card() api.Card {
 			EN: "A queue of ephemeral sequential nodes; each waiter watches the one before it. After a wake-up it lists them again, except after a release by the holder.",
 			ZH: "一排临时顺序节点，每个等待者只监听前一个；被唤醒后再列出一次，持有者正常释放时除外。",
 		},
+		When: api.Text{
+			EN: "Choose it if the lock must survive a dead server or a clock that jumps, or keep the order of arrival. It is slower than `redis`.",
+			ZH: "节点宕机或时钟跳变时锁仍要有效，或者必须先来先得时选它。它比 `redis` 慢。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,

@@ -102,6 +102,10 @@ func (*ephemeral) Card() api.Card {
 			EN: "The request that creates the node holds the lock; the others try again every 200 ms.",
 			ZH: "创建临时节点的请求持有锁，其他请求每 200 毫秒重试。",
 		},
+		When: api.Text{
+			EN: "Not for production: waiters poll, and each try is a write for all the servers. Use `zk` instead.",
+			ZH: "不要用于生产环境：等待者不断轮询，每次重试都是对集群的一次写。请改用 `zk`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,

@@ -35,6 +35,10 @@ func (*ephemeralWatch) Card() api.Card {
 			EN: "The request that creates the node holds the lock; the others watch it and try again when it is deleted.",
 			ZH: "创建临时节点的请求持有锁，其他请求监听它，被删除后再试。",
 		},
+		When: api.Text{
+			EN: "Not for production: each release wakes all waiters, a thundering herd, and one of them gets the lock. Use `zk` instead.",
+			ZH: "不要用于生产环境：每次释放都会惊醒所有等待者（惊群），只有一个能拿到锁。请改用 `zk`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,

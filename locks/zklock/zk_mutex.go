@@ -24,6 +24,10 @@ func (*mutex) Card() api.Card {
 			EN: "The same queue of nodes as zk, listed again after a wake-up, but the owner may not acquire again.",
 			ZH: "与 zk 相同的一排节点，也会再看一次，但同一持有者不能再次加锁。",
 		},
+		When: api.Text{
+			EN: "Choose it instead of `zk` if an owner must never hold the lock twice. If methods with the lock call each other, use `zk`.",
+			ZH: "不允许同一持有者重复加锁时，用它代替 `zk`。持锁的方法会互相调用，就用可重入的 `zk`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,

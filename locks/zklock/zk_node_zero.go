@@ -48,6 +48,10 @@ func (*nodeZero) Card() api.Card {
 			EN: "zk-sequential with the tutorial's search for the node before, which skips number 0: beside the first holder, the second request enters.",
 			ZH: "按教程原样查找前一个节点，序号 0 会被漏掉：第一个持有者还在，第二个请求就进来了。",
 		},
+		When: api.Text{
+			EN: "Not for production: while node 0 holds the lock, a second request enters. Use `zk` instead.",
+			ZH: "不要用于生产环境：0 号节点持有锁时，第二个请求也会进来。请改用 `zk`。",
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Race, Why: api.Text{
 				EN: "The search accepts only numbers above 0. While node 0 holds the lock, node 1 finds no node before its own.",

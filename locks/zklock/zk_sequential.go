@@ -59,6 +59,10 @@ func (*sequential) Card() api.Card {
 			EN: "A queue of ephemeral sequential nodes; every waiter lists them all until its own is the first.",
 			ZH: "一排临时顺序节点，每个等待者反复读取全部子节点，直到自己排第一。",
 		},
+		When: api.Text{
+			EN: "Not for production: each waiter reads the whole queue again and again. Use `zk`, in which a waiter watches one node.",
+			ZH: "不要用于生产环境：每个等待者都反复读取整个队列。请改用 `zk`，它只监听前一个节点。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply,

@@ -50,6 +50,10 @@ func (*timeoutGrant) Card() api.Card {
 			EN: "Each waiter watches the node before its own, for one session time-out; when that time is over, it goes on as if it had the lock.",
 			ZH: "每个等待者监听前一个节点，最多等一个会话时限；时间一到，没等到也当作获得了锁。",
 		},
+		When: api.Text{
+			EN: "Not for production: a request whose wait has timed out goes on without the lock. Use `zk` instead.",
+			ZH: "不要用于生产环境：等待超时的请求没拿到锁也照样执行。请改用 `zk`。",
+		},
 		Protects: []api.Hazard{api.Crash, api.SessionExpiry, api.Cutoff},
 		Breaks: []api.Break{
 			{Hazard: api.Overrun, Why: api.Text{

@@ -54,6 +54,10 @@ func (*watchNaive) Card() api.Card {
 			EN: "A queue of ephemeral sequential nodes; each waiter watches the one before it, and takes the lock as soon as it is deleted.",
 			ZH: "一排临时顺序节点，每个等待者只监听前一个，它一消失就认为轮到自己。",
 		},
+		When: api.Text{
+			EN: "Not for production: if a waiter in the queue dies, the next one enters beside the holder. Use `zk` instead.",
+			ZH: "不要用于生产环境：队列中间的等待者一死，后一个就会和持有者同时进入。请改用 `zk`。",
+		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
