@@ -77,7 +77,13 @@ func TestRunInABrowser(t *testing.T) {
 // without scrolling, in the light and the dark style.
 func inView(t *testing.T, tab window, selector string) {
 	t.Helper()
-	for _, screen := range [][2]int64{{1920, 1080}, {1280, 800}, {390, 844}} {
+	inViewOf(t, tab, selector, [2]int64{1920, 1080}, [2]int64{1280, 800}, [2]int64{390, 844})
+}
+
+// inViewOf is inView for screens of the given widths and heights.
+func inViewOf(t *testing.T, tab window, selector string, screens ...[2]int64) {
+	t.Helper()
+	for _, screen := range screens {
 		for _, scheme := range []string{"light", "dark"} {
 			var box struct{ Top, Bottom, Left, Right, Width, Height float64 }
 			do(t, tab,

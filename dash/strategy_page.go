@@ -48,24 +48,48 @@ type codeFile struct {
 }
 
 // Main returns the lines that matter most: the method of the first file that acquires the lock or
-// sells, with its comment.
+// sells, with its comment. A short method leaves the work to the next function, so Main adds that
+// function. Without such a method, Main returns the function that makes the strategy.
 func (x strategyView) Main() []string {
 	if len(x.Files) == 0 {
 		return nil
 	}
 	lines := x.Files[0].Lines
-	from := slices.IndexFunc(lines, func(line string) bool { return mainMethod.MatchString(line) })
-	if from < 0 {
-		return nil
+	shown, rest := function(lines, mainMethod)
+	if shown == nil {
+		shown, rest = function(lines, constructor)
 	}
-	to := from + slices.Index(lines[from:], "}")
+	next, _ := function(rest, anyFunction)
+	if len(shown) >= shortMethod || next == nil || strings.HasSuffix(next[0], "api.Card {") {
+		return shown
+	}
+	return slices.Concat(shown, []string{""}, next)
+}
+
+// shortMethod is the number of lines from which on Main shows a method alone.
+const shortMethod = 15
+
+var (
+	mainMethod  = regexp.MustCompile(`^func \(\w+ \S+\) (Acquire|Deduct|acquire|deduct|take)\(`)
+	constructor = regexp.MustCompile(`^func [A-Z]`)
+	anyFunction = regexp.MustCompile(`^func `)
+)
+
+// function returns the first function that matches, with its comment, and the lines after it.
+func function(lines []string, pattern *regexp.Regexp) (found, rest []string) {
+	from := slices.IndexFunc(lines, pattern.MatchString)
+	if from < 0 {
+		return nil, nil
+	}
+	end := from + 1
+	if strings.HasSuffix(lines[from], "{") {
+		end += slices.Index(lines[from+1:], "}") + 1
+	}
 	for from > 0 && strings.HasPrefix(lines[from-1], "//") {
 		from--
 	}
-	return lines[from : to+1]
+	return lines[from:end], lines[end:]
 }
-
-var mainMethod = regexp.MustCompile(`^func \(\w+ \S+\) (Acquire|Deduct|acquire|deduct|take)\(`)
 
 func codeFiles(code []api.File) (files []codeFile) {
 	for _, f := range code {

@@ -1,0 +1,28 @@
+package dash_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestStrategyFirst checks that the page of a strategy begins with what it is, when to use it and
+// what breaks it. All three, and the head of the code, are in view without scrolling.
+func TestStrategyFirst(t *testing.T) {
+	for lang, label := range map[string]string{"en": "When to use it", "zh": "何时使用"} {
+		tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
+		for _, id := range []string{"redis", "none"} {
+			do(t, tab,
+				chromedp.Navigate(address("/dash/learn/"+id)),
+				reads(`h1 + #summary + #when`, label),
+				reads(`#when + .claims-row`, "race"),
+				reads(`h1 ~ section .code.plain`, "func "),
+			)
+			for _, part := range []string{`#summary`, `#when`, `.claims-row`, `#main-code`} {
+				inViewOf(t, tab, part, [2]int64{1920, 1080}, [2]int64{1280, 800})
+			}
+			inView(t, tab, `#when`)
+			pictures(t, tab, "strategy-"+id+"-"+lang)
+		}
+	}
+}
