@@ -60,7 +60,7 @@ func (x strategyView) Main() []string {
 		shown, rest = function(lines, constructor)
 	}
 	next, _ := function(rest, anyFunction)
-	if len(shown) >= shortMethod || next == nil || strings.HasSuffix(next[0], "api.Card {") {
+	if len(shown) >= shortMethod || next == nil || slices.ContainsFunc(next, aside.MatchString) {
 		return shown
 	}
 	return slices.Concat(shown, []string{""}, next)
@@ -73,6 +73,7 @@ var (
 	mainMethod  = regexp.MustCompile(`^func \(\w+ \S+\) (Acquire|Deduct|acquire|deduct|take)\(`)
 	constructor = regexp.MustCompile(`^func [A-Z]`)
 	anyFunction = regexp.MustCompile(`^func `)
+	aside       = regexp.MustCompile(`api\.Card \{$|\) Clear\(`)
 )
 
 // function returns the first function that matches, with its comment, and the lines after it.

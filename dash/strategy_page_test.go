@@ -1,10 +1,30 @@
 package dash_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"oversell/api"
 )
+
+// TestStrategyPages checks that the page of each strategy says when to use it, and shows some code.
+func TestStrategyPages(t *testing.T) {
+	_, body := send(t, http.MethodGet, "/strategies", nil, nil)
+	var cards []api.Card
+	if err := json.Unmarshal([]byte(body), &cards); err != nil || len(cards) == 0 {
+		t.Fatalf("%d cards, %v", len(cards), err)
+	}
+	for _, c := range cards {
+		status, body := send(t, http.MethodGet, "/dash/learn/"+c.ID, nil, nil)
+		if status != http.StatusOK || !strings.Contains(body, `id="when"`) || !strings.Contains(body, `id="main-code"`) {
+			t.Errorf("the page of %s (status %d) lacks when to use it, or the lines that matter", c.ID, status)
+		}
+	}
+}
 
 // TestStrategyFirst checks that the page of a strategy begins with what it is, when to use it and
 // what breaks it. All three, and the head of the code, are in view without scrolling.

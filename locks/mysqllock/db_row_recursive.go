@@ -122,7 +122,7 @@ func (*dbRowRecursive) Card() api.Card {
 		},
 		When: api.Text{
 			EN: "Not for production: a request that had to wait takes several pieces, without the lock. Use `db-row` instead.",
-			ZH: "不要用于生产环境：等过锁的请求会不持锁再扣几次库存。请改用 `db-row`。",
+			ZH: "不要用于生产环境：等过锁的请求会在不持锁时再扣几次库存。请改用 `db-row`。",
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Race, Why: api.Text{

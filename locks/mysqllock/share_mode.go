@@ -70,7 +70,7 @@ func (*shareMode) Card() api.Card {
 			ZH: "多个请求可以同时加共享锁读取；要写入，必须等其他读者都释放共享锁。",
 		},
 		When: api.Text{
-			EN: "Not for production: two readers that then write deadlock, and one of them is rolled back. Use `for-update` instead.",
+			EN: "Not for production: if two readers then write, they deadlock, and one of them is rolled back. Use `for-update` instead.",
 			ZH: "不要用于生产环境：两个读者都要写就会死锁，其中一个被回滚。请改用 `for-update`。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
