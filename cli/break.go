@@ -175,16 +175,16 @@ func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) err
 	if err := m.Print(out, screen, language()); err != nil {
 		return err
 	}
-	wrong, unknown := m.Contradictions(), m.Unknowns()
+	wrong, inconclusive := m.Contradictions(), m.Inconclusive()
 	if len(m.Hazards) > 1 { // the lines for a single hazard have said it
-		for _, line := range append(wrong, unknown...) {
+		for _, line := range append(wrong, inconclusive...) {
 			_, _ = fmt.Fprintln(out, screen.Wrap(line, 2))
 		}
 	}
 	switch {
 	case len(wrong) > 0:
 		return &exit{1, nil}
-	case len(unknown) > 0:
+	case len(inconclusive) > 0:
 		return &exit{2, nil}
 	}
 	return nil

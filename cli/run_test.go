@@ -289,7 +289,7 @@ func runInterrupted(t *testing.T, binary string) {
 	if r.status != 130 || !strings.Contains(r.out, "redis (partial)") || !strings.Contains(r.out, "stopped early, after 3 of 30 requests") {
 		t.Errorf("status %d, stdout %s, stderr %s", r.status, r.out, r.err)
 	}
-	if all := rows(t, read(t, path)); len(all) != 1 || !all[0].Partial || all[0].Samples != 3 || all[0].Verdict != "undecided" {
+	if all := rows(t, read(t, path)); len(all) != 1 || !all[0].Partial || all[0].Samples != 3 || all[0].Verdict != "inconclusive" {
 		t.Errorf("%+v", all)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {

@@ -34,12 +34,12 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 	if got := of("new"); matrix.Agreement(got.Result) != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
 		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
-	run("third", experiment.Unknown, 1)
+	run("third", experiment.Inconclusive, 1)
 	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Broken {
 		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
 	}
 	if matrix.Agreement(of("third").Result) != "" {
-		t.Error("a run that says nothing can't agree or contradict")
+		t.Error("an inconclusive run neither agrees nor contradicts")
 	}
 }
 

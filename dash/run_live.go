@@ -42,7 +42,7 @@ type series struct {
 
 // ended has the result of one strategy.
 type ended struct {
-	Class    string  `json:"class"` // holds, broken or undecided
+	Class    string  `json:"class"` // holds, broken or inconclusive
 	Headline Text    `json:"headline"`
 	Rate     float64 `json:"rate"` // requests per second
 	P99      float64 `json:"p99"`  // in ms

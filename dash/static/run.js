@@ -50,7 +50,7 @@ function drawSoon() {
 }
 
 const number = n => Math.round(n).toLocaleString('en');
-const signs = { holds: '✓', broken: '✗', undecided: '?' };
+const signs = { holds: '✓', broken: '✗', inconclusive: '?' };
 
 // verdicts draws a button for each strategy: its verdict, or how far it is. It shows its chart.
 function verdicts() {

@@ -7,11 +7,11 @@ import "time"
 // Verdict says whether an invariant held in a run.
 type Verdict string
 
-// Undecided means that the history fits both other verdicts, or that the check was not completed.
+// Inconclusive means that the history fits both other verdicts, or that the check was not completed.
 const (
-	Holds     Verdict = "holds"
-	Broken    Verdict = "broken"
-	Undecided Verdict = "undecided"
+	Holds        Verdict = "holds"
+	Broken       Verdict = "broken"
+	Inconclusive Verdict = "inconclusive"
 )
 
 // none is the index of an event or an operation that does not exist.

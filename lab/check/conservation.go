@@ -37,7 +37,7 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	return Conservation{
 		Initial: initial, Remaining: initial,
 		Sold: history.Taken(ops, history.OK), Unknown: history.Taken(ops, history.Unknown),
-		Verdict: Undecided,
+		Verdict: Inconclusive,
 	}
 }
 

@@ -53,14 +53,14 @@ func TestStock(t *testing.T) {
 		{"sold from nothing", ops(1, 0, 0), 0, 0, check.Broken, 1, 1, 1},
 
 		// Unknown outcomes widen the range of lost updates by exactly their number.
-		{"unknown, none of them gone", ops(3, 0, 2), 10, 7, check.Undecided, 0, 2, 0},
-		{"unknown, one of two gone", ops(3, 0, 2), 10, 6, check.Undecided, 0, 1, 0},
+		{"unknown, none of them gone", ops(3, 0, 2), 10, 7, check.Inconclusive, 0, 2, 0},
+		{"unknown, one of two gone", ops(3, 0, 2), 10, 6, check.Inconclusive, 0, 1, 0},
 		{"certainly lost in spite of unknowns", ops(5, 0, 2), 10, 6, check.Broken, 1, 3, 0},
 		{"more vanished than the unknowns explain", ops(3, 0, 2), 10, 4, check.Broken, -1, -1, 0},
 		{"certainly oversold in spite of unknowns", ops(11, 0, 5), 10, 0, check.Broken, 1, 6, 1},
-		{"perhaps oversold", ops(10, 0, 1), 10, 0, check.Undecided, 0, 1, 0},
+		{"perhaps oversold", ops(10, 0, 1), 10, 0, check.Inconclusive, 0, 1, 0},
 		{"unknowns took it below zero", ops(9, 0, 2), 10, -1, check.Broken, 0, 0, 0},
-		{"everything unknown, nothing gone", ops(0, 0, 10), 10, 10, check.Undecided, 0, 10, 0},
+		{"everything unknown, nothing gone", ops(0, 0, 10), 10, 10, check.Inconclusive, 0, 10, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStockCountsPiecesNotRequests(t *testing.T) {
 
 func TestUndecidable(t *testing.T) {
 	got := check.Undecidable(ops(7, 1, 2), 10)
-	if got.Verdict != check.Undecided || got.Lost() != 0 || got.Sold != 7 || got.Unknown != 2 {
+	if got.Verdict != check.Inconclusive || got.Lost() != 0 || got.Sold != 7 || got.Unknown != 2 {
 		t.Errorf("no remaining stock known: %+v", got)
 	}
 }
@@ -123,8 +123,8 @@ func TestStockAgainstTheTruth(t *testing.T) {
 		if got.Verdict == check.Broken && lost == 0 {
 			t.Fatalf("seed %d: broken, but no update was lost", seed)
 		}
-		if got.Unknown == 0 && got.Verdict == check.Undecided {
-			t.Fatalf("seed %d: undecided although every outcome is known", seed)
+		if got.Unknown == 0 && got.Verdict == check.Inconclusive {
+			t.Fatalf("seed %d: inconclusive although every outcome is known", seed)
 		}
 	}
 }

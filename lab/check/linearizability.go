@@ -26,7 +26,7 @@ type Linearizability struct {
 // (Qty 0) and "sold out". Any other rejected request took nothing. A request with an unknown
 // outcome may take effect at any time after its call, or never.
 //
-// The problem is NP-complete. The search ends with Undecided after a fixed effort, because the
+// The problem is NP-complete. The search ends with Inconclusive after a fixed effort, because the
 // verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
@@ -39,7 +39,7 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	switch c.Verdict {
 	case Holds:
 		c.Why = api.Textf("there is an order for all %d answers", "全部 %d 个应答可以排成一个顺序", c.Ops)
-	case Undecided:
+	case Inconclusive:
 		c.Why = api.Textf("the search for an order of %d answers took too long", "为 %d 个应答寻找顺序，用时过长", c.Ops)
 	case Broken:
 		// If the answers up to a time fit no order, the answers up to a later time fit none. So bisect.
@@ -213,7 +213,7 @@ func search(requests []porcupine.Operation, initial int) Verdict {
 	case found:
 		return Holds
 	case left < 0:
-		return Undecided
+		return Inconclusive
 	default:
 		return Broken
 	}

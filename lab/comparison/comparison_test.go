@@ -354,7 +354,7 @@ func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 		r := trials[0].Result
 		want := check.Broken
 		if flushed > 0 {
-			want = check.Undecided
+			want = check.Inconclusive
 		}
 		if r.LostUpdates != 1 || r.Flushes != flushed || r.Verdict != want {
 			t.Errorf("%d flushes: %s, %d lost, %d flushes", flushed, r.Verdict, r.LostUpdates, r.Flushes)
@@ -387,7 +387,7 @@ func TestStockThatCannotBeReadAfterwards(t *testing.T) {
 		t.Fatalf("%d trials", len(trials))
 	}
 	r := trials[0].Result
-	if r.Remaining != nil || r.Verdict != check.Undecided || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
+	if r.Remaining != nil || r.Verdict != check.Inconclusive || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -133,7 +133,7 @@ func (r *run) afterOutage(ctx context.Context, s *clients) Result {
 		}
 	}
 	if result.Verdict == Safe && !s.stopped {
-		result.Verdict = Unknown
+		result.Verdict = Inconclusive
 		result.Why = joined(api.Text{EN: "no request was inside its critical section", ZH: "没有请求处于临界区内"}, result.Why)
 	}
 	if result.Verdict == Safe && (answered == 0 || slowest > answerBound) {

@@ -108,7 +108,7 @@ func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Re
 }
 
 // compare sets the verdict to Safe if the open loop shows a delay that the closed loop hides, and
-// otherwise to NotShown. If the check of the stock fails, the verdict is Broken or Unknown.
+// otherwise to NotShown. If the check of the stock fails, the verdict is Broken or Inconclusive.
 func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	a, b := closed.result, open.result
 	r.Figures = []Figure{
@@ -132,7 +132,7 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 		r.Verdict, r.Invariant = Broken, Conservation
 		r.Why = joined(r.Why, api.Textf("%d sold, %d taken from stock", "卖出 %d，库存减少 %d", r.Sold, r.Taken))
 	case stock.Verdict != check.Holds:
-		r.Verdict = Unknown
+		r.Verdict = Inconclusive
 		r.Why = joined(r.Why, api.Textf("%d requests had no answer", "%d 个请求没有应答", stock.Unknown))
 	case b.P99MS < minRatio*a.P99MS:
 		r.Verdict = NotShown

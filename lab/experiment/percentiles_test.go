@@ -21,7 +21,7 @@ func TestPercentilesVerdict(t *testing.T) {
 		{"three times is enough", 50, 150, check.Holds, Safe},
 		{"both loops show the freeze", 140, 150, check.Holds, NotShown},
 		{"an update was lost, and the figures do not matter", 12, 150, check.Broken, Broken},
-		{"one request had no answer", 12, 150, check.Undecided, Unknown},
+		{"one request had no answer", 12, 150, check.Inconclusive, Inconclusive},
 	} {
 		var c Result
 		closed := measured{result: report.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}

@@ -46,12 +46,12 @@ func TestVerdictsWithoutAllEvents(t *testing.T) {
 		invariant string
 		want      Verdict
 	}{
-		{Safe, "", Unknown},
-		{NotShown, "", Unknown},
-		{Broken, MutualExclusion, Unknown},
+		{Safe, "", Inconclusive},
+		{NotShown, "", Inconclusive},
+		{Broken, MutualExclusion, Inconclusive},
 		{Broken, Conservation, Broken},
 		{Stalled, Progress, Stalled},
-		{Unknown, "", Unknown},
+		{Inconclusive, "", Inconclusive},
 	} {
 		whole := Result{Verdict: test.verdict, Invariant: test.invariant, Why: api.Text{EN: "a reason"}}
 		if got := whole.withLostEvents(0); got.Verdict != test.verdict || got.Why != whole.Why {
@@ -64,7 +64,7 @@ func TestVerdictsWithoutAllEvents(t *testing.T) {
 }
 
 // TestBrokenStream breaks a stream of events in the middle of an experiment. The verdict must be
-// unknown, although all sales were correct.
+// inconclusive, although all sales were correct.
 func TestBrokenStream(t *testing.T) {
 	bed := open(t)
 	bed.rec.close()
@@ -98,8 +98,8 @@ func TestBrokenStream(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if r := store.Results()[0]; r.Verdict != Unknown || !strings.Contains(r.Why.EN, "events are missing") {
-		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, Unknown)
+	if r := store.Results()[0]; r.Verdict != Inconclusive || !strings.Contains(r.Why.EN, "events are missing") {
+		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, Inconclusive)
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Unknown, failure(err)
+		result.Verdict, result.Why = Inconclusive, failure(err)
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })

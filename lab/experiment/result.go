@@ -13,13 +13,13 @@ type Verdict string
 
 // The verdicts.
 const (
-	Safe     Verdict = "safe"     // every invariant held
-	Stalled  Verdict = "stalled"  // no request acquired the lock within the time limit
-	Broken   Verdict = "broken"   // an invariant does not hold
-	Aborted  Verdict = "aborted"  // the lease expired before the work finished; no update was lost
-	Wasteful Verdict = "wasteful" // correct, at a cost that grows with the number of waiters
-	NotShown Verdict = "not shown"
-	Unknown  Verdict = "unknown" // unknown outcomes, lost events, or the experiment itself failed
+	Safe         Verdict = "safe"     // every invariant held
+	Stalled      Verdict = "stalled"  // no request acquired the lock within the time limit
+	Broken       Verdict = "broken"   // an invariant does not hold
+	Aborted      Verdict = "aborted"  // the lease expired before the work finished; no update was lost
+	Wasteful     Verdict = "wasteful" // correct, at a cost that grows with the number of waiters
+	NotShown     Verdict = "not shown"
+	Inconclusive Verdict = "inconclusive" // requests with an unknown outcome, lost events, or the experiment itself failed
 )
 
 // Failed reports whether the hazard did harm.
@@ -106,14 +106,14 @@ func (r Result) Agrees() bool {
 	}
 }
 
-// withLostEvents makes a verdict unknown if lost events could have changed it. These are runs
+// withLostEvents makes a verdict inconclusive if lost events could have changed it. These are runs
 // without harm, and runs with two holders: a lock whose release is lost seems held.
 func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r
 	}
 	if r.Verdict == Safe || r.Verdict == NotShown || r.Invariant == MutualExclusion {
-		r.Verdict, r.Invariant = Unknown, ""
+		r.Verdict, r.Invariant = Inconclusive, ""
 	}
 	r.Why = joined(api.Textf("%d or more events are missing in the recording, run it again", "记录中至少缺少 %d 个事件，请重新运行", lost), r.Why)
 	return r

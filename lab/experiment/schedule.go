@@ -336,7 +336,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 	}
 	stock, err := r.count(ctx, countOn, p.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Unknown, failure(err)
+		result.Verdict, result.Why = Inconclusive, failure(err)
 		return result
 	}
 	found := r.find(p, stock, result.Recording)
@@ -360,7 +360,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 		return finding{Broken, FenceMonotonicity, fences.Why}
 	}
 	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
-		return finding{Unknown, "", api.Text{EN: "the holder never reached its step", ZH: "持锁者没有到达它的步骤"}}
+		return finding{Inconclusive, "", api.Text{EN: "the holder never reached its step", ZH: "持锁者没有到达它的步骤"}}
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {

@@ -128,9 +128,9 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	result.Why = joined(seen, counts)
 	switch {
 	case err != nil:
-		result.Verdict, result.Why = Unknown, failure(err)
+		result.Verdict, result.Why = Inconclusive, failure(err)
 	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = Unknown, p.answers()
+		result.Verdict, result.Why = Inconclusive, p.answers()
 	case row.Verdict != check.Holds:
 		result.Verdict, result.Invariant = Broken, Reconciliation
 	case after != count:

@@ -26,15 +26,15 @@ type Row struct {
 
 // Summary holds the runs of one hazard on one strategy, over all seeds.
 type Summary struct {
-	Claim   experiment.Claim   `json:"claim,omitempty"`
-	Runs    int                `json:"runs"`
-	Verdict experiment.Verdict `json:"verdict"` // the worst of all runs
-	Failed  int                `json:"failed"`  // runs in which the hazard did harm
-	Unknown int                `json:"unknown,omitempty"`
-	Agrees  bool               `json:"agrees"`
-	Why     api.Text           `json:"why"` // of the first run with the verdict
-	Command string             `json:"command"`
-	Seeds   []int64            `json:"seeds"`
+	Claim        experiment.Claim   `json:"claim,omitempty"`
+	Runs         int                `json:"runs"`
+	Verdict      experiment.Verdict `json:"verdict"`                // the worst of all runs
+	Failed       int                `json:"failed"`                 // runs in which the hazard did harm
+	Inconclusive int                `json:"inconclusive,omitempty"` // number of runs
+	Agrees       bool               `json:"agrees"`
+	Why          api.Text           `json:"why"` // of the first run with the verdict
+	Command      string             `json:"command"`
+	Seeds        []int64            `json:"seeds"`
 }
 
 // Summarise makes the matrix of the results.
@@ -72,8 +72,8 @@ func (s Summary) with(result experiment.Result) Summary {
 	if result.Verdict.Failed() {
 		s.Failed++
 	}
-	if result.Verdict == experiment.Unknown {
-		s.Unknown++
+	if result.Verdict == experiment.Inconclusive {
+		s.Inconclusive++
 	}
 	if first || worse(result.Verdict, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
@@ -89,7 +89,7 @@ func (s Summary) with(result experiment.Result) Summary {
 
 func worse(a, b experiment.Verdict) bool {
 	order := []experiment.Verdict{
-		experiment.Safe, experiment.NotShown, experiment.Unknown, experiment.Wasteful, experiment.Aborted, experiment.Stalled, experiment.Broken,
+		experiment.Safe, experiment.NotShown, experiment.Inconclusive, experiment.Wasteful, experiment.Aborted, experiment.Stalled, experiment.Broken,
 	}
 	return slices.Index(order, a) > slices.Index(order, b)
 }
@@ -129,11 +129,11 @@ func (m Matrix) Contradictions() (lines []string) {
 	return lines
 }
 
-// Unknowns lists the summaries with a claim that have a run with an unknown verdict.
-func (m Matrix) Unknowns() (lines []string) {
+// Inconclusive lists the summaries with a claim that have an inconclusive run.
+func (m Matrix) Inconclusive() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
-		if s.Unknown > 0 && s.Claim != experiment.Silent {
-			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Unknown, s.Runs, s.Why.EN))
+		if s.Inconclusive > 0 && s.Claim != experiment.Silent {
+			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Inconclusive, s.Runs, s.Why.EN))
 		}
 	})
 	return lines

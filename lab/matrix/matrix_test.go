@@ -24,11 +24,11 @@ func times(v experiment.Verdict, n int) []experiment.Verdict {
 // fail to show in one run of twenty.
 func TestSummaries(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		results []experiment.Result
-		verdict experiment.Verdict
-		agrees  bool
-		unknown int
+		name         string
+		results      []experiment.Result
+		verdict      experiment.Verdict
+		agrees       bool
+		inconclusive int
 	}{
 		{"protected, and held", results(experiment.Protects, experiment.Safe, experiment.Safe), experiment.Safe, true, 0},
 		{"protected, and broke once in twenty", results(experiment.Protects, append(times(experiment.Safe, 19), experiment.Broken)...), experiment.Broken, false, 0},
@@ -38,13 +38,13 @@ func TestSummaries(t *testing.T) {
 		{"breaks, eighteen of twenty", results(experiment.Breaks, append(times(experiment.Broken, 18), experiment.Safe, experiment.Safe)...), experiment.Broken, false, 0},
 		{"breaks, never seen", results(experiment.Breaks, experiment.Safe, experiment.Safe), experiment.NotShown, false, 0},
 		{"breaks by waste", results(experiment.Breaks, experiment.Wasteful), experiment.Wasteful, true, 0},
-		{"protected, one run said nothing", results(experiment.Protects, experiment.Safe, experiment.Unknown), experiment.Unknown, true, 1},
+		{"protected, one run inconclusive", results(experiment.Protects, experiment.Safe, experiment.Inconclusive), experiment.Inconclusive, true, 1},
 		{"no claim", results(experiment.Silent, experiment.Broken, experiment.Safe), experiment.Broken, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := Summarise(test.results)
 			s := m.Rows[0].Summaries["pause"]
-			if s.Verdict != test.verdict || s.Agrees != test.agrees || s.Unknown != test.unknown || s.Runs != len(test.results) {
+			if s.Verdict != test.verdict || s.Agrees != test.agrees || s.Inconclusive != test.inconclusive || s.Runs != len(test.results) {
 				t.Errorf("%+v", s)
 			}
 			if s.Why.EN != string(s.Verdict) && s.Verdict != experiment.NotShown {
@@ -53,8 +53,8 @@ func TestSummaries(t *testing.T) {
 			if (len(m.Contradictions()) > 0) == test.agrees {
 				t.Errorf("contradictions: %q", m.Contradictions())
 			}
-			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Unknowns()) > 0) != (test.unknown > 0 && claimed) {
-				t.Errorf("unknowns: %q", m.Unknowns())
+			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Inconclusive()) > 0) != (test.inconclusive > 0 && claimed) {
+				t.Errorf("inconclusive: %q", m.Inconclusive())
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestRecord(t *testing.T) {
 // TestVerdictsInWords checks that every verdict has a word and a sentence in both languages.
 func TestVerdictsInWords(t *testing.T) {
 	for _, v := range []experiment.Verdict{
-		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Unknown,
+		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Inconclusive,
 	} {
 		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
 			word, sentence := Word(v), Sentence(experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim})

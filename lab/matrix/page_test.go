@@ -46,7 +46,7 @@ func fencedOnce() experiment.Result {
 }
 
 func matrixResults() []experiment.Result {
-	quiet := ran("crash", "none", 1, experiment.Silent, experiment.Unknown)
+	quiet := ran("crash", "none", 1, experiment.Silent, experiment.Inconclusive)
 	quiet.Recording = history.Recording{}
 	return []experiment.Result{
 		ran("pause", "redis", 1, experiment.Breaks, experiment.Broken), ran("pause", "redis", 2, experiment.Breaks, experiment.Broken), ran("pause", "redis", 3, experiment.Breaks, experiment.Safe),

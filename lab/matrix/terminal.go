@@ -108,9 +108,9 @@ func (s Summary) cell(ok bool) terminal.Cell {
 	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.shownAgreement()]}
 }
 
-// shownAgreement is the agreement, but an unknown verdict neither agrees nor contradicts.
+// shownAgreement is the agreement, but an inconclusive verdict neither agrees nor contradicts.
 func (s Summary) shownAgreement() string {
-	if s.Verdict == experiment.Unknown {
+	if s.Verdict == experiment.Inconclusive {
 		return ""
 	}
 	return s.agreement()

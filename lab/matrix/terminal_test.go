@@ -31,14 +31,14 @@ func TestPrintOneHazard(t *testing.T) {
 		of("pause", "redis", true, experiment.Protects, experiment.Safe, ""),
 		of("pause", "zk", false, experiment.Protects, experiment.Stalled, "no request acquired the lock"),
 		of("pause", "version", false, experiment.Silent, experiment.Wasteful, "many retries"),
-		of("pause", "etcd", false, experiment.Protects, experiment.Unknown, "an answer is missing"),
+		of("pause", "etcd", false, experiment.Protects, experiment.Inconclusive, "an answer is missing"),
 	}
 	const want = `
 ✗ redis           broken, as its card claims: 2 sold, 1 taken from stock
 ✓ redis --fenced  safe, as its card claims
 ✗ zk              stalled, but its card claims otherwise: no request acquired the lock
 ▲ version         wasteful: many retries
-? etcd            unknown: an answer is missing
+? etcd            inconclusive: an answer is missing
 `
 	if got := printed(t, terminal.Screen{}, "en", results...); got != want {
 		t.Errorf("got%s\nwant%s", got, want)

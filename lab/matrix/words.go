@@ -21,7 +21,7 @@ func allVerdicts() []verdictWords {
 		{experiment.Aborted, "中断", "the lease expired before the work finished, and the request was rejected; no update was lost", "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
 		{experiment.Wasteful, "浪费", "correct, but the cost grows with the number of waiters", "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
 		{experiment.NotShown, "未显现", "the card claims a flaw, and no run showed it", "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
-		{experiment.Unknown, "未知", "requests ended with an unknown outcome, events of the recording were lost, or the experiment itself failed", "The verdict on %[1]s is unknown: this run neither shows nor rules out a failure.", "%[1]s 的判定未知：这次运行既没有证实、也没有排除故障。"},
+		{experiment.Inconclusive, "无法判定", "requests got no answer, events of the recording were lost, or the experiment itself failed", "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
 	}
 }
 
@@ -56,10 +56,10 @@ func Sign(v experiment.Verdict) string {
 	return map[string]string{"harm": "✗", "cost": "▲", "safe": "✓", "doubt": "?"}[Class(v)]
 }
 
-// Agreement returns "agrees" or "contradicts", or "" without a claim or a known verdict.
+// Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
 func Agreement(r experiment.Result) string {
 	switch {
-	case r.Claim == experiment.Silent || r.Verdict == experiment.Unknown:
+	case r.Claim == experiment.Silent || r.Verdict == experiment.Inconclusive:
 		return ""
 	case r.Agrees():
 		return "agrees"

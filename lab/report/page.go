@@ -162,5 +162,5 @@ func failuresGrid(results []Result) grid {
 	return g
 }
 
-// Class returns the CSS class of the result: broken, holds or undecided.
+// Class returns the CSS class of the result: broken, holds or inconclusive.
 func (r Result) Class() string { return string(r.Verdict) }

@@ -47,7 +47,7 @@ type Result struct {
 	LostUpdatesMax int  `json:"lost_updates_max"` // LostUpdates if every unknown request sold
 	Oversold       int  `json:"oversold"`         // pieces sold beyond the stock, at least
 	Retries        int  `json:"retries"`
-	Flushes        int  `json:"flushes,omitempty"` // FLUSHALL and FLUSHDB during the run; with any, the verdict is undecided
+	Flushes        int  `json:"flushes,omitempty"` // FLUSHALL and FLUSHDB during the run; with any, the verdict is inconclusive
 
 	DurationS      float64 `json:"duration_s"` // first call to last return
 	ThroughputPerS float64 `json:"throughput_per_s"`

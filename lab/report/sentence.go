@@ -42,8 +42,8 @@ func notes(r Result) (all []Sentence) {
 	switch {
 	case r.Flushes > 0:
 		say("But Redis executed FLUSHALL or FLUSHDB during the run (%[2]s), which deleted the locks under their holders: "+
-			"the result says nothing about %[3]s. Run it again on a Redis that nobody else uses.",
-			"但测试期间 Redis 执行了 %[1]d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：这个结果不能说明 %[3]s 是否正确。请换一个没有别人使用的 Redis 再测一次。",
+			"the result is inconclusive for %[3]s. Run it again on a Redis that nobody else uses.",
+			"但测试期间 Redis 执行了 %[1]d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：无法判定 %[3]s 是否正确。请换一个没有别人使用的 Redis 再测一次。",
 			r.Flushes, count(r.Flushes, "time", "times"), r.Strategy)
 	case r.Verdict == check.Broken && r.Overrun:
 		say("The work took longer than the lease: its card says that this breaks it (overrun).", "业务时间超过了租期：它的卡片说过会被这样打破（overrun）。")
@@ -61,8 +61,8 @@ func notes(r Result) (all []Sentence) {
 
 func stockSentence(r Result) Sentence {
 	if r.Remaining == nil {
-		return api.Textf("%d sold for certain, but the stock could not be read afterwards: it is unknown whether an update was lost.",
-			"确定售出 %d 件，但之后无法读取库存：不知道有没有丢失更新。", r.Sold)
+		return api.Textf("%d sold for certain, but the stock could not be read afterwards: inconclusive.",
+			"确定售出 %d 件，但之后无法读取库存：无法判定。", r.Sold)
 	}
 	switch r.Verdict {
 	case check.Holds:
@@ -77,8 +77,8 @@ func stockSentence(r Result) Sentence {
 		more := api.Textf(" (%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
 			r.Unknown, count(r.Unknown, "answer is", "answers are"))
 		return Sentence{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
-	case check.Undecided:
-		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: undecided.",
+	case check.Inconclusive:
+		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: inconclusive.",
 			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",
 			r.Sold, *r.Remaining, r.Unknown, r.LostUpdatesMax, count(r.Unknown, "answer", "answers"), count(r.LostUpdatesMax, "update", "updates"))
 	case check.Broken:

@@ -78,8 +78,8 @@ func TestSentences(t *testing.T) {
 			"3 sold, but the stock fell by 4, from 5 to 1: 1 piece is gone without a sale.", "没有卖出就不见了",
 		},
 		{
-			"unknown and undecided", sentenceOf(true, 9, left(6), 2, 0, 2),
-			"2 sold for certain, 6 left; 2 answers never came, so up to 1 update may have been lost: undecided. " +
+			"unknown and inconclusive", sentenceOf(true, 9, left(6), 2, 0, 2),
+			"2 sold for certain, 6 left; 2 answers never came, so up to 1 update may have been lost: inconclusive. " +
 				"2 requests failed: 2 got no answer in time.", "无法判定",
 		},
 		{
@@ -99,7 +99,7 @@ func TestSentences(t *testing.T) {
 		},
 		{
 			"stock not readable", sentenceOf(true, 5, nil, 2, 0, 0),
-			"2 sold for certain, but the stock could not be read afterwards: it is unknown whether an update was lost.", "无法读取库存",
+			"2 sold for certain, but the stock could not be read afterwards: inconclusive.", "无法读取库存",
 		},
 		{
 			"a backend is down",

@@ -51,7 +51,7 @@ func Summarise(h history.History, s Setup) Result {
 	r.measure(h.Ops)
 	r.Sentence = sentence(r)
 	if r.Flushes > 0 {
-		r.Verdict = check.Undecided
+		r.Verdict = check.Inconclusive
 	}
 	return r
 }

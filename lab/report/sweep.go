@@ -31,7 +31,7 @@ func Sweep(w io.Writer, curves []Curve, screen terminal.Screen, lang string) err
 func (c Curve) verdict() check.Verdict {
 	worst := check.Holds
 	for _, p := range c.Points {
-		if p.Verdict == check.Broken || p.Verdict == check.Undecided && worst == check.Holds {
+		if p.Verdict == check.Broken || p.Verdict == check.Inconclusive && worst == check.Holds {
 			worst = p.Verdict
 		}
 	}
@@ -49,7 +49,7 @@ func (c Curve) headline() Sentence {
 	switch {
 	case broken > 0:
 		lost = api.Textf("updates lost in %d of %d runs", "%[2]d 次运行中有 %[1]d 次丢失更新", broken, len(c.Points))
-	case c.verdict() == check.Undecided:
+	case c.verdict() == check.Inconclusive:
 		lost = api.Text{EN: "inconclusive", ZH: "无法判定"}
 	}
 	peak, last := c.Points[c.peak()], c.Points[len(c.Points)-1].Clients

@@ -44,9 +44,9 @@ func sign(v check.Verdict) string {
 		return terminal.Good
 	case check.Broken:
 		return terminal.Bad
-	case check.Undecided:
+	case check.Inconclusive:
 	}
-	return terminal.Unclear
+	return terminal.Inconclusive
 }
 
 // Headline returns the verdict in a few words, such as "4,901 of 5,000 updates lost".
@@ -56,7 +56,7 @@ func Headline(r Result) Sentence {
 		return api.Textf("inconclusive: the locks were deleted during the run", "无法判定：测试期间锁被删掉了")
 	case r.Remaining == nil:
 		return api.Textf("inconclusive: the stock could not be read after the run", "无法判定：测试之后无法读取库存")
-	case r.Verdict == check.Undecided:
+	case r.Verdict == check.Inconclusive:
 		return api.Textf("inconclusive: %[3]s missing, so up to %[4]s may be lost", "无法判定：%[1]s 个应答没有收到，最多可能丢失 %[2]s 次更新",
 			terminal.Number(r.Unknown), terminal.Number(r.LostUpdatesMax), countOf(r.Unknown, "answer is", "answers are"), countOf(r.LostUpdatesMax, "update", "updates"))
 	case r.Verdict == check.Holds && r.Alone:

@@ -38,7 +38,7 @@ func (r *Round) Draw(w io.Writer, screen terminal.Screen) error {
 	}
 	fmt.Fprintf(&text, "\n  stock in the database: %d\n", r.Row)
 	if r.Over() {
-		sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Undecided: terminal.Unclear}[r.Stock().Verdict]
+		sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
 		text.WriteString(margin + screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s "))) + "\n")
 	}
 	return printf(w, "%s", text.String())

@@ -67,7 +67,7 @@ func TestSentence(t *testing.T) {
 		{sold, sold, 10, "2 sold, 10 left of 10: 2 updates were lost."},
 		{sold, refused, 9, "1 sold, 9 left of 10: no update was lost."},
 		{refused, refused, 9, "0 sold, 9 left of 10: the stock fell by more than was sold."},
-		{sold, unknown, 9, "1 sold, 9 left of 10: it is unknown whether an update was lost."},
+		{sold, unknown, 9, "1 sold, 9 left of 10: inconclusive, because an answer is missing."},
 	} {
 		r := &Round{Row: c.row, clients: [2]*clientState{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
 		if got := r.Sentence(); got.EN != c.want || got.ZH == "" {

@@ -61,7 +61,7 @@ func answer(op history.Op) Words {
 }
 
 func sentence(stock check.Conservation) Words {
-	end := words("it is unknown whether an update was lost.", "无法确定是否丢失了更新。")
+	end := words("inconclusive, because an answer is missing.", "无法判定，因为有应答没有收到。")
 	switch lost := stock.Lost(); {
 	case lost == 1:
 		end = words("an update was lost.", "丢失了一次更新。")

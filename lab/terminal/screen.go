@@ -37,15 +37,15 @@ func Of(w io.Writer) Screen {
 
 // The signs of all verdicts, here and on the page.
 const (
-	Good    = "✓" // safe, or an invariant held
-	Bad     = "✗" // broken or stalled
-	Costly  = "▲" // correct, but at a cost
-	Unclear = "?" // inconclusive
+	Good         = "✓" // safe, or an invariant held
+	Bad          = "✗" // broken or stalled
+	Costly       = "▲" // correct, but at a cost
+	Inconclusive = "?" // inconclusive
 )
 
 // Paint returns words in the colour of a sign: green, red, amber or grey.
 func (s Screen) Paint(sign, words string) string {
-	color, ok := map[string]string{Good: "32", Bad: "1;31", Costly: "33", Unclear: "90"}[sign]
+	color, ok := map[string]string{Good: "32", Bad: "1;31", Costly: "33", Inconclusive: "90"}[sign]
 	if !ok || !s.Color || words == "" {
 		return words
 	}
