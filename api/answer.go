@@ -108,9 +108,11 @@ type Stock struct {
 
 // Problem is the answer to a failed request, as application/problem+json (RFC 9457).
 type Problem struct {
-	Title    string  `json:"title"`
-	Status   int     `json:"status"`
-	Detail   string  `json:"detail"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	// Hint says what the client can do.
+	Hint     string  `json:"hint,omitempty"`
 	Outcome  Outcome `json:"outcome"`
 	Replica  string  `json:"replica"`
 	Strategy string  `json:"strategy,omitempty"`

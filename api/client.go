@@ -40,6 +40,9 @@ func (e *Error) Error() string {
 	if why == "" {
 		why = e.Text
 	}
+	if hint := e.Problem.Hint; hint != "" {
+		why += ". " + hint
+	}
 	return fmt.Sprintf("%s %s: %d %s: %s", e.Method, e.URL, e.Status, http.StatusText(e.Status), why)
 }
 

@@ -14,7 +14,7 @@ import (
 	"oversell/stock"
 )
 
-var errRunning = errors.New("an earlier request of this user is still running; wait for its answer")
+var errRunning = errors.New("an earlier request of this user is still running")
 
 type couponGuard struct {
 	lock  string // id in Config.Lockers of the lock for each user and coupon; empty means no lock

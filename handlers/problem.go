@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -14,42 +15,90 @@ import (
 	"oversell/stock"
 )
 
+// description has the texts of an answer: the Chinese sentence for its error, and what to do.
+type description struct {
+	zh   string
+	hint api.Text
+}
+
 // outcomes has ErrLost before ErrCancelled: a request that loses its lock is often cancelled, too.
 var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	err     error
 	status  int
 	outcome api.Outcome
-	zh      string
+	description
 }{
-	{stock.ErrUnknownProduct, http.StatusNotFound, api.UnknownProduct, "没有这个商品"},
-	{stock.ErrSoldOut, http.StatusConflict, api.SoldOut, "已售完"},
-	{stock.ErrFenced, http.StatusConflict, api.Fenced, "这一行已登记更新的栅栏令牌"},
-	{stock.ErrUnknownCoupon, http.StatusNotFound, api.UnknownCoupon, "没有这种优惠券"},
-	{stock.ErrNotOpen, http.StatusForbidden, api.NotOpen, "活动还没有开始"},
-	{stock.ErrOver, http.StatusGone, api.Over, "活动已经结束"},
-	{stock.ErrAlreadyTaken, http.StatusConflict, api.AlreadyTaken, "这个用户已经领过"},
-	{errRunning, http.StatusTooManyRequests, api.Running, "这个用户的上一个请求还在处理"},
-	{stock.ErrUnknownShow, http.StatusNotFound, api.UnknownShow, "没有这场演出"},
-	{stock.ErrUnknownOrder, http.StatusNotFound, api.UnknownOrder, "没有这个订单"},
-	{stock.ErrWrongAmount, http.StatusUnprocessableEntity, api.WrongAmount, "金额与订单不符"},
-	{stock.ErrKeyReused, http.StatusUnprocessableEntity, api.KeyReused, "这个幂等键已用于另一个请求"},
-	{locks.ErrLost, http.StatusServiceUnavailable, api.Lost, "锁已丢失，没有写入"},
-	{stock.ErrUnavailable, http.StatusServiceUnavailable, api.Unavailable, "后端不可用，库存没有扣减"},
-	{locks.ErrNotAcquired, http.StatusServiceUnavailable, api.NotAcquired, "在等待时间内没有拿到锁"},
-	{locks.ErrUpgrade, http.StatusConflict, api.Upgrade, "持有读锁时不能升级为写锁"},
-	{locks.ErrFull, http.StatusInsufficientStorage, api.Full, "名称数量已达上限"},
-	{locks.ErrMismatch, http.StatusConflict, api.Mismatch, "这个名称已用于另一种大小"},
-	{stock.ErrConflict, http.StatusServiceUnavailable, api.Conflict, "与其他事务冲突，没有写入"},
-	{stock.ErrCancelled, http.StatusServiceUnavailable, api.Cancelled, "请求在写入之前被取消"},
+	{stock.ErrUnknownProduct, http.StatusNotFound, api.UnknownProduct, description{"没有这个商品", api.Text{
+		EN: "Use another product, or create this one: PUT /stock/ID?count=5000&new=true, with the lab's token.",
+		ZH: "换一个商品，或用访问口令创建它：PUT /stock/ID?count=5000&new=true。",
+	}}},
+	{stock.ErrSoldOut, http.StatusConflict, api.SoldOut, description{"已售完", api.Text{
+		EN: "Too little is left for this request. Buy less, or reset the stock.", ZH: "剩余数量不够。请少买一些，或重置库存。",
+	}}},
+	{stock.ErrFenced, http.StatusConflict, api.Fenced, description{"这一行已登记更新的栅栏号", api.Text{
+		EN: "A later holder has the lock, and nothing was taken. Send a new request.", ZH: "锁已归后来的请求，库存没有扣减。请重新发送请求。",
+	}}},
+	{stock.ErrUnknownCoupon, http.StatusNotFound, api.UnknownCoupon, description{"没有这种优惠券", create("coupons")}},
+	{stock.ErrNotOpen, http.StatusForbidden, api.NotOpen, description{"活动还没有开始", api.Text{
+		EN: "GET /coupons/ID says when it begins.", ZH: "开始时间见 GET /coupons/ID。",
+	}}},
+	{stock.ErrOver, http.StatusGone, api.Over, description{"活动已经结束", api.Text{
+		EN: "GET /coupons/ID says when it ended. Use another coupon.", ZH: "结束时间见 GET /coupons/ID。请换一种优惠券。",
+	}}},
+	{stock.ErrAlreadyTaken, http.StatusConflict, api.AlreadyTaken, description{"这个用户已经领过", api.Text{
+		EN: "Each user gets one. Use another user.", ZH: "每个用户限领一张。请换一个用户。",
+	}}},
+	{errRunning, http.StatusTooManyRequests, api.Running, description{"这个用户的上一个请求还在处理", api.Text{
+		EN: "Wait for its answer, then try again.", ZH: "请等它得到应答后再试。",
+	}}},
+	{stock.ErrUnknownShow, http.StatusNotFound, api.UnknownShow, description{"没有这场演出", create("shows")}},
+	{stock.ErrUnknownOrder, http.StatusNotFound, api.UnknownOrder, description{"没有这个订单", create("orders")}},
+	{stock.ErrWrongAmount, http.StatusUnprocessableEntity, api.WrongAmount, description{"金额与订单不符", api.Text{
+		EN: "GET /orders/ID has the amount of the order.", ZH: "订单金额见 GET /orders/ID。",
+	}}},
+	{stock.ErrKeyReused, http.StatusUnprocessableEntity, api.KeyReused, description{"这个幂等键已用于另一个请求", api.Text{
+		EN: "Send a new request with a new key.", ZH: "新的请求请用新的键。",
+	}}},
+	{locks.ErrLost, http.StatusServiceUnavailable, api.Lost, description{"锁已丢失，没有写入", api.Text{
+		EN: "Nothing was taken. Try again; work that outlasts the lease needs a longer lease.", ZH: "库存没有扣减。可以重试；如果业务时间超过租期，请用更长的 lease。",
+	}}},
+	{stock.ErrUnavailable, http.StatusServiceUnavailable, api.Unavailable, description{"后端不可用，库存没有扣减", api.Text{
+		EN: "Check the backends with GET /readyz, then try again.", ZH: "请用 GET /readyz 查看各后端，恢复后重试。",
+	}}},
+	{locks.ErrNotAcquired, http.StatusServiceUnavailable, api.NotAcquired, description{"没有拿到锁", api.Text{
+		EN: "Other requests held it. Try again, or allow a longer wait, such as wait=30s.", ZH: "其他请求占用着它。可以重试，或允许更长的等待，例如 wait=30s。",
+	}}},
+	{locks.ErrUpgrade, http.StatusConflict, api.Upgrade, description{"持有读锁时不能升级为写锁", api.Text{
+		EN: "Release the read lock first.", ZH: "请先释放读锁。",
+	}}},
+	{locks.ErrFull, http.StatusInsufficientStorage, api.Full, description{"名称数量已达上限", api.Text{
+		EN: "Use a name that exists. A reset of the stock deletes all names.", ZH: "请用已有的名称。重置库存会删除所有名称。",
+	}}},
+	{locks.ErrMismatch, http.StatusConflict, api.Mismatch, description{"这个名称已用于另一种大小", api.Text{
+		EN: "Use the size that it has, or another name.", ZH: "请用它已有的大小，或换一个名称。",
+	}}},
+	{stock.ErrConflict, http.StatusServiceUnavailable, api.Conflict, description{"与其他事务冲突，没有写入", api.Text{
+		EN: "Other requests wrote first. Try again, or allow a longer wait, such as wait=30s.", ZH: "其他请求抢先写入了。可以重试，或允许更长的等待，例如 wait=30s。",
+	}}},
+	{stock.ErrCancelled, http.StatusServiceUnavailable, api.Cancelled, description{"请求在写入之前被取消", api.Text{
+		EN: "Nothing was taken. Send the request again.", ZH: "库存没有扣减。可以重新发送请求。",
+	}}},
 }
 
-// unknownZH is the Chinese text for an error that is not in outcomes.
-const unknownZH = "结果未知，库存可能已经扣减"
+// create returns the hint for a missing coupon, show or order.
+func create(route string) api.Text {
+	return api.Textf("Check the id, or create it: PUT /%s/ID, with the lab's token.", "请检查编号，或用访问口令创建它：PUT /%s/ID。", route)
+}
+
+// unknown describes an error that is not in outcomes: pieces may have been taken from the stock.
+var unknown = description{"结果未知，库存可能已经扣减", api.Text{ //nolint:gochecknoglobals // a constant
+	EN: "Do not repeat it blindly: it may have sold. Read the stock first: GET /stock/ID.", ZH: "请不要直接重试：它可能已经售出。请先查看库存：GET /stock/ID。",
+}}
 
 // refusal is an error with its answer in English, and the texts of the answer in Chinese.
 type refusal struct {
 	api.Problem
-	detailZH, allowedZH string
+	detailZH, hintZH, allowedZH string
 }
 
 func (r *refusal) Error() string { return r.Detail }
@@ -66,24 +115,36 @@ func badParameter(name, value string, allowed api.Text) *refusal {
 	return r
 }
 
-// If err is not in outcomes, describe says "unknown": pieces may have been taken from the stock.
+// describe returns the answer to err. The outcome of an error that is not in outcomes is unknown.
 func describe(err error) *refusal {
 	if complete := (*refusal)(nil); errors.As(err, &complete) {
 		return complete
 	}
-	status, outcome, zh := http.StatusInternalServerError, api.Unknown, unknownZH
+	status, outcome, sentinel, texts := http.StatusInternalServerError, api.Unknown, "", unknown
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
-			status, outcome, zh = o.status, o.outcome, o.zh
+			status, outcome, sentinel, texts = o.status, o.outcome, o.err.Error(), o.description
 			break
 		}
 	}
-	r := refuse(status, outcome, "%[1]v", "%[2]s（%[1]v）", err, zh)
-	var down *stock.Unavailable
-	if errors.As(err, &down) {
+	r := &refusal{Problem: api.Problem{Status: status, Outcome: outcome, Detail: err.Error(), Hint: texts.hint.EN}, hintZH: texts.hint.ZH}
+	if ended := (*locks.WaitEnded)(nil); errors.As(err, &ended) && outcome == api.NotAcquired {
+		sentinel, texts.zh = ended.Error(), fmt.Sprintf("%v 内没有拿到锁 %s", ended.Rounded(), ended.Key)
+	}
+	r.detailZH = texts.inChinese(err.Error(), sentinel)
+	if down := (*stock.Unavailable)(nil); errors.As(err, &down) {
 		r.Backend = down.Backend
 	}
 	return r
+}
+
+// inChinese adds the rest of an English error in brackets, without the part that zh translates.
+func (d description) inChinese(err, translated string) string {
+	rest := strings.Trim(strings.Replace(err, translated, "", 1), ": ")
+	if rest = strings.ReplaceAll(rest, ": : ", ": "); rest == "" {
+		return d.zh
+	}
+	return d.zh + "（" + rest + "）"
 }
 
 // problem answers in English or, if the request prefers it, in Chinese.
@@ -93,7 +154,7 @@ func (s *Service) problem(c *gin.Context, err error) {
 	p.Replica, p.Title = s.Replica, http.StatusText(p.Status)
 	lang := requestLanguage(c)
 	if lang == "zh" {
-		p.Title, p.Detail, p.Allowed = titlesZH[p.Status], r.detailZH, r.allowedZH
+		p.Title, p.Detail, p.Hint, p.Allowed = titlesZH[p.Status], r.detailZH, r.hintZH, r.allowedZH
 	}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		c.Header("Retry-After", "1")

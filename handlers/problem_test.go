@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -60,8 +61,8 @@ func TestProblemsInChinese(t *testing.T) {
 	}
 	for _, err := range problems {
 		p, header := answered(t, err, "zh-CN,zh;q=0.9,en;q=0.8")
-		for _, text := range []string{p.Title, p.Detail} {
-			if !chinese.MatchString(text) {
+		for _, text := range []string{p.Title, p.Detail, p.Hint} {
+			if text != "" && !chinese.MatchString(text) {
 				t.Errorf("%v: %q is not in Chinese", err, text)
 			}
 		}
@@ -72,14 +73,43 @@ func TestProblemsInChinese(t *testing.T) {
 			t.Errorf("%v: the header is %v", err, header)
 		}
 		english, _ := answered(t, err, "")
-		if text := english.Title + english.Detail + english.Allowed; chinese.MatchString(text) {
+		if text := english.Title + english.Detail + english.Hint + english.Allowed; chinese.MatchString(text) {
 			t.Errorf("%v: %q is not in English", err, text)
 		}
 		if english.Outcome != p.Outcome || english.Status != p.Status || english.Backend != p.Backend {
 			t.Errorf("%v: %+v in English, and %+v in Chinese", err, english, p)
 		}
 	}
+	for _, o := range outcomes {
+		if english, _ := answered(t, o.err, ""); english.Detail == "" || english.Hint == "" || o.zh == "" || o.hint.ZH == "" {
+			t.Errorf("%v: an answer must say what happened, and what to do: %+v", o.err, english)
+		}
+		if p, _ := answered(t, o.err, "zh"); p.Detail != o.zh {
+			t.Errorf("%v: %q says it twice", o.err, p.Detail)
+		}
+	}
 	if p, _ := answered(t, badParameter("qty", "0", oneOf([]string{"1"})), "zh"); p.Detail != `qty="0" 不对，要求：其中之一：1` {
 		t.Errorf("the detail is %s", p.Detail)
+	}
+}
+
+// TestNotAcquired checks that the answer has the key and the wait, once.
+func TestNotAcquired(t *testing.T) {
+	ended := locks.NotAcquired(t.Context(), "stock:1", 99_997*time.Microsecond)
+	for _, test := range []struct {
+		err    error
+		en, zh string
+	}{
+		{ended, "lock stock:1 not acquired within 100ms", "100ms 内没有拿到锁 stock:1"},
+		{fmt.Errorf("stock:1 needs 2 locks: %w", ended), "stock:1 needs 2 locks: lock stock:1 not acquired within 100ms", "100ms 内没有拿到锁 stock:1（stock:1 needs 2 locks）"},
+		{fmt.Errorf("%w: deadlock", ended), "lock stock:1 not acquired within 100ms: deadlock", "100ms 内没有拿到锁 stock:1（deadlock）"},
+		{fmt.Errorf("%w: stock:1: gone", locks.ErrNotAcquired), "lock not acquired: stock:1: gone", "没有拿到锁（stock:1: gone）"},
+		{fmt.Errorf("%w: %w", stock.ErrSoldOut, ended), "sold out: lock stock:1 not acquired within 100ms", "已售完（lock stock:1 not acquired within 100ms）"},
+	} {
+		for lang, want := range map[string]string{"en": test.en, "zh": test.zh} {
+			if p, _ := answered(t, test.err, lang); p.Detail != want {
+				t.Errorf("%s: %q, want %q", lang, p.Detail, want)
+			}
+		}
 	}
 }

@@ -136,7 +136,7 @@ func (s *Service) sellOnce(ctx context.Context, held *heldLock, w *ticketSale) (
 			return number, err
 		}
 		if time.Since(began) >= w.wait {
-			return 0, fmt.Errorf("%d attempts in %v: %w: %w", w.retries+1, w.wait, stock.ErrConflict, err)
+			return 0, fmt.Errorf("every attempt failed (%d in %v): %w: %w", w.retries+1, w.wait, stock.ErrConflict, err)
 		}
 	}
 }

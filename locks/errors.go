@@ -1,7 +1,10 @@
 package locks
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"oversell/stock"
 )
@@ -14,6 +17,30 @@ var (
 	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be trusted.
 	ErrLost = errors.New("lock lost")
 )
+
+// WaitEnded is the ErrNotAcquired of a request that has waited for the whole of its wait.
+type WaitEnded struct {
+	Key  string
+	Wait time.Duration
+}
+
+func (e *WaitEnded) Error() string {
+	return fmt.Sprintf("lock %s not acquired within %v", e.Key, e.Rounded())
+}
+
+// Unwrap returns ErrNotAcquired, so that errors.Is finds it.
+func (e *WaitEnded) Unwrap() error { return ErrNotAcquired }
+
+// Rounded returns Wait in whole milliseconds, because readers need no nanoseconds.
+func (e *WaitEnded) Rounded() time.Duration { return e.Wait.Round(time.Millisecond) }
+
+// NotAcquired returns an ErrNotAcquired with its reason: ctx has ended, or wait has passed.
+func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))
+	}
+	return &WaitEnded{key, wait}
+}
 
 // NothingTaken reports whether err proves that no stock was taken.
 func NothingTaken(err error) bool {

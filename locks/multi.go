@@ -46,7 +46,7 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		}
 		if err != nil {
 			_ = releaseAll(ctx, subLocks)
-			return nil, fmt.Errorf("%s of %s: %w", key, r.Key, err)
+			return nil, fmt.Errorf("%s needs %d locks: %w", r.Key, len(sorted), err)
 		}
 	}
 	return join(ctx, r, own, subLocks), nil

@@ -3,7 +3,6 @@ package locks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -26,10 +25,14 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := r.Wait
 	r.Wait = max(0, r.Wait-time.Since(began))
 	h, err := q.Locker.Acquire(ctx, r)
 	if errors.Is(err, stock.ErrUnavailable) {
 		q.turns.Fail(r.Key, err)
+	}
+	if ended, ok := err.(*WaitEnded); ok { //nolint:errorlint // another error in the chain would be lost
+		err = &WaitEnded{ended.Key, asked} // the caller knows only the whole wait
 	}
 	if err != nil {
 		leave()
@@ -136,12 +139,4 @@ func (t *FIFOMutex) Fail(key string, err error) {
 	if _, taken := t.waiting[key]; taken {
 		t.waiting[key] = nil
 	}
-}
-
-// NotAcquired returns an ErrNotAcquired with its reason: ctx has ended, or wait has passed.
-func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, context.Cause(ctx))
-	}
-	return fmt.Errorf("%w: %s: waited %v", ErrNotAcquired, key, wait)
 }

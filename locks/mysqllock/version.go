@@ -33,7 +33,7 @@ func (s *version) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, e
 		}
 		r.Retries++
 		if !pauses.pause(ctx) {
-			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+			return r, fmt.Errorf("every attempt failed (%d in %v): %w", r.Retries, o.Wait, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s *versionAdmitted) Deduct(ctx context.Context, o stock.Order) (r stock.Re
 		}
 		r.Retries++
 		if time.Since(began) >= o.Wait {
-			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+			return r, fmt.Errorf("every attempt failed (%d in %v): %w", r.Retries, o.Wait, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 		// DANGER: there is no pause. Of a hundred concurrent attempts, one succeeds. The failed
 		// attempts keep the database busy: the more clients, the fewer sales.
 		if time.Since(began) >= o.Wait {
-			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+			return r, fmt.Errorf("every attempt failed (%d in %v): %w", r.Retries, o.Wait, err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 		// The pause is random, so that requests which collided do not collide again.
 		pause := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
 		if pause >= o.Wait-time.Since(began) {
-			return r, fmt.Errorf("%d attempts in %v: %w", r.Retries, o.Wait, err)
+			return r, fmt.Errorf("every attempt failed (%d in %v): %w", r.Retries, o.Wait, err)
 		}
 		_ = locks.Work(ctx, pause) // if ctx ends, the next try returns the error
 		mean = min(2*mean, longestPause)
