@@ -109,6 +109,8 @@ func rootCommand(program string) *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(writeHelp)
+	root.SetUsageFunc(writeUsage)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), stepsCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), aloneCommand(), docsCommand(), courseCommand())
 	root.AddCommand(clientCommands()...)

@@ -68,7 +68,8 @@ func runCommand() *cobra.Command {
   oversell run none redis --clients 50 --html result.html
   oversell run redis --rate 500/s --loops 100
   oversell run version for-update --sweep clients=1..500 --html curve.html
-  oversell run redis --target http://127.0.0.1:8080 --json - | jq '.[0].lost_updates'`,
+  oversell run redis --target http://127.0.0.1:8080
+  oversell run redis --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
 			if err := flags.check(cmd.Flags()); err != nil {
@@ -91,7 +92,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&p.Clients, "clients", 100, "number of clients that send requests at the same time")
 	set.IntVar(&p.Loops, "loops", 50, "requests per client")
 	set.DurationVar(&p.RampUp, "ramp-up", 0, "time in which the clients start, evenly spread")
-	set.Func("rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, also if answers are late;\n--clients is then the number of connections, and clients x loops the number of requests", func(text string) (err error) {
+	set.Func("rate", "an open loop: requests are due at this `RATE`, such as 2000/s or 90/m, also if answers are late; --clients is then the number of connections, and clients x loops the number of requests", func(text string) (err error) {
 		p.Rate, err = load.ParseRate(text)
 		return err
 	})

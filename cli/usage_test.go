@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 )
 
@@ -146,5 +147,30 @@ func TestAsTyped(t *testing.T) {
 		if got := asTyped(text, "bin/oversell"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestHelpFits checks that the help of each command, also of a hidden one, fits its screen.
+func TestHelpFits(t *testing.T) {
+	for columns, width := range map[string]int{"": 80, "80": 80, "100": 100, "200": 100} {
+		t.Setenv("COLUMNS", columns)
+		var visit func(cmd *cobra.Command)
+		visit = func(cmd *cobra.Command) {
+			args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+			status, out, _ := execute(t, args...)
+			if status != 0 || !strings.Contains(out, "Usage:\n") {
+				t.Errorf("%v: status %d, %s", args, status, out)
+			}
+			for line := range strings.Lines(out) {
+				line = strings.TrimRight(line, "\n")
+				if wide := text.StringWidth(line); wide > width {
+					t.Errorf("%v: %d of %d columns: %s", args, wide, width, line)
+				}
+			}
+			for _, sub := range cmd.Commands() {
+				visit(sub)
+			}
+		}
+		visit(rootCommand("bin/oversell"))
 	}
 }
