@@ -18,6 +18,7 @@ import (
 	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/terminal"
+	"oversell/locks/catalog"
 )
 
 type breakFlags struct {
@@ -89,10 +90,14 @@ func (f *breakFlags) check(args []string) error {
 	if f.plan.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.plan.Seeds)
 	}
-	if err := f.plan.Validate(); err != nil {
+	if err := checkStrategies(f.plan.Strategies); err != nil {
 		return err
 	}
-	return checkStrategies(f.plan.Strategies)
+	var cards []experiment.Card
+	for _, card := range catalog.Cards() {
+		cards = append(cards, experiment.Card{Card: card})
+	}
+	return f.plan.Validate(cards)
 }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {

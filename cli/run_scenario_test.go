@@ -34,7 +34,7 @@ func TestRunScenario(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"coupon", "--guard", "prayer"}, `guard "prayer" does not exist: there are none, redis-early, redis, unique, redis-unique`},
+		{[]string{"coupon", "--guard", "prayer"}, `guard "prayer" does not exist; choose one of none, redis-early, redis, unique, redis-unique`},
 		{[]string{"coupon", "--guard", "redis-erly"}, `guard "redis-erly" does not exist; did you mean "redis-early"?`},
 		{[]string{"coupn"}, `strategy "coupn" does not exist; did you mean "coupon"?`},
 		{[]string{"coupon", "--runs", "0"}, "runs 0"},

@@ -81,23 +81,27 @@ func didYouMean(wanted string, names []string, prefix string) string {
 
 // flagError says what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
+	of := cmd.Name() + ": "
+	if !cmd.HasParent() { // every message begins with the name of the program
+		of = ""
+	}
 	var unknown *pflag.NotExistError
 	var without *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return usage("%s: flag -%s does not exist. List them: %s --help", cmd.Name(), unknown.GetSpecifiedName(), cmd.CommandPath())
+		return usage("%sflag -%s does not exist. List them: %s --help", of, unknown.GetSpecifiedName(), cmd.CommandPath())
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usage("%s: flag --%s does not exist%s List them: %s --help", cmd.Name(), name, didYouMean(name, names, "--"), cmd.CommandPath())
+		return usage("%sflag --%s does not exist%s List them: %s --help", of, name, didYouMean(name, names, "--"), cmd.CommandPath())
 	case errors.As(err, &without):
-		return usage("%s: --%s needs a value", cmd.Name(), without.GetFlag().Name)
+		return usage("%s--%s needs a value", of, without.GetFlag().Name)
 	case errors.As(err, &invalid):
-		return usage("%s: %w", cmd.Name(), valueError(invalid))
+		return usage("%s%w", of, valueError(invalid))
 	}
-	return usage("%s: %w", cmd.Name(), err)
+	return usage("%s%w", of, err)
 }
 
 func valueError(invalid *pflag.InvalidValueError) error {

@@ -127,8 +127,8 @@ func (s *Service) labOnly(c *gin.Context) {
 			"this replica was started without --lab: it rejects resets and failpoints", "这个副本启动时没有 --lab，不接受重置和故障点"))
 	case !s.hasToken(c):
 		s.problem(c, refuse(http.StatusForbidden, api.Forbidden,
-			"resets and failpoints need the lab's token in the header %s (LAB_TOKEN, printed when the lab starts)",
-			"重置和故障点需要在请求头 %s 里给出实验室的访问口令（LAB_TOKEN，实验室启动时打印）", api.TokenHeader))
+			"resets and failpoints need the lab's token in the header %s",
+			"重置和故障点需要在请求头 %s 里给出实验室的访问口令", api.TokenHeader))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 const product = 1
 
 // ErrToken means that the service rejected the token.
-var ErrToken = errors.New("the lab rejected the token of --token or $LAB_TOKEN")
+var ErrToken = errors.New("the lab rejected the reset")
 
 // connect returns the service's cards, and a client that, like the load, uses no HTTP proxy.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
@@ -44,7 +44,7 @@ func reset(ctx context.Context, service api.Client, strategy string, count int) 
 	set, err := service.ResetStock(ctx, product, count)
 	var rejected *api.Error
 	if errors.As(err, &rejected) && rejected.Status == http.StatusForbidden {
-		return got, fmt.Errorf("reset the stock: %w: %s; pass the lab's token with --token or LAB_TOKEN", ErrToken, rejected.Problem.Detail)
+		return got, fmt.Errorf("%w: %s. Pass the token that the lab printed, with --token or LAB_TOKEN", ErrToken, rejected.Problem.Detail)
 	}
 	if err != nil {
 		return got, fmt.Errorf("reset the stock: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"oversell/lab/check"
@@ -46,39 +47,56 @@ type Watcher interface {
 	LeftOut(e Experiment, why error)
 }
 
-// Validate checks that the hazards exist, before a lab is started. The error wraps ErrPlan.
-func (p Plan) Validate() error {
-	_, err := choose(p.Hazards)
-	return err
-}
-
-// Run skips experiments with results in the store, and heals the testbed after each experiment. The
-// error wraps ErrLeftOut if the servers of some experiments are not installed.
-func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
+// Validate checks, before a lab is started, that the hazards exist and that one of them applies to
+// one of the strategies. The error wraps ErrPlan.
+func (p Plan) Validate(cards []Card) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
 		return err
 	}
 	for _, id := range p.Strategies {
 		var known []string
-		for _, c := range bed.cards {
+		for _, c := range cards {
 			known = append(known, c.ID)
 		}
 		if !slices.Contains(known, id) {
 			return planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: known}}
 		}
 	}
+	if slices.ContainsFunc(chosen, func(e Experiment) bool { return len(p.subjects(e, cards)) > 0 }) {
+		return nil
+	}
+	text := "no hazard applies to "
+	if len(p.Hazards) > 0 {
+		text = "hazard " + strings.Join(p.Hazards, ", ") + " does not apply to "
+	}
+	text += "strategy " + strings.Join(p.Strategies, ", ")
+	if p.Fenced {
+		text += " with --fenced, which needs a strategy with a fencing token"
+	}
+	return planError{errors.New(text)}
+}
+
+// Run skips experiments with results in the store, and heals the testbed after each experiment. The
+// error wraps ErrLeftOut if the servers of some experiments are not installed.
+func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
+	if err := p.Validate(bed.cards); err != nil {
+		return err
+	}
+	chosen, err := choose(p.Hazards)
+	if err != nil {
+		return err
+	}
 	return p.run(ctx, bed, chosen, store, w)
 }
 
 func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
-	rounds, met := max(1, p.Seeds), false
+	rounds := max(1, p.Seeds)
 	leftOut := map[string]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)
 			subjects := p.subjects(e, bed.cards)
-			met = met || len(subjects) > 0
 			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return store.has(e.Hazard, s, seed) })
 			if len(subjects) == 0 || leftOut[e.Hazard] != nil {
 				continue
@@ -101,9 +119,6 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 			bed.rec.forget()
 			w.End(e, results, time.Since(began))
 		}
-	}
-	if !met {
-		return planError{errors.New("the hazard does not apply to the strategies that you named (with --fenced, a strategy needs a fencing token)")}
 	}
 	if len(leftOut) > 0 {
 		return fmt.Errorf("%w: %w", ErrLeftOut, errors.Join(slices.Collect(maps.Values(leftOut))...))

@@ -77,7 +77,7 @@ func ReadAddresses(path string) (addrs Addresses, err error) {
 		err = json.Unmarshal(text, &addrs)
 	}
 	if err != nil {
-		return addrs, fmt.Errorf("rig: the addresses of a lab in %s: %w", path, err)
+		return addrs, fmt.Errorf("read the addresses of a lab: %w; \"oversell lab --json FILE\" writes such a file", err)
 	}
 	return addrs, nil
 }

@@ -19,7 +19,7 @@ func (u *Unknown) Error() string {
 	if nearest := Nearest(u.Name, u.Known); nearest != "" {
 		return fmt.Sprintf("%s; did you mean %q?", text, nearest)
 	}
-	return text + ": there are " + strings.Join(u.Known, ", ")
+	return text + "; choose one of " + strings.Join(u.Known, ", ")
 }
 
 // Nearest returns the name that needs the fewest edits, or "" if all names need too many. A name

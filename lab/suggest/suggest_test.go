@@ -18,7 +18,7 @@ func TestNearest(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	for wanted, want := range map[string]string{
 		"rediss": `strategy "rediss" does not exist; did you mean "redis"?`,
-		"prayer": `strategy "prayer" does not exist: there are none, redis`,
+		"prayer": `strategy "prayer" does not exist; choose one of none, redis`,
 	} {
 		if got := (&Unknown{"strategy", wanted, []string{"none", "redis"}}).Error(); got != want {
 			t.Errorf("%s, want %s", got, want)
