@@ -37,17 +37,18 @@ func breakCommand() *cobra.Command {
 		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
 		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
 It injects one hazard, for one strategy or for all of them at once, and gives a verdict on
-each: safe, stalled (no request acquires the lock any more) or broken (an invariant does not
-hold, for example a lost update: more was sold than taken from the stock). After a verdict, =
-marks that the strategy's card claims the same, ! that it claims otherwise.
+each: ✓ safe, ✗ broken (an invariant does not hold, for example a lost update: more was sold
+than taken from the stock), ✗ stalled (no request acquires the lock any more), ▲ correct at a
+cost, or ? inconclusive. After a verdict, = marks that the strategy's card claims the same, and
+≠ that it claims otherwise.
 
 The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 
 Exit status:
   0    every verdict agrees with its card
   1    a verdict contradicts a card, or an experiment could not be carried out
-  2    a claim was neither shown nor refuted, a hazard was left out because its servers
-       are not installed, or the command line is wrong
+  2    a run was inconclusive, a hazard was left out because its servers are not installed,
+       or the command line is wrong
   130  stopped by Ctrl-C`,
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced

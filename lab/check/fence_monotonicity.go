@@ -32,17 +32,17 @@ func Fences(rec history.Recording) FenceMonotonicity {
 		} else if c.Verdict == Holds {
 			c.Late, c.Higher, c.Verdict = i, before, Broken
 			first := rec.Events[before]
-			c.Why = api.Textf("%s on %s wrote %s with fence %d at %v, after %s on %s had written it with fence %d at %v",
-				"%[1]s（%[2]s）在 %[5]v 以栅栏号 %[4]d 写入 %[3]s，而 %[6]s（%[7]s）在 %[9]v 已以栅栏号 %[8]d 写入",
+			c.Why = api.Textf("%s on %s wrote %s with fence %d at %v, after %s on %s had written it with fence %d at %v.",
+				"%[1]s（%[2]s）在 %[5]v 以栅栏号 %[4]d 写入 %[3]s，而 %[6]s（%[7]s）在 %[9]v 已以栅栏号 %[8]d 写入。",
 				e.Owner, e.Replica, e.Key, e.Fence, brief(e.At), first.Owner, first.Replica, first.Fence, brief(first.At))
 		}
 	}
 	switch {
 	case c.Verdict == Broken:
 	case c.Writes == 0:
-		c.Why = api.Text{EN: "no write had a fencing token", ZH: "没有带栅栏令牌的写入"}
+		c.Why = api.Text{EN: "No write had a fencing token.", ZH: "没有带栅栏号的写入。"}
 	default:
-		c.Why = api.Textf("the fencing tokens of %d writes never fell", "%d 次写入的栅栏号从未变小", c.Writes)
+		c.Why = api.Textf("The fencing tokens of %d writes never fell.", "%d 次写入的栅栏号从未变小。", c.Writes)
 	}
 	return c
 }

@@ -55,7 +55,7 @@ func TestFences(t *testing.T) {
 
 func TestFencesSaysWhy(t *testing.T) {
 	got := check.Fences(recording(t, "30 bob written 34", "40 ann written 33"))
-	const why = "ann on replica-ann wrote stock:1 with fence 33 at 40ms, after bob on replica-bob had written it with fence 34 at 30ms"
+	const why = "ann on replica-ann wrote stock:1 with fence 33 at 40ms, after bob on replica-bob had written it with fence 34 at 30ms."
 	if got.Why.EN != why {
 		t.Errorf("why: %q, want %q", got.Why, why)
 	}

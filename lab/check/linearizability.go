@@ -30,7 +30,7 @@ type Linearizability struct {
 // verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
-	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: api.Text{EN: "there was no answer to judge", ZH: "没有可供判定的应答"}}
+	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: api.Text{EN: "There was no answer to judge.", ZH: "没有可供判定的应答。"}}
 	if len(ends) == 0 {
 		return c
 	}
@@ -38,9 +38,9 @@ func Linear(ops []history.Op, initial int) Linearizability {
 	c.Verdict = until(len(ends) - 1)
 	switch c.Verdict {
 	case Holds:
-		c.Why = api.Textf("there is an order for all %d answers", "全部 %d 个应答可以排成一个顺序", c.Ops)
+		c.Why = api.Textf("One order of the sales explains all answers (%d).", "有一种销售顺序能解释全部 %d 个应答。", c.Ops)
 	case Inconclusive:
-		c.Why = api.Textf("the search for an order of %d answers took too long", "为 %d 个应答寻找顺序，用时过长", c.Ops)
+		c.Why = api.Textf("The search for an order that explains %d answers took too long.", "寻找能解释 %d 个应答的顺序，用时过长。", c.Ops)
 	case Broken:
 		// If the answers up to a time fit no order, the answers up to a later time fit none. So bisect.
 		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
@@ -59,8 +59,8 @@ func whyNot(i int, op history.Op) api.Text {
 	case op.HasRemaining:
 		answer = api.Textf("sold %d and left %d", "卖出 %d 件，剩余 %d 件", op.Qty, op.Remaining)
 	}
-	return api.Textf("request %[1]d of client %[2]d %[3]s, answered at %[5]v: no order of the answers until then explains it",
-		"客户端 %[2]d 的第 %[1]d 个请求%[4]s，应答于 %[5]v：到那时为止的应答排不成任何顺序",
+	return api.Textf("Request %[1]d of client %[2]d %[3]s, answered at %[5]v: no order of the sales until then explains this answer.",
+		"客户端 %[2]d 的第 %[1]d 个请求%[4]s，应答于 %[5]v：到那时为止，没有一种销售顺序能解释这个应答。",
 		i, op.Client, answer.EN, answer.ZH, brief(op.Return))
 }
 

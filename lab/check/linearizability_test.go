@@ -99,12 +99,12 @@ func TestLinearSaysWhy(t *testing.T) {
 		ops  []history.Op
 		want string
 	}{
-		{[]history.Op{sale(1, 2, 1)}, "request 0 of client 1 sold 1 and left 1, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{read(1, 2, 1)}, "request 0 of client 1 read 1, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{soldOut(1, 2)}, "request 0 of client 1 was sold out for 1, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{withoutRemaining(pieces(4, sale(1, 2, 0)))}, "request 0 of client 1 sold 4, answered at 2ms: no order of the answers until then explains it"},
-		{[]history.Op{sale(1, 2, 2)}, "there is an order for all 1 answers"},
-		{[]history.Op{unknown(1, 2)}, "there was no answer to judge"},
+		{[]history.Op{sale(1, 2, 1)}, "Request 0 of client 1 sold 1 and left 1, answered at 2ms: no order of the sales until then explains this answer."},
+		{[]history.Op{read(1, 2, 1)}, "Request 0 of client 1 read 1, answered at 2ms: no order of the sales until then explains this answer."},
+		{[]history.Op{soldOut(1, 2)}, "Request 0 of client 1 was sold out for 1, answered at 2ms: no order of the sales until then explains this answer."},
+		{[]history.Op{withoutRemaining(pieces(4, sale(1, 2, 0)))}, "Request 0 of client 1 sold 4, answered at 2ms: no order of the sales until then explains this answer."},
+		{[]history.Op{sale(1, 2, 2)}, "One order of the sales explains all answers (1)."},
+		{[]history.Op{unknown(1, 2)}, "There was no answer to judge."},
 	}
 	for _, tt := range tests {
 		if got := check.Linear(tt.ops, 3); got.Why.EN != tt.want {

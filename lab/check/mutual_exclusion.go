@@ -65,12 +65,12 @@ func Exclusion(rec history.Recording) MutualExclusion {
 	switch {
 	case c.Verdict == Broken:
 	case c.Holds == 0:
-		c.Why = api.Text{EN: "there was no grant to judge", ZH: "没有可供判定的加锁"}
+		c.Why = api.Text{EN: "There was no grant to judge.", ZH: "没有可供判定的加锁。"}
 	case c.Idle > 0:
-		c.Why = api.Textf("of %d holds %d pairs overlapped, but no first holder wrote after the second grant",
-			"%d 次持锁中有 %d 对重叠，但先持锁者在后者拿到锁之后都没有写入", c.Holds, c.Idle)
+		c.Why = api.Textf("Of %d holds, %d pairs overlapped, but no first holder wrote after the second grant.",
+			"%d 次持锁中有 %d 对重叠，但先持锁者在后者拿到锁之后都没有写入。", c.Holds, c.Idle)
 	default:
-		c.Why = api.Textf("none of %d holds overlapped with another", "%d 次持锁互不重叠", c.Holds)
+		c.Why = api.Textf("None of %d holds overlapped with another.", "%d 次持锁互不重叠。", c.Holds)
 	}
 	return c
 }
@@ -86,8 +86,8 @@ func (c *MutualExclusion) add(o Overlap) {
 	}
 	if o.Acted && c.Verdict == Holds {
 		c.Verdict = Broken
-		c.Why = api.Textf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote",
-			"%[1]s（%[2]s）在 %[4]v 拿到 %[3]s，而 %[5]s（%[6]s）从 %[7]v 起一直持有它，之后又写入",
+		c.Why = api.Textf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote.",
+			"%[1]s（%[2]s）在 %[4]v 拿到 %[3]s，而 %[5]s（%[6]s）从 %[7]v 起一直持有它，之后又写入。",
 			o.Second.Owner, o.Second.Replica, o.Second.Key, brief(o.Second.From), o.First.Owner, o.First.Replica, brief(o.First.From))
 	}
 }

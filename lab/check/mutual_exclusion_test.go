@@ -108,7 +108,7 @@ func TestExclusionNamesThePair(t *testing.T) {
 		o.Second.To != 50*ms || o.From != 30*ms || o.To != 40*ms || !o.Acted {
 		t.Errorf("overlaps %+v, first %+v, second %+v", got.Overlaps, o.First, o.Second)
 	}
-	const why = "bob on replica-bob was granted stock:1 at 30ms although ann on replica-ann had held it since 1ms, and then wrote"
+	const why = "bob on replica-bob was granted stock:1 at 30ms although ann on replica-ann had held it since 1ms, and then wrote."
 	if got.Why.EN != why {
 		t.Errorf("why: %q, want %q", got.Why, why)
 	}

@@ -134,14 +134,14 @@ func (r *run) afterOutage(ctx context.Context, s *clients) Result {
 	}
 	if result.Verdict == Safe && !s.stopped {
 		result.Verdict = Inconclusive
-		result.Why = joined(api.Text{EN: "no request was inside its critical section", ZH: "没有请求处于临界区内"}, result.Why)
+		result.Why = joined(api.Text{EN: "No request was inside its critical section.", ZH: "没有请求处于临界区内。"}, result.Why)
 	}
 	if result.Verdict == Safe && (answered == 0 || slowest > answerBound) {
 		result.Verdict, result.Invariant = Stalled, Progress
-		result.Why = joined(api.Textf("a request had no answer within %v", "有请求在 %v 内没有应答", answerBound), result.Why)
+		result.Why = joined(api.Textf("A request had no answer within %v.", "有请求在 %v 内没有应答。", answerBound), result.Why)
 	}
-	result.Why = joined(api.Textf("without MySQL for %v: %d answers, %d sold, the slowest answer after %v",
-		"MySQL 停机 %v：应答 %d 个，卖出 %d，最慢的应答用了 %v",
+	result.Why = joined(api.Textf("MySQL was down for %v. Meanwhile, %d requests were answered, and %d pieces were sold; the slowest answer took %v.",
+		"MySQL 停机 %v。其间应答了 %d 个请求，卖出 %d 件；最慢的应答用了 %v。",
 		(r.span.To-r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond)), result.Why)
 	if s.Card.Stock != "" && result.Verdict == Safe {
 		r.reconcileRow(ctx, s, &result)
@@ -162,7 +162,7 @@ func (r *run) reconcileRow(ctx context.Context, s *clients, result *Result) {
 		}
 		return err == nil && (mayLack || plenty-row == result.Taken)
 	})
-	result.Why = joined(result.Why, api.Textf("%d sold in %s, %d taken from MySQL's row", "卖出 %d（%s），MySQL 的数据行减少 %d", result.Sold, s.Card.Stock, plenty-row))
+	result.Why = joined(result.Why, api.Textf("%d were sold in %s, and %d were taken from MySQL's row.", "在 %[2]s 中卖出 %[1]d 件，MySQL 的数据行减少 %[3]d。", result.Sold, s.Card.Stock, plenty-row))
 	if err != nil {
 		result.Verdict, result.Invariant = Broken, Reconciliation
 	}

@@ -97,7 +97,7 @@ func deadlock() Experiment {
 			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
 			judge: func(p *participant) *finding {
 				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
-					return &finding{Wasteful, "", api.Textf("each request waited for the other, with %d retries", "两个请求互相等待，重试 %d 次", n)}
+					return &finding{Wasteful, "", api.Textf("The two requests waited for each other. MySQL ended this %d times, and they tried again.", "两个请求互相等待。MySQL 中断了 %d 次，它们随后重试。", n)}
 				}
 				return nil
 			},
@@ -106,7 +106,7 @@ func deadlock() Experiment {
 }
 
 func crash() Experiment {
-	late := finding{Stalled, Progress, api.Textf("no request acquired the lock within %v after the holder was killed", "持锁者被杀死后 %v 内没有请求拿到锁", grantBound)}
+	late := finding{Stalled, Progress, api.Textf("No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
 		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
@@ -114,11 +114,12 @@ func crash() Experiment {
 }
 
 func overrun() Experiment {
-	expired := finding{Aborted, "", api.Text{EN: "the lease expired before the work finished, and the request was rejected", ZH: "工作完成之前租期已过，请求被拒绝"}}
+	expired := finding{Aborted, "", api.Text{EN: "The lease expired before the work finished, and the holder did not write.", ZH: "工作完成之前租期已过，持锁者没有写入。"}}
 	return Experiment{
 		Hazard: "overrun", Title: "work longer than the lease", Shows: "the lease expires while the holder works", Applies: lockers,
 		run: schedule{
 			step: "read", holderParams: url.Values{"hold": {(2 * Lease).String()}}, contenderParams: wait(grantBound),
+			lapse:  api.Text{EN: "The holder's lease expired during its work, and it wrote anyway.", ZH: "工作期间租期已过，持锁者仍然写入。"},
 			inject: resumeHolders, judge: mustSell(expired, holder),
 		}.run,
 	}
@@ -132,7 +133,7 @@ func foreignUnlock() Experiment {
 			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
 			judge: func(p *participant) *finding {
 				if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-					return &finding{Broken, MutualExclusion, api.Text{EN: "a third request acquired the lock while the contender held it", ZH: "竞争者持锁时，第三个请求也拿到了锁"}}
+					return &finding{Broken, MutualExclusion, api.Text{EN: "A third request acquired the lock while the contender held it.", ZH: "竞争者持锁时，第三个请求也拿到了锁。"}}
 				}
 				return nil
 			},
@@ -145,7 +146,7 @@ func pause() Experiment {
 	return Experiment{
 		Hazard: "pause", Title: "the holder pauses past the end of its lease, then writes", Shows: "two holders, and the late write wins",
 		Applies: always, Fenced: true,
-		run: schedule{step: "writing", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd}.run,
+		run: schedule{step: "writing", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.run,
 	}
 }
 
@@ -155,8 +156,13 @@ func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
 		Shows: "the contender overwrites the late write, and both have sold the same piece", Applies: always, Fenced: true, ClaimedAs: "pause",
-		run: schedule{step: "writing", contenderStops: "read", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd}.run,
+		run: schedule{step: "writing", contenderStops: "read", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.run,
 	}
+}
+
+// pauseLapse says what happened when a holder wrote after a pause beyond its lease.
+func pauseLapse() api.Text {
+	return api.Text{EN: "The holder's lease expired during the pause, and it wrote anyway.", ZH: "停顿期间租期已过，持锁者醒来仍然写入。"}
 }
 
 // leasesEnd waits until the leases of strategies that are not locks have ended. With a lock, the
@@ -205,7 +211,7 @@ func nesting() Experiment {
 		Hazard: "nesting", Title: "the holder acquires its lock again", Shows: "a holder that waits for itself", Applies: lockers,
 		run: schedule{
 			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
-			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, api.Text{EN: "the holder waited for itself", ZH: "持锁者在等待自己"}}, holder),
+			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, api.Text{EN: "The holder waited for its own lock.", ZH: "持锁者在等待自己的锁。"}}, holder),
 		}.run,
 	}
 }

@@ -116,24 +116,24 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 		open.figure(api.Text{EN: "open loop, from when it was due", ZH: "开环，从应发出的时刻算起"}, b.P50MS, b.P99MS, b.MaxMS),
 		open.figure(api.Text{EN: "open loop, from when it was sent", ZH: "开环，从实际发出的时刻算起"}, b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
-	r.Why = api.Textf("MySQL froze for %.0f ms: p99 %.1f ms in the closed loop; for %.0f ms: p99 %.1f ms in the open loop",
-		"MySQL 停顿 %.0f 毫秒：闭环的 p99 为 %.1f 毫秒；停顿 %.0f 毫秒：开环的 p99 为 %.1f 毫秒",
+	r.Why = api.Textf("In the closed loop, MySQL froze for %.0f ms, and the p99 was %.1f ms. In the open loop, it froze for %.0f ms, and the p99 was %.1f ms.",
+		"闭环中 MySQL 停顿 %.0f 毫秒，p99 为 %.1f 毫秒。开环中停顿 %.0f 毫秒，p99 为 %.1f 毫秒。",
 		r.Figures[0].FrozenMS, a.P99MS, r.Figures[1].FrozenMS, b.P99MS)
 	if !closed.undisturbed() || !open.undisturbed() {
 		r.Why = joined(r.Why, api.Text{
-			EN: "other load on the machine, which was busy, has a share in this", ZH: "机器正忙，其他负载也有影响",
+			EN: "The machine was busy with other work, which also slowed the requests.", ZH: "机器当时很忙，其他负载也拖慢了请求。",
 		})
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
-		r.Why = joined(r.Why, api.Textf("%d requests failed", "%d 个请求失败", failed))
+		r.Why = joined(r.Why, api.Textf("%d requests failed.", "%d 个请求失败。", failed))
 	}
 	switch {
 	case stock.Verdict == check.Broken:
 		r.Verdict, r.Invariant = Broken, Conservation
-		r.Why = joined(r.Why, api.Textf("%d sold, %d taken from stock", "卖出 %d，库存减少 %d", r.Sold, r.Taken))
+		r.Why = joined(r.Counts(), r.Why)
 	case stock.Verdict != check.Holds:
 		r.Verdict = Inconclusive
-		r.Why = joined(r.Why, api.Textf("%d requests had no answer", "%d 个请求没有应答", stock.Unknown))
+		r.Why = joined(r.Why, api.Textf("%d requests had no answer.", "%d 个请求没有应答。", stock.Unknown))
 	case b.P99MS < minRatio*a.P99MS:
 		r.Verdict = NotShown
 	default:

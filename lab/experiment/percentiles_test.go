@@ -27,7 +27,7 @@ func TestPercentilesVerdict(t *testing.T) {
 		closed := measured{result: report.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}
 		open := measured{result: report.Result{P99MS: tt.open, Open: &report.Open{}}, frozen: history.Span{To: 204 * time.Millisecond}}
 		c.compare(closed, open, check.Conservation{Verdict: tt.stock})
-		if c.Verdict != tt.want || (c.Invariant == Conservation) != (tt.want == Broken) || !strings.Contains(c.Why.EN, "204 ms: p99 150.0 ms") {
+		if c.Verdict != tt.want || (c.Invariant == Conservation) != (tt.want == Broken) || !strings.Contains(c.Why.EN, "204 ms, and the p99 was 150.0 ms") {
 			t.Errorf("%s: %s %s, want %s: %s", tt.name, c.Verdict, c.Invariant, tt.want, c.Why)
 		}
 	}

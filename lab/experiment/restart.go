@@ -117,22 +117,22 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	counts := api.Textf("%d requests, %d sold, %d failed, %d of them perhaps sold; %d taken from stock",
-		"%d 个请求，卖出 %d，失败 %d，其中可能卖出 %d；库存减少 %d", len(s.ops), stock.Sold, failed, stock.Unknown, result.Taken)
+	counts := joined(result.Counts(), api.Textf("Of %d requests, %d failed, and %d of these may have sold.",
+		"%d 个请求中有 %d 个失败，其中 %d 个可能已售出。", len(s.ops), failed, stock.Unknown))
 	if stock.Verdict == check.Broken {
 		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why = joined(counts, api.Text{EN: "the strategy loses updates without a restart, too", ZH: "这个策略不重启也会丢失更新"})
+			result.Why = joined(counts, api.Text{EN: "This strategy loses updates without a restart, too.", ZH: "这个策略不重启也会丢失更新。"})
 		}
 		return result
 	}
 	linear := check.Linear(s.ops, plenty)
 	switch {
 	case linear.Verdict == check.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, joined(linear.Why, counts)
+		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, joined(counts, linear.Why)
 	case !s.boughtAfter(r.span.To):
 		result.Verdict, result.Invariant = Stalled, Progress
-		result.Why = joined(api.Textf("nothing was sold within %v after the restart", "重启之后 %v 内没有卖出", grantBound), counts)
+		result.Why = joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", grantBound))
 	default:
 		result.Why = joined(counts, linear.Why)
 	}

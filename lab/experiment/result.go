@@ -71,19 +71,24 @@ type Result struct {
 	Recording history.Recording `json:"-"`
 }
 
-// joined joins texts with semicolons. It leaves out empty texts.
+// joined joins sentences. It leaves out empty texts.
 func joined(texts ...api.Text) api.Text {
 	texts = slices.DeleteFunc(texts, func(t api.Text) bool { return t == api.Text{} })
 	en, zh := make([]string, len(texts)), make([]string, len(texts))
 	for i, t := range texts {
 		en[i], zh[i] = t.EN, t.In("zh")
 	}
-	return api.Text{EN: strings.Join(en, "; "), ZH: strings.Join(zh, "；")}
+	return api.Text{EN: strings.Join(en, " "), ZH: strings.Join(zh, "")}
 }
 
 // failure returns the text of an error, which is the same in both languages.
 func failure(err error) api.Text {
-	return api.Text{EN: err.Error(), ZH: "实验出错：" + err.Error()}
+	return api.Textf("The experiment failed: %v.", "实验出错：%v。", err)
+}
+
+// Counts compares the pieces sold with the pieces taken from the stock. It begins most Whys.
+func (r Result) Counts() api.Text {
+	return api.Textf("%d sold, %d taken from stock.", "卖出 %d 件，库存减少 %d。", r.Sold, r.Taken)
 }
 
 // Name returns the strategy's id, with " --fenced" for a fenced run.
@@ -115,7 +120,7 @@ func (r Result) withLostEvents(lost int) Result {
 	if r.Verdict == Safe || r.Verdict == NotShown || r.Invariant == MutualExclusion {
 		r.Verdict, r.Invariant = Inconclusive, ""
 	}
-	r.Why = joined(api.Textf("%d or more events are missing in the recording, run it again", "记录中至少缺少 %d 个事件，请重新运行", lost), r.Why)
+	r.Why = joined(api.Textf("%d or more events are missing in the recording. Run it again.", "记录中至少缺少 %d 个事件，请重新运行。", lost), r.Why)
 	return r
 }
 

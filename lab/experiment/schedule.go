@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +63,8 @@ type schedule struct {
 	after func(ctx context.Context, r *run) error
 	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
 	judge func(p *participant) *finding
+	// lapse says what happened if another request acquired the lock before the holder wrote.
+	lapse api.Text
 	// explain adds to a result what only this schedule knows, such as a second attempt.
 	explain func(result *Result, p *participant)
 }
@@ -341,17 +342,13 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 	}
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = joined(found.why, p.answers())
+	result.Why = joined(result.Counts(), found.why, p.answers())
 	return result
-}
-
-func (p *participant) answers() api.Text {
-	return api.Textf("holder: %s; contender: %s", "持锁者：%s；竞争者：%s", Answer(p.ops[holder]), Answer(p.ops[contender]))
 }
 
 func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
 	if stock.Verdict == check.Broken {
-		return finding{Broken, Conservation, api.Textf("%d sold, %d taken from stock", "卖出 %d，库存减少 %d", stock.Sold, stock.Initial-stock.Remaining)}
+		return finding{Broken, Conservation, r.cause(p, rec.Events)}
 	}
 	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == check.Broken {
 		return finding{Broken, MutualExclusion, exclusion.Why}
@@ -360,7 +357,7 @@ func (r *run) find(p *participant, stock check.Conservation, rec history.Recordi
 		return finding{Broken, FenceMonotonicity, fences.Why}
 	}
 	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
-		return finding{Inconclusive, "", api.Text{EN: "the holder never reached its step", ZH: "持锁者没有到达它的步骤"}}
+		return finding{Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {
@@ -390,13 +387,4 @@ func nextGrant(events []history.Event, holder string, since time.Duration) float
 		}
 	}
 	return 0
-}
-
-// Answer returns the answer to a request in a few words.
-func Answer(op history.Op) string {
-	detail := strings.ReplaceAll(op.Detail, "\n", "; ")
-	if len(detail) > 100 {
-		detail = detail[:100] + "…"
-	}
-	return strings.TrimSuffix(strings.TrimSpace(op.Reason+": "+detail), ":")
 }

@@ -74,7 +74,7 @@ func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	if _, err := r.count(ctx, 0, s, &result); err != nil {
 		return result, err
 	}
-	result.Why = api.Textf("%d requests at once: %d sold, %d failed attempts", "%d 个请求同时到达：卖出 %d，失败的尝试 %d 次", waiters, result.Sold, retries)
+	result.Why = joined(result.Counts(), api.Textf("The %d requests came at the same time, and made %d failed attempts.", "%d 个请求同时到达，失败的尝试共 %d 次。", waiters, retries))
 	// At this limit, a third of all attempts failed: one failed attempt for two sales.
 	if retries > result.Sold/2 {
 		result.Verdict = Wasteful
@@ -94,7 +94,7 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
 			sent, err := (&queue{Subject: s, bed: r.bed}).withWaiters(ctx, samples, measure)
 			result := r.safe(s, 0, nil)
-			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求", waiters, sent, when.EN, when.ZH)
+			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s.", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
 			// Up to three requests for two waiters are normal: a renewal, a heartbeat, the release itself.
 			if sent > waiters*3/2 {
 				result.Verdict = Wasteful

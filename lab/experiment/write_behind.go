@@ -121,21 +121,21 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	row := check.Stock(p.ops[:], pieces, after)
 	result.Sold, result.Taken = row.Sold, pieces-after
 	left := p.ops[contender].Remaining
-	seen := api.Textf("with the holder dead, %s had %d and the row %d: %d sold and not in the row",
-		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，数据行里还没有", p.Card.Stock, left, before, before-left)
-	counts := api.Textf("%v later the row had %d: %d sold, %d perhaps sold, %d taken from the row",
-		"%v 之后数据行剩 %d：卖出 %d，可能卖出 %d，数据行减少 %d", cmp.Or(took.Round(time.Millisecond), grantBound), after, row.Sold, row.Unknown, result.Taken)
+	seen := api.Textf("After the holder was killed, %s had %d left and the row %d: %d were sold, and not yet taken from the row.",
+		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，还没有从数据行扣减。", p.Card.Stock, left, before, before-left)
+	counts := api.Textf("After %v, the row had %d left: %d were sold for certain, %d perhaps, and %d were taken from the row.",
+		"%v 之后数据行剩 %d：确定卖出 %d 件，可能卖出 %d 件，数据行减少 %d。", cmp.Or(took.Round(time.Millisecond), grantBound), after, row.Sold, row.Unknown, result.Taken)
 	result.Why = joined(seen, counts)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = Inconclusive, failure(err)
 	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = Inconclusive, p.answers()
+		result.Verdict, result.Why = Inconclusive, joined(result.Counts(), p.answers())
 	case row.Verdict != check.Holds:
 		result.Verdict, result.Invariant = Broken, Reconciliation
 	case after != count:
 		result.Verdict, result.Invariant = Broken, Reconciliation
-		result.Why = joined(seen, api.Textf("later the row had %d, and %s %d", "之后数据行剩 %d，%s 剩 %d", after, p.Card.Stock, count))
+		result.Why = joined(seen, api.Textf("In the end, the row had %d left, and %s %d.", "最后数据行剩 %d，%s 剩 %d。", after, p.Card.Stock, count))
 	case before <= left:
 		result.Verdict = NotShown
 	}

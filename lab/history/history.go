@@ -96,6 +96,15 @@ func (o Op) Failed() bool {
 	return o.Outcome == Unknown || o.Outcome == Refused && o.Reason != SoldOut
 }
 
+// Answered reports whether an answer was received.
+func (o Op) Answered() bool {
+	switch o.Reason {
+	case Unreachable, TimedOut, Broken, Interrupted:
+		return false
+	}
+	return true
+}
+
 // History is everything that one run of one strategy recorded.
 type History struct {
 	Strategy string

@@ -13,7 +13,11 @@ import (
 
 // WriteEventLog writes a run's events, or figures instead of thousands of events.
 func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lang string) error {
-	_, _ = fmt.Fprintf(w, "%s, %s:\n", r.Name(), r.Hazard)
+	roles := ""
+	if ops := len(r.Recording.Ops); ops == 2 || ops == 3 {
+		roles = " (A is the holder, B the contender)"
+	}
+	_, _ = fmt.Fprintf(w, "%s, %s%s:\n", r.Name(), r.Hazard, roles)
 	if len(r.Figures) > 0 {
 		_, _ = fmt.Fprintln(w)
 		if err := writeFigures(w, r.Figures, screen, lang); err != nil {
@@ -67,6 +71,20 @@ func writeEvents(w io.Writer, r experiment.Result, screen terminal.Screen) {
 	}
 }
 
+// faultWords returns the words for the beginning and the end of a fault. They are empty for the
+// hazards without a fault, in which the requests alone do the harm.
+func faultWords(what string) (begin, end string) {
+	switch what {
+	case "race", "replica-race", "early-release", "deadlock", "overrun", "nesting":
+		return "", ""
+	case "stop", "stopped":
+		return "process frozen", "process resumed"
+	case "kill", "killed":
+		return "process killed", "process started again"
+	}
+	return what, "end of: " + what
+}
+
 func eventsOf(r experiment.Result) (all []event) {
 	names := map[string]string{}
 	add := func(at time.Duration, server, format string, values ...any) {
@@ -83,8 +101,10 @@ func eventsOf(r experiment.Result) (all []event) {
 		add(e.At, e.Replica, "%s %s%s", names[e.Owner], e.Step, fence)
 	}
 	for _, s := range r.Recording.Spans {
-		add(s.From, s.Who, "! %s", s.What)
-		add(s.To, s.Who, "! end of: %s", s.What)
+		if begin, end := faultWords(s.What); begin != "" {
+			add(s.From, s.Who, "! %s", begin)
+			add(s.To, s.Who, "! %s", end)
+		}
 	}
 	for i := range r.Recording.Ops {
 		op := &r.Recording.Ops[i]
@@ -92,7 +112,11 @@ func eventsOf(r experiment.Result) (all []event) {
 		if op.HasRemaining {
 			left = fmt.Sprintf(", %d left", op.Remaining)
 		}
-		add(op.Return, op.Replica, "  answers: %s%s", experiment.Answer(*op), left)
+		answers := "answers"
+		if !op.Answered() {
+			answers = "has no answer"
+		}
+		add(op.Return, op.Replica, "  %s: %s%s", answers, experiment.Answer(*op).EN, left)
 	}
 	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	return all

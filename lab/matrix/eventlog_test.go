@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/history"
 	"oversell/lab/matrix"
 	"oversell/lab/terminal"
 )
@@ -15,6 +17,10 @@ import (
 func TestEventLog(t *testing.T) {
 	steps := ran("pause", "redis", 1, experiment.Breaks, experiment.Broken)
 	steps.Invariant = experiment.Conservation
+	steps.Recording.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 4 * time.Millisecond, To: 8 * time.Millisecond}}
+	steps.Recording.Ops = append(steps.Recording.Ops, history.Op{Return: 12 * time.Millisecond, Replica: "replica-2", Outcome: history.Unknown, Reason: history.Broken})
+	raced := ran("race", "none", 1, experiment.Breaks, experiment.Broken)
+	raced.Recording.Spans = []history.Span{{What: "race", Who: "replica-1"}}
 	measured := experiment.Result{Hazard: "percentiles", Strategy: "for-update", Verdict: experiment.Safe, Figures: []experiment.Figure{
 		{Loop: api.Text{EN: "closed loop"}, P99: 12.5}, {Loop: api.Text{EN: "open loop, from when it was due"}, P99: 150},
 	}}
@@ -22,12 +28,16 @@ func TestEventLog(t *testing.T) {
 		result experiment.Result
 		want   []string
 	}{
-		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause:\n"}},
+		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause (A is the holder, B the contender):\n", "! process frozen\n", "! process resumed\n", "has no answer: the connection broke"}},
+		{raced, []string{"none, race:\n"}},
 		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles:\n"}},
 	} {
 		var out bytes.Buffer
 		if err := matrix.WriteEventLog(&out, test.result, terminal.Screen{}, "en"); err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "end of: race") {
+			t.Errorf("a race is no fault:\n%s", out.String())
 		}
 		for _, want := range test.want {
 			if !strings.Contains(out.String(), want) {

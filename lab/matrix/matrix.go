@@ -123,7 +123,11 @@ func MySQLVersions(results []experiment.Result) string {
 func (m Matrix) Contradictions() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if !s.Agrees {
-			lines = append(lines, fmt.Sprintf("%s, %s: the card claims %q, but %d of %d runs failed: %s", r.name(), hazard, s.Claim, s.Failed, s.Runs, s.Why.EN))
+			claim, but := "does not break it", "but it failed in"
+			if s.Claim == experiment.Breaks {
+				claim, but = "breaks it", "but it failed only in"
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s: the card claims that this %s, %s %d of %d runs. %s", r.name(), hazard, claim, but, s.Failed, s.Runs, s.Why.EN))
 		}
 	})
 	return lines
@@ -133,7 +137,7 @@ func (m Matrix) Contradictions() (lines []string) {
 func (m Matrix) Inconclusive() (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if s.Inconclusive > 0 && s.Claim != experiment.Silent {
-			lines = append(lines, fmt.Sprintf("%s, %s: the verdict of %d of %d runs is unknown: %s", r.name(), hazard, s.Inconclusive, s.Runs, s.Why.EN))
+			lines = append(lines, fmt.Sprintf("%s, %s: inconclusive in %d of %d runs. %s", r.name(), hazard, s.Inconclusive, s.Runs, s.Why.EN))
 		}
 	})
 	return lines

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"strings"
 
 	"oversell/lab/experiment"
 	"oversell/lab/timeline"
@@ -29,7 +30,7 @@ type Run struct {
 func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	run = Run{
 		ID: id, Class: Class(r.Verdict), Mark: Sign(r.Verdict) + " " + Word(r.Verdict).In(lang),
-		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: r.Why.In(lang), Timeline: timeline.Of(r.Recording).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
 	}
 	tables := []timeline.Table{figuresTable(r.Figures, lang)}
 	if !run.Timeline.Empty() {
@@ -45,6 +46,11 @@ func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 		}
 	}
 	return run, nil
+}
+
+// whyOf leaves out the counts, which the difference says.
+func whyOf(r experiment.Result, lang string) string {
+	return strings.TrimSpace(strings.TrimPrefix(r.Why.In(lang), r.Counts().In(lang)))
 }
 
 func figuresTable(figures []experiment.Figure, lang string) timeline.Table {

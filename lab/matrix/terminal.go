@@ -59,8 +59,8 @@ func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) er
 		_, _ = fmt.Fprintln(w)
 	}
 	legend := api.Text{
-		EN: "✓ safe   ✗ broken or stalled   ▲ correct, but at a cost   ? inconclusive   = as its card claims   ! its card claims otherwise",
-		ZH: "✓ 安全   ✗ 被破坏或停滞   ▲ 正确，但有代价   ? 无法判定   = 与卡片一致   ! 与卡片不符",
+		EN: "✓ safe   ✗ broken or stalled   ▲ correct, but at a cost   ? inconclusive   = as its card claims   ≠ its card claims otherwise",
+		ZH: "✓ 安全   ✗ 被破坏或停滞   ▲ 正确，但有代价   ? 无法判定   = 与卡片一致   ≠ 与卡片不符",
 	}
 	_, err := fmt.Fprintln(w, screen.Wrap(legend.In(lang), 0))
 	return err
@@ -99,13 +99,13 @@ func (m Matrix) table(hazards []string) terminal.Table {
 	return t
 }
 
-// cell returns the verdict, = if the card claims the same, and ! if it claims otherwise.
+// cell returns the verdict, = if the card claims the same, and ≠ if it claims otherwise.
 func (s Summary) cell(ok bool) terminal.Cell {
 	if !ok {
 		return terminal.Cell{}
 	}
 	sign := Sign(s.Verdict)
-	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " !"}[s.shownAgreement()]}
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.shownAgreement()]}
 }
 
 // shownAgreement is the agreement, but an inconclusive verdict neither agrees nor contradicts.

@@ -100,11 +100,11 @@ func difference(r experiment.Result) api.Text {
 	case r.Sold == 0 && r.Taken == 0:
 		return api.Text{}
 	case lost > 0:
-		return api.Textf("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d，库存减少 %d。", r.Sold, r.Taken)
+		return api.Textf("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d 件，库存减少 %d。", r.Sold, r.Taken)
 	case lost < 0:
 		return api.Textf("Lost sale: %d sold, %d taken from stock. No answer confirmed the other %d.",
-			"丢失销售：卖出 %d，库存减少 %d。另外 %d 件没有得到应答。", r.Sold, r.Taken, -lost)
+			"丢失销售：卖出 %d 件，库存减少 %d。另外 %d 件没有得到应答。", r.Sold, r.Taken, -lost)
 	default:
-		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d，库存减少 %d：没有丢失更新。", r.Sold, r.Taken)
+		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d 件，库存减少 %d：没有丢失更新。", r.Sold, r.Taken)
 	}
 }

@@ -107,5 +107,5 @@ func (s Summary) markdown(ok bool) string {
 	if s.Verdict.Failed() && s.Failed < s.Runs {
 		text += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
 	}
-	return map[string]string{"": text, "agrees": "**" + text + "**", "contradicts": "**" + text + " (!)**"}[s.agreement()]
+	return map[string]string{"": text, "agrees": "**" + text + "**", "contradicts": "**" + text + " ≠**"}[s.agreement()]
 }
