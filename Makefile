@@ -33,10 +33,11 @@ build: ## build bin/oversell
 	CGO_ENABLED=0 $(GO) build $(TAGS) -trimpath -buildvcs=false -ldflags '-s -w -X oversell/cli.version=$(VERSION)' -o "$$new" . && \
 	chmod 755 "$$new" && mv -f "$$new" bin/oversell
 
+# With a wait of 10 s, requests would give up on a slow machine.
 .PHONY: demo
 demo: servers build ## compare the main strategies in a new lab; writes results/demo.html, .json and .csv
 	@mkdir -p results
-	bin/oversell run --json results/demo.json --csv results/demo.csv --html results/demo.html
+	bin/oversell run --wait 60s --json results/demo.json --csv results/demo.csv --html results/demo.html
 
 .PHONY: lab
 lab: servers build ## start the servers, the replicas and the page on this machine, until Ctrl-C

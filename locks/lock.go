@@ -248,7 +248,10 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 
 // MarkLost ends the Lock's context with ErrLost, but does not release the lock in the backend.
 func (h *Lock) MarkLost(why error) {
-	h.cancel(fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why))
+	if !errors.Is(why, ErrLost) { // the loss of a lock within this one says enough
+		why = fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why)
+	}
+	h.cancel(why)
 }
 
 // OnRelease makes Release call f at its end, even if the backend did not confirm the release.
