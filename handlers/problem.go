@@ -130,6 +130,9 @@ func describe(err error) *refusal {
 	r := &refusal{Problem: api.Problem{Status: status, Outcome: outcome, Detail: err.Error(), Hint: texts.hint.EN}, hintZH: texts.hint.ZH}
 	if ended := (*locks.WaitEnded)(nil); errors.As(err, &ended) && outcome == api.NotAcquired {
 		sentinel, texts.zh = ended.Error(), fmt.Sprintf("%v 内没有拿到锁 %s", ended.Rounded(), ended.Key)
+		if ended.Wait == 0 {
+			texts.zh = "没有立即拿到锁 " + ended.Key
+		}
 	}
 	r.detailZH = texts.inChinese(err.Error(), sentinel)
 	if down := (*stock.Unavailable)(nil); errors.As(err, &down) {

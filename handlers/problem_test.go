@@ -101,6 +101,7 @@ func TestNotAcquired(t *testing.T) {
 		en, zh string
 	}{
 		{ended, "lock stock:1 not acquired within 100ms", "100ms 内没有拿到锁 stock:1"},
+		{locks.NotAcquired(t.Context(), "a", 0), "lock a not acquired at once", "没有立即拿到锁 a"},
 		{fmt.Errorf("stock:1 needs 2 locks: %w", ended), "stock:1 needs 2 locks: lock stock:1 not acquired within 100ms", "100ms 内没有拿到锁 stock:1（stock:1 needs 2 locks）"},
 		{fmt.Errorf("%w: deadlock", ended), "lock stock:1 not acquired within 100ms: deadlock", "100ms 内没有拿到锁 stock:1（deadlock）"},
 		{fmt.Errorf("%w: stock:1: gone", locks.ErrNotAcquired), "lock not acquired: stock:1: gone", "没有拿到锁（stock:1: gone）"},

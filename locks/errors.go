@@ -25,6 +25,9 @@ type WaitEnded struct {
 }
 
 func (e *WaitEnded) Error() string {
+	if e.Wait == 0 {
+		return fmt.Sprintf("lock %s not acquired at once", e.Key)
+	}
 	return fmt.Sprintf("lock %s not acquired within %v", e.Key, e.Rounded())
 }
 

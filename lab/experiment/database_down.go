@@ -134,15 +134,15 @@ func (r *run) afterOutage(ctx context.Context, s *clients) Result {
 	}
 	if result.Verdict == Safe && !s.stopped {
 		result.Verdict = Inconclusive
-		result.Why = joined(api.Text{EN: "No request was inside its critical section.", ZH: "没有请求处于临界区内。"}, result.Why)
+		result.Why = joined(result.Why, api.Text{EN: "No request was inside its critical section.", ZH: "没有请求处于临界区内。"})
 	}
 	if result.Verdict == Safe && (answered == 0 || slowest > answerBound) {
 		result.Verdict, result.Invariant = Stalled, Progress
-		result.Why = joined(api.Textf("A request had no answer within %v.", "有请求在 %v 内没有应答。", answerBound), result.Why)
+		result.Why = joined(result.Why, api.Textf("A request had no answer within %v.", "有请求在 %v 内没有应答。", answerBound))
 	}
-	result.Why = joined(api.Textf("MySQL was down for %v. Meanwhile, %d requests were answered, and %d pieces were sold; the slowest answer took %v.",
+	result.Why = joined(result.Why, api.Textf("MySQL was down for %v. Meanwhile, %d requests were answered, and %d pieces were sold; the slowest answer took %v.",
 		"MySQL 停机 %v。其间应答了 %d 个请求，卖出 %d 件；最慢的应答用了 %v。",
-		(r.span.To-r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond)), result.Why)
+		(r.span.To-r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond)))
 	if s.Card.Stock != "" && result.Verdict == Safe {
 		r.reconcileRow(ctx, s, &result)
 	}

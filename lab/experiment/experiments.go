@@ -97,7 +97,7 @@ func deadlock() Experiment {
 			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
 			judge: func(p *participant) *finding {
 				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
-					return &finding{Wasteful, "", api.Textf("The two requests waited for each other. MySQL ended this %d times, and they tried again.", "两个请求互相等待。MySQL 中断了 %d 次，它们随后重试。", n)}
+					return &finding{Wasteful, "", api.Textf("The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.", "两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
 				}
 				return nil
 			},

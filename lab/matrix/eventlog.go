@@ -13,18 +13,22 @@ import (
 
 // WriteEventLog writes a run's events, or figures instead of thousands of events.
 func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lang string) error {
+	events, owners := eventsOf(r)
 	roles := ""
-	if ops := len(r.Recording.Ops); ops == 2 || ops == 3 {
+	if owners == 2 {
 		roles = " (A is the holder, B the contender)"
 	}
 	_, _ = fmt.Fprintf(w, "%s, %s%s:\n", r.Name(), r.Hazard, roles)
-	if len(r.Figures) > 0 {
+	switch {
+	case len(r.Figures) > 0:
 		_, _ = fmt.Fprintln(w)
 		if err := writeFigures(w, r.Figures, screen, lang); err != nil {
 			return err
 		}
-	} else {
-		writeEvents(w, r, screen)
+	case owners > letters:
+		_, _ = fmt.Fprintln(w, screen.Wrap(fmt.Sprintf("  %d requests, too many to list here. With --html FILE, a page shows their timeline.", owners), 2))
+	default:
+		writeEvents(w, events, screen)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return fmt.Errorf("write the event log: %w", err)
@@ -58,8 +62,10 @@ type event struct {
 	text string
 }
 
-func writeEvents(w io.Writer, r experiment.Result, screen terminal.Screen) {
-	all := eventsOf(r)
+// letters is the number of requests that can have a letter as their name.
+const letters = 26
+
+func writeEvents(w io.Writer, all []event, screen terminal.Screen) {
 	const most = 60
 	for i, e := range all {
 		if i == most {
@@ -85,14 +91,15 @@ func faultWords(what string) (begin, end string) {
 	return what, "end of: " + what
 }
 
-func eventsOf(r experiment.Result) (all []event) {
+// eventsOf returns the events of a run in their order, and the number of its requests.
+func eventsOf(r experiment.Result) (all []event, owners int) {
 	names := map[string]string{}
 	add := func(at time.Duration, server, format string, values ...any) {
 		all = append(all, event{at, fmt.Sprintf("%-10s ", server) + fmt.Sprintf(format, values...)})
 	}
 	for _, e := range r.Recording.Events {
 		if names[e.Owner] == "" {
-			names[e.Owner] = string(rune('A' + len(names)%26))
+			names[e.Owner] = string(rune('A' + len(names)%letters))
 		}
 		fence := ""
 		if e.Fence > 0 && e.Step == "granted" {
@@ -119,5 +126,5 @@ func eventsOf(r experiment.Result) (all []event) {
 		add(op.Return, op.Replica, "  %s: %s%s", answers, experiment.Answer(*op).EN, left)
 	}
 	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	return all
+	return all, len(names)
 }
