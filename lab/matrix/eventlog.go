@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oversell/lab/experiment"
+	"oversell/lab/history"
 	"oversell/lab/terminal"
 )
 
@@ -15,7 +16,8 @@ import (
 func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lang string) error {
 	events, owners := eventsOf(r)
 	roles := ""
-	if owners == 2 {
+	locked := slices.ContainsFunc(r.Recording.Events, func(e history.Event) bool { return e.Step == "granted" })
+	if owners == 2 && locked {
 		roles = " (A is the holder, B the contender)"
 	}
 	_, _ = fmt.Fprintf(w, "%s, %s%s:\n", r.Name(), r.Hazard, roles)

@@ -133,9 +133,13 @@ func failuresSentence(r Result) Sentence {
 		}
 		why := reason(f)
 		part := Sentence{EN: fmt.Sprintf("%d %s", f.Count, why.EN), ZH: fmt.Sprintf("%d 个%s", f.Count, why.ZH)}
-		if f.Detail != "" && i == 0 {
-			part.EN += " (" + shorten(f.Detail) + ")"
-			part.ZH += "（" + shorten(f.Detail) + "）"
+		detail := shorten(f.Detail)
+		if f.Reason == history.NotAcquired { // the detail would say the same again
+			detail = "wait " + duration(r.WaitMS)
+		}
+		if detail != "" && i == 0 {
+			part.EN += " (" + detail + ")"
+			part.ZH += "（" + detail + "）"
 		}
 		en, zh = append(en, part.EN), append(zh, part.ZH)
 	}

@@ -2,10 +2,10 @@ package stepper
 
 import (
 	"fmt"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/experiment"
 	"oversell/lab/history"
 )
 
@@ -51,8 +51,8 @@ func waits() Words { return words("waits for the lock", "在等锁") }
 
 func answer(op history.Op) Words {
 	if op.Outcome != history.OK {
-		why := strings.TrimSuffix(op.Reason+": "+op.Detail, ": ")
-		return words("answer: %s", "得到答复：%s", why)
+		why := experiment.Answer(op)
+		return words("answer: %[1]s", "得到答复：%[2]s", why.EN, why.ZH)
 	}
 	if !op.HasRemaining {
 		return words("answer: sold", "得到答复：已售出")
