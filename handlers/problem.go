@@ -29,8 +29,8 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 	description
 }{
 	{stock.ErrUnknownProduct, http.StatusNotFound, api.UnknownProduct, description{"没有这个商品", api.Text{
-		EN: "Use another product, or create this one: PUT /stock/ID?count=5000&new=true, with the lab's token.",
-		ZH: "换一个商品，或用访问口令创建它：PUT /stock/ID?count=5000&new=true。",
+		EN: "Use another product, or create this one: PUT /stock/ID with count and new=true, and the lab's token.",
+		ZH: "换一个商品，或用访问口令创建它：PUT /stock/ID，带上 count 和 new=true。",
 	}}},
 	{stock.ErrSoldOut, http.StatusConflict, api.SoldOut, description{"已售完", api.Text{
 		EN: "Too little is left for this request. Buy less, or reset the stock.", ZH: "剩余数量不够。请少买一些，或重置库存。",
