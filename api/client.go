@@ -80,10 +80,15 @@ func (c Client) Arm(ctx context.Context, f Failpoint) error {
 	return c.Call(ctx, http.MethodPost, "/lab/failpoints", f, nil)
 }
 
+// Failpoints returns the failpoints of the replica, and the requests that they act on.
+func (c Client) Failpoints(ctx context.Context) (f Failpoints, err error) {
+	err = c.Call(ctx, http.MethodGet, "/lab/failpoints", nil, &f)
+	return f, err
+}
+
 // Paused returns the requests that are paused at a failpoint now.
 func (c Client) Paused(ctx context.Context) ([]Paused, error) {
-	var f Failpoints
-	err := c.Call(ctx, http.MethodGet, "/lab/failpoints", nil, &f)
+	f, err := c.Failpoints(ctx)
 	return f.Paused, err
 }
 

@@ -14,6 +14,8 @@ type Failpoint struct {
 	Do   Action `json:"do,omitempty"`
 	// Times is how often the failpoint acts before it is deleted. The default is 1.
 	Times int `json:"times,omitempty"`
+	// Commands makes the replica record the commands that matching sales send to the backends.
+	Commands bool `json:"commands,omitempty"`
 }
 
 // Action is what a failpoint does to a request.
@@ -33,10 +35,21 @@ type Paused struct {
 	Step     Step      `json:"step"`
 	Fence    int64     `json:"fence,omitempty"`
 	Since    time.Time `json:"since"`
+	// Commands are the commands that the request has sent since its previous pause, if the failpoint
+	// records them.
+	Commands []string `json:"commands,omitempty"`
+}
+
+// Sender is a request whose commands are recorded and which is not paused: it runs, or has ended.
+type Sender struct {
+	Owner    string   `json:"owner"`
+	Key      string   `json:"key"`
+	Commands []string `json:"commands"` // since its last pause
 }
 
 // Failpoints is the answer of GET /lab/failpoints.
 type Failpoints struct {
-	Armed  []Failpoint `json:"armed"`
-	Paused []Paused    `json:"stopped"`
+	Armed   []Failpoint `json:"armed"`
+	Paused  []Paused    `json:"stopped"`
+	Senders []Sender    `json:"senders"`
 }

@@ -28,7 +28,8 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		err = locks.Work(c.Request.Context(), order.Outside)
 	}
 	if err == nil {
-		receipt, err = strategy.Deduct(s.traced(c.Request.Context(), card.ID), order)
+		ctx := s.failpoints.recorded(c.Request.Context(), card.ID, api.Key(order.Product), order.Owner)
+		receipt, err = strategy.Deduct(s.traced(ctx, card.ID), order)
 	}
 	lang, warning := requestLanguage(c), api.Text{}
 	if s.checks.alone() {

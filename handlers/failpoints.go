@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"oversell/api"
+	"oversell/stock"
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 	maxPause = 30 * time.Minute
 	// maxKey limits the length of a failpoint's key, in bytes.
 	maxKey = 200
+	// maxSenders limits the requests whose commands are kept.
+	maxSenders = 100
 )
 
 type paused struct {
@@ -33,6 +37,13 @@ type failpoints struct {
 	last  int
 	armed []*api.Failpoint
 	held  []*paused
+	// senders are the requests whose commands are recorded, until the failpoints are cleared.
+	senders []sender
+}
+
+type sender struct {
+	owner, key string
+	commands   *stock.Commands
 }
 
 func (f *failpoints) arm(p api.Failpoint) api.Failpoint {
@@ -75,8 +86,7 @@ func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paus
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.armed, func(p *api.Failpoint) bool {
-		ours := p.Key != "" && p.Key == e.Key || p.Strategy == strategy && api.Key(p.Product) == e.Key
-		return ours && (p.Step == "" || p.Step == e.Step)
+		return concerns(p, strategy, e.Key) && (p.Step == "" || p.Step == e.Step)
 	})
 	if i < 0 {
 		return "", nil
@@ -87,11 +97,39 @@ func (f *failpoints) reach(strategy string, e api.Event) (do api.Action, s *paus
 	}
 	if p.Do == api.DoPause {
 		s = &paused{
-			api.Paused{Owner: e.Owner, Strategy: strategy, Key: e.Key, Step: e.Step, Fence: e.Fence, Since: e.At}, make(chan struct{}),
+			api.Paused{Owner: e.Owner, Strategy: strategy, Key: e.Key, Step: e.Step, Fence: e.Fence, Since: e.At, Commands: f.sent(e.Owner)},
+			make(chan struct{}),
 		}
 		f.held = append(f.held, s)
 	}
 	return p.Do, s
+}
+
+// concerns reports whether the failpoint acts on the requests of a strategy with this key.
+func concerns(p *api.Failpoint, strategy, key string) bool {
+	return p.Key != "" && p.Key == key || p.Strategy == strategy && api.Key(p.Product) == key
+}
+
+// recorded returns a context that records the request's commands, if a failpoint asks for them.
+func (f *failpoints) recorded(ctx context.Context, strategy, key, owner string) context.Context {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.ContainsFunc(f.armed, func(p *api.Failpoint) bool { return p.Commands && concerns(p, strategy, key) }) {
+		return ctx
+	}
+	ctx, commands := stock.WithCommands(ctx)
+	f.senders = append(f.senders[max(0, len(f.senders)-maxSenders+1):], sender{owner, key, commands})
+	return ctx
+}
+
+// sent returns the owner's commands since the last call of sent.
+func (f *failpoints) sent(owner string) []string {
+	i := slices.IndexFunc(f.senders, func(s sender) bool { return s.owner == owner })
+	if i < 0 {
+		return nil
+	}
+	defer f.senders[i].commands.Clear()
+	return f.senders[i].commands.List()
 }
 
 // resume ends the pause of the owner's request. It returns false if no such request is paused.
@@ -113,18 +151,23 @@ func (f *failpoints) clear() {
 	for _, s := range f.held {
 		close(s.resumed)
 	}
-	f.held, f.armed = nil, nil
+	f.held, f.armed, f.senders = nil, nil, nil
 }
 
 func (f *failpoints) state() api.Failpoints {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	state := api.Failpoints{Armed: []api.Failpoint{}, Paused: []api.Paused{}}
+	state := api.Failpoints{Armed: []api.Failpoint{}, Paused: []api.Paused{}, Senders: []api.Sender{}}
 	for _, p := range f.armed {
 		state.Armed = append(state.Armed, *p)
 	}
 	for _, s := range f.held {
 		state.Paused = append(state.Paused, s.Paused)
+	}
+	for _, s := range f.senders {
+		if !slices.ContainsFunc(f.held, func(p *paused) bool { return p.Owner == s.owner }) {
+			state.Senders = append(state.Senders, api.Sender{Owner: s.owner, Key: s.key, Commands: s.commands.List()})
+		}
 	}
 	return state
 }

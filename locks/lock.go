@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"oversell/stock"
 )
 
 // releaseTimeout limits the time of a release. A cancelled request does not end a release.
@@ -68,7 +70,7 @@ type Lock struct {
 func NewLock(ctx context.Context, g Grant) *Lock {
 	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
-	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
+	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop
 	if g.Within != nil {
 		h.after = append(h.after, h.loseWith(g.Within))

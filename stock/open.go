@@ -83,7 +83,7 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(statements{connector})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	return pool, nil

@@ -30,11 +30,12 @@ func Open(members []string) (*clientv3.Client, error) {
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
-		}), grpc.WithChainUnaryInterceptor(failFast)},
+		}), grpc.WithChainUnaryInterceptor(failFast, record)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd address: %w", err)
 	}
+	client.Watcher = watcher{client.Watcher}
 	return client, nil
 }
 

@@ -24,7 +24,7 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
-	return redis.NewUniversalClient(&redis.UniversalOptions{
+	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
 		// and the second answers that it is taken (redis/go-redis#2985).
@@ -40,7 +40,13 @@ func Open(url string, conns int) (redis.UniversalClient, error) {
 		PoolSize:        conns,
 		DisableIdentity: true,
 		Protocol:        2, // version 3 costs one more system call before each command
-	}), nil
+	})
+	hook, err := newCommandHook()
+	if err != nil {
+		return nil, err
+	}
+	client.AddHook(hook)
+	return client, nil
 }
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)

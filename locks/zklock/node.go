@@ -90,7 +90,7 @@ func (n *node) fence(ctx context.Context) (int64, error) {
 // transaction checks the node but writes to its folder. A write to the node would wake a waiter.
 func (n *node) advanceFence(ctx context.Context) (int64, error) {
 	return do(ctx, func() (int64, error) {
-		answers, err := n.session.Multi(&zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
+		answers, err := n.session.multi(ctx, &zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
 		if err != nil {
 			return 0, lost(err)
 		}
@@ -112,7 +112,7 @@ func (n *node) release(ctx context.Context) error {
 func (n *node) pass(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error {
 		_, err := do(ctx, func() ([]zk.MultiResponse, error) {
-			return n.session.Multi(&zk.SetDataRequest{Path: n.path(), Version: -1}, &zk.DeleteRequest{Path: n.path(), Version: -1})
+			return n.session.multi(ctx, &zk.SetDataRequest{Path: n.path(), Version: -1}, &zk.DeleteRequest{Path: n.path(), Version: -1})
 		})
 		return lost(err)
 	})
@@ -133,6 +133,7 @@ func (n *node) abandon(ctx context.Context) {
 func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
 	passes := false // only a change of our own nodes is a release; Curator's Revoker changes others
 	changed, err := do(ctx, func() (<-chan zk.Event, error) {
+		sent(ctx, "get -w", path)
 		data, stat, changed, err := s.GetW(path)
 		if err == nil {
 			err = foreign(path, stat)

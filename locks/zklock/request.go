@@ -82,7 +82,7 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 	answered := make(chan struct{})
 	made, err := do(ctx, func() (string, error) {
 		defer close(answered)
-		return s.Create(path, data, zk.FlagEphemeral|flags, zk.WorldACL(zk.PermAll))
+		return s.create(ctx, path, data, zk.FlagEphemeral|flags)
 	})
 	// ErrNoServer means that the request was never sent.
 	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer) {

@@ -16,6 +16,7 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
+	"oversell/stock"
 )
 
 // Source has the files of this folder, for display on the web page.
@@ -124,9 +125,49 @@ func do[T any](ctx context.Context, call func() (T, error)) (none T, err error) 
 	}
 }
 
+// sent records a request in the form of ZooKeeper's zkCli, see stock.Commands.
+func sent(ctx context.Context, command, node string) {
+	stock.Sent(ctx, func() string { return command + " " + node })
+}
+
+// create creates a node that everybody may use, and returns its path.
+func (s *Session) create(ctx context.Context, node string, data []byte, flags int32) (string, error) {
+	stock.Sent(ctx, func() string {
+		options := ""
+		if flags&zk.FlagEphemeral != 0 {
+			options += "-e "
+		}
+		if flags&zk.FlagSequence != 0 {
+			options += "-s "
+		}
+		return fmt.Sprintf("create %s%s %q", options, node, data)
+	})
+	return s.Create(node, data, flags, zk.WorldACL(zk.PermAll))
+}
+
+// multi sends several requests in one transaction.
+func (s *Session) multi(ctx context.Context, requests ...any) ([]zk.MultiResponse, error) {
+	stock.Sent(ctx, func() string {
+		var all []string
+		for _, r := range requests {
+			switch r := r.(type) {
+			case *zk.CheckVersionRequest:
+				all = append(all, "check "+r.Path)
+			case *zk.SetDataRequest:
+				all = append(all, fmt.Sprintf("set %s %q", r.Path, r.Data))
+			case *zk.DeleteRequest:
+				all = append(all, "delete "+r.Path)
+			}
+		}
+		return "multi: " + strings.Join(all, "; ")
+	})
+	return s.Multi(requests...)
+}
+
 // stat returns the state of a node, or zk.ErrNoNode if the node does not exist.
 func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 	return do(ctx, func() (*zk.Stat, error) {
+		sent(ctx, "stat", node)
 		exists, stat, err := s.Exists(node)
 		if err == nil && !exists {
 			err = zk.ErrNoNode
@@ -137,6 +178,7 @@ func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 
 func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 	return do(ctx, func() ([]string, error) {
+		sent(ctx, "ls", dir)
 		names, _, err := s.Children(dir)
 		return names, err
 	})
@@ -144,7 +186,10 @@ func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 
 // remove deletes a node. It returns ErrNotHeld if the node does not exist.
 func (s *Session) remove(ctx context.Context, node string) error {
-	_, err := do(ctx, func() (bool, error) { return true, s.Delete(node, -1) })
+	_, err := do(ctx, func() (bool, error) {
+		sent(ctx, "delete", node)
+		return true, s.Delete(node, -1)
+	})
 	if isNoNode(err) {
 		return fmt.Errorf("%w: node %s does not exist", locks.ErrNotHeld, node)
 	}
@@ -158,7 +203,7 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	if err := s.mkdir(ctx, path.Dir(dir)); err != nil {
 		return err
 	}
-	_, err := do(ctx, func() (string, error) { return s.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)) })
+	_, err := do(ctx, func() (string, error) { return s.create(ctx, dir, nil, zk.FlagPersistent) })
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}

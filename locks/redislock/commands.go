@@ -1,0 +1,98 @@
+package redislock
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/stock"
+)
+
+// maxArg limits the length of an argument in a recorded command, in characters.
+const maxArg = 60
+
+// commandHook records the commands of a client, see stock.Commands. It replaces the SHA-1 or the
+// text of a script by the name of its file.
+type commandHook struct {
+	scripts map[string]string // file names by SHA-1
+}
+
+func newCommandHook() (commandHook, error) {
+	h := commandHook{map[string]string{}}
+	names, err := fs.Glob(Source, "*.lua")
+	if err != nil {
+		return h, fmt.Errorf("list the scripts: %w", err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(Source, name)
+		if err != nil {
+			return h, fmt.Errorf("read a script: %w", err)
+		}
+		// The scripts of redis-fair have a common first part, which is a file of its own.
+		h.scripts[sha1Of(string(text))], h.scripts[sha1Of(fairHeadLua+string(text))] = name, name
+	}
+	return h, nil
+}
+
+func sha1Of(script string) string {
+	sum := sha1.Sum([]byte(script)) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
+}
+
+// DialHook records nothing.
+func (commandHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook records a command.
+func (h commandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.record(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook records the commands of a pipeline or a transaction.
+func (h commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h.record(ctx, cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (h commandHook) record(ctx context.Context, cmd redis.Cmder) {
+	switch cmd.Name() {
+	case "hello", "auth", "client", "select": // of a new connection, some with the password
+		return
+	}
+	stock.Sent(ctx, func() string { return h.text(cmd) })
+}
+
+func (h commandHook) text(cmd redis.Cmder) string {
+	var words []string
+	for i, arg := range cmd.Args() {
+		word := fmt.Sprint(arg)
+		switch {
+		case i == 0:
+			word = strings.ToUpper(word)
+		case i == 1 && cmd.Name() == "evalsha":
+			word = h.name(word, word)
+		case i == 1 && cmd.Name() == "eval":
+			word = h.name(sha1Of(word), word)
+		}
+		words = append(words, stock.Shorten(word, maxArg))
+	}
+	return strings.Join(words, " ")
+}
+
+func (h commandHook) name(sha, unknown string) string {
+	if name, ok := h.scripts[sha]; ok {
+		return name
+	}
+	return unknown
+}

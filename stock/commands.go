@@ -1,0 +1,97 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+const (
+	// maxCommands limits the commands that Commands keeps. A request that polls sends thousands.
+	maxCommands = 20
+	// maxCommand limits the length of a kept command, in characters.
+	maxCommand = 200
+)
+
+// Commands records the commands that one request sends to its backends, so that a class can see
+// them. The clients of all backends call Sent.
+type Commands struct {
+	mu      sync.Mutex
+	sent    []command
+	dropped int // number of commands that are left out in the middle of sent
+}
+
+type command struct {
+	text  string
+	times int // number of times that it was sent without another command in between
+}
+
+type commandsKey struct{}
+
+// WithCommands returns a context that records the commands of a request.
+func WithCommands(ctx context.Context) (context.Context, *Commands) {
+	c := &Commands{}
+	return context.WithValue(ctx, commandsKey{}, c), c
+}
+
+// WithoutCommands returns a context for background work, such as the renewals of a lease. Commands
+// of background work are not recorded.
+func WithoutCommands(ctx context.Context) context.Context {
+	if _, records := ctx.Value(commandsKey{}).(*Commands); !records {
+		return ctx
+	}
+	return context.WithValue(ctx, commandsKey{}, nil)
+}
+
+// Sent records a command that is about to be sent. It calls text only if ctx records commands.
+func Sent(ctx context.Context, text func() string) {
+	if c, records := ctx.Value(commandsKey{}).(*Commands); records {
+		c.add(Shorten(text(), maxCommand))
+	}
+}
+
+// Shorten returns at most n characters of text. If it leaves out the rest, it adds "…".
+func Shorten(text string, n int) string {
+	if letters := []rune(text); len(letters) > n {
+		return string(letters[:n]) + "…"
+	}
+	return text
+}
+
+func (c *Commands) add(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.sent); n > 0 && c.sent[n-1].text == text {
+		c.sent[n-1].times++
+		return
+	}
+	if len(c.sent) == maxCommands {
+		c.dropped += c.sent[maxCommands/2].times
+		c.sent = slices.Delete(c.sent, maxCommands/2, maxCommands/2+1)
+	}
+	c.sent = append(c.sent, command{text, 1})
+}
+
+// List returns the commands since the last Clear, in the order of their sending.
+func (c *Commands) List() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.sent {
+		if i == maxCommands/2 && c.dropped > 0 {
+			list = append(list, fmt.Sprintf("… (%d)", c.dropped))
+		}
+		if s.times > 1 {
+			s.text += fmt.Sprintf(" (× %d)", s.times)
+		}
+		list = append(list, s.text)
+	}
+	return list
+}
+
+// Clear removes all commands.
+func (c *Commands) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent, c.dropped = nil, 0
+}
