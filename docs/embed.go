@@ -1,5 +1,5 @@
-// Package docs embeds the documents that the program shows: the lessons of the course, and the
-// recorded fault matrix.
+// Package docs embeds the documents that the program shows: the lessons of the course, the
+// recorded fault matrix, and the recorded steps.
 package docs
 
 import "embed"
@@ -13,3 +13,8 @@ var Course embed.FS
 //
 //go:embed matrix.json
 var Matrix []byte
+
+// Steps has every order of the steps of two clients, as compressed JSON. Package stepper reads it.
+//
+//go:embed recorded/steps.json.gz
+var Steps []byte

@@ -22,8 +22,10 @@ func (steps) Card() api.Card { return api.Card{ID: "steps"} }
 
 func (steps) Deduct(ctx context.Context, o stock.Order) (stock.Receipt, error) {
 	for _, s := range []api.Step{api.Granted, api.Read, api.Written} {
+		stock.Sent(ctx, func() string { return "send before " + string(s) })
 		locks.Trace(ctx, s, api.Key(o.Product), o.Owner, 7)
 	}
+	stock.Sent(ctx, func() string { return "send at the end" })
 	return stock.Receipt{}, nil
 }
 
@@ -42,6 +44,11 @@ type state struct {
 	Stopped []struct {
 		Owner, Key, Step string
 		Fence            int64
+		Commands         []string
+	}
+	Senders []struct {
+		Owner, Key string
+		Commands   []string
 	}
 	Parameter string
 }
@@ -176,5 +183,44 @@ func TestFailpoint(t *testing.T) {
 	call(t, s, "DELETE", "/lab/failpoints", "", labToken)
 	if code := <-first; code != http.StatusOK {
 		t.Errorf("by its key: %d", code)
+	}
+}
+
+// TestFailpointCommands checks that the state has each request's commands since its previous pause.
+func TestFailpointCommands(t *testing.T) {
+	s := labService(t, true)
+	if code, _ := call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"times":100,"commands":true}`, labToken); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	done := make(chan int, 1)
+	go func() {
+		code, _ := call(t, s, "GET", "/check/lock?strategy=steps&product=3", "", "")
+		done <- code
+	}()
+	for _, step := range []string{"granted", "read", "written"} {
+		var got state
+		for deadline := time.Now().Add(time.Minute); len(got.Stopped) == 0 || got.Stopped[0].Step != step; time.Sleep(time.Millisecond) {
+			if _, got = call(t, s, "GET", "/lab/failpoints", "", labToken); time.Now().After(deadline) {
+				t.Fatalf("never paused at %s: %+v", step, got)
+			}
+		}
+		if sent := got.Stopped[0].Commands; len(sent) != 1 || sent[0] != "send before "+step || len(got.Senders) != 0 {
+			t.Errorf("at %s: %+v", step, got)
+		}
+		call(t, s, "POST", "/lab/stopped/"+got.Stopped[0].Owner+"/go", "", labToken)
+	}
+	<-done
+	_, got := call(t, s, "GET", "/lab/failpoints", "", labToken)
+	if len(got.Senders) != 1 || got.Senders[0].Key != "stock:3" || strings.Join(got.Senders[0].Commands, "|") != "send at the end" {
+		t.Errorf("at the end: %+v", got)
+	}
+	if _, got := call(t, s, "DELETE", "/lab/failpoints", "", labToken); len(got.Senders) != 0 {
+		t.Errorf("cleared: %+v", got)
+	}
+	// A failpoint that does not ask for commands records none.
+	call(t, s, "POST", "/lab/failpoints", `{"strategy":"steps","product":3,"step":"nonesuch"}`, labToken)
+	call(t, s, "GET", "/check/lock?strategy=steps&product=3", "", "")
+	if _, got := call(t, s, "GET", "/lab/failpoints", "", labToken); len(got.Senders) != 0 {
+		t.Errorf("without commands: %+v", got)
 	}
 }

@@ -3,16 +3,23 @@ package stock
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
 const (
 	// maxCommands limits the commands that Commands keeps. A request that polls sends thousands.
-	maxCommands = 20
+	maxCommands = 16
+	// longestCycle is the largest number of commands whose repetition is counted.
+	longestCycle = 3
 	// maxCommand limits the length of a kept command, in characters.
 	maxCommand = 200
 )
+
+// random matches UUIDs. They make a command hard to read, and are different in each request.
+var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // Commands records the commands that one request sends to its backends, so that a class can see
 // them. The clients of all backends call Sent.
@@ -24,7 +31,7 @@ type Commands struct {
 
 type command struct {
 	text  string
-	times int // number of times that it was sent without another command in between
+	times int // the number of times that it was sent, alone or in a cycle with the commands beside it
 }
 
 type commandsKey struct{}
@@ -44,10 +51,12 @@ func WithoutCommands(ctx context.Context) context.Context {
 	return context.WithValue(ctx, commandsKey{}, nil)
 }
 
-// Sent records a command that is about to be sent. It calls text only if ctx records commands.
+// Sent records a command that is about to be sent, on one line, with "…" for each UUID. It calls text
+// only if ctx records commands.
 func Sent(ctx context.Context, text func() string) {
 	if c, records := ctx.Value(commandsKey{}).(*Commands); records {
-		c.add(Shorten(text(), maxCommand))
+		line := strings.Join(strings.Fields(random.ReplaceAllLiteralString(text(), "…")), " ")
+		c.add(Shorten(line, maxCommand))
 	}
 }
 
@@ -62,16 +71,23 @@ func Shorten(text string, n int) string {
 func (c *Commands) add(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := len(c.sent); n > 0 && c.sent[n-1].text == text {
-		c.sent[n-1].times++
-		return
+	c.sent = append(c.sent, command{text, 1})
+	for n := 1; n <= longestCycle; n++ {
+		if rest := len(c.sent) - n; rest >= n && slices.EqualFunc(c.sent[rest-n:rest], c.sent[rest:], command.equal) {
+			for i := range n {
+				c.sent[rest-n+i].times++
+			}
+			c.sent = c.sent[:rest]
+			break
+		}
 	}
-	if len(c.sent) == maxCommands {
+	if len(c.sent) > maxCommands {
 		c.dropped += c.sent[maxCommands/2].times
 		c.sent = slices.Delete(c.sent, maxCommands/2, maxCommands/2+1)
 	}
-	c.sent = append(c.sent, command{text, 1})
 }
+
+func (c command) equal(other command) bool { return c.text == other.text }
 
 // List returns the commands since the last Clear, in the order of their sending.
 func (c *Commands) List() (list []string) {

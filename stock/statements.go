@@ -73,12 +73,12 @@ func (t statementTx) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// interpolated puts the arguments into the statement, on one line. The driver does the same, see
+// interpolated puts the arguments into the statement. The driver does the same, see
 // InterpolateParams.
 func interpolated(query string, args []driver.NamedValue) string {
 	values := make([]any, len(args))
 	for i, a := range args {
 		values[i] = a.Value
 	}
-	return strings.Join(strings.Fields(logger.ExplainSQL(query, nil, "'", values...)), " ")
+	return logger.ExplainSQL(query, nil, "'", values...)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"oversell/api"
 	"oversell/lab/check"
@@ -15,6 +17,8 @@ import (
 type Graph struct {
 	Lines []Line `json:"lines"` // what a client can do; Seen names a line by its index
 	Nodes []Node `json:"nodes"` // the first one is the start
+	// Commands are the commands of all moves; Seen names a command by its index.
+	Commands []string `json:"commands"`
 }
 
 // Line is the text of an Entry.
@@ -43,6 +47,8 @@ type Seen struct {
 	Client Client `json:"client"`
 	Line   int    `json:"line"`
 	Row    int    `json:"row"`
+	// Commands were sent in the round that recorded the move.
+	Commands []int `json:"commands,omitempty"`
 }
 
 // End is the verdict on a round.
@@ -128,7 +134,7 @@ func (n Node) movable(client Client) bool {
 // complete returns the states that moves reach from the start, in the order of their distance. It
 // returns an error if one of them has a move that no round could repeat.
 func (r *recorder) complete(strategy string) (Graph, error) {
-	g, place := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1]}, map[int]int{0: 0}
+	g, place := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1], Commands: r.Commands}, map[int]int{0: 0}
 	for at := 0; at < len(g.Nodes); at++ {
 		n := g.Nodes[at]
 		for client, move := range n.Moves {
@@ -167,7 +173,7 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path schedule) (err error) 
 		}
 		to := r.node(round)
 		if r.Nodes[at].Moves[client] == nil {
-			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(settled(round.Log[before:], client))}
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(settled(round.Log[before:], client), round.product)}
 		}
 		at = to
 	}
@@ -203,6 +209,7 @@ func settled(log []Entry, mover Client) []Entry {
 	var of [2][]Entry
 	for _, e := range log {
 		if n := len(of[e.Client]); n > 0 && of[e.Client][n-1].State() == Waiting {
+			e.Commands = slices.Concat(of[e.Client][n-1].Commands, e.Commands)
 			of[e.Client] = of[e.Client][:n-1]
 		}
 		of[e.Client] = append(of[e.Client], e)
@@ -210,11 +217,30 @@ func settled(log []Entry, mover Client) []Entry {
 	return append(of[mover], of[mover.other()]...)
 }
 
-func (r *recorder) seen(log []Entry) (seen []Seen) {
+func (r *recorder) seen(log []Entry, product int64) (seen []Seen) {
 	for _, e := range log {
-		seen = append(seen, Seen{e.Client, r.line(e), e.Row})
+		s := Seen{Client: e.Client, Line: r.line(e), Row: e.Row}
+		for _, c := range e.Commands {
+			s.Commands = append(s.Commands, r.command(c, product))
+		}
+		seen = append(seen, s)
 	}
 	return seen
+}
+
+// ids matches the ids of requests and of etcd's leases, which are different in each round.
+var ids = regexp.MustCompile(`(replica-\d)-[0-9a-f]{8}-\d+|\b[0-9a-f]{15,16}\b`)
+
+// command returns the index of a command, with the product 1 and without the ids of the round.
+func (r *recorder) command(text string, product int64) int {
+	text = ids.ReplaceAllString(text, "$1…")
+	text = regexp.MustCompile(`\b`+strconv.FormatInt(product, 10)+`\b`).ReplaceAllLiteralString(text, "1")
+	i := slices.Index(r.Commands, text)
+	if i < 0 {
+		i = len(r.Commands)
+		r.Commands = append(r.Commands, text)
+	}
+	return i
 }
 
 func (r *recorder) line(e Entry) int {

@@ -53,6 +53,9 @@ type Entry struct {
 	Step   string // empty for a wait or the answer
 	Words  Words
 	Row    int // the stock in the database just afterwards
+	Move   int // the number of the round's move that led here, from 1
+	// Commands are what the client has sent to the backends since its previous Entry.
+	Commands []string
 }
 
 // State returns the state of the client at that time.
@@ -71,7 +74,8 @@ type clientState struct {
 	state  State
 	paused api.Paused // its last step
 	read   int
-	waits  bool // the log has its wait since that step
+	waits  bool     // the log has its wait since that step
+	sent   []string // the commands that the log has since that step
 	op     history.Op
 	ended  chan struct{}
 }
@@ -84,6 +88,7 @@ type Round struct {
 
 	lab     *Lab
 	product int64
+	moves   int
 	fences  []int64 // in the order of the grants
 	clients [2]*clientState
 	cancel  context.CancelFunc
@@ -99,9 +104,9 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	r := &Round{lab: l, product: l.products, Row: Pieces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i := range r.clients {
-		r.clients[i] = &clientState{ended: make(chan struct{})}
+		r.clients[i] = &clientState{ended: make(chan struct{}), read: unread}
 		// An empty step means every step; no request takes more than 10,000 steps.
-		every := api.Failpoint{Strategy: l.Strategy, Product: r.product, Step: "", Times: 10_000}
+		every := api.Failpoint{Strategy: l.Strategy, Product: r.product, Step: "", Times: 10_000, Commands: true}
 		if err := l.replicas[i].Arm(ctx, every); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
@@ -147,11 +152,13 @@ func (r *Round) Go(ctx context.Context, client Client) error {
 			c.op = r.lab.buy(r.ctx, client, r.product)
 		}()
 		c.state = Waiting
+		r.moves++
 	case Stopped:
 		if err := r.lab.replicas[client].Resume(ctx, c.paused.Owner); err != nil {
 			return err
 		}
 		c.state = Waiting
+		r.moves++
 	case Waiting:
 	case Ended:
 		return nil
@@ -184,9 +191,21 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 				return nil
 			}
 			c.waits = true
-			return r.log(ctx, client, "", waits())
+			f, err := r.lab.replicas[client].Failpoints(ctx)
+			return errors.Join(err, r.log(ctx, client, "", waits(), r.sent(f)))
 		}
 	}
+}
+
+// sent returns the commands that the request of the round has sent since its last step. Each client
+// uses a replica of its own, so the key names the request.
+func (r *Round) sent(f api.Failpoints) []string {
+	for _, s := range f.Senders {
+		if s.Key == api.Key(r.product) {
+			return s.Commands
+		}
+	}
+	return nil
 }
 
 // Look appends changes of the clients' states to the Log. news is true if there was a change.
@@ -204,11 +223,17 @@ func (r *Round) Look(ctx context.Context) (news bool, err error) {
 }
 
 func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
-	paused, err := r.lab.replicas[client].Paused(ctx)
+	ended := false // before the failpoints are read, so that these have all commands of an ended request
+	select {
+	case <-c.ended:
+		ended = true
+	default:
+	}
+	f, err := r.lab.replicas[client].Failpoints(ctx)
 	if err != nil {
 		return err
 	}
-	for _, at := range paused {
+	for _, at := range f.Paused {
 		if at.Key != api.Key(r.product) {
 			continue
 		}
@@ -217,15 +242,13 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 		}
 		return r.arrived(ctx, client, at)
 	}
-	select {
-	case <-c.ended:
+	if ended {
 		c.state = Ended
-		return r.log(ctx, client, "", answer(c.op))
-	default:
-		// A stopped client may get here too: a replica resumes the request after half an hour.
-		c.state = Waiting
-		return nil
+		return r.log(ctx, client, "", answer(c.op), r.sent(f))
 	}
+	// A stopped client may get here too: a replica resumes the request after half an hour.
+	c.state = Waiting
+	return nil
 }
 
 func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
@@ -239,7 +262,9 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 	if r.lab.rankFences && at.Step == api.Granted && at.Fence > 0 {
 		at.Fence = r.rank(at.Fence)
 	}
-	return r.log(ctx, client, string(at.Step), explain(at, c.read))
+	err = r.log(ctx, client, string(at.Step), explain(at, c.read), at.Commands)
+	c.sent = nil
+	return err
 }
 
 // rank returns 1 for the fence of the round's first grant, 2 for the next one, and so on.
@@ -252,10 +277,31 @@ func (r *Round) rank(fence int64) int64 {
 	return int64(i + 1)
 }
 
-func (r *Round) log(ctx context.Context, client Client, step string, words Words) (err error) {
+// log appends an Entry. sent are the commands since the client's last step.
+func (r *Round) log(ctx context.Context, client Client, step string, words Words, sent []string) (err error) {
+	c, known := r.clients[client], 0
+	for known < min(len(sent), len(c.sent)) && sent[known] == c.sent[known] {
+		known++
+	}
+	c.sent = sent
 	r.Row, err = r.lab.count(ctx, r.product)
-	r.Log = append(r.Log, Entry{client, step, words, r.Row})
+	r.Log = append(r.Log, Entry{client, step, words, r.Row, r.moves, sent[known:]})
 	return err
+}
+
+// Moves returns the number of moves until both clients had written, or had their answers. The moves
+// after that change nothing, so they do not count.
+func Moves(log []Entry) (moves int) {
+	var written, ended [2]bool
+	for _, e := range log {
+		if ended == [2]bool{true, true} || written == [2]bool{true, true} {
+			break
+		}
+		moves = e.Move
+		written[e.Client] = written[e.Client] || writes(e.Step, e.Words)
+		ended[e.Client] = e.State() == Ended
+	}
+	return moves
 }
 
 // Over reports whether both clients have their answers.

@@ -14,6 +14,8 @@ const (
 	wide   = 38
 	widest = 60
 	margin = "  "
+	// commandLines limits the length of a command. The page shows more of it.
+	commandLines = 3
 )
 
 // columnWidth returns the width of a client's column: half of the screen without two margins.
@@ -63,12 +65,23 @@ func (r *Round) column(client Client, width int) []string {
 	return column
 }
 
-// lines wraps the entry. Lines after the first are indented.
+// lines wraps the entry, and its commands below it. Lines after the first are indented.
 func (e Entry) lines(prefix string, width int) []string {
 	indent := prefix + margin
 	lines := terminal.Wrap(prefix+e.String(), width, width-len(indent))
 	for i := range lines[1:] {
 		lines[i+1] = indent + lines[i+1]
+	}
+	for _, command := range e.Commands {
+		if letters := []rune(command); len(letters) > commandLines*(width-len(indent)-len("$ ")) {
+			command = string(letters[:commandLines*(width-len(indent)-len("$ "))-1]) + "…"
+		}
+		for i, line := range terminal.Wrap("$ "+command, width-len(indent), width-len(indent)-len("  ")) {
+			if i > 0 {
+				line = "  " + line
+			}
+			lines = append(lines, indent+line)
+		}
 	}
 	return lines
 }

@@ -15,11 +15,11 @@ func TestDraw(t *testing.T) {
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*clientState{{state: Ended, op: sold}, {state: Stopped}},
 		Log: []Entry{
-			{A, "granted", Words{EN: "has the lock, fence 1"}, 10},
-			{B, "asked", Words{EN: "wants the lock"}, 10},
-			{B, "", waits(), 10},
-			{A, "", answer(sold), 9},
-			{B, "compared", Words{EN: "has found its own value in the key, and is about to delete the key"}, 9},
+			{Client: A, Step: "granted", Words: Words{EN: "has the lock, fence 1"}, Row: 10, Commands: []string{"EVALSHA acquire.lua 2 redis:stock:1 redis:fence:stock:1 replica-1-1 60000"}},
+			{Client: B, Step: "asked", Words: Words{EN: "wants the lock"}, Row: 10},
+			{Client: B, Words: waits(), Row: 10},
+			{Client: A, Words: answer(sold), Row: 9, Commands: []string{"COMMIT"}},
+			{Client: B, Step: "compared", Words: Words{EN: "has found its own value in the key, and is about to delete the key"}, Row: 9},
 		},
 	}
 	const want = `redis: A and B buy one piece each; the stock is 10
@@ -27,10 +27,12 @@ func TestDraw(t *testing.T) {
   A, on replica-1                         B, on replica-2
   ----------------------------------      ----------------------------------
     granted     has the lock, fence 1       asked       wants the lock
-    answer: sold, 9 left                    waits for the lock
-                                          > compared    has found its own value
-                                              in the key, and is about to delete
-                                              the key
+      $ EVALSHA acquire.lua 2               waits for the lock
+        redis:stock:1                     > compared    has found its own value
+        redis:fence:stock:1 replica-1-1       in the key, and is about to delete
+        60000                                 the key
+    answer: sold, 9 left
+      $ COMMIT
 
   stock in the database: 9
 `

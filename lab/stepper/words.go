@@ -2,6 +2,7 @@ package stepper
 
 import (
 	"fmt"
+	"strings"
 
 	"oversell/api"
 	"oversell/lab/check"
@@ -16,22 +17,28 @@ func words(en, zh string, values ...any) Words {
 	return Words{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
 }
 
-// explain says what a client has done at a step. read is the count that the client has read.
+// unread stands for the count of a client that has read none: its UPDATE subtracts in the database.
+const unread = -1
+
+// explain says what a client has done at a step. read is the count that the client has read, or
+// unread.
 func explain(at api.Paused, read int) Words {
 	switch {
 	case at.Step == api.Granted && at.Fence > 0:
 		return words("has the lock, fence %d", "拿到了锁，栅栏号 %d", at.Fence)
 	case at.Step == api.Read:
 		return words("has read %d", "读到了 %d", read)
-	case at.Step == api.Writing:
+	case at.Step == api.Writing && read != unread:
 		return words("is about to write %d", "即将写入 %d", read-1)
-	case at.Step == api.Written:
+	case at.Step == api.Written && read != unread:
 		return words("has written %d", "写好了 %d", read-1)
 	}
 	if w, ok := map[api.Step]Words{
 		api.Asked:     {"wants the lock", "想要锁"},
 		api.Queued:    {"is in the queue", "已在队列中"},
 		api.Granted:   {"has the lock", "拿到了锁"},
+		api.Writing:   {"is about to write", "即将写入"},
+		api.Written:   {"has written", "写好了"},
 		api.Released:  {"has released the lock", "释放了锁"},
 		"after-setnx": {"has the key, which has no expiry yet", "拿到了键，但键还没有过期时间"},
 		"reserved":    {"has reserved a piece", "预留了一件"},
@@ -58,6 +65,11 @@ func answer(op history.Op) Words {
 		return words("answer: sold", "得到答复：已售出")
 	}
 	return words("answer: sold, %d left", "得到答复：已售出，剩 %d", op.Remaining)
+}
+
+// writes reports whether a client has written the stock at this entry, or at the latest here.
+func writes(step string, words Words) bool {
+	return api.Step(step) == api.Written || step == "" && strings.HasPrefix(words.EN, "answer: sold")
 }
 
 func sentence(stock check.Conservation) Words {

@@ -13,8 +13,8 @@ import (
 	"oversell/stock"
 )
 
-// maxArg limits the length of an argument in a recorded command, in characters.
-const maxArg = 60
+// maxScript limits the characters of a script in a recorded command, if the script is in no file.
+const maxScript = 40
 
 // commandHook records the commands of a client, see stock.Commands. It replaces the SHA-1 or the
 // text of a script by the name of its file.
@@ -85,7 +85,7 @@ func (h commandHook) text(cmd redis.Cmder) string {
 		case i == 1 && cmd.Name() == "eval":
 			word = h.name(sha1Of(word), word)
 		}
-		words = append(words, stock.Shorten(word, maxArg))
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }
@@ -94,5 +94,5 @@ func (h commandHook) name(sha, unknown string) string {
 	if name, ok := h.scripts[sha]; ok {
 		return name
 	}
-	return unknown
+	return stock.Shorten(unknown, maxScript)
 }
