@@ -119,7 +119,7 @@ func (p *steps) reveal(context.Context, request) error {
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses := make(chan stepper.Client, 2)
 	p.s.hub.send("step", func() []message {
-		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces}
+		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces, Shortest: shortestOf(c.ID)}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses
@@ -183,7 +183,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 		if news {
 			p.change(func(now *scene) {
 				now.update(round)
-				now.Moves = slices.Clone(moves)
+				now.Moves, now.Counted = slices.Clone(moves), stepper.Moves(round.Log)
 			})
 		}
 	}
@@ -250,8 +250,8 @@ func (p *steps) all() []message {
 func (p *steps) changed() []message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []message{
-		p.s.part("step", "round", p.scene), p.s.part("step", "ending", p.scene),
-		p.s.part("step", "A", a), p.s.part("step", "B", b),
+		p.s.part("step", "round", p.scene), p.s.part("step", "ending", p.scene), p.s.part("step", "row", p.scene),
+		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene),
 		newMessage("mark", []mark{a.Mark, b.Mark}),
 	}
 }

@@ -5,30 +5,82 @@ import (
 	"testing"
 )
 
+const ownCode = `package p
+
+const afterSetNX api.Step = "after-setnx" // danger
+
+func (l *lock) acquire() error {
+	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
+
+	// This comment does not run.
+	for !free() {
+		if err := l.try(); err != nil {
+			return err
+		}
+		locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)
+	}
+	switch {
+	case l.fenced:
+		locks.Trace(ctx, api.Writing, r.Key, r.Owner, 0)
+	default:
+		never()
+	}
+	return nil
+}
+`
+
+const guardCode = `package locks
+
+func deduct() {
+	Trace(ctx, Asked, key, o.Owner, 0)
+	hold, err := g.Acquire(ctx)
+	defer func() {
+		_ = hold.Release(ctx)
+		Trace(ctx, Released, key, o.Owner, 0)
+	}()
+	// This comment has the word Granted.
+	Trace(w.ctx, Granted, key, o.Owner, hold.Fence())
+	if o.Nested {
+		if !ok {
+			Trace(ctx, Read, key, o.Owner, 0)
+		}
+	} else if other() {
+		never()
+	}
+	write()
+	Trace(ctx, Written, key, o.Owner, 0)
+}
+`
+
+// TestLineOf: the marked line is the next one that runs. Comments, closing braces, and the other
+// cases of a switch do not run next.
 func TestLineOf(t *testing.T) {
 	t.Parallel()
 	files := []codeFile{
-		{"own.go", strings.Split(`const afterSetNX api.Step = "after-setnx" // danger
-	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
-	locks.Trace(ctx, afterSetNX, r.Key, r.Owner, 0)`, "\n")},
-		{"guard.go", strings.Split(`	Trace(ctx, Asked, key, o.Owner, 0)
-	// This comment has the word Granted.
-	Trace(w.ctx, Granted, key, o.Owner, hold.Fence())`, "\n")},
+		{"own.go", strings.Split(ownCode, "\n")},
+		{"guard.go", strings.Split(guardCode, "\n")},
+		{"part.go", []string{"Trace(ctx, Taken, key, o.Owner, 0)", "this is no Go"}},
 	}
-	for _, c := range []struct {
-		step       string
-		file, line int
-		ok         bool
+	for step, want := range map[string]struct {
+		file int
+		code string // of the marked line
 	}{
-		{"queued", 0, 2, true},
-		{"after-setnx", 0, 3, true},
-		{"asked", 1, 1, true},
-		{"granted", 1, 3, true},
-		{"released", 0, 0, false},
-		{"compared", 0, 0, false},
+		"queued":      {0, "for !free() {"},
+		"after-setnx": {0, "for !free() {"}, // the loop begins again
+		"writing":     {0, "return nil"},
+		"asked":       {1, "hold, err := g.Acquire(ctx)"},
+		"granted":     {1, "if o.Nested {"},
+		"read":        {1, "write()"},
+		"released":    {1, "Trace(ctx, Released, key, o.Owner, 0)"}, // nothing follows in the function
+		"written":     {1, "Trace(ctx, Written, key, o.Owner, 0)"},
+		"taken":       {2, "Trace(ctx, Taken, key, o.Owner, 0)"},
 	} {
-		if file, line, ok := lineOf(files, c.step); file != c.file || line != c.line || ok != c.ok {
-			t.Errorf("%s: file %d, line %d, %v", c.step, file, line, ok)
+		file, line, ok := lineOf(files, step)
+		if !ok || file != want.file || strings.TrimSpace(files[file].Lines[line-1]) != want.code {
+			t.Errorf("%s: file %d, line %d, %v; want %s", step, file, line, ok, want.code)
 		}
+	}
+	if _, _, ok := lineOf(files, "compared"); ok {
+		t.Error("a step that no line reports has a line")
 	}
 }

@@ -30,29 +30,34 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		reads(`#guess-8[aria-pressed=true]`, "8"),
 		chromedp.KeyEvent("a"),
 		reads(`#part-A`, "has read 10"),
-		reads(`#part-codeA .at`, "locks.Trace(ctx, api.Read"),
+		reads(`#part-A .sent`, "SELECT * FROM `db_stock`"),
+		reads(`#part-codeA .at`, "if item.Count < o.Qty {"),
+		reads(`#part-A .next-line`, "about to run: if item.Count < o.Qty {"),
 		chromedp.KeyEvent("b"),
 		reads(`#part-B`, "has read 10"),
-		reads(`#part-codeB .at`, "locks.Trace(ctx, api.Read"),
+		reads(`#part-codeB .at`, "if item.Count < o.Qty {"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has written 9"),
+		reads(`#part-A .taken > li:last-child .sent`, "UPDATE db_stock SET count = 9 WHERE id = "),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has its answer"),
 		press(`#go-b`), reads(`#part-B`, "is about to write 9"),
 	)
 	pictures(t, tab, "step")
 	do(t, tab,
-		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"),
-		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"), reads(`.goal`, "Moves: 7; shortest: 6"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"), reads(`.goal`, "Goal: lose an update. Moves: 7; shortest: 6"),
 		reads(`#part-round`, "both clients have their answers"),
+		reads(`#part-row`, "?"),
 		chromedp.Text(`main`, &hidden, chromedp.ByQuery),
 		press(`#show`),
 		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
-		reads(`#part-ending .row`, "9"),
-		reads(`#part-ending .row`, "✗ you predicted 8"),
+		reads(`#part-row .row`, "9"),
+		reads(`#part-ending`, "✗ you predicted 8"),
+		reads(`.goal`, "Goal reached: an update is lost. Moves: 7; shortest: 6"),
 		reads(`#part-A`, "answer: sold"),
 		chromedp.Evaluate(`location.hash`, &link),
 	)
-	if strings.Contains(hidden, "answer:") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "The row:") {
+	if strings.Contains(hidden, "answer:") || strings.Contains(hidden, "was lost") || strings.Contains(hidden, "Goal reached") {
 		t.Errorf("the result is visible before it is revealed:\n%s", hidden)
 	}
 	if link != "" {
@@ -72,7 +77,7 @@ func TestStepUndo(t *testing.T) {
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
 		chromedp.KeyEvent("u"), reads(`.goal`, "Moves: 2"),
-		reads(`#part-A li:last-child`, "has read 10"), reads(`#part-B`, "has read 10"),
+		reads(`#part-A .taken > li:last-child`, "has read 10"), reads(`#part-B`, "has read 10"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
 		press(`#end`), reads(`#part-round`, "The round was stopped"),
 	)
@@ -113,14 +118,77 @@ func TestStepWaitsInChinese(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "想要锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "在等锁"),
-		reads(`#part-codeB .at`, "Trace(ctx, api.Asked"),
+		reads(`#part-codeB .at`, "hold, err := g.Acquire("),
+		reads(`#part-B .next-line`, "正在执行： hold, err := g.Acquire("),
+		reads(`#part-B .taken > li:last-child .sent`, "EVALSHA acquire.lua 2 redis:stock:"),
+		reads(`.goal`, "记录过的所有顺序都不会丢失更新"),
 		reads(`#part-codeB h3:last-of-type`, "locks/guard.go"),
 		chromedp.Reload(),
 		reads(`#part-B`, "在等锁"),
-		reads(`#part-codeA .at`, "Trace(ctx, api.Granted"),
+		reads(`#part-codeA .at`, "if o.Nested {"),
 	)
 	pictures(t, tab, "step-zh")
 	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
+}
+
+// TestStepReload reloads the page in the middle of a round. It must show the same round.
+func TestStepReload(t *testing.T) {
+	tab := browser(t)
+	const state = `['#part-round', '#part-ending', '#part-row', '#part-A', '#part-B'].map(part => document.querySelector(part).textContent).join()`
+	var before, after string
+	do(t, tab,
+		chromedp.Navigate(address("/dash/step?strategy=none")),
+		press(`form button.go`),
+		reads(`#part-A`, "has sent no request yet"),
+		press(`#guess-9`), reads(`#guess-9[aria-pressed=true]`, "9"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "is about to write 9"), reads(`.goal`, "Moves: 3; shortest: 6"),
+		chromedp.Evaluate(state, &before),
+		chromedp.Reload(),
+		reads(`.goal`, "Moves: 3; shortest: 6"), reads(`#guess-9[aria-pressed=true]`, "9"), reads(`#part-codeB .at`, "s.ledger.Write("),
+		chromedp.Evaluate(state, &after),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"), reads(`.goal`, "Moves: 4"),
+		press(`#end`), reads(`#part-round`, "The round was stopped"),
+	)
+	if before != after {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestStepProjector checks that a class sees a round without scrolling: the buttons, and the last
+// step of both clients with its commands. The menu fits one line.
+func TestStepProjector(t *testing.T) {
+	tab := browser(t)
+	const outside = `['header', '#go-a', '#go-b', '#undo', '#end', '#part-row .row', '#part-A .taken > li:last-child', '#part-B .taken > li:last-child',
+		'#part-A .next-line', '#part-B .next-line'].filter(selector => {
+			const box = document.querySelector(selector).getBoundingClientRect();
+			return box.top < 0 || box.bottom > innerHeight || box.right > innerWidth;
+		})`
+	const rows = `new Set([...document.querySelectorAll('header nav a')].map(a => a.getBoundingClientRect().top)).size`
+	var unseen, small []string
+	var lines int
+	do(t, tab,
+		chromedp.EmulateViewport(1280, 800),
+		chromedp.Navigate(address("/dash/step?strategy=redis")),
+		press(`form button.go`),
+		reads(`#part-A`, "has sent no request yet"),
+		chromedp.KeyEvent("p"), chromedp.WaitVisible(`#projector[aria-pressed=true]`, chromedp.ByQuery),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "wants the lock"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has the lock"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "wants the lock"),
+		chromedp.KeyEvent("b"), reads(`#part-B`, "waits for the lock"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
+		chromedp.KeyEvent("a"), reads(`#part-A .taken > li:last-child`, "has written 9"),
+		chromedp.Evaluate(`scrollTo(0, 0)`, nil),
+		chromedp.Evaluate(outside, &unseen), chromedp.Evaluate(rows, &lines), chromedp.Evaluate(smallTexts, &small),
+	)
+	pictures(t, tab, "step-projector")
+	do(t, tab, chromedp.KeyEvent("p"), press(`#end`), reads(`#part-round`, "The round was stopped"))
+	if len(unseen) > 0 || lines != 1 || len(small) > 0 {
+		t.Errorf("not in view: %q; the menu has %d lines; small: %q", unseen, lines, small)
+	}
 }
 
 // TestStepSolution checks that the page finds and plays a schedule in which `none` loses an update.

@@ -1,4 +1,4 @@
-// This script marks the line of code that each client has reached, and handles the keys.
+// This script marks the line of code that each client runs next, and handles the keys.
 import { $, $$, on } from './dash.js';
 
 on('mark', marks => {
@@ -24,6 +24,12 @@ function centre(behavior) {
   }
 }
 addEventListener('resize', () => centre('auto'));
+document.addEventListener('toggle', () => centre('auto'), true); // a closed listing cannot scroll
+
+// The last step of each client stays in view.
+const showLast = () => $$('.taken').forEach(list => { list.scrollTop = list.scrollHeight; });
+document.addEventListener('put', showLast);
+showLast();
 
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
