@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -161,7 +162,7 @@ func script(t *testing.T, tab window, page, js string) (result string) {
 }
 
 // taken returns the texts of the steps of both clients, and the code that B shows.
-const taken = `[...document.querySelectorAll('.taken li')].map(li => li.textContent).join('\n') + '\n\n' +
+const taken = `[...document.querySelectorAll('.taken > li')].map(li => li.textContent).join('\n') + '\n\n' +
 	document.querySelector('#client-B .listing').textContent`
 
 // stepEach takes the first step of A and of B in every strategy, and checks that the code is shown.
@@ -181,24 +182,31 @@ func stepEach(t *testing.T, tab window, root string) {
 func loseAnUpdate(t *testing.T, tab window, root string) {
 	t.Helper()
 	for folder, want := range map[string]string{"/": "2 sold, 9 left of 10: an update was lost.", "/zh/": "原有 10，售出 2，剩 9：丢失了一次更新。"} {
-		var hidden, at, row, sentence string
+		var hidden, at, row, sentence, guessed, goal, sent string
 		err := chromedp.Run(
 			tab,
 			chromedp.Navigate(root+folder+"step/none.html"),
 			chromedp.Click(`#guess-8`),
 			chromedp.KeyEvent("ab"),
-			chromedp.TextContent(`#client-A .at`, &at),
-			chromedp.KeyEvent("aaabbb"),
+			chromedp.TextContent(`#client-A .at`, &at, chromedp.ByQuery),
+			chromedp.KeyEvent("uuabab"), // u takes a move back
+			chromedp.KeyEvent("aabb"),
+			chromedp.TextContent(`#part-B .taken > li:nth-child(3) .sent`, &sent, chromedp.ByQuery),
 			chromedp.TextContent(`main`, &hidden),
 			chromedp.Click(`#show`),
-			chromedp.Text(`#part-ending .row`, &row),
+			chromedp.Text(`#part-row`, &row),
 			chromedp.Text(`#sentence`, &sentence),
+			chromedp.Text(`#guessed`, &guessed),
+			chromedp.TextContent(`.goal`, &goal),
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(sentence, want) || !strings.Contains(row, "9 ✗") || !strings.Contains(at, "api.Read") {
-			t.Errorf("none ended with %q, %q, want %q; the marked line was %q", row, sentence, want, at)
+		if !strings.Contains(sentence, want) || !strings.Contains(row, "9") || !strings.Contains(guessed, "✗") || !strings.Contains(at, "if item.Count < o.Qty") {
+			t.Errorf("none ended with %q, %q, %q, want %q; the marked line was %q", row, sentence, guessed, want, at)
+		}
+		if moves := regexp.MustCompile(`\d+`).FindAllString(goal, -1); !reflect.DeepEqual(moves, []string{"7", "6"}) || !strings.Contains(sent, "UPDATE db_stock SET count = 9 WHERE id = 1") {
+			t.Errorf("the goal is %q, want 7 moves, and 6 as the smallest number; B sent %q", goal, sent)
 		}
 		if strings.Contains(hidden, "answer: sold") || strings.Contains(hidden, "已售出") {
 			t.Errorf("the answers are visible before Show:\n%s", hidden)

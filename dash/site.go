@@ -313,11 +313,13 @@ func (w *siteWriter) steps() error {
 			return fmt.Errorf("write the site: the steps of %s are not recorded: run `make steps strategy=%s`", s.ID, s.ID)
 		}
 		files := codeFiles(w.cards[i].Code)
+		shortest, _ := s.Steps.Shortest()
 		recorded, errJSON := json.Marshal(struct {
 			stepper.Graph
-			Code  []api.File        `json:"code"`
-			Marks map[string]string `json:"marks"` // the line of the code that reports a step
-		}{s.Steps, s.Code, marks(files, s.Steps)})
+			Shortest int               `json:"shortest"` // 0 if no order loses an update
+			Code     []api.File        `json:"code"`
+			Marks    map[string]string `json:"marks"` // the line of the code that runs after a step
+		}{s.Steps, shortest, s.Code, marks(files, s.Steps)})
 		err = errors.Join(
 			err, errJSON,
 			w.file("static/steps/"+s.ID+".js", fmt.Appendf(nil, "const recorded = %s;\n", recorded)),

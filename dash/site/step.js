@@ -19,16 +19,22 @@ function make(tag, text, className = '') {
   return element;
 }
 
-// played returns the present state and all entries of the moves so far.
+// played returns the present state and all entries of the moves so far. moves is the number of moves
+// until both clients had written or had their answers, like stepper.Moves.
 function played() {
-  let node = recorded.nodes[0];
-  const log = [];
+  let node = recorded.nodes[0], moves = 0;
+  const log = [], written = [false, false];
   for (const client of path) {
+    if (!node.end && !written.every(w => w)) moves++;
     const move = node.moves[client];
+    for (const entry of move.log) {
+      const { step, EN } = recorded.lines[entry.line];
+      if (step === 'written' || !step && EN.startsWith('answer: sold')) written[entry.client] = true;
+    }
     log.push(...move.log);
     node = recorded.nodes[move.to];
   }
-  return { node, log };
+  return { node, log, moves };
 }
 
 function textOf(entry) {
@@ -38,13 +44,14 @@ function textOf(entry) {
 }
 
 function draw() {
-  const { node, log } = played();
+  const { node, log, moves } = played();
   ['A', 'B'].forEach((who, client) => {
     $('#go-' + who.toLowerCase()).disabled = player || !node.moves[client];
     drawClient(who, client, states[node.states[client]], log);
   });
   $('#back').disabled = $('#restart').disabled = !path.length;
   drawEnding(node);
+  drawGoal(node, moves);
   $('#order tbody').replaceChildren(...log.map((entry, i) => {
     const row = document.createElement('tr');
     row.append(make('td', i + 1), make('td', 'AB'[entry.client]), make('td', recorded.lines[entry.line].step ?? '', 'words'),
@@ -61,16 +68,42 @@ function drawClient(who, client, state, log) {
     item.append(make('span', entry.number + '.', 'soft'), ' ');
     if (step) item.append(make('code', step), ' ');
     item.append(textOf(entry));
+    if (entry.commands) {
+      const sent = make('ul', '', 'sent');
+      for (const command of entry.commands) {
+        const line = make('li', '');
+        line.append(make('code', recorded.commands[command]));
+        sent.append(line);
+      }
+      item.append(sent);
+    }
     return item;
   }));
+  const list = $(`#part-${who} .taken`);
+  list.scrollTop = list.scrollHeight;
   $$(`#part-${who} .state`).forEach(p => { p.hidden = !p.classList.contains(state); });
   const steps = own.map(entry => recorded.lines[entry.line].step).filter(step => step);
   const last = state === 'ended' ? undefined : steps.at(-1), seen = steps.findLast(step => recorded.marks[step]);
   $(`#part-${who} .unseen`).hidden = !last || !!recorded.marks[last];
-  mark(who, last && seen && `${who}-${recorded.marks[seen]}`, state === 'waiting' ? '…' : last === seen ? '▶' : '↳');
+  const at = last && seen && recorded.marks[seen];
+  mark(who, at && `${who}-${at}`, state === 'waiting' ? '…' : last === seen ? '▶' : '↳');
+  $(`#part-${who} .next-line`).hidden = !at;
+  $(`#part-${who} .next-line .waiting`).hidden = state !== 'waiting';
+  $(`#part-${who} .next-line .stopped`).hidden = state === 'waiting';
+  if (at) $(`#part-${who} .next-line code`).textContent = document.getElementById(`${who}-${at}`).textContent.trim();
 }
 
-// mark marks the line of code that a client has reached, and scrolls to it.
+function drawGoal(node, moves) {
+  const reached = shown && node.end?.lost > 0;
+  $('#reached').hidden = !reached;
+  $('#goal').hidden = reached || !recorded.shortest;
+  $('#no-goal').hidden = reached || recorded.shortest > 0;
+  $('#moves').textContent = moves;
+  $('#best').hidden = !recorded.shortest;
+  $('#shortest').textContent = recorded.shortest;
+}
+
+// mark marks the line of code that a client runs next, and scrolls to it.
 function mark(who, id, sign) {
   $$(`#client-${who} .at`).forEach(line => {
     line.classList.remove('at');
@@ -82,6 +115,10 @@ function mark(who, id, sign) {
   line.classList.add('at');
   line.setAttribute('aria-current', 'step');
   line.dataset.sign = sign;
+  centre(line);
+}
+
+function centre(line) {
   const box = line.closest('.listing');
   box.scrollTo({ top: line.offsetTop - box.clientHeight / 2 });
 }
@@ -92,10 +129,9 @@ function drawEnding(node) {
     b.setAttribute('aria-pressed', guess === Number(b.dataset.guess));
   });
   $('#show').disabled = shown;
-  $('#part-ending .row').hidden = !shown;
   $('#hidden').hidden = shown;
-  $('#row').textContent = node.row;
-  $('#guessed').textContent = !node.end || !guess ? '' : guess === node.row
+  $('#row').textContent = shown ? node.row : '?';
+  $('#guessed').textContent = !shown || !node.end || !guess ? '' : guess === node.row
     ? '✓ ' + T('as you predicted', '与预测一致') : '✗ ' + T('you predicted', '你们预测的是') + ' ' + guess;
   const sentence = $('#sentence');
   sentence.hidden = !shown || !node.end;
@@ -187,7 +223,9 @@ $('#show').addEventListener('click', () => { shown = true; draw(); });
 $$('[data-guess]').forEach(b => b.addEventListener('click', () => { guess = Number(b.dataset.guess); draw(); }));
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey) return;
+  if (e.key === 'u') $('#back').click();
   if (e.key === 'a' || e.key === 'b') $('#go-' + e.key).click();
 });
+document.addEventListener('toggle', () => $$('.listing .at').forEach(centre), true); // a closed listing cannot scroll
 ['A', 'B'].forEach(list);
 draw();
