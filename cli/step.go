@@ -26,8 +26,9 @@ type stepFlags struct {
 
 const stepLong = `Starts its own lab with the servers of this machine. In Docker, use the page, which has the same
 step mode. A buys one piece through replica-1, B one through replica-2, and both pause at every
-step of the strategy. These keys move them; in a file or a pipe, spaces and new lines between
-the keys are ignored:
+step of the strategy. Below each step stand the commands that the replica sent ("$ SELECT …").
+These keys move the clients; in a file or a pipe, spaces and new lines between the keys are
+ignored:
 
   a, b  let A or B go on to its next step
   s     the solution: the shortest interleaving that loses an update
