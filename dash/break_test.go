@@ -50,7 +50,7 @@ func TestBreakInABrowser(t *testing.T) {
 		t.Errorf("the matrix moved from %d to %d when the run began", before, after)
 	}
 	pictures(t, tab, "break")
-	inView(t, tab, `#part-now .harm`)
+	inView(t, tab, `#part-now .harm`, "light", "dark")
 	do(t, tab,
 		press(link("pause.redis")),
 		reads(`.verdict`, "redis is broken"),
@@ -81,7 +81,8 @@ func TestBreakInABrowser(t *testing.T) {
 		t.Error("in a smaller window the violation is out of sight")
 	}
 	pictures(t, tab, "result")
-	inView(t, tab, `.verdict`)
+	do(t, tab, chromedp.Evaluate(`scrollTo(0, 0)`, nil))
+	inView(t, tab, `.verdict`, "light", "dark")
 	accessible(t, tab, axe(t), "a result with its timeline")
 	do(t, tab, press(`#projector`))
 	pictures(t, tab, "result-projector")
@@ -89,10 +90,12 @@ func TestBreakInABrowser(t *testing.T) {
 	var run string
 	do(t, tab, chromedp.Evaluate(`document.querySelector('#result').dataset.run`, &run))
 	do(t, tab,
+		screens()[2].look("light"),
 		press(`#result .go`),
 		reads(`#part-now`, "a separate lab"),
 		chromedp.WaitVisible(`#result:not([data-run="`+run+`"])`, chromedp.ByQuery), // by itself
 		reads(`.verdict`, "redis is broken"),
+		visible(`.verdict`),
 		chromedp.Evaluate(`document.querySelector('.verdict').textContent`, &words),
 	)
 	if !strings.Contains(words, "The card claims the same") {

@@ -29,7 +29,7 @@ func TestFirstLesson(t *testing.T) {
 		{"#predict-holds", "✓ no update lost", "The class was right."},
 	} {
 		do(t, tab, press(trial.press), reads(`.huge-verdict .huge`, trial.headline), reads(`.huge-verdict .because`, trial.because))
-		inView(t, tab, `.huge-verdict .huge`)
+		inView(t, tab, `.huge-verdict .huge`, "light")
 	}
 	t.Logf("four trials took %v", time.Since(began))
 	do(t, tab, reads(`.so-far li:nth-child(3)`, "✗ mutex, three replicas"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,20 @@ func TestMain(m *testing.M) {
 
 // address returns the address of a page with the token, like the link that the lab prints.
 func address(path string) string { return testLab.Addresses().Target + path + "#token=" + token }
+
+// ownPage starts a page's server for one test, which leaves a state that other tests must not see. It
+// returns a function like address. At the end of the test, it stops the job and the server.
+func ownPage(t *testing.T) func(path string) string {
+	t.Helper()
+	page := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: testLab.Config().Binary, QuickLessons: true})
+	server := httptest.NewServer(page)
+	t.Cleanup(func() {
+		page.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return func(path string) string { return server.URL + path + "#token=" + token }
+}
 
 // window is a tab of a browser.
 type window interface{ context.Context }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -52,23 +51,3 @@ func TestProjector(t *testing.T) {
 const smallTexts = `[...document.querySelectorAll('body *')].filter(e =>
 	[...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility() && e.getBoundingClientRect().left >= 0 &&
 	parseFloat(getComputedStyle(e).fontSize) < 22).map(e => getComputedStyle(e).fontSize + ': ' + e.outerHTML.slice(0, 120))`
-
-// TestKeyboard starts a run with the keyboard alone: Start stands before the strategies.
-func TestKeyboard(t *testing.T) {
-	tab := browser(t)
-	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`form.plan button.go:enabled`, chromedp.ByQuery),
-		chromedp.Evaluate(`document.querySelector('input[name=loops]').value = 5; 0`, nil)) // without a click, which moves the focus
-	for n := 0; ; n++ {
-		var at string
-		do(t, tab, chromedp.KeyEvent("\t"), chromedp.Evaluate(`document.activeElement.outerHTML.slice(0, 60)`, &at))
-		var start bool
-		do(t, tab, chromedp.Evaluate(`document.activeElement.matches('form.plan button.go')`, &start))
-		if start {
-			break
-		}
-		if n == 20 {
-			t.Fatal("Start is not among the first " + strconv.Itoa(n) + " elements; the last is " + at)
-		}
-	}
-	do(t, tab, chromedp.KeyEvent("\r"), reads(`#verdicts li:nth-child(3)`, "✓ redis"), reads(`#status`, "Finished."))
-}

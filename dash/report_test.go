@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 		chromedp.Navigate("file://"+file.Name()),
 		reads(`.cards li:nth-child(1)`, "updates lost"), reads(`.cards li:nth-child(2)`, "no update lost"), reads(`.advice`, "was the fastest"),
 	)
-	inView(t, tab, `.cards li:nth-child(1) .headline`)
+	inView(t, tab, `.cards li:nth-child(1) .headline`, "light", "dark")
 	accessible(t, tab, axe(t), "the report")
 	pictures(t, tab, "report")
 	do(t, tab, chromedp.ActionFunc(func(ctx context.Context) (err error) {

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +39,11 @@ func load(values ...string) chromedp.Action {
 // TestRunInABrowser presses Start on a new page, which has selected none, mutex and redis. Each must
 // get a verdict, and the chart must show the lost updates of none.
 func TestRunInABrowser(t *testing.T) {
+	page := ownPage(t)
 	tab := browser(t)
 	var link string
 	do(t, tab,
-		chromedp.Navigate(address("/")),
+		chromedp.Navigate(page("/")),
 		load("loops", "20"),
 		press(`button.go`),
 		chromedp.WaitVisible(`#stock .gap`, chromedp.ByQuery),
@@ -62,40 +61,15 @@ func TestRunInABrowser(t *testing.T) {
 		reads(`#part-results tbody tr:nth-child(3)`, "✗"),
 		chromedp.Evaluate(`location.href`, &link),
 	)
-	if link != testLab.Addresses().Target+"/" {
+	if want, _, _ := strings.Cut(page("/"), "#"); link != want {
 		t.Errorf("the token stays in the address: %s", link)
 	}
-	inView(t, tab, `#verdicts li:nth-child(3)`)
+	inView(t, tab, `#verdicts li:nth-child(3)`, "light", "dark")
 	pictures(t, tab, "run")
 	do(t, tab,
 		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"),
 		press(`#replay`), chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length < 5`, nil),
 	)
-}
-
-// inView fails if an element is not in the view of a projector, a small screen or a telephone
-// without scrolling, in the light and the dark style.
-func inView(t *testing.T, tab window, selector string) {
-	t.Helper()
-	inViewOf(t, tab, selector, [2]int64{1920, 1080}, [2]int64{1280, 800}, [2]int64{390, 844})
-}
-
-// inViewOf is inView for screens of the given widths and heights.
-func inViewOf(t *testing.T, tab window, selector string, screens ...[2]int64) {
-	t.Helper()
-	for _, screen := range screens {
-		for _, scheme := range []string{"light", "dark"} {
-			var box struct{ Top, Bottom, Left, Right, Width, Height float64 }
-			do(t, tab,
-				look(screen[0], scheme), chromedp.EmulateViewport(screen[0], screen[1]),
-				chromedp.Evaluate(`(scrollTo(0, 0), document.querySelector(`+strconv.Quote(selector)+`).getBoundingClientRect().toJSON())`, &box),
-			)
-			if box.Height == 0 || box.Top < 0 || box.Left < 0 || box.Bottom > float64(screen[1]) || box.Right > float64(screen[0]) {
-				t.Errorf("%s is not in view at %d x %d: %+v", selector, screen[0], screen[1], box)
-			}
-		}
-	}
-	do(t, tab, look(1280, "light"))
 }
 
 // TestKeptForm checks that the form keeps its values when the language changes.
@@ -325,26 +299,6 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// TestSmall limits the total size of the scripts and styles, because a class may have a slow
-// network.
-func TestSmall(t *testing.T) {
-	var sum int64
-	files, err := os.ReadDir("static")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		info, err := f.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += info.Size()
-	}
-	if sum > 60_000 {
-		t.Errorf("%d bytes of script and style", sum)
-	}
-}
-
 // TestLabRestarts checks that an open page reports when the lab's page server has stopped. When the
 // server is back, the page must connect again.
 func TestLabRestarts(t *testing.T) {
@@ -370,19 +324,4 @@ func TestLabRestarts(t *testing.T) {
 	_, end = begin(addr)
 	defer end()
 	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
-}
-
-// TestFirstPaint logs the time until the browser first paints the page. This time has no limit in
-// the test, because other load on the machine changes it.
-func TestFirstPaint(t *testing.T) {
-	tab := browser(t)
-	do(t, tab, chromedp.Navigate(address("/")))
-	for range 3 {
-		var ms float64
-		do(t, tab,
-			chromedp.Reload(),
-			chromedp.Poll(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`, &ms),
-		)
-		t.Logf("first paint after %.0f ms", ms)
-	}
 }

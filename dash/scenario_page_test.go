@@ -25,7 +25,7 @@ func TestScenariosInABrowser(t *testing.T) {
 		reads(`.outcomes li:nth-child(1)`, "as 20 users pressed several times"),
 		reads(`#part-now`, "Done."),
 	)
-	inView(t, tab, `.outcomes li:nth-child(1) .big-verdict`)
+	inView(t, tab, `.outcomes li:nth-child(1) .big-verdict`, "light", "dark")
 	pictures(t, tab, "scenarios")
 }
 

@@ -28,9 +28,26 @@ export function notice(text) {
   p.hidden = !text;
 }
 
+// After a press, the page scrolls to each new verdict, until the user scrolls. A page on which nobody
+// has pressed anything stays where it is, whatever other pages start.
+let following = false, verdict;
+['wheel', 'touchmove'].forEach(by => addEventListener(by, () => { following = false; }, { passive: true }));
+addEventListener('keydown', e => { if (/^(Page|Home|End)/.test(e.key)) following = false; });
+addEventListener('resize', () => reveal(verdict));
+
+// reveal scrolls to a verdict, unless all of it is in view.
+export function reveal(element) {
+  if (!following || !element?.isConnected) return;
+  verdict = element;
+  const { left, right, top, bottom } = element.getBoundingClientRect();
+  const seen = y => element.contains(document.elementFromPoint((left + right) / 2, y)); // nothing covers it
+  if (!seen(top + 1) || !seen(bottom - 1)) element.scrollIntoView({ block: bottom - top < innerHeight ? 'center' : 'start' });
+}
+
 // post sends a form, and shows the server's error, if there is one.
 export async function post(url, body) {
   notice('');
+  following = true; // before the answer: the stream may be faster
   try {
     const r = await fetch(url, { method: 'POST', headers: { 'X-Lab-Token': token() }, body: new URLSearchParams(body) });
     if (r.ok) return r;
@@ -114,6 +131,7 @@ function sortBy(head) {
   body.append(...rows);
 }
 
+const drawn = {}; // the text of each part that the stream has sent
 // A part whose button is pressed is replaced after the press. Otherwise, the press would be lost.
 const late = {};
 ['pointerup', 'pointercancel', 'keyup'].forEach(over =>
@@ -121,7 +139,7 @@ const late = {};
 
 // put replaces a part of the page. It keeps the focus, the open details and the order of tables.
 function put(words) {
-  const { id, en, zh } = words;
+  const { id, en, zh } = words, text = T(en, zh);
   const part = $('#part-' + CSS.escape(id));
   if (!part) return;
   if (part.matches(':active')) {
@@ -133,16 +151,18 @@ function put(words) {
   const open = $$('details[id][open]', part).map(d => d.id);
   const sorted = $('th[aria-sort]', part);
   const at = sorted && { n: sorted.cellIndex, up: sorted.getAttribute('aria-sort') === 'ascending' };
-  part.innerHTML = T(en, zh);
+  part.innerHTML = text;
   open.forEach(d => { const el = document.getElementById(d); if (el) el.open = true; });
   if (at && $('.sortable', part)) {
     const head = $('.sortable', part).tHead.rows[0].cells[at.n];
     sortBy(head);
     if (at.up) sortBy(head);
   }
-  if (focus) document.getElementById(focus)?.focus();
   enableButtons();
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   part.dispatchEvent(new CustomEvent('put', { bubbles: true }));
+  if (drawn[id] !== text) reveal($('[data-verdict], .sentence', part));
+  drawn[id] = text;
 }
 
 const handlers = { part: put, parts: all => all.forEach(put), alive: () => {} };

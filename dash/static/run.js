@@ -1,7 +1,7 @@
 // This script draws the verdicts and the charts of the running run.
-import { $, $$, T, on } from './dash.js';
+import { $, $$, T, on, reveal } from './dash.js';
 
-let run = null, shown = -1, replayed = 0, drawing = 0;
+let run = null, shown = -1, replayed = 0, drawing = 0, due = false;
 
 on('run', state => {
   const following = !run || run.running && shown >= run.series.length - 1;
@@ -9,7 +9,7 @@ on('run', state => {
   run.series ??= [];
   if (!run.running) shown = Math.max(0, run.series.findIndex(s => s.ended?.class === 'broken'));
   else if (following || shown >= run.series.length) shown = run.series.length - 1;
-  drawSoon();
+  drawSoon(true);
 });
 
 on('tick', ({ total, point }) => {
@@ -22,7 +22,7 @@ on('tick', ({ total, point }) => {
 
 on('ended', ended => {
   if (run?.series.length) run.series.at(-1).ended = ended;
-  drawSoon();
+  drawSoon(true);
 });
 
 document.addEventListener('click', e => {
@@ -44,9 +44,17 @@ document.addEventListener('click', e => {
 $('#figures').addEventListener('toggle', drawSoon);
 addEventListener('resize', drawSoon);
 
-// drawSoon draws at most once for each picture that the screen shows.
-function drawSoon() {
-  drawing ||= requestAnimationFrame(() => { drawing = 0; draw(); });
+// drawSoon draws at most once for each picture that the screen shows. If there is news, it scrolls to
+// the verdicts, or to the last one if the screen is too small for all.
+function drawSoon(news) {
+  due ||= news === true;
+  drawing ||= requestAnimationFrame(() => {
+    draw();
+    const list = $('#verdicts');
+    if (due) reveal(list.offsetHeight < innerHeight ? list : list.lastChild);
+    drawing = 0;
+    due = false;
+  });
 }
 
 const number = n => Math.round(n).toLocaleString('en');

@@ -1,0 +1,99 @@
+package dash_test
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// allPages returns the paths of all kinds of pages.
+func allPages() []string {
+	return []string{
+		"/", "/dash/first", "/dash/break", "/dash/break/pause/redis", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/learn/primitives/semaphore",
+		"/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
+	}
+}
+
+// TestFirstPaint logs the time until the browser first paints each page, the median of several loads.
+// The time has no limit, because other load on the machine changes it. But a page must send no request
+// to another host, and all scripts and styles together must be small: a class may have a slow network.
+func TestFirstPaint(t *testing.T) {
+	ours := testLab.Addresses().Target + "/"
+	tab := browser(t)
+	var mu sync.Mutex
+	elsewhere := map[string]bool{}
+	chromedp.ListenTarget(tab, func(event any) {
+		if sent, is := event.(*network.EventRequestWillBeSent); is && !strings.HasPrefix(sent.Request.URL, ours) && !strings.HasPrefix(sent.Request.URL, "data:") {
+			mu.Lock()
+			defer mu.Unlock()
+			elsewhere[sent.Request.URL] = true
+		}
+	})
+	do(t, tab, network.Enable())
+	for _, path := range allPages() {
+		var times []float64
+		for range 5 {
+			var ms float64
+			do(t, tab, chromedp.Navigate(address(path)),
+				chromedp.Poll(`performance.getEntriesByType('paint').find(p => p.name === 'first-contentful-paint')?.startTime`, &ms))
+			times = append(times, ms)
+		}
+		slices.Sort(times)
+		t.Logf("%s: first paint after %.0f ms, %.0f to %.0f", path, times[len(times)/2], times[0], times[len(times)-1])
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for url := range elsewhere {
+		t.Errorf("a page requests %s", url)
+	}
+	if sum := served(t); sum > 60_000 {
+		t.Errorf("%d bytes of script and style", sum)
+	}
+}
+
+// served returns the size of all scripts and styles, as the lab sends them.
+func served(t *testing.T) (sum int) {
+	t.Helper()
+	files, err := os.ReadDir("static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		status, body := send(t, http.MethodGet, "/dash/static/"+f.Name(), nil, nil)
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", f.Name(), status)
+		}
+		sum += len(body)
+	}
+	return sum
+}
+
+// TestPolicy checks that each page forbids scripts, styles and streams of other hosts and inside the page.
+func TestPolicy(t *testing.T) {
+	for _, path := range append(allPages(), "/dash/static/dash.js") {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, testLab.Addresses().Target+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		policy := response.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s lacks %s: %q", path, want, policy)
+			}
+		}
+		if strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: %s", path, policy)
+		}
+	}
+}

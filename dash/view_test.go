@@ -1,0 +1,153 @@
+package dash_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// hidden is a script that says why the user does not see all of an element: another element or a box
+// with a scroll bar may hide it. It returns "" if the user sees it. It does not scroll.
+const hidden = `(async selector => {
+	const element = document.querySelector(selector);
+	if (!element) return 'it does not exist';
+	const ratio = await new Promise(done => {
+		const observer = new IntersectionObserver(all => { observer.disconnect(); done(all[0].intersectionRatio); });
+		observer.observe(element);
+	});
+	const box = element.getBoundingClientRect(), at = JSON.stringify(box);
+	if (box.height === 0 || ratio < .99) return ratio + ' of it is in view: ' + at;
+	const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+	return element.contains(top) ? '' : 'it is covered by ' + top?.outerHTML.slice(0, 100) + ': ' + at;
+})`
+
+// visible waits until the user sees all of an element. It never scrolls: the page must do that.
+func visible(selector string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		why := "the page did not answer"
+		for {
+			var now string
+			err := chromedp.Run(limited, chromedp.Evaluate(hidden+`(`+strconv.Quote(selector)+`)`, &now,
+				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			if err == nil {
+				why = now
+			}
+			if err == nil && now == "" {
+				return nil
+			}
+			select {
+			case <-limited.Done():
+				return fmt.Errorf("%s is not in view: %s", selector, why)
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// inView fails if the user does not see all of an element, on each screen and in each of the styles.
+func inView(t *testing.T, tab window, selector string, schemes ...string) {
+	t.Helper()
+	for _, s := range screens() {
+		for _, scheme := range schemes {
+			do(t, tab, s.look(scheme))
+			if err := chromedp.Run(tab, visible(selector)); err != nil {
+				t.Errorf("%v, %s: %v", s, scheme, err)
+			}
+		}
+	}
+	do(t, tab, look(1280, "light"))
+}
+
+// mainTask is what a class does with a page: the actions, and then the verdict must be in view.
+type mainTask struct {
+	name, path string
+	actions    chromedp.Tasks
+	verdict    string
+}
+
+func mainTasks() []mainTask {
+	return []mainTask{
+		{"run", "/", chromedp.Tasks{load("loops", "5"), press(`form.plan .go`), reads(`#verdicts li:nth-child(3)`, "✓ redis")}, `#verdicts`},
+		{"first lesson", "/dash/first", chromedp.Tasks{press(`#predict-broken`), reads(`.huge-verdict`, "✗")}, `.huge-verdict`},
+		{"second trial", "/dash/first", chromedp.Tasks{press(`#predict-broken`), reads(`.huge-verdict`, "✓")}, `.huge-verdict`},
+		{"break", "/dash/break", chromedp.Tasks{press(button("race.none")), chromedp.WaitReady(`#part-now .harm`, chromedp.ByQuery)}, `#part-now .harm`},
+		{"result", "/dash/break", chromedp.Tasks{press(`#part-now .harm`), chromedp.WaitReady(`.verdict`, chromedp.ByQuery)}, `.verdict`},
+		{"step", "/dash/step?strategy=none", chromedp.Tasks{
+			press(`form button.go`), stepAll("a"), stepAll("b"), press(`#show`), chromedp.WaitReady(`.sentence`, chromedp.ByQuery),
+		}, `.sentence`},
+		{"try", "/dash/try", chromedp.Tasks{press(`button[value="read:3"]`), reads(`.lanes .gone`, "✓")}, `.lanes .gone:nth-child(3) .is`},
+		{"lock by hand", "/dash/try", chromedp.Tasks{
+			press(`#try-lock summary`), press(`button[value="lock:1"]`), reads(`.lanes .holding`, "●"), press(`button[value="unlock:1"]`), reads(`.lanes .gone`, "✓"),
+		}, `.lanes .gone .is`},
+		{"scenario", "/dash/shop", chromedp.Tasks{
+			press(`#scenario-coupon input[value=none]`), press(`#scenario-coupon .go`), reads(`.outcomes li:nth-child(1)`, "✗"),
+		}, `.outcomes li:nth-child(1) .big-verdict`},
+		{"another scenario", "/dash/shop", chromedp.Tasks{
+			press(`#scenario-recharge summary`), press(`#scenario-recharge input[value=none]`), press(`#scenario-recharge .go`), reads(`.outcomes li:nth-child(1)`, "recharge"),
+		}, `.outcomes li:nth-child(1) .big-verdict`},
+		{"learn none", "/dash/learn/none", nil, `.claims-row`},
+		{"learn redis", "/dash/learn/redis", nil, `.claims-row`},
+		{"course", "/dash/course/01-overselling", chromedp.Tasks{
+			press(`#trial-0-2`), press(`#part-trial-0 .go`), chromedp.WaitReady(`#part-trial-0 .said`, chromedp.ByQuery),
+		}, `#part-trial-0 [data-verdict]`},
+		{"course, a run", "/dash/course/01-overselling", chromedp.Tasks{
+			press(`#trial-1-1`), press(`#part-trial-1 .go`), chromedp.WaitReady(`#part-trial-1 .said`, chromedp.ByQuery),
+		}, `#part-trial-1 [data-verdict]`},
+	}
+}
+
+// stepAll steps a client to its end. A key that is too early is rejected, and does nothing.
+func stepAll(client string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for part := "#part-" + strings.ToUpper(client); ; {
+			var over bool
+			if err := chromedp.Run(ctx, chromedp.KeyEvent(client), chromedp.Sleep(200*time.Millisecond),
+				chromedp.Evaluate(`document.querySelector('`+part+`')?.innerText.includes('■') ?? false`, &over)); err != nil || over {
+				return err
+			}
+		}
+	})
+}
+
+// TestVerdictsInView does each main task as a user does, who presses and then only looks: the verdict
+// must be in view without scrolling, in both styles.
+func TestVerdictsInView(t *testing.T) {
+	for _, c := range []struct {
+		screen
+		lang string
+	}{
+		{screens()[0], "en"}, {screens()[1], "zh-CN"}, {screens()[2], "en"}, {screens()[2], "zh-CN"},
+	} {
+		t.Run(fmt.Sprintf("%v %s", c.screen, c.lang), func(t *testing.T) {
+			page := ownPage(t)
+			tab := browser(t, chromedp.Flag("lang", c.lang), chromedp.Flag("accept-lang", c.lang))
+			for _, task := range mainTasks() {
+				do(t, tab, c.look("light"), chromedp.Navigate(page(task.path)), chromedp.WaitReady(`body[data-live], h1`, chromedp.ByQuery), task.actions)
+				for _, scheme := range []string{"light", "dark"} {
+					do(t, tab, c.look(scheme))
+					if err := chromedp.Run(tab, visible(task.verdict)); err != nil {
+						t.Errorf("%s, %s: %v", task.name, scheme, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestVoteInView votes on a telephone: the question and all answers are in view.
+func TestVoteInView(t *testing.T) {
+	page := ownPage(t)
+	for _, lang := range []string{"en", "zh-CN"} {
+		tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
+		do(t, tab, screens()[2].look("light"), chromedp.Navigate(page("/dash/vote")), visible(`.vote`),
+			press(`#option-2`), chromedp.WaitReady(`#option-2:checked`, chromedp.ByQuery), visible(`.vote`))
+	}
+}
