@@ -160,9 +160,9 @@ site: build ## write pages that need no servers to results/site; open its index.
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
 
-.PHONY: picture
-picture: servers browser ## take the pictures of README.md: the page during a run, light and dark
-	OVERSELL_PICTURE=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPicture$$' ./dash
+.PHONY: pictures
+pictures: servers browser ## take the pictures of README.md: a run, a timeline and Step, light and dark
+	OVERSELL_PICTURES=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPictures$$' ./dash
 
 .PHONY: clean
 clean: ## remove bin/, results/ and jmeter/results/

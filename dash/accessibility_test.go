@@ -46,6 +46,7 @@ func accessible(t *testing.T, tab window, script, page string) {
 			t.Errorf("%s, %s: %s: %s, %d times, such as %s: %s", page, scheme, v.ID, v.Help, len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
 		}
 	}
+	do(t, tab, look(1280, "light"))
 }
 
 // TestAccessibility checks all pages with axe-core.
@@ -60,9 +61,22 @@ func TestAccessibility(t *testing.T) {
 	do(t, tab, chromedp.Navigate(address("/")), reads(`#verdicts`, "✓ redis"), reads(`#part-results`, "redis"))
 	for _, path := range []string{
 		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/learn/primitives/semaphore",
-		"/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/learn/none-such",
+		"/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
 	} {
 		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitVisible("h1", chromedp.ByQuery))
 		accessible(t, tab, script, path)
 	}
+}
+
+// TestAccessibleStates checks states of pages that need a press: an open round of Step, and a trial's result.
+func TestAccessibleStates(t *testing.T) {
+	script, page := axe(t), ownPage(t)
+	tab := browser(t)
+	do(t, tab, chromedp.Navigate(page("/dash/step?strategy=redis")), press(`form button.go`), reads(`#part-A`, "has sent no request yet"),
+		chromedp.KeyEvent("a"), chromedp.WaitVisible(`#part-codeA .at`, chromedp.ByQuery))
+	accessible(t, tab, script, "an open round")
+	do(t, tab, press(`#end`), chromedp.Navigate(page("/dash/course/01-overselling")),
+		press(`#trial-1-1`), press(`#part-trial-1 .go`), chromedp.WaitVisible(`#part-trial-1 .said`, chromedp.ByQuery))
+	accessible(t, tab, script, "a trial's result")
+	pictures(t, tab, "lesson-result")
 }

@@ -47,13 +47,15 @@ func playLesson(t *testing.T, en, zh course.Lesson) {
 		if len(trial.Options) > 0 {
 			do(t, teacher, press(fmt.Sprintf("#trial-%d-1", i)))
 		}
-		do(t, teacher, press(box+" button.go"))
+		// The page of the teacher, who presses Run, scrolls to the result.
+		do(t, teacher, screens()[i%3].look("light"), press(box+" button.go"))
 		for j, page := range pages {
 			do(t, page, reads(box+" [role=status]", done[j]))
 			if len(trial.Options) > 0 {
 				do(t, page, reads(box+" .option.right", "✓"))
 			}
 		}
+		inView(t, teacher, box+" [data-verdict]", "light")
 	}
 }
 

@@ -33,6 +33,7 @@ func TestFirstLesson(t *testing.T) {
 	}
 	t.Logf("four trials took %v", time.Since(began))
 	do(t, tab, reads(`.so-far li:nth-child(3)`, "✗ mutex, three replicas"))
+	accessible(t, tab, axe(t), "the end of the first lesson")
 	pictures(t, tab, "first")
 	do(t, tab, press(`button[data-post="/dash/first/again"]`), reads(`.predict`, "1 / 4"))
 }

@@ -2,7 +2,6 @@ package dash_test
 
 import (
 	"bytes"
-	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -13,50 +12,74 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
-// TestPicture takes screenshots for the documents: the page during a run, in the light and the dark
-// style. make picture sets OVERSELL_PICTURE to the folder for the files.
-func TestPicture(t *testing.T) {
-	folder := os.Getenv("OVERSELL_PICTURE")
+// TestPictures takes the screenshots of README.md in the light and the dark style: verdicts of a run, the
+// timeline of a broken result, and two clients step by step. make pictures sets OVERSELL_PICTURES to the
+// folder for the files.
+func TestPictures(t *testing.T) {
+	folder := os.Getenv("OVERSELL_PICTURES")
 	if folder == "" {
-		t.Skip("make picture takes it")
+		t.Skip("make pictures takes them")
 	}
-	tab := browser(t)
-	const drawn = `document.querySelector('#stock .line.left')?.getAttribute('points').split(' ').length > 60 &&
-		document.querySelector('#stock text.alarm') != null`
-	do(
-		t, tab,
-		chromedp.Navigate(address("/")),
-		choose("mutex"),
-		// Each request holds the lock for 10 ms, so that the run lasts long enough for a
-		// screenshot.
-		load("hold", "10"),
-		press(`button.go`),
-		chromedp.Poll(drawn, nil, chromedp.WithPollingTimeout(0)),
-	)
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for _, scheme := range []string{"light", "dark"} {
-		var picture []byte
-		do(
-			t, tab,
-			look(1280, scheme),
-			chromedp.Evaluate(`scrollTo(0, 0)`, nil),
-			// Hide the button that has Chinese letters: without a Chinese font, the letters would
-			// be boxes.
-			chromedp.Evaluate(`document.querySelector('.language').style.visibility = 'hidden'`, nil),
-			chromedp.CaptureScreenshot(&picture),
-		)
-		small := fewColours(t, picture)
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("page-%s.png", scheme)), small, 0o644); err != nil {
-			t.Fatal(err)
+	page := ownPage(t)
+	for _, picture := range []struct {
+		name, path string
+		actions    chromedp.Tasks
+	}{
+		{"run", "/", chromedp.Tasks{
+			press(`form.plan .go`), reads(`#status`, "Finished."), reads(`#verdicts li:nth-child(3)`, "✓ redis"),
+			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#stock text.alarm`, chromedp.ByQuery),
+		}},
+		{"timeline", "/dash/break", chromedp.Tasks{
+			press(button("pause.redis")), chromedp.WaitVisible(link("pause.redis"), chromedp.ByQuery), press(link("pause.redis")),
+			reads(`.verdict`, "redis is broken"), chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery), chromedp.WaitVisible(`#film .request .name`, chromedp.ByQuery),
+		}},
+		{"step", "/dash/step?strategy=none", chromedp.Tasks{
+			press(`form button.go`), reads(`#part-A`, "has sent no request yet"),
+			chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"), chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
+			chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
+			chromedp.WaitVisible(`#part-codeA .at`, chromedp.ByQuery), chromedp.WaitVisible(`#part-codeB .at`, chromedp.ByQuery),
+		}},
+	} {
+		tab := browser(t)
+		do(t, tab, look(1280, "light"), chromedp.Navigate(page(picture.path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), picture.actions)
+		for _, scheme := range []string{"light", "dark"} {
+			takePicture(t, tab, scheme, filepath.Join(folder, picture.name+"-"+scheme+".png"))
 		}
 	}
-	do(t, tab, press(`button[data-post="/dash/stop"]`))
 }
+
+// takePicture writes what the browser window shows. It waits until the page has stopped moving.
+func takePicture(t *testing.T, tab window, scheme, path string) {
+	t.Helper()
+	var shot []byte
+	do(
+		t, tab,
+		look(1280, scheme),
+		// Hide the button that has Chinese letters: without a Chinese font, the letters would be boxes.
+		chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0); document.querySelector('.language').style.visibility = 'hidden'`, nil),
+		chromedp.Evaluate(still, nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }),
+		chromedp.CaptureScreenshot(&shot),
+	)
+	if err := os.WriteFile(path, fewColours(t, shot), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// still is a script that waits until nothing on the page has changed or scrolled for half a second.
+const still = `new Promise(done => {
+	let timer;
+	const again = () => { clearTimeout(timer); timer = setTimeout(done, 500, true); };
+	new MutationObserver(again).observe(document, { subtree: true, childList: true, attributes: true });
+	document.addEventListener('scroll', again, true);
+	again();
+})`
 
 // fewColours reduces a picture to its 256 most frequent colours, which makes the file two thirds
 // smaller.

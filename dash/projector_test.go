@@ -16,7 +16,7 @@ func TestProjector(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join("..", "results", "pages"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tab := browser(t)
+	script, tab := axe(t), browser(t)
 	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery), chromedp.KeyEvent("p"))
 	for _, path := range []string{
 		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling",
@@ -35,6 +35,9 @@ func TestProjector(t *testing.T) {
 			name := fmt.Sprintf("projector%s-%d.png", strings.ReplaceAll(path, "/", "-"), screen[0])
 			if err := os.WriteFile(filepath.Join("..", "results", "pages", name), picture, 0o644); err != nil {
 				t.Fatal(err)
+			}
+			if screen[0] == 1280 {
+				accessible(t, tab, script, path+" on a projector")
 			}
 			for _, text := range small {
 				t.Errorf("%s at %d: %s", path, screen[0], text)

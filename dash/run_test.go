@@ -66,6 +66,9 @@ func TestRunInABrowser(t *testing.T) {
 	}
 	inView(t, tab, `#verdicts li:nth-child(3)`, "light", "dark")
 	pictures(t, tab, "run")
+	do(t, tab, press(`#more summary`), press(`#figures summary`))
+	accessible(t, tab, axe(t), "a run with all its details")
+	pictures(t, tab, "run-details")
 	do(t, tab,
 		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"),
 		press(`#replay`), chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length < 5`, nil),

@@ -26,6 +26,7 @@ func TestScenariosInABrowser(t *testing.T) {
 		reads(`#part-now`, "Done."),
 	)
 	inView(t, tab, `.outcomes li:nth-child(1) .big-verdict`, "light", "dark")
+	accessible(t, tab, axe(t), "results of scenarios")
 	pictures(t, tab, "scenarios")
 }
 

@@ -23,6 +23,7 @@ func TestTrySemaphoreWaves(t *testing.T) {
 		reads(`#part-places .holding`, "holding"),
 	)
 	pictures(t, tab, "try")
+	accessible(t, tab, axe(t), "requests that wait")
 	do(t, tab,
 		reads(`#part-places li:nth-child(10).gone`, "released"),
 		chromedp.Poll(`document.querySelectorAll('#part-places .gone').length === 10`, nil),

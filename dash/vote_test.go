@@ -29,6 +29,8 @@ func TestVote(t *testing.T) {
 	}
 	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "2"), reads(`.tally dd:nth-of-type(2)`, "1"))
 	do(t, phones[0], press("#option-2"))
+	accessible(t, phones[0], axe(t), "a vote")
+	pictures(t, phones[0], "vote")
 	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "1"), reads(`.tally dd:nth-of-type(2)`, "2"))
 	do(t, projector, press("#predict-broken"), reads(`.huge-verdict .huge`, "updates lost"))
 	do(t, phones[2], reads(`.vote legend`, "only one replica"))
