@@ -148,6 +148,8 @@ func pictures(t *testing.T, tab window, name string) {
 			var sticksOut bool
 			do(t, tab,
 				look(width, scheme),
+				// A full screenshot draws what sticks to the window where the window is.
+				chromedp.Evaluate(`scrollTo(0, 0)`, nil),
 				chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &sticksOut),
 				chromedp.FullScreenshot(&picture, 100),
 			)

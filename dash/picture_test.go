@@ -30,40 +30,41 @@ func TestPictures(t *testing.T) {
 	page := ownPage(t)
 	for _, picture := range []struct {
 		name, path string
+		height     int64 // of the window
 		actions    chromedp.Tasks
 	}{
-		{"run", "/", chromedp.Tasks{
+		{"run", "/", 730, chromedp.Tasks{
 			press(`form.plan .go`), reads(`#status`, "Finished."), reads(`#verdicts li:nth-child(3)`, "✓ redis"),
 			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#stock text.alarm`, chromedp.ByQuery),
 		}},
-		{"timeline", "/dash/break", chromedp.Tasks{
+		{"timeline", "/dash/break", 970, chromedp.Tasks{
 			press(button("pause.redis")), chromedp.WaitVisible(link("pause.redis"), chromedp.ByQuery), press(link("pause.redis")),
 			reads(`.verdict`, "redis is broken"), chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery), chromedp.WaitVisible(`#film .request .name`, chromedp.ByQuery),
 		}},
-		{"step", "/dash/step?strategy=none", chromedp.Tasks{
+		{"step", "/dash/step?strategy=none", 900, chromedp.Tasks{
 			press(`form button.go`), reads(`#part-A`, "has sent no request yet"),
 			chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"), chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
 			chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
 			chromedp.WaitVisible(`#part-codeA .at`, chromedp.ByQuery), chromedp.WaitVisible(`#part-codeB .at`, chromedp.ByQuery),
 		}},
 	} {
-		tab := browser(t)
-		do(t, tab, look(1280, "light"), chromedp.Navigate(page(picture.path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), picture.actions)
+		tab, window := browser(t), screen{1280, picture.height}
+		do(t, tab, window.look("light"), chromedp.Navigate(page(picture.path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), picture.actions)
 		for _, scheme := range []string{"light", "dark"} {
-			takePicture(t, tab, scheme, filepath.Join(folder, picture.name+"-"+scheme+".png"))
+			do(t, tab, window.look(scheme))
+			takePicture(t, tab, filepath.Join(folder, picture.name+"-"+scheme+".png"))
 		}
 	}
 }
 
 // takePicture writes what the browser window shows. It waits until the page has stopped moving.
-func takePicture(t *testing.T, tab window, scheme, path string) {
+func takePicture(t *testing.T, tab window, path string) {
 	t.Helper()
 	var shot []byte
 	do(
 		t, tab,
-		look(1280, scheme),
 		// Hide the button that has Chinese letters: without a Chinese font, the letters would be boxes.
-		chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0); document.querySelector('.language').style.visibility = 'hidden'`, nil),
+		chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0); document.querySelector('.language').style.display = 'none'`, nil),
 		chromedp.Evaluate(still, nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }),
 		chromedp.CaptureScreenshot(&shot),
 	)
