@@ -33,7 +33,7 @@ func TestPictures(t *testing.T) {
 		height     int64 // of the window
 		actions    chromedp.Tasks
 	}{
-		{"run", "/", 730, chromedp.Tasks{
+		{"run", "/", 670, chromedp.Tasks{
 			press(`form.plan .go`), reads(`#status`, "Finished."), reads(`#verdicts li:nth-child(3)`, "✓ redis"),
 			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#stock text.alarm`, chromedp.ByQuery),
 		}},

@@ -72,6 +72,7 @@ func TestRunInABrowser(t *testing.T) {
 	do(t, tab,
 		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"),
 		press(`#replay`), chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length < 5`, nil),
+		chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length > 10`, nil), // it goes on
 	)
 }
 

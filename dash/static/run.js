@@ -49,10 +49,10 @@ addEventListener('resize', drawSoon);
 function drawSoon(news) {
   due ||= news === true;
   drawing ||= requestAnimationFrame(() => {
+    drawing = 0;
     draw();
     const list = $('#verdicts');
     if (due) reveal(list.offsetHeight < innerHeight ? list : list.lastChild);
-    drawing = 0;
     due = false;
   });
 }
