@@ -38,10 +38,10 @@ func TestStrategyFirst(t *testing.T) {
 				reads(`#when + .claims-row`, "race"),
 				reads(`h1 ~ section .code.plain`, "func "),
 			)
-			for _, part := range []string{`#summary`, `#when`, `.claims-row`, `#main-code`} {
-				inViewOf(t, tab, part, [2]int64{1920, 1080}, [2]int64{1280, 800})
+			for _, s := range screens()[:2] {
+				do(t, tab, s.look("light"), visible(`#summary`), visible(`#when`), visible(`.claims-row`), visible(`#main-code`))
 			}
-			inView(t, tab, `#when`)
+			inView(t, tab, `#when`, "light")
 			pictures(t, tab, "strategy-"+id+"-"+lang)
 		}
 	}
