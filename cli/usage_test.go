@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 )
 
@@ -167,7 +167,7 @@ func TestHelpFits(t *testing.T) {
 			}
 			for line := range strings.Lines(out) {
 				line = strings.TrimRight(line, "\n")
-				if wide := text.StringWidth(line); wide > width {
+				if wide := utf8.RuneCountInString(line); wide > width {
 					t.Errorf("%v: %d of %d columns: %s", args, wide, width, line)
 				}
 			}
