@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"oversell/lab/experiment"
-	"oversell/lab/history"
 	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/stepper"
@@ -24,20 +22,12 @@ const (
 	recordedRuns  = "docs/recorded/runs.json.gz"  // of make timelines
 )
 
-// recordedRun is a result with its recording, which JSON otherwise leaves out.
-type recordedRun struct {
-	experiment.Result
-	Recording history.Recording
-}
-
 func readRuns() (runs []experiment.Result, err error) {
-	var stored []recordedRun
-	err = readRecorded(recordedRuns, &stored)
-	for _, s := range stored {
-		s.Result.Recording = s.Recording
-		runs = append(runs, s.Result)
+	compressed, err := os.ReadFile(recordedRuns)
+	if err != nil {
+		return nil, fmt.Errorf("read a recording: %w", err)
 	}
-	return runs, err
+	return experiment.RecordedRuns(compressed)
 }
 
 // recordRuns adds a run for each summary in the folder of break --keep, in place of older ones.
@@ -61,9 +51,9 @@ func recordRuns(folder string) error {
 		runs = append(runs, r)
 	}
 	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
-	stored := make([]recordedRun, 0, len(runs))
+	stored := make([]experiment.RecordedRun, 0, len(runs))
 	for _, r := range runs {
-		stored = append(stored, recordedRun{r, r.Recording})
+		stored = append(stored, experiment.RecordedRun{Result: r, Recording: r.Recording})
 	}
 	return writeRecorded(recordedRuns, stored)
 }
@@ -74,23 +64,11 @@ func sameSummary(a, b experiment.Result) bool {
 
 // readSteps returns the recorded steps of all strategies, by their ids.
 func readSteps() (steps map[string]stepper.Graph, err error) {
-	err = readRecorded(recordedSteps, &steps)
-	return steps, err
-}
-
-func readRecorded(file string, to any) error {
-	compressed, err := os.ReadFile(file) //nolint:gosec // one of the constants above
+	compressed, err := os.ReadFile(recordedSteps)
 	if err != nil {
-		return fmt.Errorf("read a recording: %w", err)
+		return nil, fmt.Errorf("read a recording: %w", err)
 	}
-	in, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	if err := json.NewDecoder(in).Decode(to); err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	return nil
+	return stepper.Recordings(compressed)
 }
 
 func writeRecorded(file string, from any) error {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"oversell/docs"
@@ -26,8 +27,9 @@ type breaks struct {
 	runs    map[resultKey]*storedResult
 	count   int
 
-	recorded map[resultKey]matrix.Summary // of docs/matrix.json, never written
-	about    matrix.About                 // of the recorded runs
+	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
+	about      matrix.About                 // of the recorded runs
+	recordings func() map[resultKey]experiment.Result
 }
 
 type resultKey struct {
@@ -91,6 +93,7 @@ func newBreaks(s *Server) *breaks {
 	// has a new number. So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
 	b.recorded, b.about = recordedVerdicts()
+	b.recordings = sync.OnceValue(recordedRuns)
 	b.now.Unable = s.Binary == ""
 	s.hub.open("break", b.all)
 	s.hub.open("result", b.resultMessages)
@@ -124,6 +127,19 @@ func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About) {
 		}
 	}
 	return verdicts, about
+}
+
+// recordedRuns returns the runs of docs/recorded, with their recordings.
+func recordedRuns() map[resultKey]experiment.Result {
+	runs, err := experiment.RecordedRuns(docs.Runs)
+	if err != nil {
+		panic(err) // a test reads the embedded runs
+	}
+	byKey := map[resultKey]experiment.Result{}
+	for _, r := range runs {
+		byKey[resultKey{r.Hazard, r.Strategy, r.Fenced}] = r
+	}
+	return byKey
 }
 
 // all returns the messages that draw the whole matrix. The hub's mutex must be locked.

@@ -144,6 +144,20 @@ func TestLearnInABrowser(t *testing.T) {
 	)
 }
 
+// TestRecordedRun opens a result that has not run here: it has the recorded run, with its timeline.
+func TestRecordedRun(t *testing.T) {
+	page, tab := ownPage(t), browser(t)
+	do(t, tab,
+		chromedp.Navigate(page("/dash/break/pause/redis")),
+		reads(`#empty`, "Predict first"),
+		press(`#claim summary`),
+		reads(`#claim .verdict`, "✗"),
+		chromedp.WaitVisible(`#claim svg .request`, chromedp.ByQuery),
+	)
+	accessible(t, tab, axe(t), "a recorded run")
+	pictures(t, tab, "recorded")
+}
+
 func button(id string) string { return `button[id="` + id + `"]` }
 func link(id string) string   { return `a[id="` + id + `"]` }
 

@@ -16,6 +16,7 @@ type resultPage struct {
 	Hazard hazard
 	Why    Text        // the card's reason why the hazard breaks the strategy
 	Shown  *matrix.Run // nil before the first run
+	Old    *matrix.Run // the recorded run, shown before the first run; nil if there is none
 	Jump   *jump
 	Next   []nextStep // after a failure
 }
@@ -91,7 +92,8 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 		return nil
 	})
 	if x.Run == nil {
-		return x, nil
+		x.Old, err = b.old(cards[c], q, lang)
+		return x, err
 	}
 	if x.Run.Verdict.Failed() {
 		x.Next = nextSteps(cards, cards[c], experiment.All()[h], q)
@@ -105,4 +107,15 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 		x.Jump = &jump{Text{"go to the fault", "跳到故障处"}, place, second, words}
 	}
 	return x, err
+}
+
+// old describes the recorded run. It returns nil if none is recorded.
+func (b *breaks) old(c card, q resultKey, lang string) (*matrix.Run, error) {
+	r, ok := b.recordings()[q]
+	if !ok {
+		return nil, nil
+	}
+	r.Recording = c.Leased(r.Recording)
+	run, err := matrix.RunOf(r, lang, "recorded")
+	return &run, err
 }

@@ -1,5 +1,5 @@
 // Package docs embeds the documents that the program shows: the lessons of the course, the
-// recorded fault matrix, and the recorded steps.
+// recorded fault matrix, and recorded runs and steps.
 package docs
 
 import "embed"
@@ -18,3 +18,9 @@ var Matrix []byte
 //
 //go:embed recorded/steps.json.gz
 var Steps []byte
+
+// Runs has a run of each hazard and strategy with its recording, as compressed JSON. Package
+// experiment reads it.
+//
+//go:embed recorded/runs.json.gz
+var Runs []byte
