@@ -92,7 +92,9 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 		return nil
 	})
 	if x.Run == nil {
-		x.Old, err = b.old(cards[c], q, lang)
+		if recorded, there := b.recordings()[q]; there {
+			x.Old, err = old(cards[c], recorded, lang)
+		}
 		return x, err
 	}
 	if x.Run.Verdict.Failed() {
@@ -109,12 +111,8 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	return x, err
 }
 
-// old describes the recorded run. It returns nil if none is recorded.
-func (b *breaks) old(c card, q resultKey, lang string) (*matrix.Run, error) {
-	r, ok := b.recordings()[q]
-	if !ok {
-		return nil, nil
-	}
+// old describes a recorded run.
+func old(c card, r experiment.Result, lang string) (*matrix.Run, error) {
 	r.Recording = c.Leased(r.Recording)
 	run, err := matrix.RunOf(r, lang, "recorded")
 	return &run, err
