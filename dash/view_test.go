@@ -130,7 +130,7 @@ func TestVerdictsInView(t *testing.T) {
 			page := ownPage(t)
 			tab := browser(t, chromedp.Flag("lang", c.lang), chromedp.Flag("accept-lang", c.lang))
 			for _, task := range mainTasks() {
-				do(t, tab, c.look("light"), chromedp.Navigate(page(task.path)), chromedp.WaitReady(`body[data-live], h1`, chromedp.ByQuery), task.actions)
+				do(t, tab, c.look("light"), chromedp.Navigate(page(task.path)), chromedp.WaitReady(`h1`, chromedp.ByQuery), task.actions)
 				for _, scheme := range []string{"light", "dark"} {
 					do(t, tab, c.look(scheme))
 					if err := chromedp.Run(tab, visible(task.verdict)); err != nil {

@@ -137,7 +137,8 @@ const late = {};
 ['pointerup', 'pointercancel', 'keyup'].forEach(over =>
   addEventListener(over, () => setTimeout(() => Object.values(late).forEach(put))));
 
-// put replaces a part of the page. It keeps the focus, the open details and the order of tables.
+// put replaces a part of the page. It keeps the focus, the open details, the order of tables, and the
+// choice of an answer in a lesson.
 function put(words) {
   const { id, en, zh } = words, text = T(en, zh);
   const part = $('#part-' + CSS.escape(id));
@@ -149,10 +150,12 @@ function put(words) {
   delete late[id];
   const focus = part.contains(document.activeElement) && document.activeElement.id;
   const open = $$('details[id][open]', part).map(d => d.id);
+  const chosen = part.matches('.trial-box') && $('input:checked', part)?.id;
   const sorted = $('th[aria-sort]', part);
   const at = sorted && { n: sorted.cellIndex, up: sorted.getAttribute('aria-sort') === 'ascending' };
   part.innerHTML = text;
   open.forEach(d => { const el = document.getElementById(d); if (el) el.open = true; });
+  if (chosen && !$('input:checked', part)) document.getElementById(chosen).checked = true;
   if (at && $('.sortable', part)) {
     const head = $('.sortable', part).tHead.rows[0].cells[at.n];
     sortBy(head);

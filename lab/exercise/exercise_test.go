@@ -210,7 +210,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, e.Title, err)
 		}
 	}
-	if _, err := Find("prayer"); err == nil || !strings.Contains(err.Error(), "there are isolation, index") {
+	if _, err := Find("prayer"); err == nil || !strings.Contains(err.Error(), "choose one of isolation, index") {
 		t.Errorf("an unknown exercise: %v", err)
 	}
 	files, err := files.ReadDir(".")
