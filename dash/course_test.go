@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"oversell/dash"
 	"oversell/docs"
 	"oversell/lab/course"
 )
@@ -66,6 +68,29 @@ func lessonPage(t *testing.T, l course.Lesson, lang string) window {
 	t.Cleanup(cancel)
 	do(t, tab, chromedp.Navigate(address("/dash/course/"+l.Name)), reads("h1", l.Title))
 	return tab
+}
+
+// TestLessonKeepsTheChoice chooses an answer, and then the stream begins again and draws the question
+// again: Run must still send the answer.
+func TestLessonKeepsTheChoice(t *testing.T) {
+	page := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: testLab.Config().Binary, QuickLessons: true})
+	server := httptest.NewServer(page)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	defer page.Close()
+	tab := browser(t)
+	var chosen bool
+	do(
+		t, tab, chromedp.Navigate(server.URL+"/dash/course/01-overselling#token="+token),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), press(`#trial-0-2`),
+		chromedp.ActionFunc(func(context.Context) error { server.CloseClientConnections(); return nil }),
+		chromedp.WaitVisible(`#offline`, chromedp.ByQuery), chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('#trial-0-2').checked`, &chosen),
+	)
+	if !chosen {
+		t.Fatal("the choice is lost")
+	}
+	do(t, tab, press(`#part-trial-0 .go`), reads(`#part-trial-0 .said`, "4997"))
 }
 
 // TestPresent presents a lesson: one part at a time, in large type, without the notes.
