@@ -117,9 +117,9 @@ func (p *steps) reveal(context.Context, request) error {
 }
 
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
-	presses := make(chan stepper.Client, 2)
+	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
 	p.s.hub.send("step", func() []message {
-		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces, Shortest: shortestOf(c.ID)}
+		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces, Shortest: best}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses

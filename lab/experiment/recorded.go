@@ -1,13 +1,6 @@
 package experiment
 
-import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"fmt"
-
-	"oversell/lab/history"
-)
+import "oversell/lab/history"
 
 // RecordedRun is a result with its recording, which JSON otherwise leaves out.
 type RecordedRun struct {
@@ -17,13 +10,9 @@ type RecordedRun struct {
 
 // RecordedRuns returns the results in compressed JSON, each with its recording.
 func RecordedRuns(compressed []byte) (runs []Result, err error) {
-	in, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return nil, fmt.Errorf("read the recorded runs: %w", err)
-	}
 	var stored []RecordedRun
-	if err := json.NewDecoder(in).Decode(&stored); err != nil {
-		return nil, fmt.Errorf("read the recorded runs: %w", err)
+	if err := history.Decompress(compressed, &stored); err != nil {
+		return nil, err
 	}
 	for _, s := range stored {
 		s.Result.Recording = s.Recording

@@ -1,22 +1,11 @@
 package stepper
 
-import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"fmt"
-)
+import "oversell/lab/history"
 
 // Recordings returns the graphs of all strategies, by their ids, from compressed JSON.
 func Recordings(compressed []byte) (graphs map[string]Graph, err error) {
-	in, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return nil, fmt.Errorf("read the recorded steps: %w", err)
-	}
-	if err := json.NewDecoder(in).Decode(&graphs); err != nil {
-		return nil, fmt.Errorf("read the recorded steps: %w", err)
-	}
-	return graphs, nil
+	err = history.Decompress(compressed, &graphs)
+	return graphs, err
 }
 
 // Shortest returns the smallest number of moves that loses an update, counted like Moves. found is
