@@ -45,6 +45,7 @@ var rules = []rule{
 	{from: "locks", may: []string{"api", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 	{from: "locks/lockstest", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 	{from: "locks/catalog", may: []string{"api", "locks", "stock", "locks/local", "locks/*lock"}, test: append([]string{"locks/lockstest"}, onServers...)},
+	{from: "locks/adapter", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/local", "locks/lockstest"}, onServers...)},
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 
@@ -197,6 +198,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"a family must not import the catalogue", from("locks/local", "locks/catalog"), "locks/local imports locks/catalog"},
 		{"the suite must not import a family", from("locks/lockstest", "locks/local"), "locks/lockstest imports locks/local"},
 		{"only tests import the suite", from("locks/catalog", "locks/lockstest"), "locks/catalog imports locks/lockstest"},
+		{"an adapter is no part of the catalogue", from("locks/catalog", "locks/adapter"), "locks/catalog imports locks/adapter"},
+		{"an adapter needs no family", from("locks/adapter", "locks/redislock"), "locks/adapter imports locks/redislock"},
 		{"handlers must not import a family", from("handlers", "locks/mysqllock"), "handlers imports locks/mysqllock"},
 		{"handlers must not import the catalogue", from("handlers", "locks/catalog"), "handlers imports locks/catalog"},
 		{"handlers must not import the lab", from("handlers", "lab/rig"), "handlers imports lab/rig"},

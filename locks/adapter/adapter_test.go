@@ -1,0 +1,374 @@
+package adapter_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/locks/adapter"
+	"oversell/locks/local"
+	"oversell/stock"
+)
+
+// serveEnv makes the test binary a program that serves a mutex of its own.
+const serveEnv = "OVERSELL_ADAPTER_SERVES"
+
+// patience is far longer than a busy machine needs.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serveEnv) != "" {
+		mutex := tracing{local.Mutex()}
+		if err := adapter.Serve(context.Background(), os.Stdin, os.Stdout, adapter.HelloOf(mutex.Card(), "test", true), mutex); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// tracing is a Locker with a step before each grant.
+type tracing struct{ locks.Locker }
+
+func (l tracing) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
+	locks.Trace(ctx, "thinking", r.Key, r.Owner, 0)
+	return l.Locker.Acquire(ctx, r)
+}
+
+const hello = `echo '{"hello":1,"library":"made-up","version":"1","language":"sh","backends":["redis"],"capabilities":{"lease":true,"loss_notice":true}}';`
+
+// logged is the standard error of a program.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// await waits until the log contains text.
+func (l *logged) await(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "the log contains "+text, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return strings.Contains(l.text.String(), text)
+	})
+}
+
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// start starts a script in a process group of its own, after a hello.
+func start(t *testing.T, script string) (*adapter.Adapter, *logged) {
+	t.Helper()
+	log := &logged{}
+	a, err := adapter.Start(t.Context(), inGroup(hello+script), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a, log
+}
+
+func inGroup(script string) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		cmd := adapter.Shell(script, "", nil)()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		return cmd
+	}
+}
+
+var request = locks.Request{Key: "k", Owner: "o", Wait: 10 * time.Second} //nolint:gochecknoglobals // constant
+
+func TestBadStarts(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		`exit 3`:                           "the program has ended (exit status 3); its standard error is empty",
+		`echo no server >&2; exit 1`:       "its standard error ends with:\n  no server",
+		`echo hi; cat`:                     `line 1 of the program: "hi"`,
+		`echo '{"hello":1'; cat`:           "the JSON object is not complete",
+		`echo '{"hello":2}'; cat`:          `must have "hello":1`,
+		`echo '{"hello":1}'; cat`:          "no library",
+		`echo '{"hello":1} {}'; cat`:       "more than one JSON object",
+		`echo '{"hello":1,"lib":""}'; cat`: `unknown field "lib"`,
+		`head -c 70000 /dev/zero; cat`:     "line 1 of the program is longer than 65536 bytes",
+		`exec >&-; sleep 30`:               "closed its standard output, but it still runs",
+		`no-such-program`:                  "not found",
+		`echo '{"hello":1,"library":"x","backends":["cassandra"]}'; cat`:        `the backend "cassandra"`,
+		`echo '{"hello":1,"library":"x","capabilities":{"renewal":true}}'; cat`: "renewal without lease",
+		`sleep 60 & exit 4`: "exit status 4", // the child keeps the pipes open
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			a, err := adapter.Start(t.Context(), inGroup(script), nil)
+			if err == nil {
+				a.Close()
+				t.Fatal("the program was accepted")
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		`read a; echo nonsense; cat`:                                `line 2 of the program: "nonsense"`,
+		`read a; echo '{"id":7,"answer":"granted"}'; cat`:           "line 2 of the program: the answer \"granted\" has the id 7, and no request has this id",
+		`read a; echo '{"id":1,"answer":"released"}'; cat`:          `the answer "released" to acquire 1; possible are granted, not_acquired`,
+		`read a; echo '{"id":1,"answer":"granted","fense":7}'; cat`: `unknown field "fense"`,
+		`read a; echo '{"id":1,"answer":"error"}'; cat`:             "has no why",
+		`read a; yes '{"id":1,"answer":"queued"}'; cat`:             "too many answers to acquire 1",
+		`read a; exit 5`:     "the program has ended (exit status 5)",
+		`read a; kill -9 $$`: "signal: killed",
+		`read a; echo '{"id":1,"answer":"error","why":"no route"}'; cat`: "no route",
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			a, _ := start(t, script)
+			_, err := a.Acquire(t.Context(), request)
+			if !errors.Is(err, stock.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAnsweredTwice(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, `read a; echo '{"id":1,"answer":"granted"}'; echo '{"id":1,"answer":"granted"}'; cat >/dev/null`)
+	h, err := a.Acquire(t.Context(), request)
+	if err == nil { // the lock of a program that failed is lost
+		<-h.Context().Done()
+		err = h.Verify()
+	}
+	if err == nil || !strings.Contains(err.Error(), `line 3 of the program: the answer "granted" to request 1, which was answered before`) {
+		t.Error(err)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	marker := t.TempDir() + "/marker"
+	a, _ := start(t, `if [ -e `+marker+` ]; then read a; echo '{"id":1,"answer":"granted"}'; cat >&2; fi; touch `+marker+`; read a; exit 6`)
+	if _, err := a.Acquire(t.Context(), request); err == nil || !strings.Contains(err.Error(), "exit status 6") {
+		t.Fatalf("the first program: %v", err)
+	}
+	eventually(t, "a new program grants", func() bool {
+		_, err := a.Acquire(t.Context(), request)
+		return err == nil
+	})
+}
+
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, `read a; echo '{"id":1,"answer":"granted","fence":7}'; echo '{"id":1,"answer":"lost","why":"the key is gone"}'
+		read b; echo '{"id":2,"answer":"not_held"}'; cat >&2`)
+	h, err := a.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.Context().Done()
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "the key is gone") {
+		t.Errorf("verify: %v", err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("release: %v, want ErrNotHeld", err)
+	}
+	if h.Fence() != 7 {
+		t.Errorf("fence %d, want 7", h.Fence())
+	}
+}
+
+func TestVerifyAsksTheProgram(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, `read a; echo '{"id":1,"answer":"granted"}'; read b; echo '{"id":2,"answer":"held"}'; read c; echo '{"id":3,"answer":"not_held"}'; cat >&2`)
+	h, err := a.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Verify(); err != nil {
+		t.Errorf("a held lock: %v", err)
+	}
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("a lock that is not held: %v", err)
+	}
+}
+
+func TestKilledProgram(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, `read a; echo '{"id":1,"answer":"granted"}'; sleep 0.1; kill -9 $$`)
+	h, err := a.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.Context().Done()
+	if err := h.Verify(); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("the lock of a killed program: %v", err)
+	}
+}
+
+// TestCancel checks that a cancelled acquire sends cancel, and that a late grant is released.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		"not_acquired": `{"do":"cancel","of":1}`,
+		"granted":      `{"id":2,"do":"release","of":1,"key":"k","owner":"o"}`,
+	} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			a, log := start(t, `read a; echo "$a" >&2; read b; echo "$b" >&2; echo '{"id":1,"answer":"`+answer+`"}'; read c; echo "$c" >&2; echo '{"id":2,"answer":"released"}'; cat >&2`)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			left := errors.New("the client left")
+			go func() {
+				log.await(t, `{"id":1,"do":"acquire","key":"k","owner":"o","wait_ms":10000}`)
+				cancel(left)
+			}()
+			if _, err := a.Acquire(ctx, request); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, left) {
+				t.Errorf("the cancelled acquire: %v", err)
+			}
+			log.await(t, want)
+		})
+	}
+}
+
+// TestHung checks that a program that ignores cancel is ended.
+func TestHung(t *testing.T) {
+	t.Parallel()
+	a, log := start(t, `while read a; do echo "$a" >&2; done`)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		log.await(t, "acquire")
+		cancel()
+	}()
+	if _, err := a.Acquire(ctx, request); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("the cancelled acquire: %v", err)
+	}
+	r := request
+	r.Wait = patience
+	if _, err := a.Acquire(t.Context(), r); err == nil || !strings.Contains(err.Error(), "did not answer acquire 1 within") {
+		t.Errorf("the request after it: %v", err)
+	}
+}
+
+// TestServe checks both sides of the protocol together.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	a, err := adapter.Start(t.Context(), func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), serveEnv+"=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0")
+		return cmd
+	}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	var steps []api.Step
+	traced := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) { steps = append(steps, e.Step) })
+	h, err := a.Acquire(traced, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(steps); got != "[queued thinking]" {
+		t.Errorf("steps %s", got)
+	}
+	now := request
+	now.Wait = 0
+	if _, err := a.Acquire(t.Context(), now); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a held key: %v", err)
+	}
+	const waiters = 20
+	entered := 0 // written only by holders
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			r := request
+			r.Wait = patience
+			h, err := a.Acquire(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			entered++
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if entered != waiters {
+		t.Errorf("%d of %d waiters entered", entered, waiters)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("a second release: %v", err)
+	}
+	if err := a.Clear(t.Context(), "k"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCard checks the card of a hello.
+func TestCard(t *testing.T) {
+	t.Parallel()
+	h := adapter.Hello{
+		Hello: adapter.Version, Library: "lib", Version: "2", Language: "C", Backends: []string{"zookeeper"},
+		Capabilities: adapter.Capabilities{Lease: true, Fence: true}, Breaks: []adapter.Break{{Hazard: api.Race}},
+	}
+	c := h.Card()
+	if !c.Locker || c.Safe || !c.Unchecked || !c.Fenced || !c.BrokenBy(api.Race) || fmt.Sprint(c.Protects) != "[replica-race]" || fmt.Sprint(c.Backends) != "[mysql zookeeper]" {
+		t.Errorf("card %+v", c)
+	}
+	again := adapter.HelloOf(c, "2", true)
+	if fmt.Sprint(again.Backends) != "[zookeeper]" || !again.Capabilities.Fence || again.Capabilities.LossNotice {
+		t.Errorf("hello %+v", again)
+	}
+}
+
+// BenchmarkAdapter measures what the protocol adds to a lock without a server.
+func BenchmarkAdapter(b *testing.B) {
+	a, err := adapter.Start(b.Context(), func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), serveEnv+"=1")
+		return cmd
+	}, os.Stderr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	for b.Loop() {
+		h, err := a.Acquire(b.Context(), request)
+		if err == nil {
+			err = h.Release(b.Context())
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
