@@ -11,7 +11,7 @@ import (
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
 	other.mustFindFreeNow(key, "first")
-	h := mine.acquire("acquire", t.long(key, "holder", 0))
+	h := mine.acquire("acquire the key again, after its release", t.long(key, "holder", 0))
 	waits := []time.Duration{0, 300 * time.Millisecond, t.Lease + t.Lease/3}
 	if admitsOverrun(t.Card) {
 		waits = waits[:2]

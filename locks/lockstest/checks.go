@@ -64,13 +64,6 @@ func (c Check) RunOnce(ctx context.Context, cfg *Config) error {
 	}
 }
 
-func (c Check) claimed(card api.Card) string {
-	if c.Claim(card) == No {
-		return c.Denies
-	}
-	return c.Says
-}
-
 // Checks returns all checks.
 func Checks() []Check { return slices.Concat(lockChecks(), leaseChecks(), saleChecks()) }
 

@@ -63,6 +63,6 @@ func run(t *testing.T, cfg *Config, c Check) {
 	ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
 	defer cancel()
 	if err := c.Run(ctx, cfg); err != nil {
-		t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.claimed(cfg.Card), err)
+		t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.Claimed(cfg.Card), err)
 	}
 }

@@ -8,4 +8,6 @@
 // in workers, which are copies of the test binary. Workers receive commands as lines of JSON
 // (Work), and can be paused, resumed and killed (Worker). The test sends the commands and compares
 // the answers with the card.
+//
+// Contract runs the same checks without a test, for a lock that another program provides.
 package lockstest

@@ -31,6 +31,7 @@ type Worker struct {
 func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
 	w := &Worker{cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr, cmd.SysProcAttr = &w.stderr, &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second // a child of the worker may keep its standard error open
 	in, inErr := cmd.StdinPipe()
 	out, outErr := cmd.StdoutPipe()
 	w.in = in
@@ -66,6 +67,7 @@ func (w *Worker) read(out io.Reader) {
 		}
 	}
 	err := w.cmd.Wait()
+	_ = w.signal(syscall.SIGKILL) // the children of the worker
 	if err == nil {
 		err = errors.New("it has ended")
 	}
@@ -138,17 +140,20 @@ func (w *Worker) do(ctx context.Context, c command) error {
 	return r.err()
 }
 
-// Pause stops the process (SIGSTOP).
-func (w *Worker) Pause() error { return w.cmd.Process.Signal(syscall.SIGSTOP) }
+// Pause stops the process and its children (SIGSTOP).
+func (w *Worker) Pause() error { return w.signal(syscall.SIGSTOP) }
 
-// Resume continues a paused process (SIGCONT).
-func (w *Worker) Resume() error { return w.cmd.Process.Signal(syscall.SIGCONT) }
+// Resume continues a paused process and its children (SIGCONT).
+func (w *Worker) Resume() error { return w.signal(syscall.SIGCONT) }
 
-// Kill ends the process as a crash would (SIGKILL), and returns when it has ended.
+// Kill ends the process and its children as a crash would (SIGKILL), and returns when it has ended.
 func (w *Worker) Kill() {
-	_ = w.cmd.Process.Kill()
+	_ = w.signal(syscall.SIGKILL)
 	<-w.ended
 }
+
+// signal reaches the whole process group: a worker may run its lock in a program of its own.
+func (w *Worker) signal(s syscall.Signal) error { return syscall.Kill(-w.cmd.Process.Pid, s) }
 
 // closeTimeout is how long close waits for a worker to end after the end of its input.
 const closeTimeout = 10 * time.Second

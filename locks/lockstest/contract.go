@@ -1,0 +1,101 @@
+package lockstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"oversell/api"
+)
+
+// Outcome is the result of one check of a contract.
+type Outcome struct {
+	Check string `json:"check"`
+	// Claimed is the claim in words, or its opposite if the card denies it.
+	Claimed string `json:"claimed"`
+	// Failed is what the check found instead. It is empty if the lock does as its card claims.
+	Failed string `json:"failed,omitempty"`
+	// Basic means that no other check makes sense after a failure of this one.
+	Basic bool          `json:"basic,omitempty"`
+	Took  time.Duration `json:"took_ns"`
+}
+
+// basic lists the checks without which the others would only wait for a lock that never comes. The
+// first ones find a release without effect at once.
+func basic() []string { return []string{"time-out", "release", "exclusion", "exclusion-across"} }
+
+func isBasic(c Check) bool { return slices.Contains(basic(), c.Name) }
+
+// atOnce is the number of checks that run at the same time. Most of them wait for a lease.
+const atOnce = 4
+
+// Contract runs all checks that apply to the card, without a test: first the basic checks, one by
+// one, and then the others. It ends at the first basic check that fails. Each check may take limit.
+// Contract leaves out the checks that stop backends, and those for which skip returns true. It
+// calls report after each check, from one goroutine at a time.
+func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(Outcome)) error {
+	chosen := slices.DeleteFunc(Checks(), func(c Check) bool { return c.Alone || c.Claim(cfg.Card) == Silent || skip(c) })
+	slices.SortStableFunc(chosen, func(a, b Check) int { return rank(a) - rank(b) })
+	others := slices.IndexFunc(chosen, func(c Check) bool { return !isBasic(c) })
+	for _, c := range chosen[:max(0, others)] {
+		o := c.outcome(ctx, cfg, limit)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		report(o)
+		if o.Failed != "" {
+			return nil
+		}
+	}
+	reporting, slots := sync.Mutex{}, make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for _, c := range chosen[max(0, others):] {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			o := c.outcome(ctx, cfg, limit)
+			reporting.Lock()
+			defer reporting.Unlock()
+			if ctx.Err() == nil {
+				report(o)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// rank orders the basic checks before the others.
+func rank(c Check) int {
+	if i := slices.Index(basic(), c.Name); i >= 0 {
+		return i
+	}
+	return len(basic())
+}
+
+func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Outcome {
+	began := time.Now()
+	late := fmt.Errorf("the check had no result within %v", limit)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	o := Outcome{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: isBasic(c)}
+	if err := c.Run(limited, cfg); err != nil {
+		o.Failed = err.Error()
+		if errors.Is(err, late) {
+			o.Failed = fmt.Sprintf("%v: a request got no answer, or waited for a lock that did not become free", late)
+		}
+	}
+	o.Took = time.Since(began)
+	return o
+}
+
+// Claimed returns the claim of the check in words, or its opposite if the card denies it.
+func (c Check) Claimed(card api.Card) string {
+	if c.Claim(card) == No {
+		return c.Denies
+	}
+	return c.Says
+}
