@@ -40,6 +40,7 @@ type settings struct {
 	Conns     int           `env:"CONNS" envDefault:"32"`
 	Lab       bool          `env:"LAB"`
 	Token     string        `env:"LAB_TOKEN"`
+	Adapter   string        `env:"ADAPTER"`
 }
 
 func serveCommand() *cobra.Command {
@@ -74,6 +75,7 @@ func serveCommand() *cobra.Command {
 	f.IntVar(&s.Conns, "conns", s.Conns, "maximum number of connections to each backend (CONNS)")
 	f.BoolVar(&s.Lab, "lab", s.Lab, "let clients with the token set the stock; needs --token (LAB)")
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
+	f.StringVar(&s.Adapter, "adapter", s.Adapter, "a `COMMAND` of the shell that runs a lock in another language, as the strategy adapter; see docs/adapter.md (ADAPTER)")
 	return c
 }
 
@@ -107,6 +109,14 @@ func serve(ctx context.Context, s settings) error {
 	}
 	defer clients.close()
 	strategies := catalog.Strategies(clients.Backends)
+	if s.Adapter != "" {
+		lock, err := startAdapter(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+		strategies = append(strategies, locks.Guard(lock, stock.NewLedger(clients.DB)))
+	}
 	defer runBackground(ctx, clients, strategies, log)()
 	service := newService(s, clients, strategies, log)
 	defer service.ReleaseKept()
@@ -136,7 +146,7 @@ func serve(ctx context.Context, s settings) error {
 func newService(s settings, clients *clients, strategies []locks.Strategy, log *slog.Logger) *handlers.Service {
 	ledger := stock.NewLedger(clients.DB)
 	return handlers.New(handlers.Config{
-		Replica: s.Replica, Strategies: strategies, Source: catalog.Source,
+		Replica: s.Replica, Strategies: strategies, Source: sourceOf,
 		PrimitiveCards: catalog.PrimitiveCards(), PrimitiveSource: catalog.PrimitiveSource,
 		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), ByHand: catalog.ByHand(clients.Backends),
 		Ledger: ledger, Resets: stock.NewLedger(clients.resets),

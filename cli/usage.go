@@ -145,7 +145,7 @@ func commandLine(cmd *cobra.Command, args []string) string {
 			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
 			return
 		}
-		words = append(words, "--"+f.Name, quoted(f.Value.String()))
+		words = append(words, "--"+f.Name, quoted(strings.Trim(f.Value.String(), "[]")))
 	})
 	return strings.Join(words, " ")
 }

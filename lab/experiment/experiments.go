@@ -62,6 +62,14 @@ func claimed(hazard string) func(Card) bool {
 	return func(c Card) bool { return c.Claim(hazard) != Silent }
 }
 
+// claimedOrOnTrial applies also to a lock of another program on these backends. Its author may not
+// know the hazard, and so claims nothing.
+func claimedOrOnTrial(hazard string, backends ...string) func(Card) bool {
+	return func(c Card) bool {
+		return claimed(hazard)(c) || c.Family == "adapter" && slices.ContainsFunc(backends, c.uses)
+	}
+}
+
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
 // grantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.

@@ -57,7 +57,7 @@ func failover() Experiment {
 func minorityLoss() Experiment {
 	rejected := finding{Stalled, Progress, api.Text{EN: "Less than half of the nodes were dead, but a request was rejected.", ZH: "宕机的节点不到一半，但有请求被拒绝。"}}
 	return Experiment{
-		Hazard: "minority-loss", Title: "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", Shows: "sales continue", Applies: claimed("minority-loss"),
+		Hazard: "minority-loss", Title: "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", Shows: "sales continue", Applies: claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd"),
 		run: schedule{
 			step: "asked", contenderParams: wait(grantBound), judge: mustSell(rejected, holder, contender),
 			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
@@ -80,7 +80,7 @@ func minorityLoss() Experiment {
 func majorityLoss() Experiment {
 	return Experiment{
 		Hazard: "majority-loss", Title: "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", Shows: "requests are rejected, and no update is lost",
-		Applies: claimed("minority-loss"),
+		Applies: claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd"),
 		run: schedule{
 			step: "asked", contenderParams: wait(time.Second),
 			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
@@ -134,7 +134,7 @@ func lostReply() Experiment {
 		},
 	}
 	return Experiment{
-		Hazard: "lost-reply", Title: "the answer to an acquisition is lost", Shows: "an orphaned lock keeps the others waiting", Applies: claimed("lost-reply"),
+		Hazard: "lost-reply", Title: "the answer to an acquisition is lost", Shows: "an orphaned lock keeps the others waiting", Applies: claimedOrOnTrial("lost-reply", "redis"),
 		// Strategies run one by one: each needs its own fault, and a link has one fault at a time.
 		run: sched.inGroups(Subject.Name),
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"oversell/api"
@@ -66,6 +67,8 @@ type Result struct {
 	NextGrantMS float64 `json:"next_grant_ms,omitempty"`
 	// MySQL is the database's version. Some hazards need MariaDB even if the others use MySQL.
 	MySQL string `json:"mysql,omitempty"`
+	// Adapter is the command of the lock, if the strategy is an adapter.
+	Adapter string `json:"adapter,omitempty"`
 	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
@@ -124,7 +127,15 @@ func (r Result) withLostEvents(lost int) Result {
 	return r
 }
 
-// Command returns the command that repeats the run.
-func (r Result) Command() string {
-	return "oversell break " + r.Hazard + " " + r.Name()
+// Command returns the command that repeats the run, with another seed.
+func (r Result) Command() string { return r.command("") }
+
+// Repeat returns the command that repeats the run with its seed.
+func (r Result) Repeat() string { return r.command(" --seed " + strconv.FormatInt(r.Seed, 10)) }
+
+func (r Result) command(seed string) string {
+	if r.Adapter != "" {
+		return "oversell judge --hazard " + r.Hazard + seed + " -- " + r.Adapter
+	}
+	return "oversell break " + r.Hazard + " " + r.Name() + seed
 }

@@ -35,8 +35,11 @@ type Plan struct {
 	// Fenced selects only strategies that have a fence, and uses the fence. If Fenced is false and
 	// Strategies is empty, some experiments run with and without the fence: see Experiment.Fenced.
 	Fenced bool
-	Seed   int64 // of the first round
-	Seeds  int   // number of rounds, each with its own seed
+	// Adapter is the command of the lock behind the strategy adapter, as the user typed it. If it is
+	// set, experiments with fences run with and without the fence, too.
+	Adapter string
+	Seed    int64 // of the first round
+	Seeds   int   // number of rounds, each with its own seed
 }
 
 // Watcher receives the progress of a plan, from one goroutine at a time.
@@ -111,6 +114,9 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 			}
 			if err != nil {
 				return fmt.Errorf("experiment %s: %w", e.Hazard, err)
+			}
+			for i := range results {
+				results[i].Adapter = p.Adapter
 			}
 			slices.SortStableFunc(results, func(a, b Result) int { return position(bed.cards, a) - position(bed.cards, b) })
 			if err := store.add(results); err != nil {
@@ -239,6 +245,17 @@ func Hazards() (names []string) {
 	return names
 }
 
+// HazardsOf returns the hazards that apply to a lock, without those that concern only the database
+// behind it.
+func HazardsOf(c Card) (names []string) {
+	for _, e := range All() {
+		if e.Lab == nil && e.AppliesTo(c) {
+			names = append(names, e.Hazard)
+		}
+	}
+	return names
+}
+
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
@@ -247,7 +264,7 @@ func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
 		if !p.Fenced {
 			subjects = append(subjects, Subject{Card: card})
 		}
-		if card.Fenced && (p.Fenced || e.Fenced && len(p.Strategies) == 0) {
+		if card.Fenced && (p.Fenced || e.Fenced && (len(p.Strategies) == 0 || p.Adapter != "")) {
 			subjects = append(subjects, Subject{Card: card, Fenced: true})
 		}
 	}

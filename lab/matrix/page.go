@@ -19,6 +19,8 @@ var pageFiles embed.FS
 // About has the conditions that the verdicts depend on. The page shows them at its foot.
 type About struct {
 	Date, Machine, Versions, Command string
+	// Contract is the result of the contract of a lock on trial. It is empty for our strategies.
+	Contract string
 }
 
 type page struct {
@@ -58,7 +60,7 @@ type meaning struct{ Term, Means string }
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
 		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
-		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}},
+		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}},
 	}
 	for _, v := range allVerdicts() {
 		p.Legend = append(p.Legend, meaning{Sign(v.verdict) + " " + string(v.verdict), v.meaning})
@@ -185,7 +187,7 @@ func sectionOf(r experiment.Result) (s section, err error) {
 	s = section{
 		Title:   fmt.Sprintf("%s, %s, seed %d", r.Name(), r.Hazard, r.Seed),
 		Claim:   map[experiment.Claim]string{experiment.Protects: "protects", experiment.Breaks: "breaks", experiment.Silent: "nothing"}[r.Claim],
-		Command: r.Command() + " --seed " + strconv.FormatInt(r.Seed, 10),
+		Command: r.Repeat(),
 	}
 	if r.NextGrantMS > 0 {
 		s.Next = fmt.Sprintf("%.3f s after the fault", r.NextGrantMS/1000)

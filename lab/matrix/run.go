@@ -30,7 +30,7 @@ type Run struct {
 func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	run = Run{
 		ID: id, Class: Class(r.Verdict), Mark: Sign(r.Verdict) + " " + Word(r.Verdict).In(lang),
-		Sentence: Sentence(r).In(lang), Difference: difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
 	}
 	tables := []timeline.Table{figuresTable(r.Figures, lang)}
 	if !run.Timeline.Empty() {

@@ -95,7 +95,8 @@ func invariant(name string) api.Text {
 	return api.Text{EN: "an invariant does not hold", ZH: "有不变量不成立"}
 }
 
-func difference(r experiment.Result) api.Text {
+// Difference compares the pieces sold with those taken from the stock. It is empty if there are none.
+func Difference(r experiment.Result) api.Text {
 	switch lost := r.Sold - r.Taken; {
 	case r.Sold == 0 && r.Taken == 0:
 		return api.Text{}

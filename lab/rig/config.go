@@ -100,9 +100,9 @@ type Addresses struct {
 	Reads string `json:"mysql_reads,omitempty"`
 }
 
-// serveEnv returns the environment variables with the addresses for `oversell serve`. To save
+// ServeEnv returns the environment variables with the addresses for `oversell serve`. To save
 // memory, the strategies that need a single Redis share the first of the five servers with Redlock.
-func (a Addresses) serveEnv() (env []string) {
+func (a Addresses) ServeEnv() (env []string) {
 	set := func(name string, values ...string) {
 		if len(values) > 0 && values[0] != "" {
 			env = append(env, name+"="+strings.Join(values, ","))

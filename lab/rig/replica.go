@@ -37,7 +37,7 @@ func (r *Rig) addReplica(i int) {
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
 	addrs.MySQL = r.mysqlOf(i)
-	env := addrs.serveEnv()
+	env := addrs.ServeEnv()
 	if !r.cfg.Proxied {
 		return env
 	}

@@ -7,7 +7,7 @@
 # of MariaDB conflict with those of MySQL, and apt would remove the MySQL of this machine.
 #
 # With the argument browser it also installs what only tests need: Chromium and a Chinese font for
-# those of the page, and tmux for those of the terminal.
+# those of the page, tmux for those of the terminal, and Python for the lock in Python.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
@@ -82,6 +82,7 @@ END
 
 [ "${1:-}" != browser ] || have chromium || have chromium-browser || have google-chrome || [ -d "/Applications/Google Chrome.app" ] || need chromium
 [ "${1:-}" != browser ] || have tmux || need tmux
+[ "${1:-}" != browser ] || have python3 || need python3
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
@@ -162,6 +163,7 @@ with_brew() {
 		chromium) give_up "install Chrome: the tests of the page need it" ;;
 		etcd-server) formulas="$formulas etcd" ;;
 		tmux) formulas="$formulas tmux" ;;
+		python3) formulas="$formulas python" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
 		esac

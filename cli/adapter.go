@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+
+	"oversell/api"
+	"oversell/lab/suggest"
+	"oversell/locks"
+	"oversell/locks/adapter"
+	"oversell/locks/catalog"
+)
+
+// adapterCommand serves a strategy of this program behind the protocol of docs/adapter.md. With it,
+// the verdicts on a strategy can be compared with those on the same lock as an adapter.
+func adapterCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "adapter STRATEGY",
+		Short:  "Serve the lock of a strategy as an adapter: requests on stdin, answers on stdout",
+		Hidden: true,
+		Args:   between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return serveAdapter(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+func serveAdapter(ctx context.Context, id string, in io.Reader, out io.Writer) error {
+	s, err := adapterSettings()
+	if err != nil {
+		return usage("adapter: %w", err)
+	}
+	clients, err := openBackends(s)
+	if err != nil {
+		return &exit{2, err}
+	}
+	defer clients.close()
+	var known []string
+	for _, strategy := range catalog.Strategies(clients.Backends) {
+		locker, ok := strategy.(locks.Locker)
+		if !ok {
+			continue
+		}
+		if card := strategy.Card(); card.ID == id {
+			return adapter.Serve(ctx, in, out, adapter.HelloOf(card, version, true), locker)
+		}
+		known = append(known, strategy.Card().ID)
+	}
+	return usage("adapter: %w", &suggest.Unknown{Kind: "lock", Name: id, Known: known})
+}
+
+// adapterSettings reads the environment of an adapter. LEASE_MS and SESSION_MS have precedence over
+// the variables of a replica.
+func adapterSettings() (settings, error) {
+	var s settings
+	if err := env.Parse(&s); err != nil {
+		return s, fmt.Errorf("environment: %w", err)
+	}
+	for name, into := range map[string]*time.Duration{"LEASE_MS": &s.Lease, "SESSION_MS": &s.ZKSession} {
+		if text := os.Getenv(name); text != "" {
+			ms, err := strconv.Atoi(text)
+			if err != nil || ms < 100 {
+				return s, fmt.Errorf("environment: %s %q: must be a number of milliseconds, 100 or more", name, text)
+			}
+			*into = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return s, nil
+}
+
+// adapterEnv returns the environment of the adapter of a replica with these settings. It has the
+// addresses of the servers, and no token of the lab.
+func (s settings) adapterEnv() []string {
+	inherited := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, "LAB_TOKEN=") || strings.HasPrefix(entry, "ADAPTER=")
+	})
+	return append(inherited,
+		"MYSQL_DSN="+s.MySQL, "REDIS_URL="+s.Redis, "REDLOCK_URLS="+strings.Join(s.Redlock, ","),
+		"ZK_SERVERS="+strings.Join(s.ZooKeeper, ","), "ETCD_ENDPOINTS="+strings.Join(s.Etcd, ","),
+		fmt.Sprintf("LEASE_MS=%d", s.Lease.Milliseconds()), fmt.Sprintf("SESSION_MS=%d", s.ZKSession.Milliseconds()),
+	)
+}
+
+// startAdapter starts the adapter of the settings. The program's log goes to our standard error.
+func startAdapter(ctx context.Context, s settings) (*adapter.Adapter, error) {
+	lock, err := adapter.Start(ctx, adapter.Shell(s.Adapter, "", s.adapterEnv()), os.Stderr)
+	if err != nil {
+		return nil, fmt.Errorf("--adapter %s: %w", quoted(s.Adapter), err)
+	}
+	return lock, nil
+}
+
+// sourceOf returns the code of a strategy. That of an adapter is unknown.
+func sourceOf(card api.Card) ([]api.File, error) {
+	if card.ID == adapter.ID {
+		return nil, nil
+	}
+	return catalog.Source(card)
+}
+
+// adapterLine returns a line for the shell that runs the command in the current folder. One
+// argument is such a line already, more are a program with its arguments.
+func adapterLine(args []string) (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
+		return "", errors.New("name the adapter's command after --")
+	}
+	line := args[0]
+	if len(args) > 1 {
+		words := make([]string, len(args))
+		for i, arg := range args {
+			words[i] = quoted(arg)
+		}
+		line = "exec " + strings.Join(words, " ")
+	}
+	return "cd " + quoted(dir) + " && " + line, nil
+}

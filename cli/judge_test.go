@@ -1,0 +1,132 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oversell/lab/rig/rigtest"
+)
+
+// example is the path of the lock in Python.
+func example(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../adapters/examples/lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// judge runs the program, and returns its output and its exit status.
+func judge(t *testing.T, args ...string) (text string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), args...)
+	out, err := cmd.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return string(out), failed.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), 0
+}
+
+// TestJudge puts the example and one of our locks on trial.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{
+		"lock.py":    {"python3", example(t)},
+		"redis-uuid": {rigtest.Build(t), "adapter", "redis-uuid"},
+	} {
+		t.Run(name, func(t *testing.T) { // one lab after the other
+			file := filepath.Join(t.TempDir(), "verdict.json")
+			text, status := judge(t, append([]string{"judge", "-q", "--hazard", "race,pause,crash", "--json", file, "--"}, command...)...)
+			if status != 0 || !strings.Contains(text, "3 as claimed, 0 contradict a claim") {
+				t.Fatalf("status %d:\n%s", status, text)
+			}
+			var got struct {
+				Contract []struct{ Check, Failed string }
+				Rows     []struct {
+					Summaries map[string]struct{ Verdict, Command string }
+				}
+			}
+			written, err := os.ReadFile(file) //nolint:gosec // our own file
+			if err == nil {
+				err = json.Unmarshal(written, &got)
+			}
+			if err != nil || len(got.Contract) < 10 || len(got.Rows) != 1 {
+				t.Fatalf("%v: %s", err, written)
+			}
+			pause := got.Rows[0].Summaries["pause"]
+			if pause.Verdict != "broken" || !strings.HasPrefix(pause.Command, "oversell judge --hazard pause -- ") {
+				t.Errorf("pause: %+v", pause)
+			}
+		})
+	}
+}
+
+// TestJudgeWrongLocks checks that a wrong lock gets a verdict on the claim that it breaks, and no
+// hazard afterwards.
+func TestJudgeWrongLocks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(example(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, wrong, want string }{
+		"a release without effect": {
+			`return redis("EVAL", RELEASE, 1, self.name, self.token) == ":1" and not self.lost`, "return True",
+			"acquire the key again, after its release: lock stock:",
+		},
+		"grants to everybody": {
+			`"SET", self.name, self.token, "NX", "PX"`, `"SET", self.name, self.token, "PX"`,
+			"a wait of 0s for a held key: got no error",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "wrong.py")
+			wrong := strings.Replace(string(text), c.old, c.wrong, 1)
+			if wrong == string(text) {
+				t.Fatalf("lock.py has no %s", c.old)
+			}
+			if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, status := judge(t, "judge", "-q", "--", "python3", file)
+			if status != 1 || !strings.Contains(out, c.want) || !strings.Contains(out, "No hazard was injected") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+		})
+	}
+}
+
+// TestJudgeUsage checks the errors that need no lab.
+func TestJudgeUsage(t *testing.T) {
+	t.Parallel()
+	hello := `echo '{"hello":1,"library":"x","protects":["paus"]}'; cat`
+	for want, args := range map[string][]string{
+		"the command of the adapter is missing":       {"judge"},
+		"write -- before the command of the adapter":  {"judge", "python3", "lock.py"},
+		`did you mean "pause"?`:                       {"judge", "--hazard", "paus", "--", "true"},
+		"--seeds 0":                                   {"judge", "--seeds", "0", "--", "true"},
+		"the program has ended (exit status 0)":       {"judge", "--", "true"},
+		`hazard "paus" does not exist`:                {"judge", "--", hello},
+		"the hazard session-expiry does not apply":    {"judge", "--hazard", "session-expiry", "--", `echo '{"hello":1,"library":"x"}'; cat`},
+		`line 1 of the program: "hello"`:              {"contract", "--", "echo hello; cat"},
+		`lock "rediss" does not exist; did you mean`:  {"adapter", "rediss"},
+		"LEASE_MS \"soon\": must be a number of mill": {"adapter", "redis"},
+	} {
+		cmd := exec.CommandContext(t.Context(), rigtest.Build(t), args...)
+		if strings.HasPrefix(want, "LEASE_MS") {
+			cmd.Env = append(os.Environ(), "LEASE_MS=soon")
+		}
+		out, err := cmd.CombinedOutput()
+		if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v, %s\nwant status 2 and %s", args, err, out, want)
+		}
+	}
+}

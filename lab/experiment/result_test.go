@@ -1,0 +1,59 @@
+package experiment
+
+import (
+	"slices"
+	"testing"
+
+	"oversell/api"
+)
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		result          Result
+		command, repeat string
+	}{
+		{
+			Result{Hazard: "pause", Strategy: "redis", Fenced: true, Seed: 3},
+			"oversell break pause redis --fenced", "oversell break pause redis --fenced --seed 3",
+		},
+		{
+			Result{Hazard: "pause", Strategy: "adapter", Seed: 3, Adapter: "python3 lock.py --fast"},
+			"oversell judge --hazard pause -- python3 lock.py --fast", "oversell judge --hazard pause --seed 3 -- python3 lock.py --fast",
+		},
+	} {
+		if c, r := test.result.Command(), test.result.Repeat(); c != test.command || r != test.repeat {
+			t.Errorf("got %q and %q, want %q and %q", c, r, test.command, test.repeat)
+		}
+	}
+}
+
+func TestHazardsOf(t *testing.T) {
+	t.Parallel()
+	lock := Card{api.Card{ID: "adapter", Family: "adapter", Locker: true, Lease: true, Backends: []string{"mysql", "redis"}}}
+	got := HazardsOf(lock)
+	lock.Unchecked = true
+	if slices.Contains(HazardsOf(lock), "herd") {
+		t.Error("herd applies to a lock whose lease ends during the measurement")
+	}
+	for hazard, want := range map[string]bool{
+		"race": true, "pause": true, "crash": true, "overrun": true, "failover": true, "cutoff": true, "foreign-unlock": true,
+		"lost-reply": true, "herd": true, // also without a claim
+		"session-expiry": false, "galera": false, "percentiles": false, "minority-loss": false,
+	} {
+		if slices.Contains(got, hazard) != want {
+			t.Errorf("%s: want %v in %v", hazard, want, got)
+		}
+	}
+}
+
+// TestAdapterSubjects checks that a lock with fences runs with and without its fence.
+func TestAdapterSubjects(t *testing.T) {
+	t.Parallel()
+	cards := []Card{{api.Card{ID: "adapter", Locker: true, Fenced: true}}, {api.Card{ID: "redis", Locker: true, Fenced: true}}}
+	for adapter, want := range map[string]int{"": 1, "python3 lock.py": 2} {
+		if got := (Plan{Strategies: []string{"adapter"}, Adapter: adapter}).subjects(pause(), cards); len(got) != want {
+			t.Errorf("adapter %q: %d subjects, want %d", adapter, len(got), want)
+		}
+	}
+}
