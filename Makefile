@@ -116,6 +116,11 @@ claims: servers build ## run every hazard on one strategy, SEEDS times: make cla
 bench: servers build ## compare our locks with other libraries, and the service with a direct loop: bench/RESULTS.md
 	cd bench && $(GO) run .
 
+.PHONY: adapters
+adapters: ## build the adapters of other libraries in bin/, for `oversell judge`
+	@mkdir -p bin
+	cd adapters && $(GO) build $(TAGS) -o ../bin/adapter-redsync ./redsync
+
 .PHONY: interop
 interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions
 	@sh interop/java.sh

@@ -83,6 +83,11 @@ func runners() map[string]runner {
 		"bin/oversell step none":                        quick,
 		"bin/oversell step mutex --solution":            quick,
 
+		"bin/oversell contract -- python3 adapters/examples/lock.py":                   quick,
+		"bin/oversell judge --hazard pause,crash -- python3 adapters/examples/lock.py": quick,
+		"make adapters": slow, "bin/oversell judge -- bin/adapter-redsync": slow,
+		"bin/oversell judge -- python3 adapters/examples/lock.py": slow,
+
 		"bin/oversell exercise":                         quick,
 		"bin/oversell exercise isolation":               quick,
 		"LANG=zh_CN.UTF-8 bin/oversell exercise znodes": quick,
@@ -200,8 +205,10 @@ func TestCommands(t *testing.T) {
 			cmd.Dir = root
 			if strings.HasPrefix(command, "bin/") || strings.Contains(command, " bin/") {
 				cmd.Dir = t.TempDir() // for the files that the command writes
-				if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(cmd.Dir, "bin")); err != nil {
-					t.Fatal(err)
+				for _, folder := range []string{"bin", "adapters"} {
+					if err := os.Symlink(filepath.Join(root, folder), filepath.Join(cmd.Dir, folder)); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 			if out, err := cmd.CombinedOutput(); err != nil {
