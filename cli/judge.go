@@ -13,6 +13,7 @@ import (
 
 	"oversell/lab/backend"
 	"oversell/lab/experiment"
+	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
 	"oversell/locks/adapter"
@@ -20,10 +21,13 @@ import (
 )
 
 type judgeFlags struct {
-	plan  experiment.Plan
-	quiet bool
-	store string
-	files files
+	hazards  []string // as typed; empty means all, and the load
+	plan     experiment.Plan
+	load     bool // after the hazards
+	replicas int
+	quiet    bool
+	store    string
+	files    files
 
 	line  string // for the shell
 	hello adapter.Hello
@@ -33,8 +37,8 @@ type judgeFlags struct {
 const judgeLong = `Starts a separate lab, and runs the command beside each replica as an adapter: a program in any
 language that offers a lock on its standard input and output (see docs/adapter.md). It checks
 the contract first, as "oversell contract" does. Then it injects every hazard that can affect a
-lock with these capabilities and servers, and prints a line with the verdict on each. If a basic
-check of the contract fails, it injects no hazard.
+lock with these capabilities and servers, and prints a line with the verdict on each. At last, it
+sends the requests of 100 clients. If a basic check of the contract fails, it ends there.
 
 One word after -- is a line for the shell. More words are a program and its arguments.
 
@@ -66,9 +70,10 @@ func judgeCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.plan.Hazards, "hazard", nil, "only these `HAZARDS`, separated by commas (default: all that apply)")
+	f.StringSliceVar(&flags.hazards, "hazard", nil, "only these `HAZARDS`, separated by commas; load is one of them (default: all that apply)")
 	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws the replicas")
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")
+	f.IntVar(&flags.replicas, "replicas", 3, "number of replicas, 3 to 50")
 	f.StringVar(&flags.store, "keep", "", "store results and recordings in `FOLDER`; runs that it already has are skipped")
 	flags.files.add(f, "json", "write the verdicts to `FILE`")
 	flags.files.add(f, "markdown", "write the verdicts to `FILE`")
@@ -96,6 +101,10 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 	if f.plan.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.plan.Seeds)
 	}
+	if f.replicas < 3 || f.replicas > 50 { // holder, contender and a third request
+		return fmt.Errorf("--replicas %d: must be 3 to 50", f.replicas)
+	}
+	f.plan.Hazards, f.load = withoutLoad(f.hazards)
 	if err := knownHazards(f.plan.Hazards); err != nil {
 		return err
 	}
@@ -117,10 +126,7 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 				e.Hazard, strings.Join(experiment.HazardsOf(card), ", "))
 		}
 	}
-	if err := f.plan.Validate([]experiment.Card{card}); err != nil {
-		return err
-	}
-	if len(f.plan.Hazards) == 0 {
+	if len(f.hazards) == 0 {
 		f.plan.Hazards = experiment.HazardsOf(card)
 	}
 	return nil
@@ -160,7 +166,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		onExit := cfg.OnExit
 		*cfg = experiment.Config(cfg.Binary, cfg.Token)
-		cfg.OnExit, cfg.ReplicaArgs = onExit, append(cfg.ReplicaArgs, "--adapter", f.line)
+		cfg.OnExit, cfg.Replicas, cfg.ReplicaArgs = onExit, f.replicas, append(cfg.ReplicaArgs, "--adapter", f.line)
 	})
 	if err != nil {
 		return fmt.Errorf("judge: %w", err)
@@ -189,15 +195,27 @@ type judgement struct {
 	flags    *judgeFlags
 	versions map[string]string
 	contract []lockstest.Outcome
+	load     []report.Result // of the lock, and of the yardstick
 }
 
-// hold runs the contract, and then the hazards if the contract's basic checks hold.
+// hold runs the contract, and then the hazards and the load if the contract's basic checks hold.
 func (v *judgement) hold(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, text, progress io.Writer) (err error) {
 	_, _ = fmt.Fprintln(text, "\nThe contract:")
 	v.contract, err = contract(ctx, lab.Addresses(), v.flags.line, v.flags.hello, contractPrinter(text))
 	if _, basic := failedChecks(v.contract); err != nil || basic {
 		return err
 	}
+	if len(v.flags.plan.Hazards) > 0 {
+		err = v.inject(ctx, lab, store, text, progress)
+	}
+	if err == nil && v.flags.load {
+		err = v.underLoad(ctx, lab, text)
+	}
+	return err
+}
+
+// inject runs the experiments that the plan selects.
+func (v *judgement) inject(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, text, progress io.Writer) error {
 	bed, err := experiment.Open(ctx, lab)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"os"
@@ -44,13 +45,17 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { // one lab after the other
 			file := filepath.Join(t.TempDir(), "verdict.json")
-			text, status := judge(t, append([]string{"judge", "-q", "--hazard", "race,pause,crash", "--json", file, "--"}, command...)...)
+			text, status := judge(t, append([]string{"judge", "-q", "--hazard", "race,pause,crash,load", "--json", file, "--"}, command...)...)
 			if status != 0 || !strings.Contains(text, "3 as claimed, 0 contradict a claim") {
 				t.Fatalf("status %d:\n%s", status, text)
 			}
 			var got struct {
 				Contract []struct{ Check, Failed string }
-				Rows     []struct {
+				Load     []struct {
+					Strategy, Verdict string
+					Sold              int
+				}
+				Rows []struct {
 					Summaries map[string]struct{ Verdict, Command string }
 				}
 			}
@@ -60,6 +65,9 @@ func TestJudge(t *testing.T) {
 			}
 			if err != nil || len(got.Contract) < 10 || len(got.Rows) != 1 {
 				t.Fatalf("%v: %s", err, written)
+			}
+			if len(got.Load) != 2 || got.Load[0].Strategy != "adapter" || got.Load[0].Verdict != "holds" || got.Load[0].Sold == 0 {
+				t.Errorf("load: %+v", got.Load)
 			}
 			pause := got.Rows[0].Summaries["pause"]
 			if pause.Verdict != "broken" || !strings.HasPrefix(pause.Command, "oversell judge --hazard pause -- ") {
@@ -129,4 +137,47 @@ func TestJudgeUsage(t *testing.T) {
 			t.Errorf("%q: %v, %s\nwant status 2 and %s", args, err, out, want)
 		}
 	}
+}
+
+// TestContractMisbehaving checks that a program that breaks the protocol gets a clear sentence, and
+// that no process of it is left. TestBadAnswers in locks/adapter has more of them, without a lab.
+func TestContractMisbehaving(t *testing.T) {
+	t.Parallel()
+	const hello = `echo '{"hello":1,"library":"x","version":"1","language":"sh"}';`
+	for name, c := range map[string]struct{ script, want string }{
+		"a line of 10 MB":       {`read a; head -c 10000000 /dev/zero | tr '\\0' x; cat`, "is longer than 65536 bytes"},
+		"exit in mid-grant":     {`read a; printf '{"id":1,"answer":"gra'; exit 7`, "the JSON object is not complete"},
+		"no answer":             {`cat >/dev/null; sleep 31415`, "no answer in time"},
+		"closed output":         {`exec >&-; sleep 31415`, "closed its standard output"},
+		"a child that lives on": {`sleep 31415 & read a; exit 8`, "exit status 8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			marker := "marker-" + rand.Text()
+			out, status := judge(t, "contract", "-q", "--", hello+c.script+" # "+marker)
+			if status != 1 || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) {
+				t.Errorf("status %d:\n%s\nwant %s", status, out, c.want)
+			}
+			for _, p := range []string{marker, "sleep\x0031415"} {
+				if left := processesWith(t, p); len(left) > 0 {
+					t.Errorf("left: %q", left)
+				}
+			}
+		})
+	}
+}
+
+// processesWith returns the command lines of running processes that contain text.
+func processesWith(t *testing.T, text string) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: no processes", err)
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file) //nolint:gosec // a process may have ended
+		if err == nil && strings.Contains(string(line), text) {
+			found = append(found, string(line))
+		}
+	}
+	return found
 }

@@ -57,20 +57,21 @@ func causeOf(r experiment.Result, lang string) string {
 
 // totals counts the hazards of a matrix.
 type totals struct {
-	Hazards      int `json:"hazards"`
-	Survived     int `json:"survived"`
-	Harmed       int `json:"harmed"`
-	AsClaimed    int `json:"as_claimed"`
-	Contradicted int `json:"contradicted"`
-	Unclaimed    int `json:"unclaimed"`
-	Inconclusive int `json:"inconclusive"` // hazards with an inconclusive run
-	ChecksFailed int `json:"checks_failed"`
-	Checks       int `json:"checks"`
+	Hazards      int  `json:"hazards"`
+	Survived     int  `json:"survived"`
+	Harmed       int  `json:"harmed"`
+	AsClaimed    int  `json:"as_claimed"`
+	Contradicted int  `json:"contradicted"`
+	Unclaimed    int  `json:"unclaimed"`
+	Inconclusive int  `json:"inconclusive"` // hazards with an inconclusive run
+	ChecksFailed int  `json:"checks_failed"`
+	Checks       int  `json:"checks"`
+	basic        bool // a basic check failed
 }
 
 func totalsOf(m matrix.Matrix, outcomes []lockstest.Outcome) totals {
 	var t totals
-	t.ChecksFailed, _ = failedChecks(outcomes)
+	t.ChecksFailed, t.basic = failedChecks(outcomes)
 	t.Checks = len(outcomes)
 	for _, row := range m.Rows {
 		for _, s := range row.Summaries {
@@ -99,8 +100,11 @@ func totalsOf(m matrix.Matrix, outcomes []lockstest.Outcome) totals {
 
 func (t totals) String() string {
 	text := fmt.Sprintf("%d of %d checks of the contract failed. ", t.ChecksFailed, t.Checks)
-	if t.Hazards == 0 {
+	if t.basic {
 		return text + "No hazard was injected: the other checks and the hazards need a lock that passes this check."
+	}
+	if t.Hazards == 0 {
+		return strings.TrimSpace(text)
 	}
 	text += fmt.Sprintf("Hazards: %d survived, %d did harm; %d as claimed, %d contradict a claim, %d without a claim",
 		t.Survived, t.Harmed, t.AsClaimed, t.Contradicted, t.Unclaimed)
@@ -124,18 +128,22 @@ func (v *judgement) conclude(ctx context.Context, store *experiment.ResultStore,
 			_, _ = fmt.Fprintln(text, "Repeat "+r.Hazard+": "+r.Repeat())
 		}
 	}
-	_, _ = fmt.Fprintln(text, terminal.Of(text).Wrap(t.String(), 0))
+	verdict := t.String()
+	if text := loadSentence(v.load); text != "" {
+		verdict += " Load: " + text + "."
+	}
+	_, _ = fmt.Fprintln(text, terminal.Of(text).Wrap(verdict, 0))
 	about := v.about(ctx)
 	page := judgedPage{
 		Date: about.Date, Machine: about.Machine, Versions: about.Versions, Command: about.Command,
-		Hello: v.flags.hello, Totals: t, Contract: v.contract, Matrix: m,
+		Hello: v.flags.hello, Totals: t, Contract: v.contract, Load: v.load, Matrix: m,
 	}
 	failed := v.flags.files.write(map[string]func(io.Writer) error{
 		"json":     page.writeJSON,
 		"markdown": page.writeMarkdown,
 		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, results, about) },
 	}, out, errOut)
-	if failed == nil && t.ChecksFailed+t.Contradicted+t.Inconclusive > 0 {
+	if failed == nil && (t.ChecksFailed+t.Contradicted+t.Inconclusive > 0 || v.loadFailed()) {
 		return &exit{1, nil}
 	}
 	return failed
@@ -156,7 +164,7 @@ func (v *judgement) about(ctx context.Context) matrix.About {
 	}
 	return matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "),
-		Command: v.flags.typed, Contract: contract,
+		Command: v.flags.typed, Contract: contract, Load: loadSentence(v.load),
 	}
 }
 
@@ -169,6 +177,7 @@ type judgedPage struct {
 	Hello    adapter.Hello       `json:"hello"`
 	Totals   totals              `json:"totals"`
 	Contract []lockstest.Outcome `json:"contract"`
+	Load     []report.Result     `json:"load,omitempty"` // of the lock, and of the strategy redis beside it
 	matrix.Matrix
 }
 
@@ -187,6 +196,9 @@ func (p judgedPage) writeMarkdown(w io.Writer) error {
 			result, found = "**failed**", ". Found: "+strings.ReplaceAll(o.Failed, "\n", " ")
 		}
 		_, _ = fmt.Fprintf(w, "| %s | %s | %s%s |\n", o.Check, result, o.Claimed, found)
+	}
+	if text := loadSentence(p.Load); text != "" {
+		_, _ = fmt.Fprintf(w, "\nThe load: %s.\n", text)
 	}
 	if len(p.Rows) == 0 {
 		return nil

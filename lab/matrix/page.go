@@ -21,6 +21,8 @@ type About struct {
 	Date, Machine, Versions, Command string
 	// Contract is the result of the contract of a lock on trial. It is empty for our strategies.
 	Contract string
+	// Load is the result of its load. It may be empty.
+	Load string
 }
 
 type page struct {
@@ -60,7 +62,7 @@ type meaning struct{ Term, Means string }
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
 		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
-		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}},
+		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}, {"load", about.Load}},
 	}
 	for _, v := range allVerdicts() {
 		p.Legend = append(p.Legend, meaning{Sign(v.verdict) + " " + string(v.verdict), v.meaning})
