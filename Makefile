@@ -121,6 +121,11 @@ adapters: ## build the adapters of other libraries in bin/, for `oversell judge`
 	@mkdir -p bin
 	cd adapters && $(GO) build $(TAGS) -o ../bin/adapter-redsync ./redsync
 
+# Each verdict must be the one that the lock has as a strategy.
+.PHONY: adapted
+adapted: servers ## put our own locks on trial as adapters, SEEDS times (3), and compare with docs/matrix.json
+	OVERSELL_ADAPTED=$(SEEDS) $(GO) test $(TAGS) -count=1 -timeout 3h -v -run '^TestJudgeOurs$$' ./cli
+
 .PHONY: interop
 interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions
 	@sh interop/java.sh

@@ -61,7 +61,7 @@ func TestAccessibility(t *testing.T) {
 	do(t, tab, chromedp.Navigate(address("/")), reads(`#verdicts`, "✓ redis"), reads(`#part-results`, "redis"))
 	for _, path := range []string{
 		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/learn/primitives/semaphore",
-		"/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
+		"/dash/judge", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
 	} {
 		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitVisible("h1", chromedp.ByQuery))
 		accessible(t, tab, script, path)

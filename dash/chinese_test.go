@@ -32,7 +32,7 @@ func TestPagesInChinese(t *testing.T) {
 		t.Fatal(status, err)
 	}
 	paths := []string{
-		"/", "/dash/break", "/dash/learn", "/dash/step", "/dash/try", "/dash/shop", "/dash/course",
+		"/", "/dash/break", "/dash/learn", "/dash/step", "/dash/judge", "/dash/try", "/dash/shop", "/dash/course",
 		"/dash/learn/none-such", "/dash/break/none-such/redis", "/dash/course/none-such",
 	}
 	var ids []string

@@ -69,7 +69,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "judge", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
@@ -84,6 +84,7 @@ func New(c Config) *Server {
 	s.breaks = newBreaks(s)
 	s.primitivesPage = newPrimitivesPage(s)
 	routeStrategies(s)
+	newJudgePage(s)
 	newSteps(s)
 	newScenarioPage(s)
 	newCoursePage(s)

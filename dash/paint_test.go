@@ -17,7 +17,7 @@ import (
 func allPages() []string {
 	return []string{
 		"/", "/dash/first", "/dash/break", "/dash/break/pause/redis", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/learn/primitives/semaphore",
-		"/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
+		"/dash/judge", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling", "/dash/vote", "/dash/learn/none-such",
 	}
 }
 

@@ -19,7 +19,7 @@ func TestProjector(t *testing.T) {
 	script, tab := axe(t), browser(t)
 	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery), chromedp.KeyEvent("p"))
 	for _, path := range []string{
-		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/learn", "/dash/learn/redis", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling",
+		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/judge", "/dash/learn", "/dash/learn/redis", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling",
 	} {
 		for _, screen := range [][2]int64{{1920, 1080}, {1280, 800}} {
 			var small []string

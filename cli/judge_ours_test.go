@@ -1,0 +1,74 @@
+package cli_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oversell/docs"
+	"oversell/lab/matrix"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestJudgeOurs puts our own locks on trial as adapters, and compares the verdicts with those that
+// they got as strategies. OVERSELL_ADAPTED is the number of seeds; make adapted sets it.
+func TestJudgeOurs(t *testing.T) {
+	seeds := os.Getenv("OVERSELL_ADAPTED")
+	if seeds == "" {
+		t.Skip("make adapted runs this test: it takes many minutes")
+	}
+	recorded, _, err := matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range strings.Fields(cmp.Or(os.Getenv("OVERSELL_LOCKS"), "redis zk db-row redis-uuid")) {
+		t.Run(id, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "verdict.json")
+			text, _ := judge(t, "judge", "-q", "--seeds", seeds, "--json", file, "--", rigtest.Build(t), "adapter", id)
+			var got struct {
+				matrix.Matrix
+				Contract []struct{ Check, Failed string }
+			}
+			written, err := os.ReadFile(file) //nolint:gosec // our own file
+			if err == nil {
+				err = json.Unmarshal(written, &got)
+			}
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			for _, c := range got.Contract {
+				if c.Failed != "" {
+					t.Errorf("contract, %s: %s", c.Check, c.Failed)
+				}
+			}
+			compared := 0
+			for _, row := range got.Rows {
+				for hazard, s := range row.Summaries {
+					want, ok := summaryOf(recorded, id, row.Fenced, hazard)
+					compared++
+					if !ok || s.Verdict != want.Verdict || s.Inconclusive > 0 {
+						t.Errorf("%s, fenced %v: %s, %d inconclusive; as a strategy %q. %s", hazard, row.Fenced, s.Verdict, s.Inconclusive, want.Verdict, s.Why.EN)
+					}
+				}
+			}
+			t.Logf("%s: %d verdicts compared, %s seeds", id, compared, seeds)
+			if compared < 10 {
+				t.Errorf("only %d verdicts:\n%s", compared, text)
+			}
+		})
+	}
+}
+
+func summaryOf(m matrix.Matrix, id string, fenced bool, hazard string) (matrix.Summary, bool) {
+	for _, row := range m.Rows {
+		if row.Strategy == id && row.Fenced == fenced {
+			s, ok := row.Summaries[hazard]
+			return s, ok
+		}
+	}
+	return matrix.Summary{}, false
+}
