@@ -1,5 +1,5 @@
 // Command redsync is an adapter for github.com/go-redsync/redsync on one Redis, or on the servers of
-// REDLOCK_URLS with the argument 5. It follows https://pkg.go.dev/github.com/go-redsync/redsync/v4.
+// REDLOCK_URLS with the argument 5.
 package main
 
 import (
@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -17,54 +15,39 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"oversell/api"
+	"oversell/adapters/library"
 	"oversell/locks"
-	"oversell/locks/adapter"
-	"oversell/stock"
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
-	urls, backend := os.Getenv("REDIS_URL"), "redis"
+	variable, backend := "REDIS_URL", "redis"
 	if len(os.Args) > 1 && os.Args[1] == "5" {
-		urls, backend = os.Getenv("REDLOCK_URLS"), "redlock"
+		variable, backend = "REDLOCK_URLS", "redlock"
 	}
-	l := &locker{backend: backend, lease: 8 * time.Second} // redsync's default
-	if ms, err := strconv.Atoi(os.Getenv("LEASE_MS")); err == nil {
-		l.lease = time.Duration(ms) * time.Millisecond
-	}
+	l := &locker{backend: backend, lease: library.Milliseconds("LEASE_MS", 8*time.Second)} // redsync's default
 	var pools []pool.Pool
-	for _, url := range strings.Split(cmp.Or(urls, "redis://127.0.0.1:6379/0"), ",") {
+	for _, url := range library.Servers(variable, "redis://127.0.0.1:6379/0") {
 		o, err := redis.ParseURL(url)
 		if err != nil {
-			return err
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 		client := redis.NewClient(o)
 		l.clients, pools = append(l.clients, client), append(pools, goredis.NewPool(client))
 	}
 	l.sync = redsync.New(pools...)
-	hello := adapter.Hello{
-		Hello: adapter.Version, Library: "redsync", Version: "4.18.0", Language: "Go", Backends: []string{backend},
-		Document:     "https://pkg.go.dev/github.com/go-redsync/redsync/v4",
-		Capabilities: adapter.Capabilities{Lease: true, LeasePerRequest: true}, // it renews only by Extend
-	}
-	return adapter.Serve(context.Background(), os.Stdin, os.Stdout, hello, l)
+	hello := library.Hello("redsync", "4.18.0", "https://pkg.go.dev/github.com/go-redsync/redsync/v4", backend)
+	hello.Capabilities.Lease, hello.Capabilities.LeasePerRequest = true, true // it renews only by Extend
+	library.Serve(hello, l)
 }
 
 type locker struct {
+	library.NoCard
 	backend string
 	lease   time.Duration
 	clients []*redis.Client
 	sync    *redsync.Redsync
 }
-
-func (l *locker) Card() api.Card { return api.Card{} } // the hello has the claims
 
 func (l *locker) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	const many = 1_000_000 // attempts; the wait limits them
@@ -77,21 +60,15 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 		defer cancel()
 		err = m.LockContext(waiting)
 	}
-	var taken *redsync.ErrTaken
-	switch {
-	case err == nil:
-		return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Asked: time.Now(), Release: func(ctx context.Context) error {
-			return l.release(ctx, m)
-		}}), nil
-	case errors.As(err, &taken), errors.Is(err, redsync.ErrFailed), errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
-		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
-	default:
-		return nil, &stock.Unavailable{Backend: l.backend, Err: err}
+	if err != nil {
+		taken := (*redsync.ErrTaken)(nil)
+		return nil, library.Failed(ctx, r, l.backend, errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed), err)
 	}
+	return library.Lock(ctx, r, func(ctx context.Context) error { return release(ctx, m) }), nil
 }
 
-func (l *locker) release(ctx context.Context, m *redsync.Mutex) error {
-	var taken *redsync.ErrTaken
+func release(ctx context.Context, m *redsync.Mutex) error {
+	taken := (*redsync.ErrTaken)(nil)
 	ok, err := m.UnlockContext(ctx)
 	if errors.Is(err, redsync.ErrLockAlreadyExpired) || errors.As(err, &taken) || !ok && err == nil {
 		return locks.ErrNotHeld
