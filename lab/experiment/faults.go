@@ -21,7 +21,7 @@ import (
 // highest registered token.
 func failover() Experiment {
 	sched := schedule{
-		step: "writing", contenderParams: wait(grantBound),
+		step: "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
 		prepare: func(_ context.Context, r *run) error {
 			link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
 			if err != nil {

@@ -46,6 +46,9 @@ type schedule struct {
 	prepare func(ctx context.Context, r *run) error
 	// These are the URL parameters of the holder's and the contender's request.
 	holderParams, contenderParams url.Values
+	// unrenewed, if set, replaces contenderParams for a lock whose lease is not renewed. In a longer
+	// wait, this lease would end, which is another hazard.
+	unrenewed url.Values
 	// inject injects the fault while all holders are stopped.
 	inject func(ctx context.Context, r *run) (fault.Heal, error)
 	// With healLate, the holders resume and end before the fault is healed.
@@ -276,7 +279,13 @@ func (r *run) contend(ctx context.Context) error {
 			}
 		}
 	}
-	r.send(ctx, contender, r.contenderParams)
+	for _, p := range r.participants {
+		params := r.contenderParams
+		if p.Card.Locker && p.Card.Lease && !p.Card.Renews && r.unrenewed != nil {
+			params = r.unrenewed
+		}
+		go r.buy(ctx, p, contender, params)
+	}
 	var beside sync.WaitGroup
 	var err, failed error
 	if r.meanwhile != nil {
