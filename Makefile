@@ -48,6 +48,7 @@ test: servers browser compiler lint ## lint, vet, and all tests with the race de
 	$(GO) vet $(TAGS) ./...
 	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 40m ./...
 	cd docker && $(GO) test -count=1 .
+	cd adapters && $(GO) vet $(TAGS) ./... && $(GO) build $(TAGS) ./...
 
 # Debian has MariaDB in place of MySQL.
 .PHONY: test-mysql
@@ -125,6 +126,13 @@ adapters: ## build the adapters of other libraries in bin/, for `oversell judge`
 .PHONY: adapted
 adapted: servers ## put our own locks on trial as adapters, SEEDS times (3), and compare with docs/matrix.json
 	OVERSELL_ADAPTED=$(SEEDS) $(GO) test $(TAGS) -count=1 -timeout 3h -v -run '^TestJudgeOurs$$' ./cli
+
+# After an interruption, it continues. make clean deletes what was done.
+.PHONY: libraries
+libraries: SEEDS = 5
+libraries: servers build adapters ## put the libraries of adapters/libraries.json on trial, SEEDS times (5): docs/libraries.md
+	bin/oversell libraries --seeds $(SEEDS)
+	bin/oversell docs
 
 .PHONY: interop
 interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions

@@ -34,6 +34,7 @@ func generatedParts() []generated {
 		{"docs/strategies.md", "strategies", strategies(false)},
 		{"docs/strategies.zh-CN.md", "strategies", strategies(true)},
 		{"docs/faults.md", "matrix", writeMatrix},
+		{"docs/libraries.md", "libraries", writeLibraries},
 		{"docs/course/comparison.md", "costs", writeCosts(false)},
 		{"docs/course/zh/comparison.md", "costs", writeCosts(true)},
 		{"docs/lab.md", "comparison", block(comparison, wrapped)},

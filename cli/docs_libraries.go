@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
+)
+
+// judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
+type judgedLibrary struct {
+	library
+	judgedPage
+	runs []experiment.Result
+}
+
+// judgedLibraries reads what make libraries has stored, sorted by language.
+func judgedLibraries() (all []judgedLibrary, err error) {
+	files, err := filepath.Glob(filepath.Join(libraryFolder, "*.json"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("%s has no verdicts: run `make libraries`: %w", libraryFolder, cmp.Or(err, os.ErrNotExist))
+	}
+	for _, file := range files {
+		j := judgedLibrary{library: library{ID: strings.TrimSuffix(filepath.Base(file), ".json")}}
+		verdicts, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(verdicts, &j.judgedPage); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		compressed, err := os.ReadFile(j.file(".json.gz"))
+		if err != nil {
+			return nil, err
+		}
+		if j.runs, err = experiment.RecordedRuns(compressed); err != nil {
+			return nil, err
+		}
+		for i := range j.Rows {
+			j.Rows[i].Strategy = j.ID
+		}
+		all = append(all, j)
+	}
+	slices.SortStableFunc(all, func(a, b judgedLibrary) int { return cmp.Compare(a.Hello.Language, b.Hello.Language) })
+	return all, nil
+}
+
+// writeLibraries prints a list of the libraries, the tables of all verdicts, and a section for each library.
+func writeLibraries(w io.Writer) error {
+	all, err := judgedLibraries()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	_, _ = fmt.Fprint(out, "| | library | language | servers | contract | seeds |\n|---|---|---|---|---|--:|\n")
+	var m matrix.Matrix
+	for _, j := range all {
+		m.Record(j.Matrix)
+		h := j.Hello
+		_, _ = fmt.Fprintf(out, "| [%s](#%s) | %s | %s | %s | %d of %d | %d |\n", j.ID, j.ID, strings.TrimSpace(h.Library+" "+h.Version),
+			h.Language, strings.Join(h.Backends, ", "), j.Totals.Checks-j.Totals.ChecksFailed, j.Totals.Checks, j.seeds())
+	}
+	if err := m.WriteTables(out); err != nil {
+		return err
+	}
+	for _, j := range all {
+		j.write(out)
+	}
+	return out.Flush()
+}
+
+// seeds returns the smallest number of runs of a hazard.
+func (j judgedLibrary) seeds() (least int) {
+	for _, row := range j.Rows {
+		for _, s := range row.Summaries {
+			if least == 0 || s.Runs < least {
+				least = s.Runs
+			}
+		}
+	}
+	return least
+}
+
+// write prints the section of the library.
+func (j judgedLibrary) write(out io.Writer) {
+	h := j.Hello
+	_, _ = fmt.Fprintf(out, "\n### %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n", j.ID,
+		strings.TrimSpace(h.Library+" "+h.Version), h.Document, j.Date, j.Machine, j.Versions)
+	for _, o := range j.Contract {
+		if o.Failed != "" {
+			_, _ = fmt.Fprintf(out, "- contract, `%s`: expected: %s. Found: %s.\n", o.Check, o.Claimed, strings.TrimSuffix(oneLine(o.Failed), "."))
+		}
+	}
+	var survived []string
+	for _, row := range j.Rows {
+		for _, hazard := range j.Hazards {
+			s, ok := row.Summaries[hazard]
+			name := "`" + hazard + "`"
+			if row.Fenced {
+				name += " with the fence"
+			}
+			switch {
+			case ok && s.Failed+s.Inconclusive > 0:
+				_, _ = fmt.Fprintf(out, "- %s %s: %s\n", matrix.Sign(s.Verdict), name, j.sentence(row, hazard, s))
+			case ok:
+				survived = append(survived, name)
+			}
+		}
+	}
+	if len(survived) > 0 {
+		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", matrix.Sign(experiment.Safe), strings.Join(survived, ", "), experiment.Safe)
+	}
+	if j.Totals.Hazards > 0 {
+		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/%s --hazard HAZARD -- %s`.\n", "oversell judge", j.command())
+	} else {
+		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Totals, j.command())
+	}
+}
+
+// command returns the command of the adapter.
+func (j judgedLibrary) command() string {
+	_, command, _ := strings.Cut(j.judgedPage.Command, " -- ")
+	return command
+}
+
+// sentence describes the verdict on a hazard, and has the command that repeats the recorded run.
+func (j judgedLibrary) sentence(row matrix.Row, hazard string, s matrix.Summary) string {
+	why, command := s.Why.EN, s.Command
+	for _, r := range j.runs {
+		if r.Hazard == hazard && r.Fenced == row.Fenced {
+			why, command = causeOf(r, "en"), r.Repeat()
+		}
+	}
+	times := fmt.Sprintf("in %d of %d runs", s.Failed, s.Runs)
+	if s.Inconclusive > 0 {
+		times += fmt.Sprintf(", inconclusive in %d", s.Inconclusive)
+	}
+	return fmt.Sprintf("%s %s. %s `bin/%s`", s.Verdict, times, oneLine(why), command)
+}
+
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
