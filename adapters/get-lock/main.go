@@ -22,7 +22,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	library.Serve(library.Hello("MySQL GET_LOCK", "", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql"), &locker{db: db})
+	library.Serve(library.Hello("MySQL GET_LOCK, go-sql-driver/mysql", "1.10.1", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql"), &locker{db: db})
 }
 
 type locker struct {
