@@ -173,6 +173,7 @@ timelines: build ## keep one run of make break for each timeline of make site, i
 site: build ## write pages that need no servers to results/site; open its index.html
 	rm -rf results/site
 	bin/oversell site results/site
+	bin/oversell libraries --pages results/site/libraries
 
 .PHONY: commands
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones

@@ -13,6 +13,7 @@ import (
 
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
+	"oversell/lab/report"
 )
 
 // judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
@@ -22,7 +23,7 @@ type judgedLibrary struct {
 	runs []experiment.Result
 }
 
-// judgedLibraries reads what make libraries has stored, sorted by language.
+// judgedLibraries reads what make libraries has stored, sorted by language and id.
 func judgedLibraries() (all []judgedLibrary, err error) {
 	files, err := filepath.Glob(filepath.Join(libraryFolder, "*.json"))
 	if err != nil {
@@ -49,7 +50,9 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 		}
 		all = append(all, j)
 	}
-	slices.SortStableFunc(all, func(a, b judgedLibrary) int { return cmp.Compare(a.Hello.Language, b.Hello.Language) })
+	slices.SortFunc(all, func(a, b judgedLibrary) int {
+		return cmp.Or(cmp.Compare(a.Hello.Language, b.Hello.Language), cmp.Compare(a.ID, b.ID))
+	})
 	return all, nil
 }
 
@@ -144,6 +147,27 @@ func (j judgedLibrary) sentence(row matrix.Row, hazard string, s matrix.Summary)
 		times += fmt.Sprintf(", inconclusive in %d", s.Inconclusive)
 	}
 	return fmt.Sprintf("%s %s. %s `bin/%s`", s.Verdict, times, oneLine(why), command)
+}
+
+// writeLibraryPages writes a page for each library, with the timelines of its recorded runs.
+func writeLibraryPages(folder string) error {
+	all, err := judgedLibraries()
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755) //nolint:gosec // pages, which everybody may read
+	}
+	if err != nil {
+		return fmt.Errorf("libraries: %w", err)
+	}
+	for _, j := range all {
+		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.judgedPage.Command}
+		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error {
+			return matrix.WritePage(w, matrix.Summarise(j.runs), j.runs, about)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

@@ -32,12 +32,15 @@ const (
 
 // librariesCommand puts all libraries on trial. Only developers need this command: make libraries.
 func librariesCommand() *cobra.Command {
-	seeds := 1
+	seeds, pages := 1, ""
 	cmd := &cobra.Command{
 		Use:    "libraries [flags] [ID...]",
 		Short:  "Judge the libraries of " + libraryList + ", and keep the verdicts in " + libraryFolder,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, ids []string) error {
+			if pages != "" {
+				return writeLibraryPages(pages)
+			}
 			chosen, err := chooseLibraries(ids)
 			if err != nil {
 				return usage("libraries: %w", err)
@@ -56,6 +59,7 @@ func librariesCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&seeds, "seeds", seeds, "number of rounds; results of earlier rounds are kept")
+	cmd.Flags().StringVar(&pages, "pages", "", "judge nothing, but write pages with the timelines of the recorded runs to `FOLDER`")
 	return cmd
 }
 
