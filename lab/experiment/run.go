@@ -183,6 +183,9 @@ func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, err
 			return results, err
 		}
 		result, err := f(s)
+		if errors.Is(err, errNotMeasurable) {
+			continue
+		}
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", s.Name(), err)
 		}
