@@ -12,6 +12,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"oversell/adapters/library"
+	"oversell/api"
 	"oversell/locks"
 	"oversell/stock"
 )
@@ -22,7 +23,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	library.Serve(library.Hello("MySQL GET_LOCK, go-sql-driver/mysql", "1.10.1", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql"), &locker{db: db})
+	hello := library.Hello("MySQL GET_LOCK, go-sql-driver/mysql", "1.10.1", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql")
+	// The manual: the lock "is released implicitly when your session terminates (either normally or abnormally)".
+	hello.Protects = []api.Hazard{api.Crash}
+	library.Serve(hello, &locker{db: db})
 }
 
 type locker struct {
