@@ -9,7 +9,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
-	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -49,7 +48,7 @@ func (e Experiment) Claim(c Card, fenced bool) Claim {
 // All returns the experiments in the order of the matrix of results.
 func All() []Experiment {
 	return []Experiment{
-		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), pause(), pauseAtRead(),
+		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), lateRelease(), crashBetween(), pause(), pauseAtRead(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(),
 		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), databaseDown(), galera(), twoMasters(), staleRead(),
 	}
@@ -139,12 +138,7 @@ func foreignUnlock() Experiment {
 		Applies: func(c Card) bool { return c.Lease },
 		run: schedule{
 			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
-			judge: func(p *participant) *finding {
-				if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-					return &finding{Broken, MutualExclusion, api.Text{EN: "A third request acquired the lock while the contender held it.", ZH: "竞争者持锁时，第三个请求也拿到了锁。"}}
-				}
-				return nil
-			},
+			judge: freedForeignLock,
 		}.run,
 	}
 }

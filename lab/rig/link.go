@@ -110,6 +110,7 @@ func (l *Link) add(name, kind, direction string, t toxics.Toxic) error {
 func (r *Rig) addLink(from string, to *Server) *Link {
 	toxics.Register(holeType, new(hole)) // a repeated call does no harm
 	toxics.Register(lossType, new(loss))
+	toxics.Register(gateType, new(commandGate))
 	// The proxies need a Toxiproxy server for its logger and metrics. This server never listens.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	l := &Link{from: from, to: to.name, addr: r.takeAddr(), upstream: to.addr}
