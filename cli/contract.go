@@ -59,7 +59,7 @@ Exit status:
 			if err != nil {
 				return ended(ctx, fmt.Errorf("contract: %w", err))
 			}
-			outcomes, err := contract(ctx, lab.Addresses(), line, hello, contractPrinter(out))
+			outcomes, err := contract(ctx, lab.Addresses(), line, hello, anyCheck, contractPrinter(out))
 			if err := errors.Join(err, lab.Close()); err != nil {
 				return ended(ctx, fmt.Errorf("contract: %w", err))
 			}
@@ -88,9 +88,12 @@ func greet(ctx context.Context, args []string) (line string, hello adapter.Hello
 	return line, lock.Hello(), nil
 }
 
-// contract runs the contract suite on an adapter. Its locks are in worker processes, each with a
-// program of its own.
-func contract(ctx context.Context, at rig.Addresses, line string, hello adapter.Hello, report func(lockstest.Outcome)) (outcomes []lockstest.Outcome, err error) {
+// anyCheck selects all checks of the contract.
+func anyCheck(string) bool { return true }
+
+// contract runs the wanted checks of the contract on an adapter. Its locks are in worker processes,
+// each with a program of its own.
+func contract(ctx context.Context, at rig.Addresses, line string, hello adapter.Hello, wanted func(check string) bool, report func(lockstest.Outcome)) (outcomes []lockstest.Outcome, err error) {
 	db, err := stock.Open(at.MySQL, 8)
 	if err != nil {
 		return nil, err
@@ -125,13 +128,18 @@ func contract(ctx context.Context, at rig.Addresses, line string, hello adapter.
 			return item.Count, err
 		},
 	}
-	skip := func(c lockstest.Check) bool { return c.Name == "amnesia" && !hello.Capabilities.AdvanceFence }
+	skip := func(c lockstest.Check) bool {
+		return !wanted(c.Name) || c.Name == "amnesia" && !hello.Capabilities.AdvanceFence
+	}
 	err = lockstest.Contract(ctx, cfg, checkLimit, skip, func(o lockstest.Outcome) {
 		outcomes = append(outcomes, o)
 		report(o)
 	})
 	return outcomes, err
 }
+
+// checkWidth is the width of the checks' names.
+const checkWidth = len("exclusion-across")
 
 // contractPrinter prints a line for each check.
 func contractPrinter(out io.Writer) func(lockstest.Outcome) {
@@ -141,8 +149,8 @@ func contractPrinter(out io.Writer) func(lockstest.Outcome) {
 		if o.Failed != "" {
 			sign, text = "✗", fmt.Sprintf("the lock claims: %s. The check found: %s", o.Claimed, o.Failed)
 		}
-		line := fmt.Sprintf("%s %-17s %s", sign, o.Check, text)
-		_, _ = fmt.Fprintln(out, screen.Paint(sign, screen.Wrap(line, 20)))
+		line := fmt.Sprintf("%s %-*s  %s", sign, checkWidth, o.Check, text)
+		_, _ = fmt.Fprintln(out, screen.Paint(sign, screen.Wrap(line, checkWidth+4)))
 	}
 }
 

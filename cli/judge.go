@@ -201,7 +201,7 @@ type judgement struct {
 // hold runs the contract, and then the hazards and the load if the contract's basic checks hold.
 func (v *judgement) hold(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, text, progress io.Writer) (err error) {
 	_, _ = fmt.Fprintln(text, "\nThe contract:")
-	v.contract, err = contract(ctx, lab.Addresses(), v.flags.line, v.flags.hello, contractPrinter(text))
+	v.contract, err = contract(ctx, lab.Addresses(), v.flags.line, v.flags.hello, anyCheck, contractPrinter(text))
 	if _, basic := failedChecks(v.contract); err != nil || basic {
 		return err
 	}

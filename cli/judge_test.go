@@ -88,7 +88,7 @@ func TestJudgeWrongLocks(t *testing.T) {
 	for name, c := range map[string]struct{ old, wrong, want string }{
 		"a release without effect": {
 			`return redis("EVAL", RELEASE, 1, self.name, self.token) == ":1" and not self.lost`, "return True",
-			"acquire the key again, after its release: lock stock:",
+			"the key must be free at once: lock stock:",
 		},
 		"grants to everybody": {
 			`"SET", self.name, self.token, "NX", "PX"`, `"SET", self.name, self.token, "PX"`,

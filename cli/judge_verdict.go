@@ -42,7 +42,8 @@ func printVerdict(out io.Writer, r experiment.Result, width int) {
 
 // causeOf explains a run. A timeline shows the cause of a lost update, or what prevented it.
 func causeOf(r experiment.Result, lang string) string {
-	if r.Hazard == "polling" || r.Hazard == "herd" { // these count requests
+	switch r.Hazard {
+	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
 		return r.Why.In(lang)
 	}
 	cause := timeline.Of(r.Recording).In(lang).Cause()

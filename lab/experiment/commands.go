@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"oversell/api"
 	"oversell/lab/fault"
@@ -51,7 +50,7 @@ func crashBetween() Experiment {
 		Shows: "a key that was created without its expiry is never deleted", Applies: claimedOrOnTrial("crash-between", "redis", "redlock"),
 		run: eachCommand(2, func(held *heldCommands) schedule {
 			return schedule{
-				step: "asked", contenderParams: wait(grantBound), inject: held.kill,
+				step: "asked", thenAt: "granted", contenderParams: wait(grantBound), inject: held.kill,
 				judge: func(p *participant) *finding {
 					if p.ops[contender].Outcome == history.OK {
 						return nil
@@ -102,21 +101,17 @@ func eachCommand(from int, schedule func(*heldCommands) schedule) func(context.C
 	}
 }
 
-// hold holds the commands back, and lets the holder go on until one is held, or until over.
-func (h *heldCommands) hold(ctx context.Context, r *run, over func(*participant) bool) error {
-	p := r.participants[0]
+// hold holds the commands back, and lets the holder go on until one is held, or until its next step.
+func (h *heldCommands) hold(ctx context.Context, r *run) error {
 	h.links = r.bed.links(name(r.on[holder]), "redis")
 	for _, link := range h.links {
-		gate, err := link.HoldCommand(p.key(), h.nth)
+		gate, err := link.HoldCommand(r.participants[0].key(), h.nth)
 		if err != nil {
 			return err
 		}
 		h.gates = append(h.gates, gate)
 	}
-	if err := r.bed.replica(r.on[holder]).ResumeAll(ctx); err != nil {
-		return err
-	}
-	err := eventually(ctx, "a command is held back, or none is left", func() bool { return h.name() != "" || over(p) })
+	err := r.resumeToNext(ctx, func() bool { return h.name() != "" })
 	if err == nil && h.name() == "" {
 		err = errAllSent
 	}
@@ -134,7 +129,7 @@ func (h *heldCommands) name() string {
 }
 
 func (h *heldCommands) delay(ctx context.Context, r *run) (fault.Heal, error) {
-	err := h.hold(ctx, r, func(p *participant) bool { return isClosed(p.ended[holder]) })
+	err := h.hold(ctx, r)
 	r.span.What, r.span.Who = "command held back", name(r.on[holder])
 	return func(context.Context) error {
 		for _, gate := range h.gates {
@@ -145,14 +140,7 @@ func (h *heldCommands) delay(ctx context.Context, r *run) (fault.Heal, error) {
 }
 
 func (h *heldCommands) kill(ctx context.Context, r *run) (fault.Heal, error) {
-	p := r.participants[0]
-	if err := r.bed.stop(ctx, r.on[holder], p.Subject, string(api.Granted)); err != nil {
-		return nil, err
-	}
-	err := h.hold(ctx, r, func(p *participant) bool {
-		return isClosed(p.ended[holder]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key()), func(e history.Event) bool { return e.Step == string(api.Granted) })
-	})
-	if err != nil {
+	if err := h.hold(ctx, r); err != nil {
 		return nil, err
 	}
 	heal, err := killReplica(holder)(ctx, r)

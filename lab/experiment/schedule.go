@@ -36,6 +36,8 @@ const (
 type schedule struct {
 	// step is where the holder stops, unless the strategy's card (description) names another step.
 	step string
+	// thenAt is a later step at which the holder stops again. Empty means none.
+	thenAt string
 	// sameReplica sends the contender to the holder's replica.
 	sameReplica bool
 	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
@@ -158,7 +160,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 	return r.awaitStopped(ctx, holder)
 }
 
-// addProducts adds a product for each strategy, and arms the failpoint at which its holder stops.
+// addProducts adds a product for each strategy, and arms the failpoints at which its holder stops.
 func (r *run) addProducts(ctx context.Context) error {
 	for _, s := range r.subjects {
 		var err error
@@ -170,8 +172,14 @@ func (r *run) addProducts(ctx context.Context) error {
 			p.ended[part] = make(chan struct{})
 		}
 		r.participants = append(r.participants, p)
-		if err := r.bed.stop(ctx, r.on[holder], s, s.Card.stepFor(r.Hazard, r.step)); err != nil {
-			return err
+		steps := []string{s.Card.stepFor(r.Hazard, r.step)}
+		if r.thenAt != "" {
+			steps = append(steps, r.thenAt)
+		}
+		for _, step := range steps {
+			if err := r.bed.stop(ctx, r.on[holder], s, step); err != nil {
+				return err
+			}
 		}
 	}
 	return r.bed.Rig.AwaitEven(ctx)
@@ -320,6 +328,20 @@ func (r *run) await(part int) {
 	for _, p := range r.participants {
 		<-p.ended[part]
 	}
+}
+
+// resumeToNext resumes the holder of a run with one strategy, and waits until it has stopped again or
+// has ended, or until over returns true.
+func (r *run) resumeToNext(ctx context.Context, over func() bool) error {
+	p := r.participants[0]
+	// Not ResumeAll, which removes the other failpoints.
+	if err := r.bed.replica(r.on[holder]).Resume(ctx, p.stopped[holder]); err != nil {
+		return err
+	}
+	return eventually(ctx, p.Name()+" at its next step", func() bool {
+		stopped, err := r.bed.stopped(ctx, r.on[holder])
+		return over() || isClosed(p.ended[holder]) || err == nil && stopped[p.key()] != ""
+	})
 }
 
 func isClosed(ended <-chan struct{}) bool {

@@ -13,6 +13,16 @@ func exclusionAcross(t *trial) { t.contend(t.participants(3, t.Workers.Lease), 3
 
 func exclusionInside(t *trial) { t.contend(t.participants(1, t.Workers.Lease), 8, 5) }
 
+// otherKeys checks that a held key does not block another one.
+func otherKeys(t *trial) {
+	mine, other, key := t.pair()
+	h := mine.acquire("acquire", t.long(key, "holder", 0))
+	for _, p := range []participant{mine, other} {
+		p.acquire("acquire another key", t.long(t.newKey(), "another", 0)).mustRelease()
+	}
+	h.mustRelease()
+}
+
 // contend lets tasks of all participants increment a counter under the lock. None may be lost.
 func (t *trial) contend(all []participant, tasks, rounds int) {
 	key := t.newKey()

@@ -103,3 +103,14 @@ func lossNotice(t *trial) {
 	mustBe("release the lost lock", h.release(), locks.ErrNotHeld)
 	other.mustFindFree(key, "next")
 }
+
+// renewalEnd kills the holder that follows a released lock. If the renewal of the released lock goes
+// on, and does not compare the owner, it renews the lock of the dead holder for ever.
+func renewalEnd(t *trial) {
+	mine, other, key := t.shortPair()
+	mine.acquire("acquire", t.short(key, "first")).mustRelease()
+	killed := t.alone()
+	killed.acquire("acquire after the release", t.short(key, "killed"))
+	killed.worker.Kill()
+	other.acquire("acquire after the lease of a killed holder", t.long(key, "next", t.Lease+t.Timeout)).mustRelease()
+}

@@ -10,8 +10,7 @@ import (
 // timeOut checks that a waiter gives up after its wait, even if that is longer than a lease.
 func timeOut(t *trial) {
 	mine, other, key := t.shortPair()
-	other.mustFindFreeNow(key, "first")
-	h := mine.acquire("acquire the key again, after its release", t.long(key, "holder", 0))
+	h := mine.acquire("acquire", t.long(key, "holder", 0))
 	waits := []time.Duration{0, 300 * time.Millisecond, t.Lease + t.Lease/3}
 	if admitsOverrun(t.Card) {
 		waits = waits[:2]
@@ -28,7 +27,6 @@ func timeOut(t *trial) {
 	}
 	must("verify the holder's lock after these waits", h.verify())
 	h.mustRelease()
-	other.mustFindFreeNow(key, "next")
 }
 
 // cancellation checks that a request gets the key as if the cancelled waiters had never waited.
@@ -41,6 +39,8 @@ func cancellation(t *trial) {
 		must("cancel a waiter", waiter.cancel(t.ctx))
 		mustBe("a cancelled waiter", p.awaitSoon("a cancelled waiter", waiter).err(), locks.ErrNotAcquired, errCancelled)
 	}
+	_, err := all[1].tryAcquire(t.long(key, "timed-out", 100*time.Millisecond))
+	mustBe("a waiter whose wait is over", err, locks.ErrNotAcquired)
 	next := all[2].begin(t.long(key, "next", t.Timeout))
 	settle(t.ctx)
 	h.mustRelease()
@@ -49,7 +49,7 @@ func cancellation(t *trial) {
 	settle(t.ctx) // a cancelled waiter that still runs acquires the lock now
 
 	r := t.long(key, "cancelled", t.Timeout)
-	err := all[1].do(command{Do: doAcquire, Request: r, Cancelled: true}).err()
+	err = all[1].do(command{Do: doAcquire, Request: r, Cancelled: true}).err()
 	mustBe("a request that was cancelled before it began", err, locks.ErrNotAcquired, errCancelled)
 	all[0].mustFindFree(key, "next")
 }

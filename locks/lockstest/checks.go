@@ -69,6 +69,9 @@ func Checks() []Check { return slices.Concat(lockChecks(), leaseChecks(), saleCh
 
 func lockChecks() []Check {
 	return []Check{{
+		Name: "keys", Says: "the lock of one key does not block another key",
+		applies: sharedLocker, yes: otherKeys,
+	}, {
 		Name: "exclusion", Says: "one holder at a time in one process", Denies: "two requests acquire a new key at the same time",
 		applies: locker, claims: excludes, yes: exclusionInside, no: noExclusionInside,
 	}, {
@@ -118,6 +121,9 @@ func leaseChecks() []Check {
 			return leased(c) && c.Renews && c.LeasePerRequest && c.Scope == api.ScopeShared
 		}, yes: renewalOff,
 	}, {
+		Name: "renewal-end", Says: "a release ends the renewal, so a later holder that dies is not renewed",
+		applies: func(c api.Card) bool { return sharedLocker(c) && c.Renews && c.LeasePerRequest }, yes: renewalEnd,
+	}, {
 		Name: "loss-notice", Says: "the context of a lost lock ends",
 		applies: leased, yes: lossNotice,
 	}, {
@@ -161,3 +167,5 @@ func fenced(c api.Card) bool { return leased(c) && c.Fenced }
 func excludes(c api.Card) bool { return c.Scope != api.ScopeNone }
 
 func excludingLocker(c api.Card) bool { return c.Locker && excludes(c) }
+
+func sharedLocker(c api.Card) bool { return c.Locker && c.Scope == api.ScopeShared }

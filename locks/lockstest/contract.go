@@ -23,9 +23,12 @@ type Outcome struct {
 	Took  time.Duration `json:"took_ns"`
 }
 
-// basic lists the checks without which the others would only wait for a lock that never comes. The
-// first ones find a release without effect at once.
-func basic() []string { return []string{"time-out", "release", "exclusion", "exclusion-across"} }
+// basic lists the checks without which the others would only wait for a lock that never comes. They
+// are in this order: a release without effect must be found before the checks of exclusion, which
+// would wait for it.
+func basic() []string {
+	return []string{"time-out", "keys", "release", "exclusion", "exclusion-across"}
+}
 
 func isBasic(c Check) bool { return slices.Contains(basic(), c.Name) }
 

@@ -34,7 +34,7 @@ func TestFlaws(t *testing.T) {
 		{flaw: cancelledRelease, caught: []string{"release", "refusals"}, may: []string{"clean-up"}},
 		{flaw: firstReleaseFails, caught: []string{"release", "re-entry"}, only: []string{"release", "re-entry"}},
 		{flaw: releasesForeignLock, caught: []string{"expiry"}},
-		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "loss-notice", "late-receipt", "fenced-write"}},
+		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "renewal-end", "loss-notice", "late-receipt", "fenced-write"}},
 		{flaw: neverRenews, caught: []string{"renewal", "no-renewal"}},
 		{flaw: renewsAnyway, caught: []string{"no-renewal"}},
 		{flaw: hidesTheLoss, caught: []string{"loss-notice"}, may: []string{"expiry"}},

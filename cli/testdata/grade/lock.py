@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""A lock in Redis for the tests of the grader: lock.py FEATURES [FLAW].
+
+The features are capabilities of docs/adapter.md, wake (a release wakes one waiter) and majority (three
+of five Redis). Without a flaw, the lock is right. A flaw is one mistake; the test lists all of them."""
+import json, os, socket, sys, threading, time, urllib.parse, uuid
+
+FEATURES = sys.argv[1].split(",")
+FLAW = sys.argv[2] if len(sys.argv) > 2 else ""
+REENTRY, RENEWAL, NOTICE = "reentry" in FEATURES, "renewal" in FEATURES, "loss_notice" in FEATURES
+FAIR, FENCE, WAKE, MAJORITY = "fairness" in FEATURES, "fence" in FEATURES, "wake" in FEATURES, "majority" in FEATURES
+LEASE = int(os.environ.get("LEASE_MS", "10000"))
+NODES = os.environ.get("REDLOCK_URLS" if MAJORITY else "REDIS_URL", "redis://127.0.0.1:6379/0").split(",")
+QUORUM = len(NODES) // 2 + 1
+if FLAW == "two-of-five":
+    QUORUM = 2
+if FLAW == "first-node-only":
+    NODES, QUORUM = NODES[:1], 1
+PROCESS, SKEW = str(uuid.uuid4()), 3600 * (os.getpid() % 2)
+writing, locks, idle, local = threading.Lock(), {}, {node: [] for node in NODES}, {"fence": 0}
+
+# KEYS: lock, queue, fence, wake-up   ARGV: id, lease, re-entry, fair, fence
+ACQUIRE = """
+if ARGV[3] == '1' and redis.call('hget', KEYS[1], 'id') == ARGV[1] then
+  redis.call('hincrby', KEYS[1], 'count', 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return 1
+end
+if ARGV[4] == '1' then
+  local t = redis.call('time')
+  local now = t[1] * 1000 + math.floor(t[2] / 1000)
+  redis.call('hset', KEYS[2] .. ':seen', ARGV[1], now)
+  if not redis.call('zscore', KEYS[2], ARGV[1]) then
+    redis.call('zadd', KEYS[2], redis.call('incr', KEYS[2] .. ':last'), ARGV[1])
+  end
+  local first = redis.call('zrange', KEYS[2], 0, 0)[1]
+  while first ~= ARGV[1] and FORGET and now - tonumber(redis.call('hget', KEYS[2] .. ':seen', first) or 0) > 1500 do
+    redis.call('zrem', KEYS[2], first)
+    redis.call('hdel', KEYS[2] .. ':seen', first)
+    first = redis.call('zrange', KEYS[2], 0, 0)[1]
+  end
+  if first ~= ARGV[1] then return 0 end
+end
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('hset', KEYS[1], 'id', ARGV[1], 'count', 1)
+redis.call('pexpire', KEYS[1], ARGV[2])
+redis.call('zrem', KEYS[2], ARGV[1])
+redis.call('hdel', KEYS[2] .. ':seen', ARGV[1])
+if ARGV[5] == '1' then return 1 + redis.call('incr', KEYS[3]) end
+return 1
+""".replace("FORGET", "false" if FLAW == "keeps-dead-waiters" else "true")
+RELEASE = """
+if redis.call('hget', KEYS[1], 'id') ~= ARGV[1] then return 0 end
+if redis.call('hincrby', KEYS[1], 'count', -1) > 0 then return 1 end
+redis.call('del', KEYS[1])
+if WAKES > 0 then
+  redis.call('del', KEYS[4])
+  for i = 1, WAKES do redis.call('rpush', KEYS[4], 1) end
+  redis.call('pexpire', KEYS[4], 20000)
+end
+return 1
+""".replace("WAKES", "0" if not WAKE or FLAW == "no-wake-up" else "100" if FLAW == "wakes-all" else "1")
+RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
+
+
+def say(line):
+    with writing:
+        print(json.dumps(line), flush=True)
+
+
+def connect(node):
+    url = urllib.parse.urlparse(node)
+    server = socket.create_connection((url.hostname, url.port), 0.5 if MAJORITY else 5)
+    link = (server, server.makefile("rb"))
+    if url.password:
+        send(link, ("AUTH", url.username or "default", url.password))
+    return link
+
+
+def send(link, command):
+    words = [str(word).encode() for word in command]
+    link[0].sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    return answer(link)
+
+
+def answer(link):
+    line = link[1].readline().strip().decode()
+    if not line or line[0] == "-":
+        raise OSError(line or "redis closed the connection")
+    if line[0] == "$":
+        return None if line == "$-1" else link[1].readline().strip().decode()
+    if line[0] == "*":
+        return [answer(link) for _ in range(int(line[1:]))] if line != "*-1" else None
+    return int(line[1:]) if line[0] == ":" else line
+
+
+def redis(*command, node=None, using=None):
+    node = node or NODES[0]
+    with writing:
+        link = idle[node].pop() if idle[node] else None
+    link = link or connect(node)
+    try:
+        if using is not None:
+            using.append(link[0])
+            link[0].settimeout(None)
+        result = send(link, command)
+        if using is not None:
+            link[0].settimeout(0.5 if MAJORITY else 5)
+    except OSError:
+        link[0].close()  # an answer may still come
+        raise
+    with writing:
+        idle[node].append(link)
+    return result
+
+
+class Lock:
+    def __init__(self, r):
+        self.id, self.owner, self.blocked = r["id"], r["owner"], []
+        key = "all" if FLAW == "one-key" else r["key"] + (PROCESS if FLAW == "lock-per-process" else "")
+        self.keys = ["lock:" + key, "queue:" + key, "fence:" + key, "wake:" + key]
+        self.token = PROCESS + ("" if FLAW == "anybody-re-enters" else r["owner"]) if REENTRY else str(uuid.uuid4())
+        self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and not r.get("no_renew")
+        self.until, self.lost, self.over, self.released = 0, "", threading.Event(), False
+        self.fence, self.queued = 0, False
+
+    def script(self, text, *args, node=None):
+        return redis("EVAL", text, 4, *self.keys, self.token, *args, node=node)
+
+    def on_all(self, call):  # the number of servers on which call succeeded
+        done = 0
+        for node in NODES:
+            try:
+                done += 1 if call(node) else 0
+            except OSError:
+                if not MAJORITY:
+                    raise
+        return done
+
+    def lasts(self, sent):  # the lease counts from the sending
+        now = time.monotonic()
+        self.until = (now if FLAW == "lease-from-answer" else sent) + self.lease * 0.95 / 1000
+
+    def try_once(self):
+        sent = time.monotonic()
+        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock"):
+            won = self.try_wrong()
+        else:
+            fair = int(FAIR and FLAW != "unfair")
+            won = self.on_all(lambda node: self.take(self.script(ACQUIRE, self.lease, int(REENTRY and FLAW != "waits-for-itself"), fair, int(FENCE), node=node))) >= QUORUM
+        self.lasts(sent)
+        if won and MAJORITY and time.monotonic() >= self.until:
+            won = False
+        if not won and MAJORITY:
+            self.on_all(lambda node: self.script(RELEASE, node=node))
+        if won and FENCE and FLAW == "local-fence":
+            local["fence"] += 1
+            self.fence = local["fence"]
+        if won and FENCE and FLAW == "constant-fence":
+            self.fence = 7
+        return won
+
+    def take(self, result):
+        if FENCE and result > 1:
+            self.fence = result - 1
+        return result > 0
+
+    def try_wrong(self):
+        lock = self.keys[0]
+        if FLAW == "set-always":
+            return redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
+        if FLAW == "get-then-set":
+            return not redis("EXISTS", lock) and redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
+        if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
+            deadline = redis("HGET", lock, "deadline")
+            if deadline and float(deadline) > time.time() + SKEW:
+                return False
+            return redis("HSET", lock, "id", self.token, "count", 1, "deadline", time.time() + SKEW + self.lease / 1000) >= 0
+        if not redis("HSETNX", lock, "id", self.token):
+            return False
+        redis("HSET", lock, "count", 1)
+        return FLAW == "no-expiry" or redis("PEXPIRE", lock, self.lease) == 1
+
+    def acquire(self, wait_ms):
+        if FLAW == "blocks-at-0":
+            wait_ms = wait_ms or 2000
+        end = time.monotonic() + (wait_ms / 2 if FLAW == "gives-up-early" else wait_ms) / 1000
+        won = self.try_once()
+        while not won and not (self.over.is_set() and FLAW != "ignores-cancel") and (time.monotonic() < end or FLAW == "waits-for-ever"):
+            if FAIR and not self.queued:
+                self.queued = True
+                say({"id": self.id, "answer": "queued"})
+            self.pause(end)
+            won = self.try_once()
+        if won and self.over.is_set() and FLAW == "cancel-leaves-lock":
+            return False
+        if not won and FAIR:
+            redis("ZREM", self.keys[1], self.token)
+        if won and NOTICE:
+            threading.Thread(target=self.watch, daemon=True).start()
+        elif won and self.renews and FLAW != "nobody-renews":
+            threading.Thread(target=self.renew, daemon=True).start()
+        return won
+
+    def pause(self, end):
+        if not WAKE or FLAW == "polls":
+            self.over.wait(0.05 if FAIR else 0.02)
+            return
+        left = redis("PTTL", self.keys[0])
+        rest = min(end - time.monotonic(), left / 1000 + 0.01 if left > 0 else 0)
+        if rest > 0 and not self.over.is_set():
+            try:
+                redis("BLPOP", self.keys[3], "%.3f" % rest, using=self.blocked)
+            except OSError:
+                if not self.over.is_set():
+                    raise
+                redis("RPUSH", self.keys[3], 1)  # the cancelled wait may have taken the wake-up of another
+
+    def cancel(self):
+        self.over.set()
+        if self.blocked:
+            try:
+                self.blocked[-1].shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def renewed(self, compared=True):
+        sent = time.monotonic()
+        if compared:
+            held = self.on_all(lambda node: self.script(RENEW, self.lease, node=node)) >= QUORUM
+        else:
+            held = redis("PEXPIRE", self.keys[0], self.lease) == 1
+        if held or FLAW == "loss-unnoticed":
+            self.lasts(sent)
+        return held or FLAW == "loss-unnoticed"
+
+    def renew(self):  # without a notice of a loss
+        stale = FLAW == "renews-after-release"
+        while not self.over.wait(0 if stale and self.over.is_set() else self.lease / 3000) or stale:
+            if stale and self.over.is_set():
+                time.sleep(self.lease / 3000)
+            try:
+                if not self.renewed(not stale) and not stale:
+                    return
+            except OSError:
+                time.sleep(0.1)
+
+    def held(self):
+        if FLAW == "verify-always-held":
+            return True
+        if FLAW == "renews-foreign-lock":
+            return self.renewed(False)
+        return not self.lost and time.monotonic() < self.until
+
+    def watch(self):
+        while (FLAW == "loss-unnoticed" or time.monotonic() < self.until) and not self.lost:
+            rest = self.until - time.monotonic()
+            if self.over.wait(max(0, min(self.lease / 3000, rest) if self.renews else rest)):
+                return
+            try:
+                if self.renews and not self.renewed():
+                    self.lost = "the key has another value"
+            except OSError:
+                time.sleep(0.1)
+            if FLAW == "lost-for-nothing":
+                self.lost = "nothing"
+        if not self.over.is_set() and FLAW not in ("verify-always-held", "renews-foreign-lock"):
+            say({"id": self.id, "answer": "lost", "why": self.lost or "the lease has ended"})
+
+    def release(self):
+        self.over.set()
+        if self.released and FLAW != "releases-twice":
+            return False
+        if self.released or FLAW == "release-without-effect":
+            return True
+        if FLAW == "deletes-foreign-lock":
+            self.released = True
+            return redis("DEL", self.keys[0]) == 1
+        if FLAW == "get-then-del":
+            self.released = True
+            return redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
+        if FLAW == "forgets-count":
+            self.released = True
+            return redis("DEL", self.keys[0]) == 1
+        done = self.on_all(lambda node: self.script(RELEASE, node=node)) >= QUORUM
+        self.released = True
+        return done and not self.lost or FLAW == "hides-loss-at-release"
+
+
+def serve(r):
+    lock = locks.get(r.get("of") or r.get("id"))
+    try:
+        if r["do"] == "acquire":
+            won = lock.acquire(r.get("wait_ms", 0))
+            line = {"answer": "granted" if won else "not_acquired"}
+            if won and FENCE:
+                line["fence"] = lock.fence
+        elif r["do"] == "release":
+            line = {"answer": "released" if lock.release() else "not_held"}
+        elif r["do"] == "verify":
+            line = {"answer": "held" if lock.held() else "not_held"}
+        else:
+            for node in NODES:
+                redis("DEL", "lock:" + r["key"], "queue:" + r["key"], "wake:" + r["key"], node=node)
+            line = {"answer": "done"}
+    except OSError as why:
+        if r["do"] == "acquire":
+            try:
+                lock.release()  # the answer may be lost, and the lock taken
+            except OSError:
+                pass
+        line = {"answer": "error", "backend": "redlock" if MAJORITY else "redis", "why": str(why) or "no answer"}
+    say({"id": r["id"], **line})
+
+
+names = ["lease", "lease_per_request", "renewal", "reentry", "fairness", "loss_notice", "fence"]
+say({"hello": 1, "library": "lock.py", "version": "1", "language": "Python", "backends": ["redlock" if MAJORITY else "redis"],
+     "capabilities": {name: True for name in names if name in FEATURES}})
+for request in map(json.loads, sys.stdin):
+    if request["do"] == "acquire":
+        locks[request["id"]] = Lock(request)
+    if request["do"] != "cancel":
+        threading.Thread(target=serve, args=(request,), daemon=True).start()
+    elif request["of"] in locks:
+        locks[request["of"]].cancel()

@@ -1,0 +1,122 @@
+// Package grade has the exercises of a course: what a lock must do to pass each of them.
+package grade
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/suggest"
+)
+
+// Exercise is a task for a student: a lock with these requirements.
+type Exercise struct {
+	Number int      `json:"number"`
+	Name   string   `json:"name"` // the page is docs/exercises/<number>-<name>.md
+	Title  api.Text `json:"title"`
+	// Needs lists the capabilities that the hello of the program must claim.
+	Needs []string `json:"needs,omitempty"`
+	// Servers lists the backends that the lock may use. It must use one of them.
+	Servers []string `json:"servers,omitempty"`
+	// New lists the requirements of this exercise. Kept lists those of earlier exercises.
+	New  []Requirement `json:"-"`
+	Kept []Requirement `json:"-"`
+}
+
+// Requirement is a check of the contract or a hazard: one of the two names is empty.
+type Requirement struct {
+	Check  string
+	Hazard string
+	Fenced bool // the holder uses its fencing token
+}
+
+// Name returns the name of the check or of the hazard, with " --fenced" for a fenced run.
+func (r Requirement) Name() string {
+	if r.Fenced {
+		return r.Hazard + " --fenced"
+	}
+	return r.Check + r.Hazard
+}
+
+// Requirements returns all requirements: the new ones last, in their order.
+func (e Exercise) Requirements() []Requirement { return slices.Concat(e.Kept, e.New) }
+
+// Page returns the file name of the exercise's page in docs/exercises, without its ending.
+func (e Exercise) Page() string { return fmt.Sprintf("%02d-%s", e.Number, e.Name) }
+
+func checks(names ...string) (all []Requirement) {
+	for _, name := range names {
+		all = append(all, Requirement{Check: name})
+	}
+	return all
+}
+
+func hazards(names ...string) (all []Requirement) {
+	for _, name := range names {
+		all = append(all, Requirement{Hazard: name})
+	}
+	return all
+}
+
+func fenced(names ...string) (all []Requirement) {
+	for _, name := range names {
+		all = append(all, Requirement{Hazard: name, Fenced: true})
+	}
+	return all
+}
+
+// Exercises returns the exercises in the tutorial's order.
+func Exercises() []Exercise {
+	onRedis := []string{"redis", "redlock"}
+	anywhere := []string{"redis", "redlock", "zookeeper", "etcd", "mysql"}
+	excludes := slices.Concat(hazards("race", "replica-race"), checks("time-out", "keys", "exclusion", "exclusion-across", "cancellation", "clean-up"))
+	first := slices.Concat(excludes, hazards("crash", "crash-between"))
+	owned := slices.Concat(first, checks("release"), hazards("foreign-unlock"))
+	safe := append(slices.Clone(owned), hazards("late-release")...)
+	return []Exercise{{
+		Number: 1, Name: "expiry", Title: api.Text{EN: "SETNX that cannot deadlock", ZH: "不会死锁的 SETNX"}, Needs: []string{"lease"}, Servers: onRedis,
+		New: slices.Concat(first, checks("unnoticed-expiry", "expiry")),
+	}, {
+		Number: 2, Name: "owner", Title: api.Text{EN: "Only the owner unlocks", ZH: "只有持有者才能解锁"}, Needs: []string{"lease"}, Servers: onRedis,
+		Kept: first, New: slices.Concat(checks("release"), hazards("foreign-unlock")),
+	}, {
+		Number: 3, Name: "compare-and-delete", Title: api.Text{EN: "Compare and delete in one step", ZH: "比较和删除合为一步"}, Needs: []string{"lease"}, Servers: onRedis,
+		Kept: owned, New: hazards("late-release"),
+	}, {
+		Number: 4, Name: "re-entry", Title: api.Text{EN: "Re-entry", ZH: "可重入"}, Needs: []string{"lease", "reentry"}, Servers: onRedis,
+		Kept: safe, New: slices.Concat(checks("re-entry"), hazards("nesting")),
+	}, {
+		Number: 5, Name: "renewal", Title: api.Text{EN: "Renewal", ZH: "自动续期"}, Needs: []string{"lease", "lease_per_request", "renewal"}, Servers: onRedis,
+		Kept: safe, New: slices.Concat(checks("renewal", "renewal-end"), hazards("overrun")),
+	}, {
+		Number: 6, Name: "loss", Title: api.Text{EN: "Notice a loss", ZH: "发现锁已丢失"}, Needs: []string{"lease", "lease_per_request", "loss_notice"}, Servers: onRedis,
+		Kept: safe, New: slices.Concat(checks("expiry", "renewal", "no-renewal", "loss-notice", "late-receipt"), hazards("cutoff", "late-answer")),
+	}, {
+		Number: 7, Name: "wake-up", Title: api.Text{EN: "Wake up instead of polling", ZH: "用唤醒代替轮询"}, Servers: anywhere,
+		Kept: safe, New: hazards("polling", "herd"),
+	}, {
+		Number: 8, Name: "fair", Title: api.Text{EN: "First come, first served", ZH: "先来先得"}, Needs: []string{"fairness"}, Servers: anywhere,
+		Kept: safe, New: slices.Concat(checks("order"), hazards("dead-waiter")),
+	}, {
+		Number: 9, Name: "fail-over", Title: api.Text{EN: "Survive a fail-over", ZH: "经得起主从切换"}, Servers: []string{"redlock", "zookeeper", "etcd"},
+		Kept: safe, New: hazards("partition", "failover", "minority-loss", "majority-loss"),
+	}, {
+		Number: 10, Name: "fence", Title: api.Text{EN: "Fencing tokens", ZH: "栅栏令牌"}, Needs: []string{"fence"}, Servers: anywhere,
+		Kept: safe, New: slices.Concat(checks("fence", "fenced-write"), fenced("pause", "pause-at-read")),
+	}}
+}
+
+// Find returns the exercise with this number or name.
+func Find(name string) (Exercise, error) {
+	var known []string
+	number, _ := strconv.Atoi(name)
+	for _, e := range Exercises() {
+		if e.Number == number || e.Name == strings.ToLower(name) {
+			return e, nil
+		}
+		known = append(known, e.Name)
+	}
+	return Exercise{}, &suggest.Unknown{Kind: "exercise", Name: name, Known: known}
+}
