@@ -87,9 +87,13 @@ func translated(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, en := range lessons {
-		if name := path.Base(en); name != "sections.md" { // a table for both languages
-			all["docs/course/zh/"+name] = en
+	exercises, err := filepath.Glob("docs/exercises/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, en := range append(lessons, exercises...) {
+		if folder, name := path.Split(en); name != "sections.md" { // a table for both languages
+			all[folder+"zh/"+name] = en
 		}
 	}
 	return all

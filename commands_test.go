@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oversell/lab/grade"
 )
 
 // runner says what runs a command of the documents. If file is empty, make commands runs the
@@ -89,6 +92,9 @@ func runners() map[string]runner {
 		"make libraries SEEDS=1":                                  slow,
 		"bin/oversell judge -- python3 adapters/examples/lock.py": slow,
 
+		"bin/oversell grade": quick,
+		"bin/oversell grade 3 --html grade.html --json grade.json -- ./my-lock": {file: "cli/grade_test.go", as: `"grade"`},
+
 		"bin/oversell exercise":                         quick,
 		"bin/oversell exercise isolation":               quick,
 		"LANG=zh_CN.UTF-8 bin/oversell exercise znodes": quick,
@@ -122,6 +128,9 @@ func runners() map[string]runner {
 		"make bench": slow, "cd bench && go run . -only locks -rounds 3": slow,
 	} {
 		all[command] = r
+	}
+	for n := range grade.Exercises() {
+		all[fmt.Sprintf("bin/oversell grade %d -- python3 my-lock.py", n+1)] = runner{file: "cli/grade_test.go", as: `"grade"`}
 	}
 	return all
 }

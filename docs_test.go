@@ -29,7 +29,11 @@ func documents(t *testing.T) []string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("docs/*.md: %v, %v", files, err)
 	}
-	return append(files, "README.md", "README.zh-CN.md", "CONTRIBUTING.md", "bench/README.md")
+	exercises, err := filepath.Glob("docs/exercises/*.md")
+	if err != nil || len(exercises) == 0 {
+		t.Fatalf("docs/exercises/*.md: %v, %v", exercises, err)
+	}
+	return append(append(files, exercises...), "README.md", "README.zh-CN.md", "CONTRIBUTING.md", "bench/README.md")
 }
 
 func read(t *testing.T, file string) string {

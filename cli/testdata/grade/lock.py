@@ -183,7 +183,7 @@ class Lock:
 
     def acquire(self, wait_ms):
         if FLAW == "blocks-at-0":
-            wait_ms = wait_ms or 2000
+            wait_ms = wait_ms or 60000
         end = time.monotonic() + (wait_ms / 2 if FLAW == "gives-up-early" else wait_ms) / 1000
         won = self.try_once()
         while not won and not (self.over.is_set() and FLAW != "ignores-cancel") and (time.monotonic() < end or FLAW == "waits-for-ever"):
@@ -269,9 +269,9 @@ class Lock:
 
     def release(self):
         self.over.set()
-        if self.released and FLAW != "releases-twice":
+        if self.released:
             return False
-        if self.released or FLAW == "release-without-effect":
+        if FLAW == "release-without-effect":
             return True
         if FLAW == "deletes-foreign-lock":
             self.released = True
