@@ -68,10 +68,16 @@ func rightLocks() []submission {
 	const base = "lease,lease_per_request"
 	const notice = base + ",renewal,loss_notice"
 	return []submission{
-		{exercise: "1", features: base}, {exercise: "2", features: base}, {exercise: "3", features: base},
-		{exercise: "4", features: base + ",reentry"}, {exercise: "5", features: base + ",renewal"}, {exercise: "6", features: notice},
-		{exercise: "7", features: notice + ",wake"}, {exercise: "8", features: notice + ",fairness"},
-		{exercise: "9", features: base + ",majority"}, {exercise: "10", features: base + ",loss_notice,fence"},
+		{exercise: "1", features: base},
+		{exercise: "2", features: base},
+		{exercise: "3", features: base},
+		{exercise: "4", features: base + ",reentry"},
+		{exercise: "5", features: base + ",renewal"},
+		{exercise: "6", features: notice},
+		{exercise: "7", features: notice + ",wake"},
+		{exercise: "8", features: notice + ",fairness"},
+		{exercise: "9", features: base + ",majority"},
+		{exercise: "10", features: base + ",loss_notice,fence"},
 	}
 }
 

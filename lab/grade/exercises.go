@@ -113,7 +113,7 @@ func Find(name string) (Exercise, error) {
 	var known []string
 	number, _ := strconv.Atoi(name)
 	for _, e := range Exercises() {
-		if e.Number == number || e.Name == strings.ToLower(name) {
+		if e.Number == number || strings.EqualFold(e.Name, name) {
 			return e, nil
 		}
 		known = append(known, e.Name)

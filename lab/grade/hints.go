@@ -15,11 +15,31 @@ type Hint struct {
 
 // hintFor returns the hint for a requirement, by its name.
 func hintFor(name string) *Hint {
-	const locks, scripts, renewal, redisson, curator = "06-first-redis-locks.md", "07-scripts.md", "08-renewal-and-redlock.md", "09-redisson-locks.md", "11-zookeeper.md"
-	for _, h := range []struct {
-		of []string
-		Hint
-	}{
+	for _, h := range append(basicHints(), laterHints()...) {
+		if slices.Contains(h.of, name) {
+			return &h.Hint
+		}
+	}
+	return nil
+}
+
+// hint is the hint of these requirements.
+type hint struct {
+	of []string
+	Hint
+}
+
+// The lessons of the course that hints name.
+const (
+	locks    = "06-first-redis-locks.md"
+	scripts  = "07-scripts.md"
+	renewal  = "08-renewal-and-redlock.md"
+	redisson = "09-redisson-locks.md"
+)
+
+// basicHints are those of exercises 1 to 3.
+func basicHints() []hint {
+	return []hint{
 		{[]string{"keys"}, Hint{api.Text{
 			EN: "Each key is a lock of its own. Use the key of the request in the name of the key in Redis.", ZH: "每个 key 是一把独立的锁。Redis 中的键名要包含请求里的 key。",
 		}, "redis-setnx", locks}},
@@ -49,6 +69,12 @@ func hintFor(name string) *Hint {
 			EN: "Between GET and DEL the lease can end, and another request can acquire the lock. Compare and delete in one script.",
 			ZH: "在 GET 和 DEL 之间，租期可能到期，锁可能已属于别人。把比较和删除放进同一个脚本。",
 		}, "redis-lua", scripts}},
+	}
+}
+
+// laterHints are those of exercises 4 to 10.
+func laterHints() []hint {
+	return []hint{
 		{[]string{"re-entry", "nesting"}, Hint{api.Text{
 			EN: "Store the owner and a count in a hash. The same owner increments the count, each release decrements it, and the last one deletes the key.",
 			ZH: "在 hash 里存持有者和计数。同一持有者加锁时加一，每次释放减一，减到零才删除键。",
@@ -76,11 +102,6 @@ func hintFor(name string) *Hint {
 		{[]string{"fence", "fenced-write", "pause --fenced", "pause-at-read --fenced"}, Hint{api.Text{
 			EN: "A paused holder writes late, and only the stock can reject it. Take the fence from a counter on the server, in the step that grants the lock: it must rise with each grant, in all processes.",
 			ZH: "停顿的持有者会迟写，只有库存能拒绝它。栅栏令牌取自服务器上的计数器，和加锁在同一步完成：每次加锁都要更大，所有进程共用。",
-		}, "zk", curator}},
-	} {
-		if slices.Contains(h.of, name) {
-			return &h.Hint
-		}
+		}, "redis", renewal}},
 	}
-	return nil
 }

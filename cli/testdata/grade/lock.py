@@ -59,7 +59,7 @@ if WAKES > 0 then
   redis.call('pexpire', KEYS[4], 20000)
 end
 return 1
-""".replace("WAKES", "0" if not WAKE or FLAW == "no-wake-up" else "100" if FLAW == "wakes-all" else "1")
+""".replace("'count', -1", "'count', -9" if FLAW == "forgets-count" else "'count', -1").replace("WAKES", "0" if not WAKE or FLAW == "no-wake-up" else "100" if FLAW == "wakes-all" else "1")
 RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
 
 
@@ -279,9 +279,6 @@ class Lock:
         if FLAW == "get-then-del":
             self.released = True
             return redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
-        if FLAW == "forgets-count":
-            self.released = True
-            return redis("DEL", self.keys[0]) == 1
         done = self.on_all(lambda node: self.script(RELEASE, node=node)) >= QUORUM
         self.released = True
         return done and not self.lost or FLAW == "hides-loss-at-release"
