@@ -121,6 +121,7 @@ bench: servers build ## compare our locks with other libraries, and the service 
 adapters: ## build the adapters of other libraries in bin/, for `oversell judge`
 	@mkdir -p bin
 	cd adapters && for main in */main.go; do $(GO) build $(TAGS) -o ../bin/adapter-$${main%/main.go} ./$${main%/main.go} || exit 1; done
+	@sh adapters/build.sh
 
 # Each verdict must be the one that the lock has as a strategy.
 .PHONY: adapted
