@@ -36,8 +36,9 @@ class Lock {
         return true;
       } catch (why) {
         if (!(await refused(why))) throw new Error(await reason(why));
-        if (performance.now() + retryDelay >= end || cancelled()) return false;
-        await new Promise((wake) => setTimeout(wake, retryDelay));
+        const left = end - performance.now();
+        if (left <= 0 || cancelled()) return false;
+        await new Promise((wake) => setTimeout(wake, Math.min(left, retryDelay)));
       }
     }
   }

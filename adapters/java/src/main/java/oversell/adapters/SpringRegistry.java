@@ -1,0 +1,66 @@
+package oversell.adapters;
+
+import java.net.URI;
+import java.time.Duration;
+import java.util.ConcurrentModificationException;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.integration.redis.util.RedisLockRegistry;
+import org.springframework.integration.support.locks.DistributedLock;
+
+/** Spring Integration's RedisLockRegistry. Without a task scheduler, it does not renew its locks. */
+final class SpringRegistry implements Adapter.Library {
+    private static final Duration LEASE = Duration.ofMillis(Long.parseLong(Adapter.env("LEASE_MS", "60000")));
+    private RedisLockRegistry registry; // null until the first request
+    private StringRedisTemplate redis;
+
+    public static void main(String[] args) throws Exception {
+        new Adapter("redis", """
+                "library":"Spring Integration RedisLockRegistry","version":"7.1.2",\
+                "document":"https://docs.spring.io/spring-integration/reference/redis.html",\
+                "capabilities":{"lease":true,"lease_per_request":true,"reentry":true}""", new SpringRegistry()).serve();
+    }
+
+    private synchronized RedisLockRegistry registry() {
+        if (registry == null) {
+            URI url = URI.create(Adapter.env("REDIS_URL", "redis://127.0.0.1:6379/0"));
+            var server = new RedisStandaloneConfiguration(url.getHost(), url.getPort());
+            if (url.getUserInfo() != null) {
+                String[] user = url.getUserInfo().split(":", 2);
+                if (!user[0].isEmpty()) server.setUsername(user[0]);
+                server.setPassword(user[1]);
+            }
+            // Without a time-out, a command on a cut connection would take a minute.
+            var factory = new LettuceConnectionFactory(server, LettuceClientConfiguration.builder().commandTimeout(Duration.ofSeconds(1)).build());
+            factory.afterPropertiesSet();
+            factory.start();
+            redis = new StringRedisTemplate(factory);
+            registry = new RedisLockRegistry(factory, "locks", LEASE.toMillis());
+        }
+        return registry;
+    }
+
+    @Override
+    public Adapter.Held acquire(Adapter.Request r) throws InterruptedException {
+        DistributedLock lock = registry().obtain(r.key());
+        Duration lease = r.leaseMs() > 0 ? Duration.ofMillis(r.leaseMs()) : LEASE;
+        return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> release(lock) : null;
+    }
+
+    private static boolean release(DistributedLock lock) {
+        try {
+            lock.unlock();
+            return true;
+        } catch (ConcurrentModificationException expired) {
+            return false;
+        }
+    }
+
+    @Override
+    public void clear(String key) {
+        registry();
+        redis.delete("locks:" + key);
+    }
+}
