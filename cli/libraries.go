@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ func librariesCommand() *cobra.Command {
 			}
 			for _, l := range chosen {
 				if err := l.judge(cmd, seeds); err != nil {
-					return fmt.Errorf("libraries: %s: %w", l.ID, err)
+					return err
 				}
 			}
 			return nil
@@ -84,12 +85,14 @@ func chooseLibraries(ids []string) (chosen []library, err error) {
 	return slices.DeleteFunc(chosen, func(l library) bool { return !slices.Contains(ids, l.ID) }), nil
 }
 
-// judge runs oversell judge on the library. Its status 1 is a verdict, and no reason to stop.
+// judge runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
+// experiment failed, and the earlier verdicts stay.
 func (l library) judge(cmd *cobra.Command, seeds int) error {
 	program, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("libraries: %w", err)
 	}
+	before := l.written()
 	cmd.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)
 	args := []string{
@@ -103,7 +106,23 @@ func (l library) judge(cmd *cobra.Command, seeds int) error {
 	if err := cmd.Context().Err(); err != nil {
 		return &exit{130, err}
 	}
-	return l.keepRecordings(results)
+	if !l.written().After(before) {
+		cmd.PrintErrf("libraries: %s has no new verdicts\n", l.ID)
+		return nil
+	}
+	if err := l.keepRecordings(results); err != nil {
+		return fmt.Errorf("libraries: %s: %w", l.ID, err)
+	}
+	return nil
+}
+
+// written returns the time at which the verdicts were written, and the zero time without verdicts.
+func (l library) written() time.Time {
+	info, err := os.Stat(l.file(".json"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func (l library) file(suffix string) string { return filepath.Join(libraryFolder, l.ID+suffix) }

@@ -102,6 +102,10 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 				return Result{}, errNotMeasurable // polling has the verdict
 			}
 			result := r.safe(s, 0, nil)
+			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // such as a lock that is not granted
+				result.Verdict, result.Why = Inconclusive, failure(err)
+				return result, nil
+			}
 			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s.", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
 			// Up to three requests for two waiters are normal: a renewal, a heartbeat, the release itself.
 			if sent > waiters*3/2 {
