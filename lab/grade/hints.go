@@ -62,8 +62,8 @@ func basicHints() []hint {
 			EN: "SETNX and EXPIRE are two commands, and the process may die between them. SET with NX and PX is one.", ZH: "SETNX 和 EXPIRE 是两条命令，进程可能死在中间。带 NX 和 PX 的 SET 是一条命令。",
 		}, "redis-setnx-expire", locks}},
 		{[]string{"release", "foreign-unlock"}, Hint{api.Text{
-			EN: "A release may free only its own lock, and works once. Store a value that no other acquisition has, and compare it before you delete the key.",
-			ZH: "释放只能解除自己的锁，而且只生效一次。存一个别人没有的值，删除之前先比较。",
+			EN: "A release frees its lock at once and wakes a waiter. It may free only its own lock, and works once. Store a value that no other acquisition has, and compare it before you delete the key.",
+			ZH: "释放要立刻解锁，并让等待者拿到锁。它只能解除自己的锁，而且只生效一次。存一个别人没有的值，删除之前先比较。",
 		}, "redis-uuid", locks}},
 		{[]string{"late-release"}, Hint{api.Text{
 			EN: "Between GET and DEL the lease can end, and another request can acquire the lock. Compare and delete in one script.",

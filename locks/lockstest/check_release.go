@@ -17,5 +17,10 @@ func release(t *trial) {
 	second := other.acquire("acquire", t.long(key, "second", 0))
 	mustBe("a second release, when another one holds the key", first.release(), locks.ErrNotHeld)
 	mine.mustNotAcquire("after that second release", key, "third")
+
+	waiter := mine.begin(t.long(key, "waiter", t.Timeout))
+	settle(t.ctx)
 	second.mustRelease()
+	must("a waiter, after the release", mine.await(waiter).err())
+	heldLock{participant: mine, call: waiter}.mustRelease()
 }

@@ -88,7 +88,7 @@ func lockChecks() []Check {
 		Name: "clean-up", Says: "an acquisition leaves nothing behind, whenever it is cancelled",
 		applies: locker, yes: cleanUp,
 	}, {
-		Name: "release", Says: "a release works for a cancelled request, frees the lock at once, and works once",
+		Name: "release", Says: "a release works for a cancelled request, frees the lock at once, also for a waiter, and works once",
 		applies: excludingLocker, yes: release,
 	}, {
 		Name: "re-entry", Says: "the owner acquires again without waiting for itself, and the last release frees the lock",

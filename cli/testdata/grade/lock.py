@@ -34,11 +34,14 @@ if ARGV[4] == '1' then
     redis.call('zadd', KEYS[2], redis.call('incr', KEYS[2] .. ':last'), ARGV[1])
   end
   local first = redis.call('zrange', KEYS[2], 0, 0)[1]
-  while first ~= ARGV[1] and FORGET and now - tonumber(redis.call('hget', KEYS[2] .. ':seen', first) or 0) > 1500 do
+  local opened = false
+  while first ~= ARGV[1] and now - tonumber(redis.call('hget', KEYS[2] .. ':seen', first) or 0) > 1500 do
     redis.call('zrem', KEYS[2], first)
     redis.call('hdel', KEYS[2] .. ':seen', first)
     first = redis.call('zrange', KEYS[2], 0, 0)[1]
+    opened = OPENS
   end
+  if opened then redis.call('del', KEYS[1]) end
   if first ~= ARGV[1] then return 0 end
 end
 if redis.call('exists', KEYS[1]) == 1 then return 0 end
@@ -48,7 +51,7 @@ redis.call('zrem', KEYS[2], ARGV[1])
 redis.call('hdel', KEYS[2] .. ':seen', ARGV[1])
 if ARGV[5] == '1' then return 1 + redis.call('incr', KEYS[3]) end
 return 1
-""".replace("FORGET", "false" if FLAW == "keeps-dead-waiters" else "true")
+""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false")
 RELEASE = """
 if redis.call('hget', KEYS[1], 'id') ~= ARGV[1] then return 0 end
 if redis.call('hincrby', KEYS[1], 'count', -1) > 0 then return 1 end
@@ -105,6 +108,8 @@ def redis(*command, node=None, using=None):
             link[0].settimeout(None)
         result = send(link, command)
         if using is not None:
+            with writing:
+                using.clear()  # cancel must not end a connection that another request has by now
             link[0].settimeout(0.5 if MAJORITY else 5)
     except OSError:
         link[0].close()  # an answer may still come
@@ -218,11 +223,12 @@ class Lock:
 
     def cancel(self):
         self.over.set()
-        if self.blocked:
-            try:
-                self.blocked[-1].shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        with writing:
+            if self.blocked:
+                try:
+                    self.blocked[-1].shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
 
     def renewed(self, compared=True):
         sent = time.monotonic()
