@@ -10,7 +10,7 @@ from kazoo.exceptions import CancelledError, LockTimeout
 
 SESSION = int(os.environ.get("SESSION_MS", "10000")) / 1000  # in seconds
 client = KazooClient(hosts=os.environ.get("ZK_SERVERS", "127.0.0.1:2181"), timeout=SESSION)
-starting, holders = threading.Lock(), set()
+starting, started, holders = threading.Lock(), threading.Event(), set()
 steady = threading.Event()  # the session is neither suspended nor lost
 
 
@@ -30,8 +30,9 @@ def state_changed(state):
 
 def connect():
     with starting:
-        if not client.client_state == "CONNECTED" and not steady.is_set():
-            client.start(timeout=SESSION)
+        if not started.is_set():
+            client.start(timeout=SESSION)  # later it connects again by itself
+            started.set()
 
 
 class Lock:
@@ -42,16 +43,14 @@ class Lock:
     def acquire(self, wait, cancelled):
         done = threading.Event()
         threading.Thread(target=self.cancel, args=(cancelled, done), daemon=True).start()
-        holders.add(self)  # before the grant, so that no loss is missed
-        granted = False
         try:
             granted = self.lock.acquire(blocking=wait > 0, timeout=wait or None)
         except (LockTimeout, CancelledError):
-            pass
+            return False
         finally:
             done.set()
-            if not granted:
-                holders.discard(self)
+        if granted:
+            holders.add(self)
         return granted
 
     def cancel(self, cancelled, done):

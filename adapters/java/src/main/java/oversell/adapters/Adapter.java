@@ -7,76 +7,34 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 
-/**
- * The protocol of docs/adapter.md for locks of Java libraries. These locks belong to threads, so each
- * owner has a thread of its own. A cancel interrupts this thread.
- */
+/** The protocol of docs/adapter.md for locks of Java libraries. */
 final class Adapter {
-    /** An acquire. A lease of 0 ms is the default. */
-    record Request(String key, long waitMs, long leaseMs, boolean renewed) {}
-
-    /** The lock of a library. Its methods run in the owner's thread, except for verify and clear. */
-    interface Library {
-        /** Returns null if the lock was not acquired within the wait. */
-        Held acquire(Request request) throws Exception;
-
-        /** Deletes the key's data in the backend. */
-        void clear(String key) throws Exception;
-    }
-
-    /** A lock that was acquired. */
-    interface Held {
-        /** Returns false if the lock was lost before. */
-        boolean release() throws Exception;
-
-        /** Returns whether the lock can still be trusted. */
-        default boolean verify() throws Exception { return true; }
-
-        /** Returns the fence, or 0. */
-        default long fence() { return 0; }
-    }
-
     private static final Pattern FIELD = Pattern.compile("\"(\\w+)\":(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([\\w-]+))"); // no nested values
     private final String backend;
     private final Library library;
-    private final Map<String, Use> uses = new ConcurrentHashMap<>(); // acquires that wait or hold, by id
-    private final Map<String, Owner> owners = new ConcurrentHashMap<>();
+    private final Map<String, Use> uses = new ConcurrentHashMap<>(); // by the id of the acquire
+    private final OwnerThreads owners = new OwnerThreads();
     private final ExecutorService others = Executors.newCachedThreadPool();
+    private final Future<?> warm;
 
-    /** The thread of an owner, with the number of its acquires. */
-    private record Owner(ExecutorService thread, int acquires) {}
-
-    /** An acquire that waits for its lock, or holds it. */
-    private static final class Use {
-        volatile Held held;
-        private Thread waiting;
-        private boolean cancelled;
-
-        synchronized void cancel() {
-            cancelled = true;
-            if (waiting != null) waiting.interrupt();
-        }
-
-        synchronized boolean waits(boolean begins) {
-            waiting = begins && !cancelled ? Thread.currentThread() : null;
-            if (!begins) Thread.interrupted(); // an interrupt that came after the grant
-            return !cancelled;
-        }
-    }
-
-    /** The hello must be sent before any connection. */
+    /** Sends the hello, before any connection. */
     Adapter(String backend, String hello, Library library) {
         this.backend = backend;
         this.library = library;
         System.out.println("{\"hello\":1,\"language\":\"Java\",\"backends\":[\"" + backend + "\"]," + hello + "}");
+        warm = others.submit(library::warmUp);
     }
 
     /** Sends that the holder has lost its lock. */
-    void lose(Held held, String why) {
+    void lose(Library.Held held, String why) {
         uses.forEach((id, use) -> { if (use.held == held) say(id, "lost", ",\"why\":" + quoted(why)); });
     }
 
@@ -84,63 +42,68 @@ final class Adapter {
 
     private static String quoted(String text) { return '"' + text.replaceAll("[\"\\\\\\p{Cntrl}]", "'") + '"'; }
 
-    private static void say(String id, String answer, String more) {
+    static void say(String id, String answer, String more) {
         System.out.println("{\"id\":" + id + ",\"answer\":\"" + answer + "\"" + more + "}"); // println is synchronized
     }
 
     /** Answers the requests until the end of the input, and then ends the program. */
     void serve() throws IOException {
         var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        int n = 0;
-        for (String line; (line = lines.readLine()) != null; ) {
-            n++;
+        int n = 1;
+        for (String line; (line = lines.readLine()) != null; n++) {
             Map<String, String> r = new HashMap<>();
             FIELD.matcher(line).results().forEach(m -> r.put(m.group(1), m.group(2) != null ? m.group(2) : m.group(3)));
+            Use of = r.containsKey("of") ? uses.get(r.get("of")) : null;
             switch (r.getOrDefault("do", "")) {
-                case "cancel" -> { Use use = uses.get(r.get("of")); if (use != null) use.cancel(); }
-                case "acquire" -> {
-                    uses.put(r.get("id"), new Use());
-                    owners.compute(r.get("owner"), (name, o) -> o == null ? new Owner(Executors.newSingleThreadExecutor(), 1) : new Owner(o.thread, o.acquires + 1))
-                            .thread.execute(() -> answer(r));
-                }
-                case "release" -> { if (uses.containsKey(r.get("of"))) owners.get(r.get("owner")).thread.execute(() -> answer(r)); else say(r.get("id"), "not_held", ""); }
-                case "verify", "clear" -> others.execute(() -> answer(r));
+                case "cancel" -> { if (of != null) of.cancel(); }
+                case "acquire" -> { uses.put(r.get("id"), new Use()); owners.begin(r.get("owner"), () -> answer(r, uses.get(r.get("id")))); }
+                case "release" -> { if (of == null) say(r.get("id"), "not_held", ""); else owners.run(r.get("owner"), () -> answer(r, of)); }
+                case "verify", "clear" -> others.execute(() -> answer(r, of));
                 default -> { System.err.println("line " + n + ": unknown request " + line); System.exit(1); }
             }
         }
         System.exit(0);
     }
 
-    private void answer(Map<String, String> r) {
+    private void answer(Map<String, String> r, Use use) {
         String id = r.get("id"), answer = "error", more = "", doing = r.get("do");
         try {
             answer = switch (doing) {
-                case "acquire" -> acquire(r) ? "granted" : "not_acquired";
-                case "release" -> uses.remove(r.get("of")).held.release() ? "released" : "not_held";
-                case "verify" -> uses.containsKey(r.get("of")) && uses.get(r.get("of")).held.verify() ? "held" : "not_held";
+                case "acquire" -> acquire(r, use) ? "granted" : "not_acquired";
+                case "release" -> use.held.release() ? "released" : "not_held";
+                case "verify" -> use != null && use.held.verify() ? "held" : "not_held";
                 default -> { library.clear(r.get("key")); yield "done"; }
             };
         } catch (Exception why) { // of the library
             more = ",\"backend\":\"" + backend + "\",\"why\":" + quoted(why.toString());
         }
-        if (answer.equals("granted") && uses.get(id).held.fence() > 0) more = ",\"fence\":" + uses.get(id).held.fence();
-        boolean over = doing.equals("release") || doing.equals("acquire") && !answer.equals("granted");
-        if (over) uses.remove(id);
-        if (over) owners.computeIfPresent(r.get("owner"), (name, o) -> { if (o.acquires > 1) return new Owner(o.thread, o.acquires - 1); o.thread.shutdown(); return null; });
+        if (answer.equals("granted") && use.held.fence() > 0) more = ",\"fence\":" + use.held.fence();
+        if (doing.equals("release") || doing.equals("acquire") && !answer.equals("granted")) {
+            uses.remove(doing.equals("release") ? r.get("of") : id);
+            owners.end(r.get("owner"));
+        }
         say(id, answer, more);
     }
 
-    private boolean acquire(Map<String, String> r) throws Exception {
-        Use use = uses.get(r.get("id"));
-        if (!use.waits(true)) return false;
+    private void awaitWarmUp() throws InterruptedException {
         try {
-            long wait = Long.parseLong(r.getOrDefault("wait_ms", "0")), lease = Long.parseLong(r.getOrDefault("lease_ms", "0"));
-            use.held = library.acquire(new Request(r.get("key"), wait, lease, !r.containsKey("no_renew")));
+            warm.get(3, TimeUnit.SECONDS); // less than the 5 s in which an answer must come
+        } catch (ExecutionException | TimeoutException cold) {
+            return; // the server may be away
+        }
+    }
+
+    private boolean acquire(Map<String, String> r, Use use) throws Exception {
+        if (!use.begin()) return false;
+        try {
+            awaitWarmUp();
+            use.held = library.acquire(new Library.Request(r.get("key"), Long.parseLong(r.getOrDefault("wait_ms", "0")),
+                    Long.parseLong(r.getOrDefault("lease_ms", "0")), !r.containsKey("no_renew"), () -> use.queued(r.get("id"))));
             return use.held != null;
         } catch (InterruptedException cancelled) {
             return false;
         } finally {
-            use.waits(false);
+            use.end();
         }
     }
 }

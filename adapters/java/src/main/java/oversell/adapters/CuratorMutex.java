@@ -15,12 +15,13 @@ import org.apache.zookeeper.KeeperException;
  * Curator's InterProcessMutex. As its documentation advises, a listener for the state of the connection
  * notices a loss: a lock is not certain while the state is SUSPENDED, and lost after LOST.
  */
-final class CuratorMutex implements Adapter.Library {
+final class CuratorMutex implements Library {
     private static final int SESSION = Integer.parseInt(Adapter.env("SESSION_MS", "60000"));
     private final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>(); // a thread acquires again with the same mutex
     private final Set<Held> holders = ConcurrentHashMap.newKeySet();
     private Adapter adapter;
     private CuratorFramework client; // null until the first request
+    private boolean suspended;
 
     public static void main(String[] args) throws Exception {
         CuratorMutex library = new CuratorMutex();
@@ -40,49 +41,45 @@ final class CuratorMutex implements Adapter.Library {
         return client;
     }
 
-    private void changed(ConnectionState state) {
+    private synchronized void changed(ConnectionState state) {
+        suspended = state == ConnectionState.SUSPENDED;
+        notifyAll();
+        if (state != ConnectionState.LOST) return;
         for (Held held : holders) {
-            synchronized (held) {
-                held.suspended = state == ConnectionState.SUSPENDED;
-                held.lost |= state == ConnectionState.LOST;
-                held.notifyAll();
-            }
-            if (state == ConnectionState.LOST) adapter.lose(held, "the session was lost");
+            held.lost = true;
+            adapter.lose(held, "the session was lost");
         }
+    }
+
+    /** Waits for the end of SUSPENDED, which comes within the time-out of the session. */
+    private synchronized boolean certain() throws InterruptedException {
+        if (suspended) wait(SESSION);
+        return !suspended;
     }
 
     @Override
-    public Adapter.Held acquire(Adapter.Request r) throws Exception {
+    public Library.Held acquire(Library.Request r) throws Exception {
         InterProcessMutex mutex = mutexes.computeIfAbsent("/curator/" + r.key(), path -> new InterProcessMutex(client(), path));
+        if (!mutex.acquire(r.waitMs(), TimeUnit.MILLISECONDS)) return null;
         Held held = new Held(mutex);
-        holders.add(held); // before the grant, so that no loss is missed
-        boolean granted = false;
-        try {
-            granted = mutex.acquire(r.waitMs(), TimeUnit.MILLISECONDS);
-        } finally {
-            if (!granted) holders.remove(held);
-        }
-        return granted ? held : null;
+        holders.add(held);
+        return held;
     }
 
-    private final class Held implements Adapter.Held {
+    private final class Held implements Library.Held {
         private final InterProcessMutex mutex;
-        private boolean suspended, lost;
+        private volatile boolean lost;
 
         Held(InterProcessMutex mutex) { this.mutex = mutex; }
 
-        /** Waits for the end of SUSPENDED, which comes within the time-out of the session. */
         @Override
-        public synchronized boolean verify() throws InterruptedException {
-            if (suspended) wait(SESSION);
-            return !suspended && !lost;
-        }
+        public boolean verify() throws InterruptedException { return certain() && !lost; }
 
         @Override
         public boolean release() throws Exception {
             holders.remove(this);
             mutex.release();
-            synchronized (this) { return !lost; }
+            return !lost;
         }
     }
 

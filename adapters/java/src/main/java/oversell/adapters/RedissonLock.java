@@ -1,29 +1,26 @@
 package oversell.adapters;
 
-import java.net.URI;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.redisson.config.Config;
+import org.redisson.client.RedisException;
+import org.redisson.client.codec.StringCodec;
 
 /**
  * The locks of Redisson. The argument is lock, fenced, fair, or redlock, which uses the servers of
  * REDLOCK_URLS. The watchdog renews a lock that is acquired without a lease.
  */
-final class RedissonLock implements Adapter.Library {
+final class RedissonLock implements Library {
     private static final long LEASE = Long.parseLong(Adapter.env("LEASE_MS", "30000"));
     private final String kind;
-    private final String[] urls;
-    private List<RedissonClient> clients; // null until the first request
+    private final RedissonServers servers;
 
-    private RedissonLock(String kind, String urls) {
+    private RedissonLock(String kind, RedissonServers servers) {
         this.kind = kind;
-        this.urls = urls.split(",");
+        this.servers = servers;
     }
 
     public static void main(String[] args) throws Exception {
@@ -33,34 +30,11 @@ final class RedissonLock implements Adapter.Library {
                 "library":"Redisson %s","version":"4.7.0","document":"https://redisson.pro/docs/data-and-services/locks-and-synchronizers/",\
                 "capabilities":{"lease":true,"renewal":true,"reentry":true%s}""".formatted(
                 switch (kind) { case "fenced" -> "RFencedLock"; case "fair" -> "fair lock"; case "redlock" -> "RedLock"; default -> "RLock"; },
-                kind.equals("fenced") ? ",\"fence\":true" : ""), new RedissonLock(kind, urls)).serve();
-    }
-
-    private synchronized List<RedissonClient> clients() {
-        if (clients == null) {
-            List<RedissonClient> all = new ArrayList<>();
-            for (String url : urls) all.add(connect(URI.create(url)));
-            clients = all;
-        }
-        return clients;
-    }
-
-    private static RedissonClient connect(URI url) {
-        Config config = new Config();
-        config.setLockWatchdogTimeout(LEASE);
-        config.setLazyInitialization(true); // a server of RedLock may be down
-        var server = config.useSingleServer().setAddress("redis://" + url.getHost() + ":" + url.getPort())
-                .setConnectionMinimumIdleSize(4).setConnectionPoolSize(16);
-        if (url.getUserInfo() != null) {
-            String[] user = url.getUserInfo().split(":", 2);
-            if (!user[0].isEmpty()) config.setUsername(user[0]);
-            config.setPassword(user[1]);
-        }
-        return Redisson.create(config);
+                kind.equals("fenced") ? ",\"fence\":true" : kind.equals("fair") ? ",\"fairness\":true" : ""), new RedissonLock(kind, new RedissonServers(urls, LEASE))).serve();
     }
 
     private RLock lock(String name) {
-        List<RedissonClient> all = clients();
+        List<RedissonClient> all = servers.clients();
         return switch (kind) {
             case "fenced" -> all.get(0).getFencedLock(name);
             case "fair" -> all.get(0).getFairLock(name);
@@ -73,7 +47,7 @@ final class RedissonLock implements Adapter.Library {
     private static RLock redlock(RLock... locks) { return new RedissonRedLock(locks); }
 
     @Override
-    public Adapter.Held acquire(Adapter.Request r) throws InterruptedException {
+    public Library.Held acquire(Library.Request r) throws InterruptedException {
         RLock lock = lock("lock:" + r.key());
         Long fence = null;
         if (lock instanceof RFencedLock fenced) {
@@ -81,11 +55,36 @@ final class RedissonLock implements Adapter.Library {
                     : fenced.tryLockAndGetToken(r.waitMs(), LEASE, TimeUnit.MILLISECONDS);
             return fence == null ? null : new Held(lock, fence);
         }
-        boolean granted = r.renewed() ? lock.tryLock(r.waitMs(), TimeUnit.MILLISECONDS) : lock.tryLock(r.waitMs(), LEASE, TimeUnit.MILLISECONDS);
-        return granted ? new Held(lock, 0) : null;
+        Thread watcher = kind.equals("fair") && r.waitMs() > 0 ? watchQueue(r) : null;
+        try {
+            return tryLock(lock, r) ? new Held(lock, 0) : null;
+        } finally {
+            if (watcher != null) watcher.interrupt();
+        }
     }
 
-    private record Held(RLock lock, long fence) implements Adapter.Held {
+    private static boolean tryLock(RLock lock, Library.Request r) throws InterruptedException {
+        return r.renewed() ? lock.tryLock(r.waitMs(), TimeUnit.MILLISECONDS) : lock.tryLock(r.waitMs(), LEASE, TimeUnit.MILLISECONDS);
+    }
+
+    /** Reports when this thread is in the queue in Redis, because tryLock does not. */
+    private Thread watchQueue(Library.Request r) {
+        RedissonClient client = servers.clients().get(0);
+        String waiter = client.getId() + ":" + Thread.currentThread().getId();
+        List<String> queue = client.getList("redisson_lock_queue:{lock:" + r.key() + "}", StringCodec.INSTANCE);
+        Thread watcher = new Thread(() -> {
+            try {
+                while (!queue.contains(waiter)) Thread.sleep(5);
+                r.queued().run();
+            } catch (InterruptedException | RedisException over) {
+                return; // granted, or not acquired
+            }
+        });
+        watcher.start();
+        return watcher;
+    }
+
+    private record Held(RLock lock, long fence) implements Library.Held {
         @Override
         public boolean release() {
             try {
@@ -100,7 +99,7 @@ final class RedissonLock implements Adapter.Library {
     @Override
     public void clear(String key) {
         String name = "lock:" + key;
-        for (RedissonClient client : clients()) {
+        for (RedissonClient client : servers.clients()) {
             client.getKeys().delete(name, "redisson_lock_queue:{" + name + "}", "redisson_lock_timeout:{" + name + "}");
         }
     }

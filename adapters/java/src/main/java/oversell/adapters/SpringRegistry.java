@@ -11,7 +11,7 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.support.locks.DistributedLock;
 
 /** Spring Integration's RedisLockRegistry. Without a task scheduler, it does not renew its locks. */
-final class SpringRegistry implements Adapter.Library {
+final class SpringRegistry implements Library {
     private static final Duration LEASE = Duration.ofMillis(Long.parseLong(Adapter.env("LEASE_MS", "60000")));
     private RedisLockRegistry registry; // null until the first request
     private StringRedisTemplate redis;
@@ -43,7 +43,7 @@ final class SpringRegistry implements Adapter.Library {
     }
 
     @Override
-    public Adapter.Held acquire(Adapter.Request r) throws InterruptedException {
+    public Library.Held acquire(Library.Request r) throws InterruptedException {
         DistributedLock lock = registry().obtain(r.key());
         Duration lease = r.leaseMs() > 0 ? Duration.ofMillis(r.leaseMs()) : LEASE;
         return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> release(lock) : null;
