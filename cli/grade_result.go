@@ -49,7 +49,7 @@ func (g *grading) print(graded grade.Grade) error {
 	}
 	_, _ = fmt.Fprintf(g.text, "\nScore: %d of %d.", graded.Score, graded.Of)
 	if unchecked > 0 {
-		_, _ = fmt.Fprintf(g.text, " %d were not checked, because a basic check failed or the time was over.", unchecked)
+		_, _ = fmt.Fprintf(g.text, " For %d of them: %s", unchecked, g.unchecked().In(lang))
 	}
 	_, _ = fmt.Fprintln(g.text)
 	failed := graded.Failed()
