@@ -142,8 +142,8 @@ func (j judgedLibrary) sentence(row matrix.Row, hazard string, s matrix.Summary)
 			why, command = causeOf(r, "en"), r.Repeat()
 		}
 	}
-	times := fmt.Sprintf("in %d of %d runs", s.Failed, s.Runs)
-	if s.Inconclusive > 0 {
+	times := fmt.Sprintf("in %d of %d runs", cmp.Or(s.Failed, s.Inconclusive), s.Runs)
+	if s.Failed > 0 && s.Inconclusive > 0 {
 		times += fmt.Sprintf(", inconclusive in %d", s.Inconclusive)
 	}
 	return fmt.Sprintf("%s %s. %s `bin/%s`", s.Verdict, times, oneLine(why), command)
