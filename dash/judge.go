@@ -116,7 +116,7 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 		args = append(args, "--hazard", strings.Join(selected, ","))
 	}
 	cmd := exec.CommandContext(ctx, cmp.Or(p.s.Program, p.s.Binary), append(args, "--", command)...) //nolint:gosec // with the token, a teacher runs a command on this machine
-	cmd.Args[0] = "oversell" // in the command lines of the report
+	cmd.Args[0] = "oversell"                                                                         // in the command lines of the report
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 30 * time.Second
 	const wide = 5000 // columns, so that no line is folded
