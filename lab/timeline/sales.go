@@ -2,24 +2,20 @@ package timeline
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
 type sales struct {
 	Y           int
 	Base        int
-	Sold, Taken []level
+	Sold, Taken string // paths, in hundredths of a per cent of the width
 	Gaps        []gap
 	Total       string
 	Gone        string // from the row; empty if it is not known
-}
-
-// level is a horizontal line from one sale to the next sale, or from one write to the next write.
-type level struct {
-	X, End string
-	Y      int // of the level
-	From   int // of the level before
 }
 
 type gap struct {
@@ -35,7 +31,7 @@ func (t Timeline) drawSales(y int) *sales {
 		most = max(most, sale.pieces)
 	}
 	at := func(pieces int) int { return s.Base - height*max(0, pieces)/most }
-	s.Sold, s.Taken = t.levels(t.sales, at), t.levels(t.taken, at)
+	s.Sold, s.Taken = t.path(t.sales, at), t.path(t.taken, at)
 	s.Total = t.say("%d sold", "卖出 %d", t.sales[len(t.sales)-1].pieces)
 	if len(t.taken) > 0 {
 		for _, m := range t.missing() {
@@ -46,17 +42,18 @@ func (t Timeline) drawSales(y int) *sales {
 	return s
 }
 
-func (t Timeline) levels(steps []sale, at func(int) int) (levels []level) {
-	pieces := 0
-	for i, step := range steps {
-		end := t.to
-		if i+1 < len(steps) {
-			end = steps[i+1].at
-		}
-		levels = append(levels, level{X: t.at(step.at), End: t.at(end), Y: at(step.pieces), From: at(pieces)})
-		pieces = step.pieces
+// path draws a horizontal line from each step to the next one, and to the end.
+func (t Timeline) path(steps []sale, at func(pieces int) int) string {
+	if len(steps) == 0 {
+		return ""
 	}
-	return levels
+	x := func(at time.Duration) string { return strconv.Itoa(int(math.Round(100 * t.x(at)))) }
+	var path strings.Builder
+	path.WriteString("M" + x(steps[0].at) + "," + strconv.Itoa(at(0)))
+	for _, step := range steps {
+		path.WriteString("H" + x(step.at) + "V" + strconv.Itoa(at(step.pieces)))
+	}
+	return path.String() + "H" + x(t.to)
 }
 
 // missing is a time in which more pieces were sold than were taken from the stock.

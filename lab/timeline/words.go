@@ -24,7 +24,7 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
 	"lease ends": "租期结束", "lock lost": "锁已丢失", "lease over, but the holder may not know": "租期已过，但持锁者可能不知道",
 	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
-	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "two nodes": "两个节点", "replication held": "复制被暂停",
+	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
 	"stop": "进程停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
 
 	// Hazards without a fault: the requests alone do the harm.
