@@ -130,7 +130,13 @@ const (
 	EarlyRelease  Hazard = "early-release"  // the lock is released before the transaction commits
 	Deadlock      Hazard = "deadlock"       // two owners wait for each other
 	WriteBehind   Hazard = "write-behind"   // the seller dies before the row is updated
+	Operator      Hazard = "operator"       // an operator deletes the lock while its holder works
+	Starved       Hazard = "starved"        // the holder gets no processor until its lease has ended
+	RenewalReply  Hazard = "renewal-reply"  // a lease is renewed, and the answer is lost
+	WaiterSession Hazard = "waiter-session" // the server expires a waiter's session
 	DatabaseDown  Hazard = "database-down"  // the database is killed, and stays down for a while
+	// OperatorAtWrite is Operator after the holder's last check.
+	OperatorAtWrite Hazard = "operator-at-write"
 )
 
 // Break is a hazard that the strategy does not survive, with the reason.

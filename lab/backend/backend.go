@@ -1,4 +1,5 @@
-// Package backend reads statistics of the locks' servers: requests since the start, and leadership.
+// Package backend reads the statistics of the locks' servers, such as the number of requests. It also
+// deletes their data, as an operator does.
 package backend
 
 import (
@@ -110,7 +111,7 @@ func mntr(ctx context.Context, addr string) (string, error) {
 
 // EtcdMessages returns how many messages the server received from clients, including streams.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {
-	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics")
+	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics", "")
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +120,7 @@ func EtcdMessages(ctx context.Context, addr string) (int64, error) {
 
 // EtcdLeads reports whether the member at addr is the leader of its cluster.
 func EtcdLeads(ctx context.Context, addr string) (bool, error) {
-	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status")
+	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status", "{}")
 	if err != nil {
 		return false, err
 	}
@@ -135,8 +136,8 @@ func EtcdLeads(ctx context.Context, addr string) (bool, error) {
 	return status.Leader == status.Header.Member, nil
 }
 
-func requestEtcd(ctx context.Context, method, addr, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader("{}"))
+func requestEtcd(ctx context.Context, method, addr, path, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +147,11 @@ func requestEtcd(ctx context.Context, method, addr, path string) ([]byte, error)
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, text)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
+		return nil, fmt.Errorf("etcd at %s: %w", addr, err)
 	}
 	return text, nil
 }

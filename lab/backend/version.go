@@ -62,7 +62,7 @@ func zookeeperVersion(ctx context.Context, addr string) (string, error) {
 }
 
 func etcdVersion(ctx context.Context, addr string) (string, error) {
-	text, err := requestEtcd(ctx, http.MethodGet, addr, "/version")
+	text, err := requestEtcd(ctx, http.MethodGet, addr, "/version", "")
 	if err != nil {
 		return "", err
 	}

@@ -57,6 +57,17 @@ func TestDecisiveResults(t *testing.T) {
 		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},
 		{"database-down", map[string]Verdict{"none": Safe, "for-update": Safe, "redis": Safe, "redis-stock": Safe, "db-row-naive": Stalled}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
+		{"operator", map[string]Verdict{
+			"redis-lua": Broken, "redis": Safe, "redlock": Safe, "zk": Safe, "etcd": Safe,
+			"db-row-naive": Broken, "db-row": Safe, "get-lock": Safe, "for-update": Safe,
+		}},
+		{"operator-at-write", map[string]Verdict{
+			"redis": Broken, "redis --fenced": Safe, "zk": Broken, "zk --fenced": Safe, "etcd": Broken, "etcd --fenced": Safe,
+			"db-row": Broken, "db-row --fenced": Safe, "get-lock": Safe, "for-update": Safe,
+		}},
+		{"starved", map[string]Verdict{"redis-lua": Broken, "redis": Safe, "zk": Safe, "etcd": Safe, "db-row": Safe}},
+		{"renewal-reply", map[string]Verdict{"redis": Safe, "redlock": Safe, "etcd": Safe, "db-row": Safe, "zk": Aborted}},
+		{"waiter-session", map[string]Verdict{"zk-node-zero": Broken, "zk": Safe, "etcd": Safe}},
 	} {
 		t.Run(test.hazard, func(t *testing.T) {
 			store, err := OpenStore(t.TempDir())

@@ -50,6 +50,7 @@ func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), lateRelease(), crashBetween(), pause(), pauseAtRead(),
 		failover(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(), lateAnswer(), partition(),
+		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), databaseDown(), galera(), twoMasters(), staleRead(),
 	}
 }

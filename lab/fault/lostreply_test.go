@@ -18,8 +18,14 @@ func TestLostReply(t *testing.T) {
 	if !answers(t, bystander) || !answers(t, c) {
 		t.Error("another reply is lost")
 	}
+	if l.HasLostReply() {
+		t.Error("a reply without the text counts as lost")
+	}
 	if n, err := c.Incr(t.Context(), "n").Result(); err == nil {
 		t.Errorf("the reply arrives: %d", n)
+	}
+	if !l.HasLostReply() {
+		t.Error("the lost reply is not reported")
 	}
 	if n := direct.Get(t.Context(), "n").Val(); n != "42" {
 		t.Errorf("n is %s: the request was not executed once", n)
@@ -34,6 +40,9 @@ func TestLostReply(t *testing.T) {
 	}
 	heal()
 	heal()
+	if l.HasLostReply() {
+		t.Error("the reply still counts as lost after the heal")
+	}
 	if !answers(t, c) {
 		t.Error("no answer after the heal")
 	}

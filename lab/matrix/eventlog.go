@@ -80,7 +80,7 @@ func writeEvents(w io.Writer, all []event, screen terminal.Screen) {
 }
 
 // faultWords returns the words for the beginning and the end of a fault. They are empty for the
-// hazards without a fault, in which the requests alone do the harm.
+// hazards without a fault, in which the requests alone do the harm. A deletion has no end.
 func faultWords(what string) (begin, end string) {
 	switch what {
 	case "race", "replica-race", "early-release", "deadlock", "overrun", "nesting":
@@ -89,6 +89,8 @@ func faultWords(what string) (begin, end string) {
 		return "process frozen", "process resumed"
 	case "kill", "killed":
 		return "process killed", "process started again"
+	case "locks deleted", "session expired":
+		return what, ""
 	}
 	return what, "end of: " + what
 }
@@ -112,7 +114,9 @@ func eventsOf(r experiment.Result) (all []event, owners int) {
 	for _, s := range r.Recording.Spans {
 		if begin, end := faultWords(s.What); begin != "" {
 			add(s.From, s.Who, "! %s", begin)
-			add(s.To, s.Who, "! %s", end)
+			if end != "" {
+				add(s.To, s.Who, "! %s", end)
+			}
 		}
 	}
 	for i := range r.Recording.Ops {

@@ -59,6 +59,18 @@ func (l *Link) LoseReply(text string) error {
 	return l.add(lossType, lossType, "downstream", &loss{Text: text})
 }
 
+// HasLostReply reports whether the reply of LoseReply was lost. Restore sets this back.
+func (l *Link) HasLostReply() bool {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	armed := l.proxy.Toxics.GetToxic(lossType)
+	if armed == nil {
+		return false
+	}
+	lossy, ok := armed.Toxic.(*loss)
+	return ok && lossy.lost.Load()
+}
+
 // Delay delays every answer by d, in whole ms, of old and new connections. A round trip then takes
 // as much longer as with half of d in each direction, and one direction needs one timer only.
 func (l *Link) Delay(d time.Duration) error {

@@ -131,6 +131,7 @@ func (*etcdLock) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.MinorityLoss,
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
+			api.Operator, api.Starved, api.RenewalReply, api.WaiterSession,
 		},
 		Breaks: []api.Break{{Hazard: api.Pause, Why: api.Text{
 			EN: "A holder that is paused beyond its lease still writes when it goes on, unless the write is fenced.",

@@ -151,7 +151,7 @@ func (*dbRow) Card() api.Card {
 			EN: "Choose it if you need a lock with a lease, and have only a database. If the work fits into one transaction, `for-update` is simpler.",
 			ZH: "需要带租期的锁，又只有数据库时选它。业务能放进一个事务，`for-update` 更简单。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply, api.Operator, api.Starved, api.RenewalReply},
 		Breaks: []api.Break{
 			{Hazard: api.Pause, Why: api.Text{
 				EN: "A holder that sleeps past its lease still writes when it wakes up, unless the write is fenced.",

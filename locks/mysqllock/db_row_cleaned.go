@@ -137,6 +137,14 @@ func (*dbRowCleaned) Card() api.Card {
 				EN: "A holder that is paused until the job has deleted its row still writes when it goes on.",
 				ZH: "持有者停顿期间，行被定时任务删除，醒来后照样写入。",
 			}},
+			{Hazard: api.Starved, Why: api.Text{
+				EN: "A holder that got no processor until the job has deleted its row works on, and writes what is outdated by then.",
+				ZH: "持有者没有分到 CPU，行被定时任务删除，之后它继续工作，写入早已过时的数据。",
+			}},
+			{Hazard: api.Operator, Why: api.Text{
+				EN: "A holder never checks its row again: if an operator deletes the row, it writes beside the next holder.",
+				ZH: "加锁之后不再检查那一行：运维人员删掉它，持有者会和下一个持有者同时写入。",
+			}},
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter tries an INSERT every 50 ms.",
 				ZH: "每个等待者每 50 毫秒插入一次。",

@@ -238,6 +238,7 @@ func (*dbRowFair) Card() api.Card {
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.DeadWaiter, api.LostReply, api.Nesting,
+			api.Operator, api.Starved, api.RenewalReply,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Pause, Why: api.Text{

@@ -121,6 +121,10 @@ func (*dbRowNaive) Card() api.Card {
 				EN: "An owner that acquires again waits for its own row.",
 				ZH: "同一个持有者再次加锁，等的是自己那一行。",
 			}},
+			{Hazard: api.Operator, Why: api.Text{
+				EN: "A holder never checks its row again: if an operator deletes the row, it writes beside the next holder.",
+				ZH: "加锁之后不再检查那一行：运维人员删掉它，持有者会和下一个持有者同时写入。",
+			}},
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter tries an INSERT every 50 ms, and a free lock is not used until the next try.",
 				ZH: "每个等待者每 50 毫秒插入一次；锁释放后，要等到下一次尝试才会被获取。",

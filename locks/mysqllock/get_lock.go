@@ -220,6 +220,7 @@ func (*getLock) Card() api.Card {
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Pause, api.DeadWaiter, api.LostReply, api.Nesting,
+			api.Operator, api.OperatorAtWrite,
 		},
 		Breaks: []api.Break{},
 	}

@@ -73,7 +73,7 @@ func (*shareMode) Card() api.Card {
 			EN: "Not for production: if two readers then write, they deadlock, and one of them is rolled back. Use `for-update` instead.",
 			ZH: "不要用于生产环境：两个读者都要写就会死锁，其中一个被回滚。请改用 `for-update`。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause, api.Operator, api.OperatorAtWrite},
 		Breaks: []api.Break{{Hazard: api.Deadlock, At: api.Read, Why: api.Text{
 			EN: "Two readers that both want to write wait for each other until the database ends one of them with error 1213.",
 			ZH: "两个读者都想写入，就互相等待，直到数据库用 1213 错误终止其中一个。",

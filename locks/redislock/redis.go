@@ -154,7 +154,7 @@ func (*redisLock) Card() api.Card {
 			EN: "Choose it for a fast lock if you have Redis. A pause or a fail-over can let two holders write: if that does harm, use fencing tokens.",
 			ZH: "已经有 Redis、想要一把快的锁时选它。停顿或主从切换时，两个持有者可能同时写入；不能接受就给写入加栅栏号。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting, api.Herd, api.Operator, api.Starved, api.RenewalReply},
 		Tutorial: []api.Figure{{Note: api.Text{EN: "Redisson", ZH: "Redisson"}, Throughput: 49.2, MedianMS: 264, Remaining: 0}},
 	}, api.Failover, api.Pause, api.ClockJump)
 }

@@ -52,5 +52,5 @@ func (*redisExpire) Card() api.Card {
 			}},
 		},
 		Tutorial: []api.Figure{{Note: api.Text{EN: "lease of 3 s", ZH: "租期 3 秒"}, Throughput: 47.7, MedianMS: 25, Remaining: 0}},
-	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

@@ -215,7 +215,7 @@ func (*fairLock) Card() api.Card {
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
-			api.Herd, api.DeadWaiter,
+			api.Herd, api.DeadWaiter, api.Operator, api.Starved, api.RenewalReply,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Failover, Why: api.Text{

@@ -86,5 +86,5 @@ func (*redisGetSet) Card() api.Card {
 				ZH: "应答丢了，到期时间不标明持有者，锁要等到期后才能再用。",
 			}},
 		},
-	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover)
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.Operator, api.Starved)
 }

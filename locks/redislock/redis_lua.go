@@ -55,5 +55,5 @@ func (*redisLua) Card() api.Card {
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.LostReply},
 		Tutorial: []api.Figure{{Throughput: 49.7, MedianMS: 29, Remaining: 0}},
-	}, api.Overrun, api.Cutoff, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Cutoff, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

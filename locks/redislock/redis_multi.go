@@ -35,7 +35,7 @@ func multiCard() api.Card {
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
-			api.Herd, api.Deadlock,
+			api.Herd, api.Deadlock, api.Operator, api.Starved, api.RenewalReply,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Failover, Why: api.Text{

@@ -76,7 +76,7 @@ func (multiServers) Card() api.Card {
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Cutoff, api.LostReply, api.Nesting,
-			api.Failover, api.Herd, api.Deadlock,
+			api.Failover, api.Herd, api.Deadlock, api.Operator, api.Starved, api.RenewalReply,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.MinorityLoss, Why: api.Text{

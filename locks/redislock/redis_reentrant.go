@@ -85,5 +85,5 @@ func (*redisReentrant) Card() api.Card {
 			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
-	}, api.Overrun, api.Cutoff, api.Pause, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Cutoff, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

@@ -54,5 +54,5 @@ func (*redisSetNX) Card() api.Card {
 			}},
 		},
 		Tutorial: []api.Figure{{Throughput: 47.8, MedianMS: 25, Remaining: 0}},
-	}, api.Nesting, api.Polling, api.Failover)
+	}, api.Nesting, api.Polling, api.Failover, api.Operator)
 }

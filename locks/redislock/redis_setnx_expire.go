@@ -68,5 +68,5 @@ func (*redisSetNXExpire) Card() api.Card {
 				ZH: "SETNX 的应答丢了，就不会再 EXPIRE，键永远留着。",
 			}},
 		},
-	}, api.ForeignUnlock, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
+	}, api.ForeignUnlock, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

@@ -101,5 +101,5 @@ func (*redisThreadID) Card() api.Card {
 				ZH: "SET 的应答丢了，键里的号码可能属于另一个副本，不能删，要等一个租期。",
 			}},
 		},
-	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

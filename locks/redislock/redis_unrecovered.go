@@ -80,10 +80,14 @@ func (*redisUnrecovered) Card() api.Card {
 				EN: "The first renewal that fails is the last one. The holder is not notified, and writes beside the next holder.",
 				ZH: "续期一旦出错就不再续，持有者也不知道，会和下一个持有者同时写入。",
 			}},
+			{Hazard: api.RenewalReply, Why: api.Text{
+				EN: "A renewal whose answer is lost counts as failed, and is the last one, although Redis has carried it out.",
+				ZH: "续期的应答丢了就算出错，以后不再续期，其实 Redis 已经续过。",
+			}},
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
 				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
 			}},
 		},
-	}, api.Pause, api.Polling, api.Failover, api.ClockJump)
+	}, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

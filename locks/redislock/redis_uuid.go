@@ -69,5 +69,5 @@ func (*redisUUID) Card() api.Card {
 				ZH: "比较和 DEL 是两步，租期恰好在中间到期，删掉的就是下一个持有者的锁。",
 			}},
 		},
-	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump)
+	}, api.Overrun, api.Pause, api.Nesting, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

@@ -51,7 +51,7 @@ func (*redisWatchdog) Card() api.Card {
 			EN: "Not for production: waiters poll, and a lost answer blocks the lock for a lease. Use `redis`, which also has fencing tokens.",
 			ZH: "不要用于生产环境：等待者要轮询，加锁的应答一丢，锁就白占一个租期。请改用还带栅栏号的 `redis`。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff, api.Overrun},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff, api.Overrun, api.Operator, api.Starved, api.RenewalReply},
 		Breaks: []api.Break{
 			{Hazard: api.LostReply, Why: api.Text{
 				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",

@@ -121,7 +121,7 @@ func (*redlock) Card() api.Card {
 			EN: "Choose it if the lock must survive a dead Redis, and you have five independent ones whose clocks do not jump. Otherwise use `zk`.",
 			ZH: "Redis 宕机也不能丢锁，又有五个独立的、时钟不会跳变的 Redis 时选它。否则用 `zk`。",
 		},
-		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting},
+		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting, api.Operator, api.Starved, api.RenewalReply},
 		Breaks: []api.Break{
 			{Hazard: api.Pause},
 			{Hazard: api.ClockJump, Why: api.Text{

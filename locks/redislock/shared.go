@@ -63,6 +63,14 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 			EN: "Replication is asynchronous: the new master may not have the lock.",
 			ZH: "主从复制是异步的，新主可能没有这把锁。",
 		},
+		api.Operator: {
+			EN: "A holder never checks its key again: if an operator deletes the key, it writes beside the next holder.",
+			ZH: "加锁之后不再检查键：运维人员删掉键，它会和下一个持有者同时写入。",
+		},
+		api.Starved: {
+			EN: "A holder that got no processor until the end of its lease works on, and writes what is outdated by then.",
+			ZH: "持有者直到租期结束都没有分到 CPU，之后继续工作，写入早已过时的数据。",
+		},
 		api.ClockJump: {
 			EN: "The lease runs on Redis's clock: when that jumps, the key expires early.",
 			ZH: "租期按 Redis 的时钟走，时钟一跳，键就提前消失。",

@@ -256,7 +256,8 @@ func (s *Session) clear(ctx context.Context, node string) error {
 	}
 }
 
-// card completes c and adds the flaws. Its lease is the session, which the driver renews.
+// card completes c and adds the flaws. Its lease is the session, which the driver renews. Each
+// answer that is lost ends the connection, and a holder does not trust its lock without it.
 func card(c api.Card, flaws ...api.Hazard) api.Card {
 	c.Family, c.Scope, c.Safe, c.Locker = "zookeeper", api.ScopeShared, true, true
 	c.Backends, c.Lease, c.Renews = []string{"mysql", "zookeeper"}, true, true
@@ -271,10 +272,14 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 		}
 	}
 	usual := map[api.Hazard]api.Text{
-		api.Pause:   pause,
+		api.Pause: pause,
+		api.RenewalReply: {
+			EN: "The connection breaks with the lost answer, and the holder gives up its lock, although its session goes on.",
+			ZH: "应答丢失，连接随之断开；会话其实还在，持有者却放弃了锁。",
+		},
 		api.Nesting: {EN: "An owner that acquires again queues behind itself.", ZH: "持有者再次加锁，就排在自己后面。"},
 	}
-	for _, flaw := range flaws {
+	for _, flaw := range append(flaws, api.RenewalReply) {
 		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw, Why: usual[flaw]})
 	}
 	return c

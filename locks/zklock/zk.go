@@ -135,6 +135,7 @@ func (*zkLock) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 		Tutorial: []api.Figure{{Note: api.Text{EN: "Curator", ZH: "Curator"}, Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
 	}, api.Pause)

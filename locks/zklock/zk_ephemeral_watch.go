@@ -42,6 +42,7 @@ func (*ephemeralWatch) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Herd, Why: api.Text{

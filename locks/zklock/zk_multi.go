@@ -34,6 +34,7 @@ func multiCard() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.ClockJump,
 			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd, api.Deadlock,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 	}, api.Pause)
 }

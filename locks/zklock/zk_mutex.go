@@ -31,6 +31,7 @@ func (*mutex) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 	}, api.Nesting, api.Pause)
 }

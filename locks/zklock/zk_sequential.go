@@ -66,6 +66,7 @@ func (*sequential) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.Polling, Why: api.Text{

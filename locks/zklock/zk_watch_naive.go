@@ -61,6 +61,7 @@ func (*watchNaive) Card() api.Card {
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
 			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
 		},
 		Breaks: []api.Break{
 			{Hazard: api.DeadWaiter, Why: api.Text{

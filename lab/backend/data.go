@@ -1,0 +1,178 @@
+package backend
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+)
+
+// FlushRedis deletes all keys of the Redis at url.
+func FlushRedis(ctx context.Context, url string) error {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	if err := client.FlushAll(ctx).Err(); err != nil {
+		return fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
+	}
+	return nil
+}
+
+// DeleteMySQLLocks deletes the rows of all tables whose names contain lock or queue. It returns the
+// number of deleted rows.
+func DeleteMySQLLocks(ctx context.Context, dsn string) (rows int64, err error) {
+	return executeAll(ctx, dsn, "SELECT CONCAT('DELETE FROM `', table_name, '`') FROM information_schema.tables "+
+		"WHERE table_schema = DATABASE() AND table_name REGEXP 'lock|queue'")
+}
+
+// KillMySQLConnections ends all other connections of the dsn's user. This frees their row locks and
+// their named locks.
+func KillMySQLConnections(ctx context.Context, dsn string) error {
+	_, err := executeAll(ctx, dsn, "SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE id <> CONNECTION_ID()")
+	return err
+}
+
+// executeAll executes the statements that the query list returns, and adds up the rows they change.
+func executeAll(ctx context.Context, dsn, list string) (changed int64, err error) {
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return 0, fmt.Errorf("mysql: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // all statements have the same CONNECTION_ID
+	statements, err := texts(ctx, db, list)
+	if err != nil {
+		return 0, fmt.Errorf("mysql: %w", err)
+	}
+	for _, statement := range statements {
+		result, err := db.ExecContext(ctx, statement)
+		const noSuchThread = 1094 // this connection has ended by itself
+		if refused := new(mysql.MySQLError); errors.As(err, &refused) && refused.Number == noSuchThread {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("mysql: %s: %w", statement, err)
+		}
+		n, _ := result.RowsAffected() // this driver always knows them
+		changed += n
+	}
+	return changed, nil
+}
+
+func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}
+
+// ZooKeeper is a client that sees and deletes the nodes of other sessions.
+type ZooKeeper struct{ conn *zk.Conn }
+
+// OpenZooKeeper connects to one of the servers, given as host:port, when it is first used.
+func OpenZooKeeper(servers []string) (*ZooKeeper, error) {
+	const sessionTimeout = 10 * time.Second
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("zookeeper: %w", err)
+	}
+	return &ZooKeeper{conn}, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Close ends the session.
+func (z *ZooKeeper) Close() { z.conn.Close() }
+
+// Ephemeral returns the paths of all nodes that belong to a session. Every lock on ZooKeeper has such
+// nodes: with persistent nodes, a dead holder would keep the lock for ever.
+func (z *ZooKeeper) Ephemeral() (paths []string, err error) { return z.below("/") }
+
+func (z *ZooKeeper) below(node string) (paths []string, err error) {
+	children, stat, err := z.conn.Children(node)
+	switch {
+	case errors.Is(err, zk.ErrNoNode): // deleted meanwhile
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("zookeeper: list %s: %w", node, err)
+	case stat.EphemeralOwner > 0: // a container has a negative owner
+		return []string{node}, nil
+	}
+	for _, child := range children {
+		more, err := z.below(path.Join(node, child))
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, more...)
+	}
+	return paths, nil
+}
+
+// DeleteEphemeral deletes all nodes that belong to a session.
+func (z *ZooKeeper) DeleteEphemeral() error {
+	paths, err := z.Ephemeral()
+	if err != nil {
+		return err
+	}
+	for _, node := range paths {
+		if err := z.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("zookeeper: delete %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// allKeys is a range of etcd from the first key to the last. "AA==" is a zero byte.
+const allKeys = `"key": "AA==", "range_end": "AA=="`
+
+// EtcdLeases returns the lease of each key in the etcd at addr that has one.
+func EtcdLeases(ctx context.Context, addr string) (leases []string, err error) {
+	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/range", "{"+allKeys+`, "keys_only": true}`)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct{ Kvs []struct{ Lease string } }
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("%s: no keys of etcd: %w: %s", addr, err, text)
+	}
+	for _, key := range answer.Kvs {
+		if key.Lease != "" {
+			leases = append(leases, key.Lease)
+		}
+	}
+	return leases, nil
+}
+
+// RevokeEtcdLease ends a lease, and so deletes its keys.
+func RevokeEtcdLease(ctx context.Context, addr, lease string) error {
+	_, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/lease/revoke", `{"ID": "`+lease+`"}`)
+	return err
+}
+
+// DeleteEtcdKeys deletes all keys of the etcd at addr. Leases stay.
+func DeleteEtcdKeys(ctx context.Context, addr string) error {
+	_, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/deleterange", "{"+allKeys+"}")
+	return err
+}
