@@ -16,7 +16,7 @@ func lateAnswer() Experiment {
 		Hazard: "late-answer", Title: "the answer to an acquisition is late, and the renewals do not arrive",
 		Shows: "a holder that counts its lease from the answer writes after the end of the lease", Applies: claimedOrOnTrial("late-answer", "redis", "redlock"),
 		run: schedule{
-			step: "asked", thenAt: "writing", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
+			step: "asked", thenAt: "read", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
 			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
 				p := r.participants[0]
 				links := r.bed.links(name(r.on[holder]), "redis")
