@@ -18,9 +18,9 @@ func release(t *trial) {
 	mustBe("a second release, when another one holds the key", first.release(), locks.ErrNotHeld)
 	mine.mustNotAcquire("after that second release", key, "third")
 
-	waiter := mine.begin(t.long(key, "waiter", t.Timeout))
+	waiter := mine.begin(t.long(key, "waiter", t.Workers.Lease)) // its last try comes long after Timeout
 	settle(t.ctx)
 	second.mustRelease()
-	must("a waiter, after the release", mine.await(waiter).err())
+	must("a waiter, after the release", mine.awaitSoon("a waiter, after the release", waiter).err())
 	heldLock{participant: mine, call: waiter}.mustRelease()
 }
