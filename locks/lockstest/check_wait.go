@@ -39,8 +39,13 @@ func cancellation(t *trial) {
 	for i, p := range all[:2] {
 		waiter := p.begin(t.long(key, fmt.Sprintf("waiter-%d", i), t.Workers.Lease))
 		settle(t.ctx)
+		cancelled := time.Now()
 		must("cancel a waiter", waiter.cancel(t.ctx))
 		mustBe("a cancelled waiter", p.awaitSoon("a cancelled waiter", waiter).err(), locks.ErrNotAcquired, errCancelled)
+		// Our side of an adapter does not wait longer than two seconds for a program that ignores a cancel.
+		if took := time.Since(cancelled); t.Card.Family == "adapter" && took > 1500*time.Millisecond {
+			fail("a cancelled waiter answered only after %v, or not at all", took.Round(time.Millisecond))
+		}
 	}
 	_, err := all[1].tryAcquire(t.long(key, "timed-out", 100*time.Millisecond))
 	mustBe("a waiter whose wait is over", err, locks.ErrNotAcquired)
