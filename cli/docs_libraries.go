@@ -65,12 +65,15 @@ func writeLibraries(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	_, _ = fmt.Fprint(out, "| | library | language | servers | contract | seeds |\n|---|---|---|---|---|--:|\n")
 	var m matrix.Matrix
+	var sections []string
 	for _, j := range all {
 		m.Record(j.Matrix)
 		h := j.Hello
-		_, _ = fmt.Fprintf(out, "| [%s](#%s) | %s | %s | %s | %d of %d | %d |\n", j.ID, j.ID, strings.TrimSpace(h.Library+" "+h.Version),
+		sections = append(sections, fmt.Sprintf("[%s](#%s)", j.ID, j.ID))
+		_, _ = fmt.Fprintf(out, "| `%s` | %s | %s | %s | %d of %d | %d |\n", j.ID, strings.TrimSpace(h.Library+" "+h.Version),
 			h.Language, strings.Join(h.Backends, ", "), j.Totals.Checks-j.Totals.ChecksFailed, j.Totals.Checks, j.seeds())
 	}
+	_, _ = fmt.Fprintf(out, "\nThe sentences and commands: %s.\n", strings.Join(sections, ", "))
 	if err := m.WriteTables(out); err != nil {
 		return err
 	}
