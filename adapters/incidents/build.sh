@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the programs of the incidents in bin/incidents, with pinned versions of the libraries.
+set -eu
+cd "$(dirname "$0")/../.."
+mkdir -p bin/incidents
+
+jar() { # jar GROUP ARTIFACT VERSION: copies a Java library and what it needs
+	[ -e "bin/incidents/$2-$3/$2-$3.jar" ] && return
+	mvn -q -B -ntp -Dstyle.color=never -f adapters/incidents/library.xml -Dlibrary.group="$1" \
+		-Dlibrary.artifact="$2" -Dlibrary.version="$3" dependency:copy-dependencies
+}
+
+package() { # package NAME VERSION OTHER...: installs a JavaScript library and other packages
+	folder=bin/incidents/$1-$2
+	[ -e "$folder/node_modules/$1" ] && return
+	name=$1@$2
+	shift 2
+	mkdir -p "$folder"
+	npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --loglevel=error "$name" "$@"
+}
+
+for program in etcd-19597 etcd-22082; do
+	(cd adapters && go build -tags nomsgpack -o "../bin/incidents/$program" "./incidents/$program")
+done
+jar org.redisson redisson 4.3.1
+jar org.redisson redisson 4.7.0
+package redlock 4.2.0 ioredis@5.11.1
+package redlock 5.0.0-beta.2 ioredis@5.11.1

@@ -1,0 +1,84 @@
+// Command etcd-22082 shows https://github.com/etcd-io/etcd/issues/22082 on ETCD_ENDPOINTS.
+//
+// The answer to an Unlock is lost after etcd deleted the key. The same session acquires the lock
+// again with another Mutex, and the first Mutex repeats its Unlock. The command exits with 1 if this
+// deletes the key of the second Mutex.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"oversell/adapters/library"
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	held, err := reproduce(ctx)
+	switch {
+	case err != nil:
+		fmt.Println(err)
+		os.Exit(2)
+	case !held:
+		fmt.Println("etcd client 3.6.12: a repeated Unlock of the first Mutex deleted the key of the second, which holds the lock.")
+		os.Exit(1)
+	}
+	fmt.Println("etcd client 3.6.12: a repeated Unlock of the first Mutex left the key of the second, which holds the lock.")
+}
+
+func reproduce(ctx context.Context) (bool, error) {
+	var lose atomic.Bool
+	client, err := etcd.New(etcd.Config{
+		Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(loseDelete(&lose))},
+	})
+	if err != nil {
+		return false, err
+	}
+	defer client.Close()
+	session, err := concurrency.NewSession(client)
+	if err != nil {
+		return false, err
+	}
+	defer session.Close()
+
+	const key = "incident/etcd-22082"
+	first, second := concurrency.NewMutex(session, key), concurrency.NewMutex(session, key)
+	if err := first.Lock(ctx); err != nil {
+		return false, err
+	}
+	lose.Store(true)
+	if err := first.Unlock(ctx); err == nil {
+		return false, fmt.Errorf("the first Unlock returned no error, although its answer was lost")
+	}
+	if err := second.Lock(ctx); err != nil {
+		return false, err
+	}
+	_ = first.Unlock(ctx) // an error is right here: the first Mutex does not hold the lock
+	keys, err := client.Get(ctx, second.Key())
+	return err == nil && len(keys.Kvs) == 1, err
+}
+
+// loseDelete replaces the answer to the next delete by an error, once, after etcd ran it.
+func loseDelete(lose *atomic.Bool) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, conn, o...)
+		deletes := strings.HasSuffix(method, "/DeleteRange") || strings.HasSuffix(method, "/Txn")
+		if err == nil && deletes && lose.CompareAndSwap(true, false) {
+			return status.Error(codes.Unavailable, "the answer was lost")
+		}
+		return err
+	}
+}
