@@ -19,9 +19,15 @@ package() { # package NAME VERSION OTHER...: installs a JavaScript library and o
 	npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --loglevel=error "$name" "$@"
 }
 
-for program in etcd-19597 etcd-22082; do
+for program in etcd-19597 etcd-22082 go-zookeeper-229; do
 	(cd adapters && go build -tags nomsgpack -o "../bin/incidents/$program" "./incidents/$program")
 done
+jar org.apache.curator curator-recipes 4.0.1
+jar org.apache.curator curator-recipes 5.4.0
+jar org.apache.curator curator-recipes 5.9.0
+jar org.springframework.integration spring-integration-redis 7.1.0
+jar org.springframework.integration spring-integration-redis 7.1.2
+jar io.lettuce lettuce-core 7.5.2.RELEASE
 jar org.redisson redisson 4.3.1
 jar org.redisson redisson 4.7.0
 package redlock 4.2.0 ioredis@5.11.1

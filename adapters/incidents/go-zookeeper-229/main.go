@@ -1,0 +1,113 @@
+// Command go-zookeeper-229 shows https://github.com/samuel/go-zookeeper/issues/229 on ZK_SERVERS.
+//
+// The connection of a client breaks in Lock, after ZooKeeper created its node. Lock returns an error
+// and the client connects again with the same session. The command exits with 1 if no other client
+// can acquire the lock for 10 s, because this node is still in the queue.
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"oversell/adapters/library"
+)
+
+const sessionTimeout = 30 * time.Second
+
+func main() {
+	acquired, err := reproduce()
+	switch {
+	case err != nil:
+		fmt.Println(err)
+		os.Exit(2)
+	case !acquired:
+		fmt.Println("go-zookeeper 1.0.4: Lock returned an error after its connection broke, and no other client acquired the lock within 10 s.")
+		os.Exit(1)
+	}
+	fmt.Println("go-zookeeper 1.0.4: Lock returned an error after its connection broke, and another client acquired the lock.")
+}
+
+func reproduce() (bool, error) {
+	servers := library.Servers("ZK_SERVERS", "127.0.0.1:2181")
+	var breaks atomic.Bool
+	first, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(silent{}), zk.WithDialer(dialer(&breaks)))
+	if err != nil {
+		return false, err
+	}
+	defer first.Close()
+	path := fmt.Sprintf("/incident-go-zookeeper-229-%d", time.Now().UnixNano()) // a lock that nobody holds
+	if err := retry(func() error { _, err := first.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); return err }); err != nil {
+		return false, err
+	}
+	breaks.Store(true)
+	if err := zk.NewLock(first, path, zk.WorldACL(zk.PermAll)).Lock(); err == nil {
+		return false, fmt.Errorf("the first Lock returned no error, although its connection broke")
+	}
+	if err := retry(func() error { _, _, err := first.Exists(path); return err }); err != nil {
+		return false, err
+	}
+
+	second, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	if err != nil {
+		return false, err
+	}
+	defer second.Close()
+	granted := make(chan error, 1)
+	go func() { granted <- retry(zk.NewLock(second, path, zk.WorldACL(zk.PermAll)).Lock) }()
+	select {
+	case err := <-granted:
+		return err == nil, err
+	case <-time.After(10 * time.Second):
+		return false, nil
+	}
+}
+
+// retry repeats a request until the client is connected.
+func retry(request func() error) error {
+	end := time.Now().Add(sessionTimeout)
+	for {
+		err := request()
+		if !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrConnectionClosed) || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// dialer opens connections that break at the next request for a node's children, once. Lock sends
+// this request after it created its node.
+func dialer(breaks *atomic.Bool) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		conn, err := net.DialTimeout(network, address, timeout)
+		return &connection{Conn: conn, breaks: breaks}, err
+	}
+}
+
+type connection struct {
+	net.Conn
+	breaks *atomic.Bool
+}
+
+// getChildren is the type of the request getChildren2 in ZooKeeper's protocol.
+const getChildren = 12
+
+// Write sends a request: its length, its number and its type, of 4 bytes each, then the rest.
+func (c *connection) Write(request []byte) (int, error) {
+	if len(request) >= 12 && binary.BigEndian.Uint32(request[8:]) == getChildren && c.breaks.CompareAndSwap(true, false) {
+		_ = c.Close() // the error is the point of it
+		return 0, io.ErrClosedPipe
+	}
+	return c.Conn.Write(request)
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
