@@ -15,7 +15,16 @@ import org.apache.curator.retry.RetryOneTime;
 class Main {
     static final String PATH = "/incident-curator-462";
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            reproduce(args);
+        } catch (Exception e) { // the JVM would end with 1, which means that the report is reproduced
+            e.printStackTrace();
+            System.exit(2);
+        }
+    }
+
+    static void reproduce(String[] args) throws Exception {
         String server = System.getenv().getOrDefault("ZK_SERVERS", "127.0.0.1:2181").split(",")[0];
         var client = CuratorFrameworkFactory.newClient(server, new RetryOneTime(100));
         client.start();

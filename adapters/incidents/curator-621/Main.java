@@ -14,7 +14,16 @@ import org.apache.curator.retry.RetryOneTime;
 class Main {
     static final String PATH = "/incident-curator-621";
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            reproduce(args);
+        } catch (Exception e) { // the JVM would end with 1, which means that the report is reproduced
+            e.printStackTrace();
+            System.exit(2);
+        }
+    }
+
+    static void reproduce(String[] args) throws Exception {
         CuratorFramework one = connect(), two = connect();
         var first = new InterProcessReadWriteLock(one, PATH);
         if (!first.writeLock().acquire(30, TimeUnit.SECONDS)) {

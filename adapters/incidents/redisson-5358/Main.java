@@ -16,7 +16,16 @@ class Main {
     static final String KEY = "incident:redisson-5358";
     static final long LEASE = 1500; // milliseconds; the client renews after a third of it
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            reproduce(args);
+        } catch (Exception e) { // the JVM would end with 1, which means that the report is reproduced
+            e.printStackTrace();
+            System.exit(2);
+        }
+    }
+
+    static void reproduce(String[] args) throws Exception {
         var config = new Config();
         config.setLockWatchdogTimeout(LEASE);
         config.useSingleServer().setAddress("redis://" + REDIS.getRawAuthority());

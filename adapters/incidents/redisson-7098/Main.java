@@ -12,9 +12,18 @@ import org.redisson.config.Config;
  */
 class Main {
     static final String KEY = "incident:redisson-7098";
-    static final long LEASE = 1500; // milliseconds; a client renews after a third of it
+    static final long LEASE = 3000; // milliseconds; a client renews after a third of it
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            reproduce(args);
+        } catch (Exception e) { // the JVM would end with 1, which means that the report is reproduced
+            e.printStackTrace();
+            System.exit(2);
+        }
+    }
+
+    static void reproduce(String[] args) throws Exception {
         RedissonClient first = connect(), second = connect();
         second.getKeys().deleteByPattern("*" + KEY + "*");
         first.getReadWriteLock(KEY).readLock().lock();

@@ -12,9 +12,18 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
  */
 class Main {
     static final String REGISTRY = "incident:spring-integration-11146";
-    static final int LOCKS = 5000; // more than the 1024 local locks of DefaultLockRegistry
+    static final int LOCKS = 5000; // so many that some share a local lock with the held one
 
     public static void main(String[] args) {
+        try {
+            reproduce(args);
+        } catch (Exception e) { // the JVM would end with 1, which means that the report is reproduced
+            e.printStackTrace();
+            System.exit(2);
+        }
+    }
+
+    static void reproduce(String[] args) throws Exception {
         var redis = URI.create(System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379"));
         var server = new RedisStandaloneConfiguration(redis.getHost(), redis.getPort());
         if (redis.getUserInfo() != null) {
