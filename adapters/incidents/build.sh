@@ -19,6 +19,18 @@ package() { # package NAME VERSION OTHER...: installs a JavaScript library and o
 	npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --loglevel=error "$name" "$@"
 }
 
+etcd() { # etcd VERSION: builds the programs on etcd with another version of its client than go.mod
+	cp adapters/go.mod "bin/incidents/etcd-$1.mod"
+	cp adapters/go.sum "bin/incidents/etcd-$1.sum"
+	(
+		cd adapters
+		go get -modfile="../bin/incidents/etcd-$1.mod" "go.etcd.io/etcd/client/v3@v$1" 2>/dev/null
+		for program in etcd-19597 etcd-22082; do
+			go build -modfile="../bin/incidents/etcd-$1.mod" -tags nomsgpack -o "../bin/incidents/$program-$1" "./incidents/$program"
+		done
+	)
+}
+
 for program in etcd-19597 etcd-22082 go-zookeeper-229; do
 	(cd adapters && go build -tags nomsgpack -o "../bin/incidents/$program" "./incidents/$program")
 done
@@ -32,3 +44,4 @@ jar org.redisson redisson 4.3.1
 jar org.redisson redisson 4.7.0
 package redlock 4.2.0 ioredis@5.11.1
 package redlock 5.0.0-beta.2 ioredis@5.11.1
+etcd 3.7.3

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/version"
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
@@ -29,10 +30,10 @@ func main() {
 		fmt.Println(err)
 		os.Exit(2)
 	case !returned:
-		fmt.Println("etcd client 3.6.12: the session of a waiter ended, and its Lock did not return within 10 s.")
+		fmt.Printf("etcd client %s: the session of a waiter ended, and its Lock did not return within 10 s.\n", version.Version)
 		os.Exit(1)
 	}
-	fmt.Println("etcd client 3.6.12: the session of a waiter ended, and its Lock returned.")
+	fmt.Printf("etcd client %s: the session of a waiter ended, and its Lock returned.\n", version.Version)
 }
 
 func reproduce(ctx context.Context) (bool, error) {

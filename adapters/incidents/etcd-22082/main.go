@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/version"
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
@@ -32,10 +33,10 @@ func main() {
 		fmt.Println(err)
 		os.Exit(2)
 	case !held:
-		fmt.Println("etcd client 3.6.12: a repeated Unlock of the first Mutex deleted the key of the second, which holds the lock.")
+		fmt.Printf("etcd client %s: a repeated Unlock of the first Mutex deleted the key of the second, which holds the lock.\n", version.Version)
 		os.Exit(1)
 	}
-	fmt.Println("etcd client 3.6.12: a repeated Unlock of the first Mutex left the key of the second, which holds the lock.")
+	fmt.Printf("etcd client %s: a repeated Unlock of the first Mutex left the key of the second, which holds the lock.\n", version.Version)
 }
 
 func reproduce(ctx context.Context) (bool, error) {
