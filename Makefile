@@ -140,6 +140,12 @@ libraries: servers build adapters ## put other libraries on trial, SEEDS times (
 grades: servers ## grade every wrong lock of the tests: oversell grade must name its mistake; takes an hour
 	OVERSELL_GRADES=1 $(GO) test $(TAGS) -count=1 -timeout 3h -v -run '^TestGrade' ./cli
 
+.PHONY: incidents
+incidents: servers build ## repeat public bug reports about locks, with the versions of the reports: docs/incidents.md
+	@sh adapters/incidents/build.sh
+	bin/oversell incidents
+	bin/oversell docs
+
 .PHONY: interop
 interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions
 	@sh interop/java.sh

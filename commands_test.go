@@ -89,7 +89,8 @@ func runners() map[string]runner {
 		"bin/oversell contract -- python3 adapters/examples/lock.py":                   quick,
 		"bin/oversell judge --hazard pause,crash -- python3 adapters/examples/lock.py": quick,
 		"make adapters": slow, "bin/oversell judge -- bin/adapter-redsync": slow,
-		"make libraries SEEDS=1":                                  slow,
+		"make incidents":         slow,
+		"make libraries SEEDS=1": slow,
 		"bin/oversell judge -- python3 adapters/examples/lock.py": slow,
 
 		"bin/oversell grade": quick,

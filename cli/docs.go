@@ -35,6 +35,7 @@ func generatedParts() []generated {
 		{"docs/strategies.zh-CN.md", "strategies", strategies(true)},
 		{"docs/faults.md", "matrix", writeMatrix},
 		{"docs/libraries.md", "libraries", writeLibraries},
+		{"docs/incidents.md", "incidents", writeIncidents},
 		{"docs/course/comparison.md", "costs", writeCosts(false)},
 		{"docs/course/zh/comparison.md", "costs", writeCosts(true)},
 		{"docs/lab.md", "comparison", block(comparison, wrapped)},

@@ -18,7 +18,8 @@ waiter = threading.Thread(target=lock.acquire, daemon=True)
 waiter.start()
 waiter.join(30)
 if waiter.is_alive():
-    sys.exit("the second thread did not acquire the lock within 30 s")
+    print("the second thread did not acquire the lock within 30 s")
+    sys.exit(2)
 try:
     lock.release()
     answer = "succeeded"

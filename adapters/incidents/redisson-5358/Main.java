@@ -71,6 +71,9 @@ class Connection implements AutoCloseable {
 
     Connection() throws IOException {
         socket.setSoTimeout(20_000);
+        if (Main.REDIS.getUserInfo() != null) {
+            call("AUTH " + Main.REDIS.getUserInfo().replaceFirst("^[^:]*:", ""));
+        }
     }
 
     /** Sends a command and returns its answer as Redis wrote it, with the length before the text. */

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// writeIncidents prints a table of the incidents, and a section for each.
+func writeIncidents(w io.Writer) error {
+	all, err := incidents()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(incidentResults)
+	if err != nil {
+		return err
+	}
+	var record incidentRecord
+	if err := json.Unmarshal(text, &record); err != nil {
+		return fmt.Errorf("%s: %w", incidentResults, err)
+	}
+	found := map[[2]string]incidentResult{}
+	for _, r := range record.Results {
+		found[[2]string{r.ID, r.Version}] = r
+	}
+	out := bufio.NewWriter(w)
+	_, _ = fmt.Fprintf(out, "Recorded on %s, with %s.\n\n", record.Date, strings.Join(record.Versions, ", "))
+	_, _ = fmt.Fprint(out, "| report | library | red | green |\n|---|---|---|---|\n")
+	for _, e := range all {
+		versions := map[string][]string{}
+		for _, t := range e.Trials {
+			r := found[[2]string{e.ID, t.Version}]
+			versions[r.Found] = append(versions[r.Found], t.Version)
+		}
+		_, _ = fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", e.ID, e.Library, strings.Join(versions["red"], ", "), strings.Join(versions["green"], ", "))
+	}
+	for _, e := range all {
+		_, _ = fmt.Fprintf(out, "\n### %s\n\n%s: [%s](%s), %s.\n\n%s\n\n", e.ID, e.Library, e.Title.EN, e.Report, e.Language, e.Cause.EN)
+		for _, t := range e.Trials {
+			r := found[[2]string{e.ID, t.Version}]
+			sign := map[string]string{"red": "✗", "green": "✓"}[r.Found]
+			_, _ = fmt.Fprintf(out, "- %s %s: %s\n", sign, t.Version, r.Sentence)
+		}
+		_, _ = fmt.Fprintf(out, "\nRepeat it: `bin/oversell incidents %s`.\n", e.ID)
+	}
+	return out.Flush()
+}
