@@ -43,7 +43,7 @@ func writeIncidents(w io.Writer) error {
 		for _, t := range e.Trials {
 			r := found[[2]string{e.ID, t.Version}]
 			sign := map[string]string{"red": "✗", "green": "✓"}[r.Found]
-			_, _ = fmt.Fprintf(out, "- %s %s: %s\n", sign, t.Version, r.Sentence)
+			_, _ = fmt.Fprintf(out, "- %s %s\n", sign, r.Sentence)
 		}
 		_, _ = fmt.Fprintf(out, "\nRepeat it: `bin/oversell incidents %s`.\n", e.ID)
 	}

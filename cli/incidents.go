@@ -52,8 +52,8 @@ type incidentRecord struct {
 }
 
 const (
-	incidentList    = "adapters/incidents/incidents.json"
-	incidentResults = "docs/incidents.json"
+	incidentList    = "docs/incidents/incidents.json"
+	incidentResults = "docs/incidents/results.json"
 	incidentLimit   = 2 * time.Minute // of a trial
 )
 
