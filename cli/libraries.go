@@ -96,7 +96,8 @@ func (l library) judge(cmd *cobra.Command, seeds int) error {
 	cmd.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)
 	args := []string{
-		program, "judge", "-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
+		os.Args[0], "judge", // the published command must not name a folder of one machine
+		"-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
 		"--json", l.file(".json"), "--html", results + ".html", "--",
 	}
 	var failed *exit
