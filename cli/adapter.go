@@ -120,11 +120,7 @@ func adapterLine(args []string) (string, error) {
 	}
 	line := args[0]
 	if len(args) > 1 {
-		words := make([]string, len(args))
-		for i, arg := range args {
-			words[i] = quoted(arg)
-		}
-		line = "exec " + strings.Join(words, " ")
+		line = "exec " + quotedWords(args)
 	}
 	return "cd " + quoted(dir) + " && " + line, nil
 }

@@ -104,11 +104,7 @@ func (f *gradeFlags) check(ctx context.Context, args []string) (err error) {
 	if f.exercise, err = grade.Find(args[0]); err != nil {
 		return err
 	}
-	words := make([]string, len(args)-1)
-	for i, arg := range args[1:] {
-		words[i] = quoted(arg)
-	}
-	f.typed = strings.Join(words, " ")
+	f.typed = quotedWords(args[1:])
 	if f.line, f.hello, err = greet(ctx, args[1:]); err != nil {
 		return err
 	}

@@ -114,11 +114,7 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 	if err := knownHazards(claimed(f.hello)); err != nil {
 		return fmt.Errorf("the hello of the adapter: %w", err)
 	}
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = quoted(arg)
-	}
-	f.plan.Adapter, f.plan.Strategies = strings.Join(words, " "), []string{adapter.ID}
+	f.plan.Adapter, f.plan.Strategies = quotedWords(args), []string{adapter.ID}
 	card := experiment.Card{Card: f.hello.Card()}
 	for _, e := range experiment.All() {
 		if slices.Contains(f.plan.Hazards, e.Hazard) && !e.AppliesTo(card) {

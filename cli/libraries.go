@@ -88,10 +88,6 @@ func chooseLibraries(ids []string) (chosen []library, err error) {
 // judge runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
 // experiment failed, and the earlier verdicts stay.
 func (l library) judge(cmd *cobra.Command, seeds int) error {
-	program, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("libraries: %w", err)
-	}
 	before := l.written()
 	cmd.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)

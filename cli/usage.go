@@ -150,6 +150,15 @@ func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
+// quotedWords returns the words as one line for the shell.
+func quotedWords(words []string) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = quoted(word)
+	}
+	return strings.Join(all, " ")
+}
+
 // quoted quotes a word for a shell, if it needs quotes.
 func quoted(word string) string {
 	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
