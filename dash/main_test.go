@@ -50,7 +50,13 @@ func address(path string) string { return testLab.Addresses().Target + path + "#
 // returns a function like address. At the end of the test, it stops the job and the server.
 func ownPage(t *testing.T) func(path string) string {
 	t.Helper()
-	page := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: testLab.Config().Binary, QuickLessons: true})
+	return pageOf(t, testLab)
+}
+
+// pageOf is ownPage for another lab.
+func pageOf(t *testing.T, lab *rig.Rig) func(path string) string {
+	t.Helper()
+	page := dash.New(dash.Config{Lab: lab.Addresses(), Binary: lab.Config().Binary, QuickLessons: true})
 	server := httptest.NewServer(page)
 	t.Cleanup(func() {
 		page.Close()
