@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,13 +128,27 @@ func reads(selector, text string) chromedp.Action {
 	})
 }
 
-// press clicks on an element. If the page replaces the element meanwhile, press clicks again.
+// expectClick is a script that notes in a page whether a click hits the element.
+const expectClick = `(selector => {
+	window.expected ?? addEventListener('click', e => window.clicked ||= !!e.target.closest(window.expected), true);
+	window.expected = selector;
+	window.clicked = false;
+})`
+
+// press clicks on an element. If the page replaces the element meanwhile, or moves it away from the
+// mouse, press clicks again.
 func press(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
-			err := chromedp.Run(ctx, chromedp.Click(selector, chromedp.ByQuery))
+			err := chromedp.Run(ctx,
+				chromedp.Evaluate(expectClick+`(`+strconv.Quote(selector)+`)`, nil),
+				chromedp.Click(selector, chromedp.ByQuery))
+			missed := false
+			if err == nil { // an error of this script means that the click has opened another page
+				_ = chromedp.Run(ctx, chromedp.Evaluate(`window.clicked === false`, &missed))
+			}
 			var gone *cdproto.Error
-			if !errors.As(err, &gone) || ctx.Err() != nil {
+			if !missed && !errors.As(err, &gone) || ctx.Err() != nil {
 				return err
 			}
 		}
