@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -18,14 +19,24 @@ const (
 	// pollSamples and quietSamples limit how many samples of 100 ms the waiters get to become quiet.
 	// Waiters that poll never become quiet, so the experiment polling uses pollSamples.
 	pollSamples, quietSamples = 4, 100
+	// wastefulFrom is the limit of normal requests: three for two waiters, such as a renewal, a heartbeat
+	// and the release itself.
+	wastefulFrom = waiters * 3 / 2
 )
 
 // polling counts the requests that waiters send to the backends while the holder keeps the lock.
 func polling() Experiment {
-	// On a busy machine, the sleep takes longer than quietPeriod.
-	perSecond := func(ctx context.Context, q *queue) (int64, error) {
-		sent, took, err := q.count(ctx, func() error { return sleep(ctx, quietPeriod) })
-		return int64(float64(sent) / max(took, quietPeriod).Seconds()), err
+	// Waiters that poll do so in every second. On a busy machine, others may still be joining the queue
+	// in the first ones, and the sleep takes longer than quietPeriod.
+	perSecond := func(ctx context.Context, q *queue) (least int64, err error) {
+		least = math.MaxInt64
+		for n := 0; n < 4 && least > wastefulFrom && err == nil; n++ {
+			var sent int64
+			var took time.Duration
+			sent, took, err = q.count(ctx, func() error { return sleep(ctx, quietPeriod) })
+			least = min(least, int64(float64(sent)/max(took, quietPeriod).Seconds()))
+		}
+		return least, err
 	}
 	return Experiment{
 		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
@@ -107,8 +118,7 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 				return result, nil
 			}
 			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s.", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
-			// Up to three requests for two waiters are normal: a renewal, a heartbeat, the release itself.
-			if sent > waiters*3/2 {
+			if sent > wastefulFrom {
 				result.Verdict = Wasteful
 			}
 			return result, err
