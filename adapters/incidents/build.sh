@@ -40,6 +40,8 @@ for program in etcd-19597 etcd-22082 go-zookeeper-229; do
 	(cd adapters && go build -tags nomsgpack -o "../bin/incidents/$program" "./incidents/$program")
 done
 jar org.apache.curator curator-recipes 4.0.1
+jar org.apache.curator curator-recipes 4.1.0
+jar org.apache.curator curator-recipes 4.2.0
 jar org.apache.curator curator-recipes 5.4.0
 jar org.apache.curator curator-recipes 5.9.0
 jar org.springframework.integration spring-integration-redis 7.1.0
