@@ -19,7 +19,7 @@ help: ## list these targets
 servers: ## install the servers that this machine lacks: MySQL or MariaDB, Redis, ZooKeeper, etcd, nginx
 	@sh lab/rig/servers.sh
 
-# The tests of the page need a browser, and those of the terminal tmux.
+# The tests of the page need a browser, those of the terminal tmux, and some locks PostgreSQL.
 .PHONY: browser
 browser:
 	@sh lab/rig/servers.sh browser
@@ -131,7 +131,7 @@ adapted: servers ## put our own locks on trial as adapters, SEEDS times (3), and
 # After an interruption, it continues. make clean deletes what was done.
 .PHONY: libraries
 libraries: SEEDS = 5
-libraries: servers build adapters ## put other libraries on trial, SEEDS times (5); make libraries library=redsync judges one
+libraries: servers browser build adapters ## put other libraries on trial, SEEDS times (5); make libraries library=redsync judges one
 	bin/oversell libraries --seeds $(SEEDS) $(library)
 	bin/oversell docs
 

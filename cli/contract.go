@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -55,7 +56,9 @@ Exit status:
 				return ended(ctx, usage("contract: %w", err))
 			}
 			out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
-			lab, err := startLab(ctx, quiet, errOut, func(cfg *rig.Config) { cfg.Replicas, cfg.Nginx = 0, false })
+			lab, err := startLab(ctx, quiet, errOut, func(cfg *rig.Config) {
+				cfg.Replicas, cfg.Nginx, cfg.Postgres = 0, false, slices.Contains(hello.Backends, "postgres")
+			})
 			if err != nil {
 				return ended(ctx, fmt.Errorf("contract: %w", err))
 			}

@@ -162,6 +162,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		onExit := cfg.OnExit
 		*cfg = experiment.Config(cfg.Binary, cfg.Token)
+		cfg.Postgres = slices.Contains(f.hello.Backends, "postgres")
 		cfg.OnExit, cfg.Replicas, cfg.ReplicaArgs = onExit, f.replicas, append(cfg.ReplicaArgs, "--adapter", f.line)
 	})
 	if err != nil {

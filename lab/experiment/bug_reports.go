@@ -42,8 +42,10 @@ func operatorAtWrite() Experiment {
 	}
 }
 
-// inServer selects locks that are kept in a server.
-func inServer(c Card) bool { return c.Locker && c.Scope != api.ScopeProcess }
+// inServer selects locks that are kept in a server where deleteLocks finds them.
+func inServer(c Card) bool {
+	return c.Locker && c.Scope != api.ScopeProcess && !c.uses("postgres")
+}
 
 // deletedTogether runs strategies on MySQL one by one: see clearLockTables.
 func deletedTogether(s Subject) string {

@@ -116,8 +116,11 @@ func sessionExpiry() Experiment {
 func cutoff() Experiment {
 	return Experiment{
 		Hazard: "cutoff", Title: "the holder is cut off from the lock service", Shows: "its lease expires; does it still write?",
-		Applies: locksOn("redis", "zookeeper", "etcd"), Fenced: true,
-		run: schedule{step: "read", contenderParams: wait(grantBound), healLate: true, inject: cutOff("redis", "zookeeper", "etcd")}.run,
+		Applies: locksOn("redis", "zookeeper", "etcd", "postgres"), Fenced: true,
+		run: schedule{
+			step: "read", contenderParams: wait(grantBound), healLate: true,
+			inject: cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer"),
+		}.run,
 	}
 }
 

@@ -40,9 +40,13 @@ func polling() Experiment {
 	}
 	return Experiment{
 		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
-		Applies: lockers, run: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
+		Applies: func(c Card) bool { return lockers(c) && counted(c) },
+		run:     measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
 	}
 }
+
+// counted reports whether backendRequests counts the requests of the lock.
+func counted(c Card) bool { return !c.uses("postgres") }
 
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) (int64, error) {
@@ -59,7 +63,7 @@ func herd() Experiment {
 	return Experiment{
 		Hazard: "herd", Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
 		// Without a notice of its end, a lease ends during the measurement.
-		Applies: func(c Card) bool { return onTrial(c) && !c.Unchecked }, run: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
+		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked }, run: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
 	}
 }
 

@@ -14,6 +14,7 @@ type Config struct {
 	Redis     int  // number of independent Redis, without persistence
 	Zookeeper bool // one standalone ZooKeeper
 	Etcd      bool // one etcd
+	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
 	// For experiments only.
 	Ensemble     int      // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
@@ -96,6 +97,9 @@ type Addresses struct {
 	Etcd      []string `json:"etcd"`      // host:port
 	Token     string   `json:"token"`     // the lab's token
 
+	Postgres  string `json:"postgres,omitempty"`  // a URL
+	Pgbouncer string `json:"pgbouncer,omitempty"` // a URL
+
 	// Reads is the data source name of the follower where replicas read the stock, or empty.
 	Reads string `json:"mysql_reads,omitempty"`
 }
@@ -114,5 +118,7 @@ func (a Addresses) ServeEnv() (env []string) {
 	set("REDLOCK_URLS", a.Redis...)
 	set("ZK_SERVERS", a.Zookeeper...)
 	set("ETCD_ENDPOINTS", a.Etcd...)
+	set("POSTGRES_URL", a.Postgres)
+	set("PGBOUNCER_URL", a.Pgbouncer)
 	return env
 }

@@ -30,6 +30,8 @@ type programs struct {
 	etcd      string
 	nginx     string
 	clock     fakeClock
+	postgres  string // the folder of PostgreSQL's programs
+	pgbouncer string
 }
 
 // Installed returns nil, or an error that wraps ErrMissing and names all missing programs of cfg.
@@ -40,7 +42,7 @@ func Installed(cfg Config) error {
 
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [7]error
+	var errs [8]error
 	if cfg.MySQL || cfg.Database.isPair() {
 		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
 	}
@@ -61,6 +63,11 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Etcd {
 		found.etcd, errs[6] = findProgram("etcd")
+	}
+	if cfg.Postgres {
+		if found.postgres, found.pgbouncer = findPostgres(); found.postgres == "" || found.pgbouncer == "" {
+			errs[7] = fmt.Errorf("rig: PostgreSQL or pgbouncer: %w: install Debian's packages postgresql and pgbouncer", ErrMissing)
+		}
 	}
 	return found, errors.Join(errs[:]...)
 }
@@ -85,6 +92,20 @@ func findProgram(names ...string) (string, error) {
 		}
 	}
 	return "", missing(strings.Join(names, " or "))
+}
+
+// findPostgres returns the folder of PostgreSQL's programs and the path of pgbouncer, or empty
+// paths. Debian keeps the programs of each version apart, outside of PATH.
+func findPostgres() (folder, pgbouncer string) {
+	pgbouncer, _ = findProgram("pgbouncer")
+	if initdb, err := findProgram("initdb"); err == nil {
+		return filepath.Dir(initdb), pgbouncer
+	}
+	versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if len(versions) > 0 {
+		folder = versions[len(versions)-1]
+	}
+	return folder, pgbouncer
 }
 
 // findDatabase finds MySQL 8 or newer, as docker-compose uses, or MariaDB if MySQL is missing. A

@@ -17,8 +17,15 @@ import (
 // the reaper was killed as well. Go ends threads now and then, and a server would die with such a
 // thread for no visible reason. So the launcher's thread forks every child. Pdeathsig does not
 // reach the processes that a child has started: only the reaper ends those.
-func childAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+//
+// A child of another user gets a namespace for the shared memory of System V, which a killed
+// PostgreSQL would leave behind.
+func childAttr(owner *syscall.Credential) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner}
+	if owner != nil {
+		attr.Cloneflags = syscall.CLONE_NEWIPC
+	}
+	return attr
 }
 
 func renameProcess(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }

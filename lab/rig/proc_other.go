@@ -5,8 +5,8 @@ package rig
 import "syscall"
 
 // childAttr puts a child into a process group of its own: see proc_linux.go.
-func childAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
+func childAttr(owner *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Credential: owner}
 }
 
 func renameProcess(string) {}

@@ -23,6 +23,8 @@ type command struct {
 	args []string
 	env  []string // all its variables; nil means environment()
 	dir  string   // where it works
+
+	owner *syscall.Credential // nil means this user
 }
 
 type process struct {
@@ -54,7 +56,7 @@ func (r *Rig) spawn(c command, log string) (*process, error) {
 	if cmd.Env == nil {
 		cmd.Env = environment()
 	}
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = out, out, childAttr()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = out, out, childAttr(c.owner)
 	open, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("rig: start %s: %w", c.path, err)

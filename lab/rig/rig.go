@@ -134,6 +134,9 @@ func (r *Rig) addServers(found programs) {
 	if r.cfg.Etcd {
 		r.addEtcds(found.etcd)
 	}
+	if r.cfg.Postgres {
+		r.addPostgres(found)
+	}
 	for i := range r.cfg.Replicas {
 		r.addReplica(i + 1)
 	}
@@ -237,8 +240,8 @@ func (r *Rig) Dir() string { return r.dir }
 func (r *Rig) Servers() []*Server { return slices.Concat(r.backends, r.nginx, r.replicas) }
 
 // Server returns the server of that name. Names are mysql, mysql-2 (of a pair), redis-1,
-// redis-1-replica, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), nginx and
-// replica-1.
+// redis-1-replica, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
+// pgbouncer, nginx and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {

@@ -7,7 +7,8 @@
 # of MariaDB conflict with those of MySQL, and apt would remove the MySQL of this machine.
 #
 # With the argument browser it also installs what only tests need: Chromium and a Chinese font for
-# those of the page, tmux for those of the terminal, and Python for the lock in Python.
+# those of the page, tmux for those of the terminal, Python for the lock in Python, and PostgreSQL
+# and pgbouncer, which a lab starts only for a lock on trial that uses them.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
@@ -40,6 +41,9 @@ have_chinese() { fc-list :lang=zh 2>/dev/null | grep -q .; }
 
 # See cluster.go.
 have_galera() { ls /usr/lib/galera/libgalera_smm.so >/dev/null 2>&1 || ls /usr/lib*/galera-4/libgalera_smm.so >/dev/null 2>&1; }
+
+# Debian keeps the programs of each version outside of PATH.
+have_postgres() { have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
 
 have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
 
@@ -83,6 +87,14 @@ END
 [ "${1:-}" != browser ] || have chromium || have chromium-browser || have google-chrome || [ -d "/Applications/Google Chrome.app" ] || need chromium
 [ "${1:-}" != browser ] || have tmux || need tmux
 [ "${1:-}" != browser ] || have python3 || need python3
+[ "${1:-}" != browser ] || have_postgres || {
+	need postgresql
+	services="$services postgresql"
+}
+[ "${1:-}" != browser ] || have pgbouncer || {
+	need pgbouncer
+	services="$services pgbouncer"
+}
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
@@ -163,6 +175,8 @@ with_brew() {
 		chromium) give_up "install Chrome: the tests of the page need it" ;;
 		etcd-server) formulas="$formulas etcd" ;;
 		tmux) formulas="$formulas tmux" ;;
+		postgresql) formulas="$formulas postgresql" ;;
+		pgbouncer) formulas="$formulas pgbouncer" ;;
 		python3) formulas="$formulas python" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;

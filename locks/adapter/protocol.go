@@ -157,7 +157,9 @@ func decodeHello(line []byte) (Hello, error) {
 }
 
 // backends lists the backends that a hello may name.
-func backends() []string { return []string{"redis", "redlock", "zookeeper", "etcd", "mysql"} }
+func backends() []string {
+	return []string{"redis", "redlock", "zookeeper", "etcd", "mysql", "postgres"}
+}
 
 func (h Hello) check() error {
 	c := h.Capabilities

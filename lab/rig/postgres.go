@@ -1,0 +1,153 @@
+package rig
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// postgresTrust lets every user of the machine in, as ZooKeeper and etcd do: see secrets. The role
+// oversell is no superuser, so it can't write files.
+const postgresTrust = "host oversell oversell 127.0.0.1/32 trust\n"
+
+// postgresConf keeps everything in the data folder. Kill removes no shared memory, so the segments of
+// parallel queries are files, and the one segment that PostgreSQL insists on is in a namespace that
+// ends with its processes: see childAttr.
+const postgresConf = `listen_addresses = '127.0.0.1'
+port = %s
+unix_socket_directories = ''
+dynamic_shared_memory_type = mmap
+shared_buffers = 16MB
+max_connections = 400
+fsync = %s
+`
+
+// pgbouncerConf gives a connection of the server to a client for one transaction, and then to the
+// next client: https://www.pgbouncer.org/features.html
+const pgbouncerConf = `[databases]
+oversell = host=127.0.0.1 port=%s dbname=oversell user=oversell
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 400
+default_pool_size = 100
+ignore_startup_parameters = extra_float_digits
+`
+
+// addPostgres adds PostgreSQL and a pgbouncer before it. Neither runs as root, so their folders
+// belong to another user then.
+func (r *Rig) addPostgres(found programs) {
+	owner, err := notRoot()
+	r.check(err)
+	pg := r.newServer("postgres", filepath.Join(found.postgres, "postgres"), 0)
+	pg.owner = owner
+	data := filepath.Join(pg.dir, "data")
+	pg.args = []string{"-D", data}
+	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.postgres, data) }
+	pg.probe = func(ctx context.Context) error { return postgresAnswers(ctx, pg.addr) }
+
+	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
+	pooler.owner = owner
+	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))}
+	pooler.probe = func(ctx context.Context) error { return postgresAnswers(ctx, pooler.addr) }
+
+	for _, s := range []*Server{pg, pooler} {
+		r.check(s.give(owner))
+		r.backends = append(r.backends, s)
+	}
+	r.addrs.Postgres, r.addrs.Pgbouncer = postgresURL(pg.addr), postgresURL(pooler.addr)
+}
+
+func postgresURL(addr string) string {
+	return "postgres://oversell@" + addr + "/oversell?sslmode=disable"
+}
+
+// initPostgres creates the data folder with the role and the database of the lab.
+func (s *Server) initPostgres(ctx context.Context, programs, data string) error {
+	setUp := func(name string, args ...string) error {
+		c := command{path: filepath.Join(programs, name), args: args, dir: s.dir, owner: s.owner}
+		return s.rig.run(ctx, name, "postgres-install.log", c)
+	}
+	err := setUp("initdb", "--pgdata", data, "--username", "postgres", "--auth", "reject", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	if err != nil {
+		return err
+	}
+	fsync := map[bool]string{true: "on", false: "off"}[s.rig.cfg.Fsync]
+	for name, text := range map[string]string{"postgresql.conf": fmt.Sprintf(postgresConf, s.port(), fsync), "pg_hba.conf": postgresTrust} {
+		if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("rig: %w", err)
+		}
+	}
+	// In this mode, one statement a line comes from standard input.
+	statements := "CREATE ROLE oversell LOGIN\nCREATE DATABASE oversell OWNER oversell\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "setup.sql"), []byte(statements), 0o644); err != nil { //nolint:gosec // no secret
+		return fmt.Errorf("rig: %w", err)
+	}
+	c := command{path: "/bin/sh", args: []string{"-c", `exec "$0" --single -D "$1" postgres <setup.sql`, s.path, data}, dir: s.dir, owner: s.owner}
+	return s.rig.run(ctx, "set up postgres", "postgres-install.log", c)
+}
+
+// notRoot returns a user that may run PostgreSQL: nil for this one, or postgres or nobody instead of
+// root.
+func notRoot() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // nil means this user
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rig: PostgreSQL does not run as root: %w", err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err, err2)
+}
+
+// give makes the owner the owner of the server's folder, and lets it pass through the rig's folder,
+// whose files have modes and folders of their own.
+func (s *Server) give(owner *syscall.Credential) error {
+	if owner == nil {
+		return nil
+	}
+	err := os.Chmod(s.rig.dir, 0o711) //nolint:gosec // no one can list it
+	return errors.Join(err, filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, int(owner.Uid), int(owner.Gid)))
+	}))
+}
+
+// postgresAnswers begins a session at addr. The server answers with R, which is about the password,
+// or with E and an error, for example while it starts.
+func postgresAnswers(ctx context.Context, addr string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	const version = 3 << 16
+	body := binary.BigEndian.AppendUint32(nil, version)
+	body = append(body, "user\x00oversell\x00database\x00oversell\x00\x00"...)
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+4)), body...)); err != nil { //nolint:gosec // short
+		return err
+	}
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(conn, head); err != nil || head[0] == 'R' {
+		return err
+	}
+	text, _ := io.ReadAll(io.LimitReader(conn, 1000))
+	return fmt.Errorf("it answered %q", strings.ReplaceAll(string(text), "\x00", " "))
+}

@@ -1,0 +1,54 @@
+package rig_test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestPostgres kills PostgreSQL and its pooler, and starts them again on their data. A killed
+// PostgreSQL must leave no shared memory.
+func TestPostgres(t *testing.T) {
+	before := segments(t)
+	r := rigtest.Start(t, rig.Config{Postgres: true})
+	if env := r.Addresses().ServeEnv(); len(env) != 2 || !strings.HasPrefix(env[0], "POSTGRES_URL=postgres://") || !strings.HasPrefix(env[1], "PGBOUNCER_URL=postgres://") {
+		t.Errorf("environment: %q", env)
+	}
+	for _, s := range r.Servers() {
+		s.Kill()
+		if err := s.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, s := range segments(t) {
+		if !slices.Contains(before, s) {
+			t.Errorf("shared memory is left: %s", s)
+		}
+	}
+}
+
+// segments lists the segments of shared memory without a process.
+func segments(t *testing.T) (left []string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil // PostgreSQL removes its segment at its next start
+	}
+	out, err := exec.CommandContext(t.Context(), "ipcs", "-m").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) >= 6 && words[5] == "0" {
+			left = append(left, words[1])
+		}
+	}
+	return left
+}
