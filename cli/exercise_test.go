@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"oversell/lab/rig"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestExerciseCommand plays one exercise in a small lab, in both languages.
 func TestExerciseCommand(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for lang, want := range map[string]string{
 		"C":           "# 1. INCR of a text fails.",
 		"zh_CN.UTF-8": "# 1. 给字符串自增会出错。",
@@ -28,7 +27,7 @@ func TestExerciseCommand(t *testing.T) {
 }
 
 func TestExerciseAndClientMessages(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -55,7 +54,7 @@ func TestExerciseAndClientMessages(t *testing.T) {
 
 // TestMissingClients checks the message when a client is not installed.
 func TestMissingClients(t *testing.T) {
-	binary, file := rigtest.Build(t), filepath.Join(t.TempDir(), "lab.json")
+	binary, file := built(), filepath.Join(t.TempDir(), "lab.json")
 	if err := testLab.Addresses().WriteFile(file); err != nil {
 		t.Fatal(err)
 	}

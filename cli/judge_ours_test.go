@@ -11,7 +11,6 @@ import (
 
 	"oversell/docs"
 	"oversell/lab/matrix"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestJudgeOurs puts our own locks on trial as adapters, and compares the verdicts with those that
@@ -28,7 +27,7 @@ func TestJudgeOurs(t *testing.T) {
 	for _, id := range strings.Fields(cmp.Or(os.Getenv("OVERSELL_LOCKS"), "redis zk db-row redis-uuid")) {
 		t.Run(id, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "verdict.json")
-			text, _ := judge(t, "judge", "-q", "--seeds", seeds, "--json", file, "--", rigtest.Build(t), "adapter", id)
+			text, _ := judge(t, "judge", "-q", "--seeds", seeds, "--json", file, "--", built(), "adapter", id)
 			var got struct {
 				matrix.Matrix
 				Contract []struct{ Check, Failed string }

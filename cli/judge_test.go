@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/rig/rigtest"
 )
 
 // example is the path of the lock in Python.
@@ -26,7 +25,7 @@ func example(t *testing.T) string {
 // judge runs the program, and returns its output and its exit status.
 func judge(t *testing.T, args ...string) (text string, status int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), args...)
+	cmd := exec.CommandContext(t.Context(), built(), args...)
 	out, err := cmd.CombinedOutput()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return string(out), failed.ExitCode()
@@ -41,7 +40,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
 		"lock.py":    {"python3", example(t)},
-		"redis-uuid": {rigtest.Build(t), "adapter", "redis-uuid"},
+		"redis-uuid": {built(), "adapter", "redis-uuid"},
 	} {
 		t.Run(name, func(t *testing.T) { // one lab after the other
 			file := filepath.Join(t.TempDir(), "verdict.json")
@@ -128,7 +127,7 @@ func TestJudgeUsage(t *testing.T) {
 		`lock "rediss" does not exist; did you mean`:  {"adapter", "rediss"},
 		"LEASE_MS \"soon\": must be a number of mill": {"adapter", "redis"},
 	} {
-		cmd := exec.CommandContext(t.Context(), rigtest.Build(t), args...)
+		cmd := exec.CommandContext(t.Context(), built(), args...)
 		if strings.HasPrefix(want, "LEASE_MS") {
 			cmd.Env = append(os.Environ(), "LEASE_MS=soon")
 		}

@@ -14,12 +14,11 @@ import (
 	"testing"
 
 	"oversell/lab/rig"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestLabCommand starts `oversell lab` twice, and ends it once by Ctrl-C and once by kill -9.
 func TestLabCommand(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			tmp, file := t.TempDir(), filepath.Join(t.TempDir(), "lab.json")

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })
 }
 
+// built returns the path of the program, which testLab has built.
+func built() string { return testLab.Config().Binary }
+
 var (
 	all  = []string{"none", "mutex", "for-update", "version", "db-row", "redis", "redlock", "zk"}
 	safe = all[2:]

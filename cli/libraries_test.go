@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"oversell/lab/experiment"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestLibraries puts a list of adapters on trial: the trial goes on after a lock that breaks its
@@ -37,7 +36,7 @@ func TestLibraries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "libraries")
+	cmd := exec.CommandContext(t.Context(), built(), "libraries")
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 2 {

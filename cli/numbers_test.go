@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/rig/rigtest"
 )
 
 // TestNumbers checks that a command with an invalid number exits with status 2 and a line of text,
 // before it starts a lab.
 func TestNumbers(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for want, args := range map[string]string{
 		"break: --seeds 0: must be 1 or more":            "break pause redis --seeds 0",
 		"break: --seeds -3: must be 1 or more":           "break --all --seeds -3",

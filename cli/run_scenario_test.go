@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/rig/rigtest"
 	"oversell/lab/scenario"
 	"oversell/locks/catalog"
 )
@@ -13,7 +12,7 @@ import (
 // TestRunScenario checks that `oversell run recharge` prints a sentence for each guard, and the
 // results as JSON. It also checks wrong command lines.
 func TestRunScenario(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
 	var results []scenario.Result
 	if err := json.Unmarshal([]byte(got.out), &results); err != nil || got.status != 0 {
@@ -51,7 +50,7 @@ func TestRunScenario(t *testing.T) {
 // TestRunScenarioOnRunningLab checks that --target runs a scenario on a lab that already runs.
 func TestRunScenarioOnRunningLab(t *testing.T) {
 	addrs := testLab.Addresses()
-	got := runProgram(t, rigtest.Build(t), "recharge", "--guard", "key", "--target", addrs.Target, "--replicas", strings.Join(addrs.Replicas, ","))
+	got := runProgram(t, built(), "recharge", "--guard", "key", "--target", addrs.Target, "--replicas", strings.Join(addrs.Replicas, ","))
 	if got.status != 0 || !strings.Contains(got.out, "✓ recharge, guard key: ") || strings.Contains(got.err, "starting a lab") {
 		t.Errorf("%+v", got)
 	}

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/rig/rigtest"
 )
 
 // row is a result in the JSON of `oversell run`, with only the fields that the tests read.
@@ -90,7 +89,7 @@ func read(t *testing.T, path string) string {
 }
 
 func TestRun(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for name, test := range map[string]func(*testing.T, string){
 		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
 		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,

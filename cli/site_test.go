@@ -18,7 +18,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"oversell/dash"
-	"oversell/lab/rig/rigtest"
 	"oversell/locks/catalog"
 )
 
@@ -28,7 +27,7 @@ const maxSite = 15_000_000
 // TestSite writes the site, and opens its pages from files in a browser without a network.
 func TestSite(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "site")
-	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "site", folder)
+	cmd := exec.CommandContext(t.Context(), built(), "site", folder)
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"oversell/lab/check"
-	"oversell/lab/rig/rigtest"
 	"oversell/lab/stepper"
 	"oversell/lab/terminal"
 )
@@ -15,7 +14,7 @@ import (
 // TestStepCommand runs the command step on the strategy none until an update is lost. The
 // keystrokes come from a pipe instead of a terminal.
 func TestStepCommand(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), rigtest.Build(t), "step", "none")
+	cmd := exec.CommandContext(t.Context(), built(), "step", "none")
 	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -44,7 +43,7 @@ func TestStepCommand(t *testing.T) {
 }
 
 func TestStepBadCommandLine(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	for _, args := range [][]string{{"step"}, {"step", "nonsense"}, {"step", "none", "mutex"}, {"step", "none", "--pace", "slow"}, {"step", "none", "--lease", "1ms"}} {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		out, _ := cmd.CombinedOutput()

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/rig/rigtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -138,7 +137,7 @@ func checkScreen(t *testing.T, name, got string) {
 
 // TestTerminal runs commands in terminals of 80, 100 and 200 columns, and compares what is seen.
 func TestTerminal(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	run := binary + " run none for-update --clients 10 --loops 10 --stock 100 --hold 1ms --target " + testLab.Addresses().Target
 	for _, width := range []int{80, 100, 200} {
 		for name, command := range map[string]string{
@@ -171,7 +170,7 @@ func TestTerminal(t *testing.T) {
 // TestCleanText checks that pipes and dumb terminals get no escape sequences, and that NO_COLOR
 // turns colours off.
 func TestCleanText(t *testing.T) {
-	binary := rigtest.Build(t)
+	binary := built()
 	run := binary + " run none --clients 2 --loops 5 --stock 100 --target " + testLab.Addresses().Target
 	color := regexp.MustCompile("\x1b\\[[0-9;]*[1-9][0-9;]*m")
 	for name, c := range map[string]struct {
@@ -204,7 +203,7 @@ func TestCleanText(t *testing.T) {
 // TestInterruptedInTerminal checks that Ctrl-C leaves no bar, and is not called a failure.
 func TestInterruptedInTerminal(t *testing.T) {
 	target, waiting := endless(t)
-	s := startTmux(t, 80, rigtest.Build(t)+" run redis --clients 3 --loops 10 --target "+target)
+	s := startTmux(t, 80, built()+" run redis --clients 3 --loops 10 --target "+target)
 	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, s.screen() })
 	s.tell("send-keys", "C-c")
 	s.await("\nexit 130")

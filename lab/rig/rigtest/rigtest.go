@@ -131,13 +131,3 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	}
 	return r
 }
-
-// Build builds oversell for a test that starts it directly, and returns its path.
-func Build(tb testing.TB) string {
-	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "oversell")
-	if err := rig.Build(path); err != nil {
-		tb.Fatal(err)
-	}
-	return path
-}
