@@ -4,80 +4,57 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"oversell/api"
-	"oversell/lab/check"
-	"oversell/lab/history"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
 
-// TestBackendStopsInMidRun stops a backend during a run and starts it again. Meanwhile, errors must
+// TestBackendStopsInMidRun stops backends during runs and starts them again. Meanwhile, errors must
 // name the backend. No update may be lost, and the replicas must continue without a restart.
 func TestBackendStopsInMidRun(t *testing.T) {
-	for _, c := range []struct {
-		strategy, backend string
-		servers           []string
+	for _, stopped := range []struct {
+		servers  []string
+		backends map[string]string // by strategy
 	}{
-		{"redis", "redis", []string{"redis-1"}},
-		{"redlock", "redlock", []string{"redis-1", "redis-3", "redis-5"}},
-		{"zk", "zookeeper", []string{"zookeeper"}},
-		{"etcd", "etcd", []string{"etcd"}},
-		{"for-update", "mysql", []string{"mysql"}},
-		{"version", "mysql", []string{"mysql"}},
-		{"db-row", "mysql", []string{"mysql"}},
-		{"redis", "mysql", []string{"mysql"}},
+		{
+			[]string{"redis-1", "redis-3", "redis-5", "zookeeper", "etcd"},
+			map[string]string{"redis": "redis", "redlock": "redlock", "zk": "zookeeper", "etcd": "etcd"},
+		},
+		{
+			[]string{"mysql"},
+			map[string]string{"for-update": "mysql", "version": "mysql", "db-row": "mysql", "redis": "mysql"},
+		},
 	} {
-		t.Run(c.strategy+" without "+c.backend, func(t *testing.T) { backendStops(t, c.strategy, c.backend, c.servers) })
-	}
-}
-
-func backendStops(t *testing.T, strategy, backend string, servers []string) {
-	const initial = 1_000_000
-	restock(t, initial)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	answered := make(chan reply, 1)
-	h := loadWith(t, strategy, 30, 100, func() {
-		for i := range servers {
-			if err := server(t, servers[i]).Stop(ctx); err != nil {
-				t.Errorf("stop %s: %v", servers[i], err)
+		t.Run(strings.Join(stopped.servers, " "), func(t *testing.T) {
+			all := sellDuring(t, slices.Sorted(maps.Keys(stopped.backends)), func(all []*sales) {
+				for _, name := range stopped.servers {
+					must(t, server(t, name).Stop(t.Context()))
+				}
+				for _, s := range all {
+					r := buy(t, s.strategy, "wait=2s", fmt.Sprintf("product=%d", s.product))
+					if backend := stopped.backends[s.strategy]; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
+						t.Errorf("%s while %s is down: want a 503 that names it, got %+v", s.strategy, backend, r)
+					}
+				}
+				for _, name := range stopped.servers {
+					must(t, server(t, name).Start(t.Context()))
+				}
+			})
+			for _, s := range all {
+				s.check(t)
 			}
-		}
-		r, err := send(ctx, http.MethodGet, testLab.Addresses().Target, checkLock(strategy, "wait=2s"))
-		if err != nil {
-			t.Errorf("while %s is down: %v", backend, err)
-		}
-		answered <- r
-		for i := range servers {
-			if err := server(t, servers[i]).Start(ctx); err != nil {
-				t.Errorf("start %s: %v", servers[i], err)
-			}
-		}
-	})
-	if r := <-answered; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
-		t.Errorf("while %s is down: want a 503 that names it, got %+v", backend, r)
+		})
 	}
-	eventually(t, strategy+" sells again", func() (bool, string) {
-		r := buy(t, strategy)
-		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
-	})
-	// The stock also fell by the call of buy above, and perhaps by sales with an unknown outcome.
-	extra := initial - left(t) - history.Taken(h.Ops, history.OK)
-	verdict := check.Stock(h.Ops, initial, left(t)+1)
-	if verdict.LostMin > 0 {
-		t.Errorf("updates were lost: %+v (the stock fell by %d more than the reported sales)", verdict, extra)
-	}
-	if verdict.LostMax < 0 {
-		t.Errorf("the stock fell by more than all possible sales: %+v", verdict)
-	}
-	t.Logf("%d sold, %d refused, %d unknown", verdict.Sold, len(h.Ops)-verdict.Sold-verdict.Unknown, verdict.Unknown)
 }
 
 // TestClientDisconnects disconnects waiting clients: they must leave no lock and no sale behind.
@@ -137,31 +114,35 @@ func clientsDisconnect(t *testing.T, strategy string) {
 
 // TestTermination checks that, after SIGTERM, running requests complete and all locks are released.
 func TestTermination(t *testing.T) {
-	for _, strategy := range []string{"db-row", "redis", "redlock", "zk"} {
-		restock(t, 10)
-		replica := server(t, "replica-3")
-		held := make(chan reply, 1)
-		go func() {
-			r, _ := send(t.Context(), http.MethodGet, "http://"+replica.Addr(), checkLock(strategy, "hold=2s"))
-			held <- r
-		}()
+	strategies := []string{"db-row", "redis", "redlock", "zk"}
+	target := scenarioService(t).Target
+	sale := func(i int, params ...string) string {
+		return checkLock(strategies[i], append(params, fmt.Sprintf("product=%d", 601+i))...)
+	}
+	for i := range strategies {
+		must(t, target.Call(t.Context(), http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=10", 601+i), nil, nil))
+	}
+	replica := server(t, "replica-3")
+	var held []<-chan answer
+	for i := range strategies {
+		held = append(held, begin(t.Context(), "http://"+replica.Addr(), sale(i, "hold=3s")))
+	}
+	for i, strategy := range strategies {
 		eventually(t, strategy+" is held", func() (bool, string) {
-			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "wait=0s"))
+			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], sale(i, "wait=0s"))
 			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
 		})
-		if err := replica.Stop(t.Context()); err != nil {
-			t.Errorf("%s: SIGTERM: %v", strategy, err)
-		}
-		if r := <-held; r.HTTP != http.StatusOK {
-			t.Errorf("%s: the running request: %+v", strategy, r)
-		}
-		if r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], checkLock(strategy, "wait=0s")); r.HTTP != http.StatusOK {
+	}
+	if err := replica.Stop(t.Context()); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+	for i, strategy := range strategies {
+		granted(t, strategy+": the running request", held[i])
+		if r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], sale(i, "wait=0s")); r.HTTP != http.StatusOK {
 			t.Errorf("%s: its lock was not released: %+v", strategy, r)
 		}
-		if err := replica.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 	}
+	must(t, replica.Start(t.Context()))
 }
 
 // TestFenceOutlivesRedis deletes the fence counter in Redis by FLUSHALL. The row in MySQL keeps its

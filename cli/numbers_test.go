@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
 )
 
 // TestNumbers checks that a command with an invalid number exits with status 2 and a line of text,

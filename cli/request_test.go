@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ func TestResetNeedsTheToken(t *testing.T) {
 func TestTenPiecesFiveThousandRequests(t *testing.T) {
 	for _, strategy := range safe {
 		restock(t, 10)
-		h := loadWith(t, strategy, 100, 50, nil)
+		h := sellAll(t, strategy, 100, 50)
 		sold, soldOut := count(h, history.Sold), count(h, history.SoldOut)
 		if n := left(t); sold != 10 || soldOut != 4990 || n != 0 {
 			t.Errorf("%s: %d sold, %d sold out, %d left; want 10, 4990, 0", strategy, sold, soldOut, n)
@@ -139,7 +140,7 @@ func TestTenPiecesFiveThousandRequests(t *testing.T) {
 func TestWhichStrategiesOversell(t *testing.T) {
 	for _, strategy := range all {
 		restock(t, 2000)
-		h := loadWith(t, strategy, 100, 20, nil)
+		h := sellAll(t, strategy, 100, 20)
 		sold, lost := count(h, history.Sold), count(h, history.Sold)-(2000-left(t))
 		switch {
 		case sold != 2000:
@@ -152,24 +153,13 @@ func TestWhichStrategiesOversell(t *testing.T) {
 	}
 }
 
-// loadWith sends clients x loops sales through nginx. If meanwhile is not nil, loadWith calls it
-// during the load.
-func loadWith(t *testing.T, strategy string, clients, loops int, meanwhile func()) history.History {
+// sellAll sends clients x loops sales through nginx.
+func sellAll(t *testing.T, strategy string, clients, loops int) history.History {
 	t.Helper()
-	plan := load.Plan{
+	h, err := load.Run(t.Context(), load.Plan{
 		Target: testLab.Addresses().Target, Strategy: strategy, Product: 1, Qty: 1,
 		Clients: clients, Loops: loops, Wait: 60 * time.Second,
-	}
-	if meanwhile != nil {
-		plan.Wait = 10 * time.Second
-		done := make(chan struct{})
-		defer func() { <-done }()
-		go func() {
-			defer close(done)
-			meanwhile()
-		}()
-	}
-	h, err := load.Run(t.Context(), plan, nil)
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,26 +180,24 @@ func firstFailure(h history.History) history.Op {
 }
 
 // TestOverrunByHand sends three requests whose work takes longer than their lease (tutorial 3.2).
-// A naive lock then has several holders at a time; a lock with a watchdog has one.
+// A naive lock then has several holders at a time; a lock with a watchdog has one. Each strategy
+// sells another product, because all wait at the same time.
 func TestOverrunByHand(t *testing.T) {
-	for strategy, loses := range map[string]bool{
-		"redis-setnx-expire": true, "redis-expire": true, "redis-uuid": true, "redis-lua": true, "redis-reentrant": true,
-		"redis-watchdog": false, "redis": false,
-	} {
-		restock(t, 10)
-		answers := make(chan reply, 3)
-		for _, replica := range testLab.Addresses().Replicas {
-			go func() {
-				r, _ := send(t.Context(), http.MethodGet, replica, checkLock(strategy, "lease=1s", "hold=2500ms", "wait=30s"))
-				answers <- r
-			}()
+	naive := []string{"redis-setnx-expire", "redis-expire", "redis-uuid", "redis-lua", "redis-reentrant"}
+	strategies := append(naive, "redis-watchdog", "redis")
+	target := scenarioService(t).Target
+	var sent [][]<-chan answer
+	for i, strategy := range strategies {
+		must(t, target.Call(t.Context(), http.MethodPut, fmt.Sprintf("/stock/%d?new=true&count=10", 701+i), nil, nil))
+		path := checkLock(strategy, fmt.Sprintf("product=%d", 701+i), "lease=1500ms", "hold=3500ms", "wait=60s")
+		sent = append(sent, everywhere(t.Context(), func(int) string { return path }))
+	}
+	for i, strategy := range strategies {
+		for _, answers := range sent[i] {
+			granted(t, strategy, answers)
 		}
-		for range 3 {
-			if r := <-answers; r.HTTP != http.StatusOK {
-				t.Errorf("%s: %+v", strategy, r)
-			}
-		}
-		if taken := 10 - left(t); taken > 3 || loses != (taken < 3) {
+		taken := 10 - ask(t, http.MethodGet, target.Base, fmt.Sprintf("/stock/%d", 701+i)).Count
+		if loses := slices.Contains(naive, strategy); taken > 3 || loses != (taken < 3) {
 			t.Errorf("%s: 3 sold, %d taken off", strategy, taken)
 		}
 	}

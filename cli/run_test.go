@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
 )
 
 // row is a result in the JSON of `oversell run`, with only the fields that the tests read.

@@ -17,12 +17,12 @@ type couponState struct {
 	users          map[int64]int // the number of orders of each user
 }
 
-func couponNow(t *testing.T, at api.Client) couponState {
+func couponNow(t *testing.T, at api.Client, id int) couponState {
 	t.Helper()
 	var s couponState
-	must(t, at.Call(t.Context(), http.MethodGet, "/coupons/1", nil, &s))
+	must(t, at.Call(t.Context(), http.MethodGet, fmt.Sprintf("/coupons/%d", id), nil, &s))
 	var orders []struct{ User int64 }
-	must(t, at.Call(t.Context(), http.MethodGet, "/coupons/1/orders", nil, &orders))
+	must(t, at.Call(t.Context(), http.MethodGet, fmt.Sprintf("/coupons/%d/orders", id), nil, &orders))
 	s.users = map[int64]int{}
 	for _, o := range orders {
 		s.users[o.User]++
@@ -35,61 +35,75 @@ func couponNow(t *testing.T, at api.Client) couponState {
 
 // TestReplicaDiesInACoupon kills a replica before the insert of an order, before the commit, or
 // before the release of the lock. The user repeats the request, and gets exactly one order and one
-// coupon. The killed replica's lock blocks the user no longer than its lease lasts.
+// coupon. The killed replica's lock blocks the user no longer than its lease lasts. Each case has
+// its own coupon, and all die together.
 func TestReplicaDiesInACoupon(t *testing.T) {
 	const lease = 3 * time.Second
+	type dying struct{ guard, step, then string } // then is the outcome of the user's last request
+	var cases []dying
 	for _, guard := range []string{"redis", "redis-unique", "unique"} {
-		for _, c := range []struct {
-			step string
-			then string // the outcome of the user's last request
-		}{
-			{"granted", "ordered"}, {"read", "ordered"}, {"inserted", "ordered"}, {"written", "already_taken"},
-		} {
-			t.Run(guard+" "+c.step, func(t *testing.T) {
-				at := scenarioService(t)
-				must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
-				// Use a new user in each case, because the lock of the previous user may not have
-				// expired.
-				user := time.Now().UnixMicro()
-				path := fmt.Sprintf("/coupons/1/orders?guard=%s&user=%d&lease=%v", guard, user, lease)
-				killed, survivor := at.Replicas[1], at.Replicas[0]
-				must(t, killed.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("coupon:1:user:%d", user), Step: api.Step(c.step)}))
-				broken := make(chan error, 1)
-				go func() {
-					_, err := send(t.Context(), http.MethodPost, killed.Base, path)
-					broken <- err
-				}()
-				eventually(t, "the request is paused", func() (bool, string) {
-					stopped, err := killed.Paused(t.Context())
-					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
-				})
-				server(t, "replica-2").Kill()
-				if err := <-broken; err == nil {
-					t.Error("the request to the killed replica was answered")
-				}
-				died := time.Now()
-				eventually(t, "the user's request is executed", func() (bool, string) {
-					since := time.Since(died)
-					r := ask(t, http.MethodPost, survivor.Base, path)
-					if r.Outcome == "running" && since > lease {
-						t.Errorf("%v after the kill, with a lease of %v: %+v", since, lease, r)
-					}
-					if r.Outcome != "running" && r.Outcome != c.then {
-						t.Errorf("want %s, got %+v", c.then, r)
-					}
-					return r.Outcome != "running", fmt.Sprintf("%+v", r)
-				})
-				if now := couponNow(t, survivor); len(now.users) != 1 || now.users[user] != 1 {
-					t.Errorf("orders by user: %v, want one of user %d", now.users, user)
-				}
-				must(t, server(t, "replica-2").Start(t.Context()))
-				eventually(t, "the replica is ready", func() (bool, string) {
-					err := killed.Ready(t.Context())
-					return err == nil, fmt.Sprint(err)
-				})
-			})
+		cases = append(cases, dying{guard, "granted", "ordered"}, dying{guard, "read", "ordered"},
+			dying{guard, "inserted", "ordered"}, dying{guard, "written", "already_taken"})
+	}
+	at := scenarioService(t)
+	killed, survivor := at.Replicas[1], at.Replicas[0]
+	// A lock of an earlier test with the same user might not have expired.
+	user := time.Now().UnixMicro()
+	var paths []string
+	for i, c := range cases {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, fmt.Sprintf("/coupons/%d?count=5", i+1), nil, nil))
+		must(t, killed.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("coupon:%d:user:%d", i+1, user), Step: api.Step(c.step)}))
+		paths = append(paths, fmt.Sprintf("/coupons/%d/orders?guard=%s&user=%d&lease=%v", i+1, c.guard, user, lease))
+	}
+	killPaused(t, killed, paths)
+	died := time.Now()
+	for i, c := range cases {
+		what := c.guard + " " + c.step
+		eventually(t, what+": the user's request is executed", func() (bool, string) {
+			since := time.Since(died)
+			r := ask(t, http.MethodPost, survivor.Base, paths[i])
+			if r.Outcome == "running" && since > lease {
+				t.Errorf("%s: %v after the kill, with a lease of %v: %+v", what, since, lease, r)
+			}
+			if r.Outcome != "running" && r.Outcome != c.then {
+				t.Errorf("%s: want %s, got %+v", what, c.then, r)
+			}
+			return r.Outcome != "running", fmt.Sprintf("%+v", r)
+		})
+		if now := couponNow(t, survivor, i+1); len(now.users) != 1 || now.users[user] != 1 {
+			t.Errorf("%s: orders by user: %v, want one of user %d", what, now.users, user)
 		}
 	}
+	startAgain(t, killed)
+}
+
+// killPaused sends requests to replica-2, which a failpoint pauses there, and then kills it.
+func killPaused(t *testing.T, replica api.Client, paths []string) {
+	t.Helper()
+	answers := make(chan reply, len(paths))
+	for i, path := range paths {
+		go func() { answers <- post(t.Context(), replica.HTTP, replica.Base+path, fmt.Sprintf("retry-%d", i)) }()
+	}
+	eventually(t, "the requests are paused", func() (bool, string) {
+		paused, err := replica.Paused(t.Context())
+		return len(paused) == len(paths), fmt.Sprintf("%+v, %v", paused, err)
+	})
+	server(t, "replica-2").Kill()
+	for range paths {
+		if r := <-answers; r.HTTP != 0 {
+			t.Errorf("a request to the killed replica was answered: %+v", r)
+		}
+	}
+}
+
+// startAgain starts replica-2, and waits until it is ready.
+func startAgain(t *testing.T, replica api.Client) {
+	t.Helper()
+	must(t, server(t, "replica-2").Start(t.Context()))
+	eventually(t, "the replica is ready", func() (bool, string) {
+		err := replica.Ready(t.Context())
+		return err == nil, fmt.Sprint(err)
+	})
 }
 
 // TestCouponAnswers checks the HTTP status of each outcome of an order.
@@ -156,7 +170,7 @@ func TestCouponsSellOut(t *testing.T) {
 		if counted["201 ordered"] != 100 || counted["409 sold_out"] != users-100 {
 			t.Errorf("%s: %v, want 100 ordered and %d sold_out", guard, counted, users-100)
 		}
-		if now := couponNow(t, at.Target); len(now.users) != 100 || now.Count != 0 {
+		if now := couponNow(t, at.Target, 1); len(now.users) != 100 || now.Count != 0 {
 			t.Errorf("%s: %d users have a coupon, %d are left", guard, len(now.users), now.Count)
 		}
 	}
@@ -190,7 +204,7 @@ func TestCouponLockLost(t *testing.T) {
 		}
 		must(t, at.Replicas[0].ResumeAll(t.Context()))
 		answer := <-first
-		if now := couponNow(t, at.Target); now.users[1] != want {
+		if now := couponNow(t, at.Target, 1); now.users[1] != want {
 			t.Errorf("%s: user 1 has %d orders, want %d; the first request: %s", guard, now.users[1], want, answer)
 		}
 		if want == 1 && answer != "409 already_taken" {

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"oversell/api"
@@ -12,37 +11,31 @@ import (
 // TestReplicaDiesInARecharge kills a replica during a recharge (a payment into an account). The
 // amount must be credited completely or not at all. The answer to a retry must say whether the
 // amount was credited before the retry.
+// Each case has its own order, and all die together.
 func TestReplicaDiesInARecharge(t *testing.T) {
+	type dying struct{ guard, step, then string } // then is the answer to the retry
+	var cases []dying
 	for _, guard := range []string{"redis", "version", "key"} {
-		for step, then := range map[string]string{"read": "200 credited", "inserted": "200 credited", "written": "200 credited_before"} {
-			t.Run(guard+" "+step, func(t *testing.T) {
-				at := scenarioService(t)
-				must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
-				path := "/orders/1/recharge?amount=500&lease=2s&guard=" + guard
-				killed := at.Replicas[1]
-				must(t, killed.Arm(t.Context(), api.Failpoint{Key: "order:1", Step: api.Step(step)}))
-				broken := make(chan string, 1)
-				go func() { broken <- post(t.Context(), at.Target.HTTP, killed.Base+path, "retry-1").summary() }()
-				eventually(t, "the request is paused", func() (bool, string) {
-					stopped, err := killed.Paused(t.Context())
-					return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
-				})
-				server(t, "replica-2").Kill()
-				if answer := <-broken; strings.HasPrefix(answer, "200") {
-					t.Errorf("the request to the killed replica: %s", answer)
-				}
-				if answer := post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path+"&wait=60s", "retry-1").summary(); answer != then {
-					t.Errorf("the retry: %s, want %s", answer, then)
-				}
-				balance(t, at.Replicas[0], 1, 500)
-				must(t, server(t, "replica-2").Start(t.Context()))
-				eventually(t, "the replica is ready", func() (bool, string) {
-					err := killed.Ready(t.Context())
-					return err == nil, fmt.Sprint(err)
-				})
-			})
-		}
+		cases = append(cases, dying{guard, "read", "200 credited"}, dying{guard, "inserted", "200 credited"},
+			dying{guard, "written", "200 credited_before"})
 	}
+	at := scenarioService(t)
+	killed, survivor := at.Replicas[1], at.Replicas[0]
+	var paths []string
+	for i, c := range cases {
+		must(t, at.Target.Call(t.Context(), http.MethodPut, fmt.Sprintf("/orders/%d?amount=500", i+1), nil, nil))
+		must(t, killed.Arm(t.Context(), api.Failpoint{Key: fmt.Sprintf("order:%d", i+1), Step: api.Step(c.step)}))
+		paths = append(paths, fmt.Sprintf("/orders/%d/recharge?amount=500&lease=2s&guard=%s", i+1, c.guard))
+	}
+	killPaused(t, killed, paths)
+	for i, c := range cases {
+		answer := post(t.Context(), at.Target.HTTP, survivor.Base+paths[i]+"&wait=60s", fmt.Sprintf("retry-%d", i)).summary()
+		if answer != c.then {
+			t.Errorf("%s %s: the retry: %s, want %s", c.guard, c.step, answer, c.then)
+		}
+		balance(t, survivor, i+1, 500)
+	}
+	startAgain(t, killed)
 }
 
 // balance fails the test if the balance of the order's account is not want.

@@ -118,7 +118,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 			t.Errorf("%s, key %q: want %d that names %s, got %+v", c.path, c.key, c.status, c.names, r)
 		}
 	}
-	if now := couponNow(t, at.Target); len(now.users) != 0 || now.Count != 5 {
+	if now := couponNow(t, at.Target, 1); len(now.users) != 0 || now.Count != 5 {
 		t.Errorf("coupons were given: %+v", now)
 	}
 	balance(t, at.Target, 1, 0)
