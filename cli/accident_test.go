@@ -192,6 +192,7 @@ func flushes(t *testing.T, strategy string) *int64 {
 // TestStartsWithoutBackends starts a replica without MySQL, ZooKeeper and etcd. The replica must
 // run, report that it is not ready, and reject sales with a 503.
 func TestStartsWithoutBackends(t *testing.T) {
+	t.Parallel()
 	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: built(), Token: token, Redis: 1})
 	at := lonely.Addresses().Target
 	if r := ask(t, http.MethodGet, at, "/healthz"); r.HTTP != http.StatusOK {

@@ -93,25 +93,35 @@ func TestCountInTheHash(t *testing.T) {
 }
 
 // TestLeaseByHand: with a lease the lock ends by itself, and a waiter gets it (tryLock(wait, lease)).
-// Without one the watchdog renews the lock.
+// Without one the watchdog renews the lock. All strategies wait at the same time.
 func TestLeaseByHand(t *testing.T) {
-	for _, strategy := range []string{"redis", "redis-fair", "redis-multi", "db-row"} {
-		t.Run(strategy, func(t *testing.T) {
-			t.Parallel() // each test waits for the default lease
-			const lease = 1500 * time.Millisecond
-			pass(t, lockPath(strategy, "leased", "A", "lease=1500ms"))
-			began := time.Now()
-			next := pass(t, lockPath(strategy, "leased", "B", "lease=60s", "wait=100s"))
-			if waited := time.Since(began); waited > 30*time.Second || next.Count != 1 {
-				t.Errorf("the next owner waited %v for a lease of %v: %+v", waited, lease, next)
-			}
-			refused(t, unlockPath(strategy, "leased", "A"), http.StatusGone, "expired")
-			pass(t, unlockPath(strategy, "leased", "B"))
-
-			pass(t, lockPath(strategy, "renewed", "A"))
-			refused(t, lockPath(strategy, "renewed", "B", "wait=11s"), http.StatusServiceUnavailable, "not_acquired") // the default lease is 10 s
-			pass(t, unlockPath(strategy, "renewed", "A"))
-		})
+	t.Parallel()
+	const lease = 1500 * time.Millisecond
+	strategies := []string{"redis", "redis-fair", "redis-multi", "db-row"}
+	for _, strategy := range strategies {
+		pass(t, lockPath(strategy, "leased", "A", "lease=1500ms"))
+		pass(t, lockPath(strategy, "renewed", "A"))
+	}
+	began := time.Now()
+	var leased, renewed []<-chan answer
+	for _, strategy := range strategies {
+		leased = append(leased, begin(t.Context(), testLab.Addresses().Target, lockPath(strategy, "leased", "B", "lease=60s", "wait=100s")))
+		// The default lease is 10 s.
+		renewed = append(renewed, begin(t.Context(), testLab.Addresses().Target, lockPath(strategy, "renewed", "B", "wait=11s")))
+	}
+	for i, strategy := range strategies {
+		next := granted(t, strategy, leased[i])
+		if waited := time.Since(began); waited > 30*time.Second || next.Count != 1 {
+			t.Errorf("%s: the next owner waited %v for a lease of %v: %+v", strategy, waited, lease, next)
+		}
+		refused(t, unlockPath(strategy, "leased", "A"), http.StatusGone, "expired")
+		pass(t, unlockPath(strategy, "leased", "B"))
+	}
+	for i, strategy := range strategies {
+		if a := <-renewed[i]; a.err != nil || a.HTTP != http.StatusServiceUnavailable || a.Outcome != "not_acquired" {
+			t.Errorf("%s: a lock that is renewed was acquired: %+v, %v", strategy, a.reply, a.err)
+		}
+		pass(t, unlockPath(strategy, "renewed", "A"))
 	}
 }
 
@@ -136,13 +146,13 @@ func TestBadInputByHand(t *testing.T) {
 
 // TestKeep: the answer comes at once, and the lock stays until its lease or its time is over.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	for _, backend := range backends {
 		bound := map[string]string{"redis": "lease=2s", "zk": "hold=2s"}[backend]
 		for what, probe := range map[string]string{
 			"read": "/test/write?hold=0s", "write": "/test/write?hold=0s", "semaphore?permits=1": "/test/semaphore?permits=1&hold=0s",
 		} {
 			t.Run(backend+" "+what, func(t *testing.T) {
-				restock(t, 10)
 				at := "&name=kept&backend=" + backend
 				began := time.Now()
 				path := strings.Replace("/test/"+what+"&keep=true&"+bound+at, "&", "?", boolean(!strings.Contains(what, "?")))
@@ -168,9 +178,9 @@ func boolean(yes bool) int {
 // TestRealDowngrade: after the downgrade, another reader holds the lock at the same time, and a
 // writer waits for both (4.6.3).
 func TestRealDowngrade(t *testing.T) {
+	t.Parallel()
 	for _, backend := range backends {
 		t.Run(backend, func(t *testing.T) {
-			restock(t, 10)
 			at := "?name=down&backend=" + backend
 			holder := begin(t.Context(), testLab.Addresses().Target, "/test/write"+at+"&then=read&downgrade=true&hold=3s")
 			await(t, "/test/write"+at+"&hold=0s&wait=0s")

@@ -10,23 +10,29 @@ import (
 	"oversell/lab/rig"
 )
 
-// TestExerciseCommand plays one exercise in a small lab, in both languages.
+// TestExerciseCommand plays one exercise in both languages, in a small lab and in a running one.
 func TestExerciseCommand(t *testing.T) {
-	binary := built()
-	for lang, want := range map[string]string{
-		"C":           "# 1. INCR of a text fails.",
-		"zh_CN.UTF-8": "# 1. 给字符串自增会出错。",
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "lab.json")
+	must(t, testLab.Addresses().WriteFile(file))
+	for _, c := range []struct {
+		lang, want string
+		args       []string
+	}{
+		{"C", "# 1. INCR of a text fails.", nil},
+		{"zh_CN.UTF-8", "# 1. 给字符串自增会出错。", []string{"--lab", file}},
 	} {
-		cmd := exec.CommandContext(t.Context(), binary, "exercise", "redis-multi")
-		cmd.Env = append(os.Environ(), "LC_ALL="+lang)
+		cmd := exec.CommandContext(t.Context(), built(), append([]string{"exercise", "redis-multi"}, c.args...)...)
+		cmd.Env = append(os.Environ(), "LC_ALL="+c.lang)
 		out, err := cmd.Output()
-		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "A redis> MULTI\n  OK\n") {
-			t.Errorf("%s: %v\n%s", lang, err, out)
+		if err != nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), "A redis> MULTI\n  OK\n") {
+			t.Errorf("%s: %v\n%s", c.lang, err, out)
 		}
 	}
 }
 
 func TestExerciseAndClientMessages(t *testing.T) {
+	t.Parallel()
 	binary := built()
 	for _, test := range []struct {
 		args   []string
@@ -54,6 +60,7 @@ func TestExerciseAndClientMessages(t *testing.T) {
 
 // TestMissingClients checks the message when a client is not installed.
 func TestMissingClients(t *testing.T) {
+	t.Parallel()
 	binary, file := built(), filepath.Join(t.TempDir(), "lab.json")
 	if err := testLab.Addresses().WriteFile(file); err != nil {
 		t.Fatal(err)

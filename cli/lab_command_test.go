@@ -18,6 +18,7 @@ import (
 
 // TestLabCommand starts `oversell lab` twice, and ends it once by Ctrl-C and once by kill -9.
 func TestLabCommand(t *testing.T) {
+	t.Parallel()
 	binary := built()
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {

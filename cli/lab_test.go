@@ -3,10 +3,12 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +19,14 @@ import (
 
 const token = "test-token"
 
-// testLab is a lab with all servers. The tests of this package run one after the other, because
-// some tests stop servers.
+// testLab is a lab with all servers. Most tests of this package run one after the other, because
+// they stop servers, or set the stock, which deletes all names. The parallel tests run after them:
+// they use a lab of their own, or only names.
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
+	// The parallel tests mostly wait, so two at a time would be too few on two processors.
+	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // of a valid name
 	cfg := rig.FullLab("", token)
 	cfg.Ports = rig.Ports{}
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })

@@ -12,6 +12,7 @@ import (
 // TestRunScenario checks that `oversell run recharge` prints a sentence for each guard, and the
 // results as JSON. It also checks wrong command lines.
 func TestRunScenario(t *testing.T) {
+	t.Parallel()
 	binary := built()
 	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
 	var results []scenario.Result

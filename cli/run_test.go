@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
 		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,
 		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted, "sweep": runSweep,
-		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice, "lab of its own": runOwnLab,
+		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice,
 		"a deployment's conditions": runDeployment,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, binary) })
@@ -386,8 +386,10 @@ func runSweep(t *testing.T, binary string) {
 	}
 }
 
-func runOwnLab(t *testing.T, binary string) {
-	r := runProgram(t, binary, "mutex", "--replicas", "1", "--clients", "5", "--loops", "5", "--json", "-")
+// TestRunOwnLab runs without --target.
+func TestRunOwnLab(t *testing.T) {
+	t.Parallel()
+	r := runProgram(t, built(), "mutex", "--replicas", "1", "--clients", "5", "--loops", "5", "--json", "-")
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
 		t.Errorf("status %d, %+v, stderr %s", r.status, all, r.err)
 	}

@@ -14,6 +14,7 @@ import (
 // TestStepCommand runs the command step on the strategy none until an update is lost. The
 // keystrokes come from a pipe instead of a terminal.
 func TestStepCommand(t *testing.T) {
+	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), built(), "step", "none")
 	cmd.Stdin = strings.NewReader("a\nb\nx\naaa\nbbb\na\n r q a")
 	out, err := cmd.CombinedOutput()
@@ -43,6 +44,7 @@ func TestStepCommand(t *testing.T) {
 }
 
 func TestStepBadCommandLine(t *testing.T) {
+	t.Parallel()
 	binary := built()
 	for _, args := range [][]string{{"step"}, {"step", "nonsense"}, {"step", "none", "mutex"}, {"step", "none", "--pace", "slow"}, {"step", "none", "--lease", "1ms"}} {
 		cmd := exec.CommandContext(t.Context(), binary, args...)

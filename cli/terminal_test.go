@@ -136,11 +136,10 @@ func checkScreen(t *testing.T, name, got string) {
 
 // TestTerminal runs commands in terminals of 80, 100 and 200 columns, and compares what is seen.
 func TestTerminal(t *testing.T) {
-	binary := built()
-	run := binary + " run none for-update --clients 10 --loops 10 --stock 100 --hold 1ms --target " + testLab.Addresses().Target
+	run := built() + " run none for-update --clients 10 --loops 10 --stock 100 --hold 1ms --target " + testLab.Addresses().Target
 	for _, width := range []int{80, 100, 200} {
 		for name, command := range map[string]string{
-			"run": run, "break": binary + " break race none mutex", "strategies": binary + " strategies",
+			"run": run, "strategies": built() + " strategies",
 		} {
 			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
 				s := startTmux(t, width, command)
@@ -153,8 +152,21 @@ func TestTerminal(t *testing.T) {
 				checkScreen(t, fmt.Sprintf("%s-%d", name, width), screen)
 			})
 		}
+	}
+}
+
+// TestTerminalLabs does the same for commands that start a lab.
+func TestTerminalLabs(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{80, 200} {
+		t.Run(fmt.Sprintf("break-%d", width), func(t *testing.T) {
+			s := startTmux(t, width, built()+" break race none mutex")
+			s.await("\nexit 0")
+			s.checkWrapping()
+			checkScreen(t, fmt.Sprintf("break-%d", width), placeholders(s.screen()))
+		})
 		t.Run(fmt.Sprintf("step-%d", width), func(t *testing.T) {
-			s := startTmux(t, width, binary+" step none")
+			s := startTmux(t, width, built()+" step none")
 			s.await("q: quit")
 			s.tell("send-keys", "abaaabbb")
 			s.await("an update was lost")

@@ -72,9 +72,9 @@ func locking(what, backend, name string, hold time.Duration) string {
 }
 
 func TestReadersAndWriters(t *testing.T) {
+	t.Parallel()
 	for _, backend := range backends {
 		t.Run(backend, func(t *testing.T) {
-			restock(t, 10)
 			half := float64(trialHold.Milliseconds()) / 2
 			together := func(what string) (first, second reply) {
 				a := begin(t.Context(), testLab.Addresses().Target, locking(what, backend, "together", trialHold))

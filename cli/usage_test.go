@@ -70,6 +70,18 @@ func TestWrongUsage(t *testing.T) {
 		"alone":                     "alone: requires at least 1 arg",
 		"site":                      "site: name one folder",
 		"mysql --lab":               "mysql: --lab: name the file",
+		// No lab may start for an invalid number.
+		"break pause redis --seeds 0":   "break: --seeds 0: must be 1 or more",
+		"break --all --seeds -3":        "break: --seeds -3: must be 1 or more",
+		"break pause redis --seeds 1.5": `break: --seeds "1.5": must be a whole number`,
+		"step none --pace -1s":          "step: --pace -1s: must not be negative",
+		"step none --lease 0s":          "step: --lease 0s: must be 100ms or more",
+		"lab --replicas 0":              "lab: --replicas 0: must be 1 to 50",
+		"lab --replicas 51":             "lab: --replicas 51: must be 1 to 50",
+		"lab --replicas many":           `lab: --replicas "many": must be a whole number`,
+		"lab --port 65536":              "lab: --port 65536: must be 1 to 65535",
+		"lab --port -1":                 "lab: --port -1: must be 1 to 65535",
+		"run coupon --runs 0":           "run: runs 0: must be 1 or more",
 	} {
 		status, _, message := execute(t, strings.Fields(args)...)
 		if status != 2 || !strings.HasPrefix(message, "oversell: ") || strings.HasPrefix(message, "oversell: oversell") || !strings.Contains(message, want) || strings.Count(message, "\n") != 1 {
