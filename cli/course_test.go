@@ -23,7 +23,16 @@ import (
 // TestCourseNames checks that the strategies, hazards, flags and routes that the lessons name exist.
 func TestCourseNames(t *testing.T) {
 	t.Parallel()
-	names := courseNames(t)
+	names, checked := courseNames(t), map[string]bool{}
+	check := func(where string, c course.Command) {
+		if checked[c.Text] {
+			return // also in another language or lesson
+		}
+		checked[c.Text] = true
+		if err := names.checkCommand(c); err != nil {
+			t.Errorf("%s: %s: %v", where, c.Text, err)
+		}
+	}
 	for _, lang := range course.Languages() {
 		lessons, err := course.Lessons(docs.Course, lang)
 		if err != nil {
@@ -33,9 +42,7 @@ func TestCourseNames(t *testing.T) {
 			file := course.File(l.Name, lang)
 			for _, trial := range l.Trials() {
 				for _, c := range trial.Commands {
-					if err := names.checkCommand(c); err != nil {
-						t.Errorf("%s: %s: %v", file, c.Text, err)
-					}
+					check(file, c)
 				}
 			}
 			for _, expression := range l.Conditions() {
@@ -65,9 +72,7 @@ func TestCourseNames(t *testing.T) {
 	}
 	for _, s := range sections {
 		for _, c := range s.Commands {
-			if err := names.checkCommand(c); err != nil {
-				t.Errorf("sections.md: %s: %v", c.Text, err)
-			}
+			check("sections.md", c)
 		}
 	}
 }
@@ -86,7 +91,7 @@ func TestCourseNamesFinds(t *testing.T) {
 			t.Errorf("%s: %v", right, err)
 		}
 	}
-	for _, wrong := range [][]string{{"run", "rediss"}, {"break", "pasue", "redis"}, {"run", "redis", "--hodl", "1s"}, {"rum"}, {"exercise", "isolatoin"}, {"run", "coupon", "--guard", "x"}} {
+	for _, wrong := range [][]string{{"run", "rediss"}, {"break", "pasue", "redis"}, {"run", "redis", "--hodl", "1s"}, {"rum"}, {"exercise", "isolatoin"}, {"run", "coupon", "--guard", "x"}, {"break", "herd", "none"}} {
 		if names.checkCommand(course.Command{Args: wrong}) == nil {
 			t.Errorf("%q was accepted", wrong)
 		}
@@ -163,6 +168,11 @@ func (n nameList) checkCommand(c course.Command) error {
 		}
 	}
 	var of []string
+	if cmd.Name() == "break" && len(cmd.Flags().Args()) > 1 {
+		if err := applies(cmd.Flags().Args()[0], cmd.Flags().Args()[1:]); err != nil {
+			return err
+		}
+	}
 	for i, arg := range cmd.Flags().Args() {
 		switch {
 		case cmd.Name() == "break" && i == 0:
@@ -176,6 +186,18 @@ func (n nameList) checkCommand(c course.Command) error {
 		}
 		if !slices.Contains(of, arg) {
 			return fmt.Errorf("%q does not exist", arg)
+		}
+	}
+	return nil
+}
+
+// applies returns an error if the hazard does not apply to one of the strategies.
+func applies(hazard string, strategies []string) error {
+	for _, e := range experiment.All() {
+		for _, card := range catalog.Cards() {
+			if e.Hazard == hazard && slices.Contains(strategies, card.ID) && !e.AppliesTo(experiment.Card{Card: card}) {
+				return fmt.Errorf("the hazard %s does not apply to %s", hazard, card.ID)
+			}
 		}
 	}
 	return nil

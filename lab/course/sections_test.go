@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestSections runs the command of each section with a small load. The test of the page plays the
-// lessons, so the commands of lessons are left out here.
+// lessons, so the commands of lessons are left out here. Each hazard takes a lab, so only the crash
+// runs. The tests of lab/experiment run the others, and TestCourseNames checks their commands.
 func TestSections(t *testing.T) {
 	addrs := testLab.Addresses()
 	runner := course.Runner{
@@ -33,6 +34,9 @@ func TestSections(t *testing.T) {
 	}
 	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: http.DefaultClient}
 	for _, c := range together(sectionCommands(t)) {
+		if c.Args != nil && c.Args[0] == "break" && c.Args[1] != "crash" {
+			continue
+		}
 		t.Run(c.Text, func(t *testing.T) { runSection(t.Context(), t, runner, client, c) })
 	}
 }

@@ -57,6 +57,7 @@ func TestDecisiveResults(t *testing.T) {
 		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},
 		{"database-down", map[string]Verdict{"none": Safe, "for-update": Safe, "redis": Safe, "redis-stock": Safe, "db-row-naive": Stalled}},
 		{"nesting", map[string]Verdict{"redis-lua": Stalled, "redis": Safe}},
+		{"deadlock", map[string]Verdict{"share-mode": Wasteful, "zk-multi": Safe}},
 		{"operator", map[string]Verdict{
 			"redis-lua": Broken, "redis": Safe, "redlock": Safe, "zk": Safe, "etcd": Safe,
 			"db-row-naive": Broken, "db-row": Safe, "get-lock": Safe, "for-update": Safe,
