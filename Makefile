@@ -43,10 +43,12 @@ demo: servers build ## compare the main strategies in a new lab; writes results/
 lab: servers build ## start the servers, the replicas and the page on this machine, until Ctrl-C
 	bin/oversell lab
 
+# The tests of a package mostly wait: for leases and sessions to end, for servers to start.
+PACKAGES = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 .PHONY: test
 test: servers browser compiler lint ## lint, vet, and all tests with the race detector
 	$(GO) vet $(TAGS) ./...
-	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 40m ./...
+	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./...
 	cd docker && $(GO) test -count=1 .
 	cd adapters && $(GO) vet $(TAGS) ./... && $(GO) build $(TAGS) ./...
 
