@@ -20,7 +20,12 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T) *Testbed {
 	t.Helper()
-	bed, err := Open(t.Context(), servers)
+	return openOn(t, servers)
+}
+
+func openOn(t *testing.T, lab *rig.Rig) *Testbed {
+	t.Helper()
+	bed, err := Open(t.Context(), lab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +42,7 @@ func (silent) LeftOut(Experiment, error)               {}
 
 // TestDecisiveResults runs hazards on strategies that they break, or that withstand them.
 func TestDecisiveResults(t *testing.T) {
+	t.Parallel() // with tests in labs of their own
 	bed := open(t)
 	for _, test := range []struct {
 		hazard string
@@ -113,7 +119,8 @@ func TestDecisiveResults(t *testing.T) {
 // TestEveryLock runs basic hazards on every lock, also where the card claims nothing about them. A
 // cross-process lock must survive each hazard, unless its card claims that the hazard breaks it.
 func TestEveryLock(t *testing.T) {
-	bed := open(t)
+	t.Parallel() // the experiments mostly wait
+	bed := openOn(t, rigtest.Start(t, Config(servers.Config().Binary, "token")))
 	for _, test := range []struct {
 		hazard  string
 		failure Verdict
