@@ -33,7 +33,7 @@ mysql() (
 	mysqld --no-defaults --version
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestExercises$/^mysql$' ./lab/exercise
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveCells|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
 	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row
 	grep -qE '"mysql": "(9|[1-9][0-9])\.[^M]*"' "$results" || {
 		echo "the comparison ran on another server: $(grep -m 1 '"mysql":' "$results")" >&2
