@@ -39,7 +39,7 @@ func runners() map[string]runner {
 		"make lab":        {file: "cli/lab_command_test.go", as: `"lab"`},
 		"make test":       {file: ".ci/run", as: "make test\n"},
 		"make test-mysql": {file: ".ci/run", as: "make test-mysql\n"},
-		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m ./..."},
+		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
 
 		"make up":                       docker("docker/up.sh"),
 		"docker compose down --volumes": docker("docker compose --profile jmeter down --volumes"),
