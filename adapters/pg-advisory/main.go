@@ -25,13 +25,13 @@ import (
 
 func main() {
 	mode := strings.Join(os.Args[1:], " ")
-	variable, name := "POSTGRES_URL", "PostgreSQL pg_advisory_lock, pgx"
+	variable, name := "POSTGRES_URL", "pg_advisory_lock, pgx"
 	switch mode {
 	case "":
 	case "pgbouncer":
-		variable, name = "PGBOUNCER_URL", "PostgreSQL pg_advisory_lock through pgbouncer, pgx"
+		variable, name = "PGBOUNCER_URL", "pg_advisory_lock, pgbouncer, pgx"
 	case "xact":
-		variable, name = "PGBOUNCER_URL", "PostgreSQL pg_advisory_xact_lock through pgbouncer, pgx"
+		variable, name = "PGBOUNCER_URL", "pg_advisory_xact_lock, pgbouncer, pgx"
 	default:
 		fmt.Fprintf(os.Stderr, "pg-advisory: no mode %q: there are pgbouncer and xact\n", mode)
 		os.Exit(2)
