@@ -1,6 +1,6 @@
 // Package rig starts and stops real servers on this machine: MySQL or MariaDB, Redis, ZooKeeper,
-// etcd, nginx and replicas of `oversell serve`. Each is a child process on a loopback port. All
-// their files are in one scratch folder.
+// etcd, PostgreSQL with pgbouncer, nginx and replicas of `oversell serve`. Each is a child process on
+// a loopback port. All their files are in one scratch folder.
 //
 // Nothing is mocked and nothing is shared with the machine: two rigs never use
 // the same port or folder, and servers that run here already are left alone.
@@ -42,6 +42,6 @@
 // The servers listen on loopback only, where every user of the machine can reach them, and
 // run as the lab's owner. MySQL and Redis have commands that write files, so they have
 // passwords, and their users cannot write files: see secrets.go. Only the owner can read the
-// folder. ZooKeeper, etcd and the service have no password: a rig is for a machine whose
-// users trust each other.
+// folder. ZooKeeper, etcd, PostgreSQL and the service have no password: a rig is for a
+// machine whose users trust each other.
 package rig

@@ -8,9 +8,9 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have no password. Other users can change their data, but no request can make
-// them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX are off,
-// and so are etcd's v2 API and profiler. nginx serves no files.
+// ZooKeeper, etcd and PostgreSQL have no password. Other users can change their data, but no request
+// can make them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX
+// are off, and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
 	user   string // of MySQL's user oversell, and of Redis
