@@ -174,6 +174,11 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	text := f.files.textOutput(out, errOut)
 	addrs, versions := lab.Addresses(), map[string]string{}
 	backend.Versions(ctx, versions, addrs.MySQL, addrs.Redis, addrs.Zookeeper, addrs.Etcd)
+	if addrs.Postgres != "" {
+		if versions["postgresql"], err = backend.PostgresVersion(ctx, addrs.Postgres); err != nil {
+			return errors.Join(fmt.Errorf("judge: %w", err), lab.Close())
+		}
+	}
 	v := &judgement{flags: f, versions: versions}
 	v.introduce(text)
 	err = v.hold(ctx, lab, store, text, errOut)

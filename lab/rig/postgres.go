@@ -60,13 +60,13 @@ func (r *Rig) addPostgres(found programs) {
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
-	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))}
+	conf := pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))
+	pooler.args = []string{conf}
 	pooler.probe = func(ctx context.Context) error { return postgresAnswers(ctx, pooler.addr) }
 
-	for _, s := range []*Server{pg, pooler} {
-		r.check(s.give(owner))
-		r.backends = append(r.backends, s)
-	}
+	r.check(pg.give(owner))
+	r.check(pooler.give(owner, conf))
+	r.backends = append(r.backends, pg, pooler)
 	r.addrs.Postgres, r.addrs.Pgbouncer = postgresURL(pg.addr), postgresURL(pooler.addr)
 }
 
@@ -117,16 +117,17 @@ func notRoot() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err, err2)
 }
 
-// give makes the owner the owner of the server's folder, and lets it pass through the rig's folder,
-// whose files have modes and folders of their own.
-func (s *Server) give(owner *syscall.Credential) error {
+// give makes the owner the owner of the server's folder and files, and lets it pass through the rig's
+// folder, whose files have modes and folders of their own.
+func (s *Server) give(owner *syscall.Credential, files ...string) error {
 	if owner == nil {
 		return nil
 	}
 	err := os.Chmod(s.rig.dir, 0o711) //nolint:gosec // no one can list it
-	return errors.Join(err, filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, int(owner.Uid), int(owner.Gid)))
-	}))
+	for _, path := range append(files, s.dir) {
+		err = errors.Join(err, os.Chown(path, int(owner.Uid), int(owner.Gid)))
+	}
+	return err
 }
 
 // postgresAnswers begins a session at addr. The server answers with R, which is about the password,

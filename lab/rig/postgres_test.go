@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -23,6 +24,11 @@ func TestPostgres(t *testing.T) {
 		s.Kill()
 		if err := s.Start(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+	for _, url := range []string{r.Addresses().Postgres, r.Addresses().Pgbouncer} {
+		if v, err := backend.PostgresVersion(t.Context(), url); err != nil || !strings.HasPrefix(v, "1") {
+			t.Errorf("version of %s: %q, %v", url, v, err)
 		}
 	}
 	if err := r.Close(); err != nil {
