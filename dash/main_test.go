@@ -3,12 +3,14 @@ package dash_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +30,8 @@ const token = "class"
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
+	// The parallel tests mostly wait, so two at a time would be too few on two processors.
+	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // of a valid name
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
