@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/url"
 	"regexp"
@@ -40,7 +41,7 @@ func PostgresVersion(ctx context.Context, at string) (string, error) {
 			return string(found[1]), nil
 		}
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("it answered %q: %w", answer, err) // such as an error while it starts
 		}
 	}
 }

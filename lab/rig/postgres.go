@@ -2,17 +2,15 @@ package rig
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
+
+	"oversell/lab/backend"
 )
 
 // postgresTrust lets every user of the machine in, as ZooKeeper and etcd do: see secrets. The role
@@ -56,18 +54,22 @@ func (r *Rig) addPostgres(found programs) {
 	data := filepath.Join(pg.dir, "data")
 	pg.args = []string{"-D", data}
 	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.postgres, data) }
-	pg.probe = func(ctx context.Context) error { return postgresAnswers(ctx, pg.addr) }
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
 	conf := pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))
 	pooler.args = []string{conf}
-	pooler.probe = func(ctx context.Context) error { return postgresAnswers(ctx, pooler.addr) }
 
 	r.check(pg.give(owner))
 	r.check(pooler.give(owner, conf))
 	r.backends = append(r.backends, pg, pooler)
 	r.addrs.Postgres, r.addrs.Pgbouncer = postgresURL(pg.addr), postgresURL(pooler.addr)
+	for _, s := range []*Server{pg, pooler} { // either serves when it begins a session
+		s.probe = func(ctx context.Context) error {
+			_, err := backend.PostgresVersion(ctx, postgresURL(s.addr))
+			return err
+		}
+	}
 }
 
 func postgresURL(addr string) string {
@@ -128,27 +130,4 @@ func (s *Server) give(owner *syscall.Credential, files ...string) error {
 		err = errors.Join(err, os.Chown(path, int(owner.Uid), int(owner.Gid)))
 	}
 	return err
-}
-
-// postgresAnswers begins a session at addr. The server answers with R, which is about the password,
-// or with E and an error, for example while it starts.
-func postgresAnswers(ctx context.Context, addr string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	const version = 3 << 16
-	body := binary.BigEndian.AppendUint32(nil, version)
-	body = append(body, "user\x00oversell\x00database\x00oversell\x00\x00"...)
-	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+4)), body...)); err != nil { //nolint:gosec // short
-		return err
-	}
-	head := make([]byte, 5)
-	if _, err := io.ReadFull(conn, head); err != nil || head[0] == 'R' {
-		return err
-	}
-	text, _ := io.ReadAll(io.LimitReader(conn, 1000))
-	return fmt.Errorf("it answered %q", strings.ReplaceAll(string(text), "\x00", " "))
 }
