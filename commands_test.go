@@ -259,7 +259,7 @@ func startLab(t *testing.T, root string) (target, token string) {
 		_ = lab.Process.Signal(syscall.SIGTERM)
 		_ = lab.Wait()
 	})
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue

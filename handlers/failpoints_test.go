@@ -127,7 +127,7 @@ func TestFailpoint(t *testing.T) {
 	}
 	stopped := func(n int) state {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 			if _, got := call(t, s, "GET", "/lab/failpoints", "", labToken); len(got.Stopped) == n {
 				return got
 			}
@@ -199,7 +199,7 @@ func TestFailpointCommands(t *testing.T) {
 	}()
 	for _, step := range []string{"granted", "read", "written"} {
 		var got state
-		for deadline := time.Now().Add(time.Minute); len(got.Stopped) == 0 || got.Stopped[0].Step != step; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); len(got.Stopped) == 0 || got.Stopped[0].Step != step; time.Sleep(time.Millisecond) {
 			if _, got = call(t, s, "GET", "/lab/failpoints", "", labToken); time.Now().After(deadline) {
 				t.Fatalf("never paused at %s: %+v", step, got)
 			}

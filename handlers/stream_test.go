@@ -72,7 +72,7 @@ func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for until := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(5 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("did not happen: %s", what)
 		}

@@ -133,7 +133,7 @@ func alive(pid int) bool {
 // eventually waits for a condition, for a minute at most.
 func eventually(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise)
 		}

@@ -201,7 +201,7 @@ func TestOnExit(t *testing.T) {
 			if e.Name != name || e.Status != "signal: killed" {
 				t.Errorf("reported %+v, want %s killed", e, name)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("%s died, and the rig did not report it", name)
 		}
 		if s.PID() != 0 || listens(s.Addr()) == nil {

@@ -25,7 +25,7 @@ import (
 const serveEnv = "OVERSELL_ADAPTER_SERVES"
 
 // patience is far longer than a busy machine needs.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serveEnv) != "" {

@@ -264,7 +264,7 @@ func TestReleaseOutage(t *testing.T) {
 // eventually returns when so() is true. It fails the test after a minute.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}
