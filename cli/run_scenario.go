@@ -162,7 +162,7 @@ func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards 
 			switch {
 			case result.AsClaimed():
 			case result.Safe:
-				wrong = append(wrong, fmt.Errorf("run: %s: guard %s claims to be safe, but broke: %s", s.ID, guard.ID, strings.Join(result.Broken, "; ")))
+				wrong = append(wrong, fmt.Errorf("run: %s: guard %s claims to be safe, but broke: %s", s.ID, guard.ID, result.Violations()))
 			default:
 				wrong = append(wrong, fmt.Errorf("run: %s: guard %s should have broken, but held", s.ID, guard.ID))
 			}

@@ -57,8 +57,8 @@ func (r *Results) add(subcommand string, report []byte) error {
 	}
 	var all []struct {
 		Guard, Strategy string
-		Verdict         string   // of run
-		Broken          []string // of a scenario
+		Verdict         string     // of run
+		Broken          []api.Text // of a scenario
 		Sentence        api.Text
 	}
 	var raw []map[string]any

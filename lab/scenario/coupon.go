@@ -109,13 +109,13 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 		}
 	}
 	if twice > 0 {
-		r.addBroken("%d users have more than one order", twice)
+		r.addBroken("%d users have more than one order", "%d 位用户有不止一个订单", twice)
 	}
 	if taken := tables.Initial - tables.Left; taken != orders {
-		r.addBroken("%d coupons were taken from the stock, but there are %d orders", taken, orders)
+		r.addBroken("%d coupons were taken from the stock, but there are %d orders", "库存减少了 %d 张，订单却有 %d 个", taken, orders)
 	}
 	if orders != tables.Initial { // there are more users than coupons
-		r.addBroken("there are %d orders for %d coupons", orders, tables.Initial)
+		r.addBroken("there are %d orders for %d coupons", "%d 个订单，却只有 %d 张优惠券", orders, tables.Initial)
 	}
 	for _, c := range clicks {
 		if c.Outcome != couponOrdered {
@@ -123,14 +123,14 @@ func judgeCoupon(r *Result, clicks []click, tables couponTables) {
 		}
 		confirmed++
 		if userOf[c.Order] != c.user {
-			r.addBroken("order %d was confirmed to user %d, but is not in the table", c.Order, c.user)
+			r.addBroken("order %d was confirmed to user %d, but is not in the table", "订单 %d 已向用户 %d 确认，但表里没有", c.Order, c.user)
 		}
 	}
 	if confirmed != orders {
-		r.addBroken("%d orders were confirmed, but there are %d", confirmed, orders)
+		r.addBroken("%d orders were confirmed, but there are %d", "确认了 %d 个订单，实际有 %d 个", confirmed, orders)
 	}
 	if late := falling(clicks); late > 0 {
-		r.addBroken("%d order ids are lower than that of an earlier order", late)
+		r.addBroken("%d order ids are lower than that of an earlier order", "%d 个订单号小于更早订单的号码", late)
 	}
 	r.Figures = map[string]float64{"orders": float64(orders), "users_with_two": float64(twice), "left": float64(tables.Left)}
 	r.describe("coupon, guard %s: %d users wanted %d coupons, and there are %d orders; ", "优惠券，防护方案 %s：%d 人抢 %d 张，%d 个订单；",

@@ -42,7 +42,7 @@ func TestJudgeCoupon(t *testing.T) {
 	} {
 		r := newResult("coupon", Guard{ID: "test"})
 		judgeCoupon(&r, c.clicks, c.tables)
-		if broken := strings.Join(r.Broken, "\n"); c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
+		if broken := r.Violations(); c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
 			t.Errorf("%s: broken: %q, want %q", c.why, broken, c.want)
 		}
 		if r.Sentence.EN == "" || r.Sentence.ZH == "" {
@@ -68,7 +68,7 @@ func TestAsClaimed(t *testing.T) {
 	} {
 		r := newResult("coupon", Guard{Safe: c.safe})
 		if !c.holds {
-			r.addBroken("one sale too many")
+			r.addBroken("one sale too many", "多卖了一件")
 		}
 		if r.AsClaimed() != c.want {
 			t.Errorf("%+v: %t", c, r.AsClaimed())

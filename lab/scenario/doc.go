@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"oversell/api"
 	"oversell/lab/report"
@@ -51,7 +52,7 @@ type Result struct {
 	// Outcomes has the number of answers with each outcome.
 	Outcomes map[string]int `json:"told"`
 	// Broken says how the invariant was broken. It is empty if the invariant held.
-	Broken []string `json:"broken"`
+	Broken []api.Text `json:"broken"`
 	// Figures are further measurements. A unit is part of the name, as in took_s.
 	Figures  map[string]float64 `json:"figures,omitempty"`
 	Sentence report.Sentence    `json:"sentence"`
@@ -59,6 +60,15 @@ type Result struct {
 
 // Holds reports whether the invariant held.
 func (r Result) Holds() bool { return len(r.Broken) == 0 }
+
+// Violations is Broken as one English text: the sentences, separated by semicolons.
+func (r Result) Violations() string {
+	var sentences []string
+	for _, b := range r.Broken {
+		sentences = append(sentences, b.EN)
+	}
+	return strings.Join(sentences, "; ")
+}
 
 // AsClaimed reports whether a safe guard kept the invariant, or an unsafe one broke it.
 func (r Result) AsClaimed() bool { return r.Holds() == r.Safe }
@@ -73,11 +83,12 @@ func (r Result) Print(w io.Writer, screen terminal.Screen, lang string) error {
 }
 
 func newResult(scenario string, guard Guard) Result {
-	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Outcomes: map[string]int{}, Broken: []string{}}
+	return Result{Scenario: scenario, Guard: guard.ID, Safe: guard.Safe, Outcomes: map[string]int{}, Broken: []api.Text{}}
 }
 
-func (r *Result) addBroken(format string, args ...any) {
-	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
+// addBroken adds a sentence to Broken. Both formats must use all of args.
+func (r *Result) addBroken(en, zh string, args ...any) {
+	r.Broken = append(r.Broken, api.Text{EN: fmt.Sprintf(en, args...), ZH: fmt.Sprintf(zh, args...)})
 }
 
 // describe appends text to the Sentence in both languages. Both formats must use all of args.

@@ -143,16 +143,16 @@ func judgeFlash(guard Guard, sale flashSale, left, inRow int) Result {
 	}
 	winners, soldOut, lost := r.Outcomes[history.Sold], r.Outcomes[history.SoldOut], r.Outcomes[unknown]
 	if winners != pieces {
-		r.addBroken("%d customers won one of %d pieces", winners, pieces)
+		r.addBroken("%d customers won one of %d pieces", "%d 位顾客抢到了，但只有 %d 件", winners, pieces)
 	}
 	if winners != pieces-left {
-		r.addBroken("%d pieces were sold, but %d of %d are left", winners, left, pieces)
+		r.addBroken("%d pieces were sold, but %d of %d are left", "卖出 %d 件，却还剩 %d 件（共 %d 件）", winners, left, pieces)
 	}
 	if lost > 0 {
-		r.addBroken("%d customers got no answer", lost)
+		r.addBroken("%d customers got no answer", "%d 位顾客没有得到应答", lost)
 	}
 	if guard.ID == "redis-stock" && inRow != left {
-		r.addBroken("the count in the row is %d, and %d in Redis", inRow, left)
+		r.addBroken("the count in the row is %d, and %d in Redis", "数据行里的数量是 %d，Redis 里是 %d", inRow, left)
 	}
 	r.Figures = map[string]float64{
 		"winners": float64(winners), "sold_out": float64(soldOut), "try_again": float64(sale.retried),

@@ -117,7 +117,8 @@ func judgeGranularity(guard Guard, s *sale) Result {
 			r.Outcomes[op.Reason]++
 		}
 		if c := check.Stock(ops, perProduct, s.left[i]); c.Verdict != check.Holds {
-			r.addBroken("product %d: %d of %d were sold, but %d are left", firstProduct+i, c.Sold, perProduct, s.left[i])
+			r.addBroken("product %d: %d of %d were sold, but %d are left", "商品 %d：卖出 %d 件（共 %d 件），却还剩 %d 件",
+				firstProduct+i, c.Sold, perProduct, s.left[i])
 			lost += c.LostMin
 		}
 	}
@@ -133,7 +134,8 @@ func (r *Result) compare(coarse *sale) {
 	all := coarse.perSecond()
 	factor := r.Figures["per_s"] / all
 	if factor <= 1 {
-		r.addBroken("a lock for each product is no faster than one for all: %.0f sales/s against %.0f", r.Figures["per_s"], all)
+		r.addBroken("a lock for each product is no faster than one for all: %.0f sales/s against %.0f",
+			"一种商品一把锁并不更快：每秒 %.0f 件，所有商品共用一把锁则是 %.0f 件", r.Figures["per_s"], all)
 	}
 	r.Figures["all_per_s"], r.Figures["factor"] = all, factor
 	r.describe(" One lock for all products: %.0f sales/s. A lock for each is %.1f times as fast.",

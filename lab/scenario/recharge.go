@@ -83,7 +83,8 @@ func judgeRecharge(ctx context.Context, r *Result, from api.Client, answers [][]
 			return err
 		}
 		if account.Balance != rechargeAmount || !account.Paid {
-			r.addBroken("order %d of %d cents: the balance is %d, paid %t", order, rechargeAmount, account.Balance, account.Paid)
+			r.addBroken("order %d of %d cents: the balance is %d, paid %t", "订单 %d（%d 分）：余额是 %d，已支付：%t",
+				order, rechargeAmount, account.Balance, account.Paid)
 		}
 		outcomes := map[string]int{}
 		for _, a := range answers[order] {
@@ -92,6 +93,7 @@ func judgeRecharge(ctx context.Context, r *Result, from api.Client, answers [][]
 		credited, before := outcomes[string(api.Credited)], outcomes[string(api.CreditedBefore)]
 		if credited != 1 || credited+before != len(answers[order]) {
 			r.addBroken("order %d: %d requests, of which %d were answered \"credited\" and %d \"credited before\"",
+				"订单 %d：%d 个请求，其中 %d 个应答“到账”，%d 个应答“早已到账”",
 				order, len(answers[order]), credited, before)
 		}
 		n := account.Balance / rechargeAmount

@@ -37,7 +37,7 @@ func TestJudgeRecharge(t *testing.T) {
 		r := newResult("recharge", Guard{ID: "test"})
 		err := judgeRecharge(t.Context(), &r, api.Client{Base: server.URL, HTTP: server.Client()}, [][]Answer{nil, answers})
 		server.Close()
-		if broken := strings.Join(r.Broken, "\n"); err != nil || c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
+		if broken := r.Violations(); err != nil || c.want == "" && broken != "" || !strings.Contains(broken, c.want) {
 			t.Errorf("%s: broken: %q, %v, want %q", c.why, broken, err, c.want)
 		}
 		if r.Sentence.EN == "" || r.Sentence.ZH == "" {

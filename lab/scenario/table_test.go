@@ -4,19 +4,20 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/terminal"
 )
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	run := func(guard string, safe bool, figures map[string]float64, broken ...string) Result {
+	run := func(guard string, safe bool, figures map[string]float64, broken ...api.Text) Result {
 		return Result{Guard: guard, Safe: safe, Figures: figures, Broken: broken}
 	}
 	var text strings.Builder
 	results := []Result{
-		run("none", false, map[string]float64{"won": 1003, "took_s": 2.25}, "1003 won"),
+		run("none", false, map[string]float64{"won": 1003, "took_s": 2.25}, api.Text{EN: "1003 won"}),
 		run("redis", true, map[string]float64{"won": 1000, "took_s": 9, "factor": 6.46}),
-		run("none", false, map[string]float64{"won": 1001, "took_s": 4}, "1001 won"),
+		run("none", false, map[string]float64{"won": 1001, "took_s": 4}, api.Text{EN: "1001 won"}),
 		run("none", false, map[string]float64{"won": 1000, "took_s": 3.14}),
 	}
 	err := Table(&text, results, terminal.Screen{})

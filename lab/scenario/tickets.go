@@ -102,18 +102,18 @@ func judgeTickets(guard Guard, answers []Answer, tables show) Result {
 	wrong := compareTickets(answered, stored, tables.Tickets)
 	for _, c := range []struct {
 		count  int
-		format string
+		en, zh string
 	}{
-		{wrong.twice, "%d numbers were sold more than once"},
-		{wrong.never, "%d numbers were never sold"},
-		{wrong.unrecorded, "%d numbers were answered as sold more often than the table has them"},
-		{wrong.unprinted, "%d numbers were sold that were not printed"},
+		{wrong.twice, "%d numbers were sold more than once", "%d 个号码卖了不止一次"},
+		{wrong.never, "%d numbers were never sold", "%d 个号码一直没有卖出"},
+		{wrong.unrecorded, "%d numbers were answered as sold more often than the table has them", "%d 个号码应答售出的次数多于表里的记录"},
+		{wrong.unprinted, "%d numbers were sold that were not printed", "%d 个卖出的号码没有印过票"},
 		// A request without an answer may have sold a ticket, so such requests are subtracted here.
-		{max(0, len(tables.Sold)-r.Outcomes[history.Sold]-r.Outcomes[unknown]), "%d sales are in the table, but no window got an answer for them"},
-		{tables.Next, "the next number is %d, though the tickets are sold out"},
+		{max(0, len(tables.Sold)-r.Outcomes[history.Sold]-r.Outcomes[unknown]), "%d sales are in the table, but no window got an answer for them", "表里有 %d 笔销售，但没有窗口收到应答"},
+		{tables.Next, "the next number is %d, though the tickets are sold out", "票已售完，下一个号码却是 %d"},
 	} {
 		if c.count != 0 {
-			r.addBroken(c.format, c.count)
+			r.addBroken(c.en, c.zh, c.count)
 		}
 	}
 	r.Figures = map[string]float64{"twice": float64(wrong.twice), "never": float64(wrong.never), "next": float64(tables.Next)}

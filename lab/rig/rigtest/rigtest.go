@@ -34,8 +34,9 @@ func Main(m *testing.M) {
 }
 
 // MainWith starts servers, runs all the tests with them, and exits like Main. It calls use with the
-// rig before the first test. If the servers can't start, the tests fail: they are never skipped.
-func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
+// rig before the first test, and end after the last one. If the servers can't start, the tests fail:
+// they are never skipped.
+func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig), end ...func() error) {
 	prepare()
 	ctx, code := context.Background(), 1
 	r, err := rig.Start(ctx, cfg)
@@ -43,6 +44,9 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig)) {
 		if err = checkMySQL(ctx, r); err == nil {
 			use(r)
 			code = m.Run()
+			for _, end := range end {
+				err = errors.Join(err, end())
+			}
 		}
 		err = errors.Join(err, r.Close())
 	}
