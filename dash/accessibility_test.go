@@ -70,7 +70,7 @@ func TestAccessibility(t *testing.T) {
 
 // TestAccessibleStates checks states of pages that need a press: an open round of Step, and a trial's result.
 func TestAccessibleStates(t *testing.T) {
-	script, page := axe(t), ownPage(t)
+	script, page := axe(t), pageOf(t, ownLab(t))
 	tab := browser(t)
 	do(t, tab, chromedp.Navigate(page("/dash/step?strategy=redis")), press(`form button.go`), reads(`#part-A`, "has sent no request yet"),
 		chromedp.KeyEvent("a"), chromedp.WaitVisible(`#part-codeA .at`, chromedp.ByQuery))

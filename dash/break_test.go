@@ -19,7 +19,7 @@ const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.foun
 // TestBreakInABrowser shows the claims, runs an experiment, opens its timeline, and goes to the
 // violation. The matrix must not move when the experiment begins. It then repeats the experiment, and stops a third run.
 func TestBreakInABrowser(t *testing.T) {
-	tab := browser(t)
+	address, tab := pageOf(t, ownLab(t)), browser(t)
 	var claim, words, width string
 	var inSight bool
 	do(t, tab,
@@ -113,6 +113,7 @@ func TestBreakInABrowser(t *testing.T) {
 // TestLearnInABrowser opens the Chinese page of a strategy, starts an experiment that breaks the
 // strategy, and checks the result.
 func TestLearnInABrowser(t *testing.T) {
+	address := pageOf(t, ownLab(t))
 	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn")),
@@ -146,7 +147,7 @@ func TestLearnInABrowser(t *testing.T) {
 
 // TestRecordedRun opens a result that has not run here: it has the recorded run, with its timeline.
 func TestRecordedRun(t *testing.T) {
-	page, tab := ownPage(t), browser(t)
+	page, tab := pageOf(t, ownLab(t)), browser(t)
 	do(t, tab,
 		chromedp.Navigate(page("/dash/break/pause/redis")),
 		reads(`#empty`, "Predict first"),

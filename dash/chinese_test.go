@@ -3,7 +3,6 @@ package dash_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,9 +22,10 @@ var (
 	names = regexp.MustCompile(`(?i)\S+\.(go|lua)\b|--\w+|\d+ms\b|\b(replica-\d|oversell|English|MySQL|MariaDB|Redis|Redisson|Redlock|ZooKeeper|Curator|etcd|Go|JSON|CSV|JTL|HTML|ms|p50|p99)\b`)
 )
 
-// TestPagesInChinese checks that a Chinese browser gets no text in English. Code, ids and names are
-// the same in both languages.
-func TestPagesInChinese(t *testing.T) {
+// inChinese checks that a Chinese browser gets no text in English. Code, ids and names are the same in
+// both languages.
+func inChinese(t *testing.T, address func(path string) string) {
+	t.Helper()
 	status, body := send(t, http.MethodGet, "/strategies", nil, nil)
 	var cards []api.Card
 	if err := json.Unmarshal([]byte(body), &cards); err != nil || status != http.StatusOK {
@@ -50,7 +50,12 @@ func TestPagesInChinese(t *testing.T) {
 	}
 	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) })
 	for _, path := range paths {
-		_, body := send(t, http.MethodGet, path, url.Values{}, map[string]string{"Accept-Language": "zh-CN"})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address(path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept-Language", "zh-CN")
+		_, body := exchange(t, req)
 		page, err := html.Parse(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

@@ -17,8 +17,6 @@ import (
 	"oversell/dash"
 	"oversell/docs"
 	"oversell/lab/course"
-	"oversell/lab/rig"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestCourse plays all lessons as a teacher does, with one page in English and one in Chinese. The
@@ -34,22 +32,13 @@ func TestCourse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A lesson mostly waits for locks to expire and for servers to start. It needs a stock of its own.
-	free := make(chan *rig.Rig, 3)
-	free <- testLab
-	cfg := rig.FullLab(testLab.Config().Binary, token)
-	for cfg.Ports = (rig.Ports{}); len(free) < cap(free); {
-		free <- rigtest.Start(t, cfg)
-	}
+	t.Parallel()
 	for i, l := range en {
 		if !strings.Contains(l.Name, os.Getenv("COURSE")) {
 			continue
 		}
 		t.Run(l.Name, func(t *testing.T) {
-			t.Parallel()
-			lab := <-free
-			defer func() { free <- lab }()
-			playLesson(t, pageOf(t, lab), l, zh[i])
+			playLesson(t, pageOf(t, ownLab(t)), l, zh[i])
 		})
 	}
 }

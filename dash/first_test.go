@@ -1,25 +1,16 @@
 package dash_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 )
 
-func beginAgain(t *testing.T) {
-	t.Helper()
-	if status, body := send(t, http.MethodPost, "/dash/first/again", nil, map[string]string{"X-Lab-Token": token}); status != http.StatusNoContent {
-		t.Fatalf("the first lesson did not begin again: %d %s", status, body)
-	}
-}
-
 // TestFirstLesson plays the first lesson: four predictions, each followed by its verdict, which must
 // be in view. It logs the time, which must be about a minute at most on a quiet machine.
 func TestFirstLesson(t *testing.T) {
-	beginAgain(t)
-	tab := browser(t)
+	address, tab := pageOf(t, ownLab(t)), browser(t)
 	do(t, tab, chromedp.Navigate(address("/")), press(`a[href="/dash/first"]`), reads(`h1`, "One minute"), reads(`.predict`, "1 / 4"))
 	began := time.Now()
 	for _, trial := range []struct{ press, headline, because string }{

@@ -45,7 +45,7 @@ func keys(keys ...string) chromedp.Action {
 // TestKeyboard does the main tasks of each page with the keys alone: Tab, Enter, Space, the arrow keys,
 // and a, b and u on the page Step. No action clicks, and none sets the focus.
 func TestKeyboard(t *testing.T) {
-	page := ownPage(t)
+	page := pageOf(t, ownLab(t))
 	ready := chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery)
 	for _, task := range []struct {
 		name, path string

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,12 +27,60 @@ import (
 
 const token = "class"
 
-// testLab is the lab that all tests use. Its nginx also serves the pages.
+// testLab is the lab that all tests use, one after the other. Its nginx also serves the pages.
 var testLab *rig.Rig
+
+// labs are for the parallel tests, which begin when no other test uses testLab any longer.
+var labs pool
+
+// pool lends each lab to one test at a time, since a test needs a stock and servers of its own.
+type pool struct {
+	start   sync.Once
+	err     error // of start
+	free    chan *rig.Rig
+	started []*rig.Rig // besides testLab
+}
+
+func (p *pool) open() {
+	const size = 3
+	p.free = make(chan *rig.Rig, size)
+	p.free <- testLab
+	cfg := rig.FullLab(testLab.Config().Binary, token)
+	cfg.Ports = rig.Ports{}
+	for range size - 1 {
+		r, err := rig.Start(context.Background(), cfg)
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.started = append(p.started, r)
+		p.free <- r
+	}
+}
+
+func (p *pool) close() (err error) {
+	for _, r := range p.started {
+		err = errors.Join(err, r.Close())
+	}
+	return err
+}
+
+// ownLab makes a test parallel, and takes a lab for it until its end.
+func ownLab(t *testing.T) *rig.Rig {
+	t.Helper()
+	t.Parallel()
+	labs.start.Do(labs.open)
+	if labs.err != nil {
+		t.Fatal(labs.err)
+	}
+	lab := <-labs.free
+	t.Cleanup(func() { labs.free <- lab })
+	return lab
+}
 
 func TestMain(m *testing.M) {
 	// The parallel tests mostly wait, so two at a time would be too few on two processors.
-	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // of a valid name
+	_ = flag.Set("test.parallel", fmt.Sprint(max(4, runtime.GOMAXPROCS(0)))) // of a valid name
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,7 +94,7 @@ func TestMain(m *testing.M) {
 		// replicas.
 		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary, QuickLessons: true})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
-	})
+	}, labs.close)
 }
 
 // address returns the address of a page with the token, like the link that the lab prints.

@@ -46,7 +46,7 @@ func TestFirstPaint(t *testing.T) {
 	for _, path := range allPages() {
 		do(t, tab, chromedp.Navigate(address(path)))
 		var times []float64
-		for range 5 {
+		for range 3 {
 			var ms float64
 			do(t, tab, chromedp.Reload(), chromedp.Evaluate(firstPaint, &ms, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 			times = append(times, ms)

@@ -10,13 +10,25 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestProjector presses P on each page: then no text is smaller than 22 pixels, and no page is wider
+// TestPagesWithResults does the main tasks, so that the pages show results, and then checks them on a
+// projector and in Chinese.
+func TestPagesWithResults(t *testing.T) {
+	page, tab := pageOf(t, ownLab(t)), browser(t)
+	for _, task := range mainTasks() {
+		do(t, tab, chromedp.Navigate(page(task.path)), chromedp.WaitReady(`h1`, chromedp.ByQuery), task.actions)
+	}
+	t.Run("projector", func(t *testing.T) { onProjector(t, tab, page) })
+	t.Run("Chinese", func(t *testing.T) { inChinese(t, page) })
+}
+
+// onProjector presses P on each page: then no text is smaller than 22 pixels, and no page is wider
 // than the screen. The next page stays large, and a second P makes it small.
-func TestProjector(t *testing.T) {
+func onProjector(t *testing.T, tab window, address func(path string) string) {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Join("..", "results", "pages"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	script, tab := axe(t), browser(t)
+	script := axe(t)
 	do(t, tab, chromedp.Navigate(address("/")), chromedp.WaitVisible(`#projector[aria-pressed=false]`, chromedp.ByQuery), chromedp.KeyEvent("p"))
 	for _, path := range []string{
 		"/", "/dash/first", "/dash/break", "/dash/step", "/dash/judge", "/dash/learn", "/dash/learn/redis", "/dash/try", "/dash/shop", "/dash/course", "/dash/course/01-overselling",

@@ -120,6 +120,7 @@ func stepAll(client string) chromedp.Action {
 // TestVerdictsInView does each main task as a user does, who presses and then only looks: the verdict
 // must be in view without scrolling, in both styles.
 func TestVerdictsInView(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		screen
 		lang string
@@ -127,7 +128,7 @@ func TestVerdictsInView(t *testing.T) {
 		{screens()[0], "en"}, {screens()[1], "zh-CN"}, {screens()[2], "en"}, {screens()[2], "zh-CN"},
 	} {
 		t.Run(fmt.Sprintf("%v %s", c.screen, c.lang), func(t *testing.T) {
-			page := ownPage(t)
+			page := pageOf(t, ownLab(t))
 			tab := browser(t, chromedp.Flag("lang", c.lang), chromedp.Flag("accept-lang", c.lang))
 			for _, task := range mainTasks() {
 				do(t, tab, c.look("light"), chromedp.Navigate(page(task.path)), chromedp.WaitReady(`h1`, chromedp.ByQuery), task.actions)

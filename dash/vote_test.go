@@ -16,7 +16,6 @@ import (
 // changed its vote, and no votes for the next question.
 func TestVote(t *testing.T) {
 	projector := browser(t)
-	beginAgain(t)
 	do(t, projector, chromedp.Navigate(address("/dash/first")), reads(`.predict`, "1 / 4"))
 	var phones []window
 	for range 3 {
