@@ -80,6 +80,7 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 		return h
 	}
 	h.until = trustedUntil(g.Asked, g.Lease)
+	h.checkLease() // the answer may have come after the end of the lease
 	go h.watchdog(watched)
 	return h
 }
@@ -221,9 +222,7 @@ func (h *Lock) Verify() error {
 			h.cancel(lost)
 		}
 	}
-	if h.expired() {
-		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))
-	}
+	h.checkLease()
 	if h.grant.Verify != nil && h.ctx.Err() == nil {
 		asking, cancel := CleanUp(h.ctx)
 		defer cancel()
@@ -235,6 +234,12 @@ func (h *Lock) Verify() error {
 		return context.Cause(h.ctx)
 	}
 	return nil
+}
+
+func (h *Lock) checkLease() {
+	if h.expired() {
+		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))
+	}
 }
 
 // advance returns a function that advances this fence for another Lock with the same fence, or nil.

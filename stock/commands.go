@@ -18,7 +18,6 @@ const (
 	maxCommand = 200
 )
 
-// random matches UUIDs. They make a command hard to read, and are different in each request.
 var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // Commands records the commands that one request sends to its backends, so that a class can see
@@ -55,10 +54,14 @@ func WithoutCommands(ctx context.Context) context.Context {
 // only if ctx records commands.
 func Sent(ctx context.Context, text func() string) {
 	if c, records := ctx.Value(commandsKey{}).(*Commands); records {
-		line := strings.Join(strings.Fields(random.ReplaceAllLiteralString(text(), "…")), " ")
+		line := strings.Join(strings.Fields(WithoutTokens(text())), " ")
 		c.add(Shorten(line, maxCommand))
 	}
 }
+
+// WithoutTokens replaces the UUIDs of a command by "…". They make a command hard to read, and are
+// different in each request.
+func WithoutTokens(command string) string { return random.ReplaceAllLiteralString(command, "…") }
 
 // Shorten returns at most n characters of text. If it leaves out the rest, it adds "…".
 func Shorten(text string, n int) string {

@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net"
 	"time"
@@ -23,6 +24,17 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	return onPool(pool)
+}
+
+// OpenOn is Open with another way to get a connection than over a network.
+func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(conns)
+	return onPool(pool)
+}
+
+func onPool(pool *sql.DB) (*gorm.DB, error) {
 	db, err := gorm.Open(dialect(pool), &gorm.Config{
 		SkipDefaultTransaction: true, // one statement needs no BEGIN and COMMIT
 		DisableAutomaticPing:   true,

@@ -86,6 +86,16 @@ func Strategies(b Backends) []locks.Strategy {
 	}
 }
 
+// Strategy returns the strategy with this id, and false if there is none.
+func Strategy(id string, b Backends) (locks.Strategy, bool) {
+	for _, s := range Strategies(b) {
+		if s.Card().ID == id {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
 // Cards returns the cards (descriptions with claims) of all strategies. It needs no backend.
 func Cards() []api.Card {
 	var all []api.Card

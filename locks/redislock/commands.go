@@ -23,23 +23,30 @@ type commandHook struct {
 }
 
 func newCommandHook() (commandHook, error) {
-	h := commandHook{map[string]string{}}
+	scripts, err := Scripts()
+	return commandHook{scripts}, err
+}
+
+// Scripts returns the names of the scripts' files by their SHA1.
+func Scripts() (map[string]string, error) {
+	scripts := map[string]string{}
 	names, err := fs.Glob(Source, "*.lua")
 	if err != nil {
-		return h, fmt.Errorf("list the scripts: %w", err)
+		return nil, fmt.Errorf("list the scripts: %w", err)
 	}
 	for _, name := range names {
 		text, err := fs.ReadFile(Source, name)
 		if err != nil {
-			return h, fmt.Errorf("read a script: %w", err)
+			return nil, fmt.Errorf("read a script: %w", err)
 		}
 		// The scripts of redis-fair have a common first part, which is a file of its own.
-		h.scripts[sha1Of(string(text))], h.scripts[sha1Of(fairHeadLua+string(text))] = name, name
+		scripts[SHA1(string(text))], scripts[SHA1(fairHeadLua+string(text))] = name, name
 	}
-	return h, nil
+	return scripts, nil
 }
 
-func sha1Of(script string) string {
+// SHA1 returns the name that Redis gives to a script.
+func SHA1(script string) string {
 	sum := sha1.Sum([]byte(script)) //nolint:gosec // see the import
 	return hex.EncodeToString(sum[:])
 }
@@ -83,7 +90,7 @@ func (h commandHook) text(cmd redis.Cmder) string {
 		case i == 1 && cmd.Name() == "evalsha":
 			word = h.name(word, word)
 		case i == 1 && cmd.Name() == "eval":
-			word = h.name(sha1Of(word), word)
+			word = h.name(SHA1(word), word)
 		}
 		words = append(words, word)
 	}

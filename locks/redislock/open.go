@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"time"
@@ -20,12 +21,18 @@ var Source embed.FS
 // Open prepares a client for one Redis at redis://[user:password@]host:port/db
 // (rediss:// for TLS). It does not connect: the first command does.
 func Open(url string, conns int) (redis.UniversalClient, error) {
+	return OpenWith(url, conns, nil)
+}
+
+// OpenWith is Open with another way to connect than over a network. Without dial, it is Open.
+func OpenWith(url string, conns int, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (redis.UniversalClient, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		Dialer: dial,
+		Addrs:  []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
 		// and the second answers that it is taken (redis/go-redis#2985).
 		MaxRetries: -1,

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"oversell/lab/terminal"
+	"oversell/locks/explore"
+)
+
+type exploreFlags struct {
+	bounds explore.Bounds
+	full   bool
+	limit  time.Duration
+	replay string
+	files  files
+}
+
+const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
+statements can reach the servers. The clients run the strategy's own code and scripts. The servers
+are in memory, and the clock is simulated, so nothing is installed or started, and hundreds of
+schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis.
+
+Faults add schedules: --pauses (a client is paused before it sends a command, or before it gets the
+answer, for up to 1.6 leases), --crashes, --lost-replies (the server executes a command, and its
+connection breaks) and --failovers (a Redis is replaced by an empty one, as after a fail-over that
+lost the last writes). Each number is that of one schedule.
+
+The result says how many schedules lose an update, and shows the shortest one, step by step. Its
+line "trail" repeats this schedule with --replay. Schedules that differ only in the order of steps
+without an effect on each other run once; --full runs all.
+
+Exit status:
+  0    done, whether an update was lost or not
+  1    something failed
+  2    the strategy does not exist, or the command line is wrong
+  130  stopped by Ctrl-C; it prints what it has found until then`
+
+func exploreCommand() *cobra.Command {
+	flags := exploreFlags{files: files{command: "explore"}}
+	cmd := &cobra.Command{
+		Use:   "explore STRATEGY",
+		Short: "Run every schedule of a strategy's clients, and count those that lose an update",
+		Long:  exploreLong,
+		Example: `  oversell explore redis
+  oversell explore redis-lua --pauses 1
+  oversell explore redis-setnx --crashes 1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("explore: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: offerStrategies(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(args[0]); err != nil {
+				return err
+			}
+			redis.SetLogger(silent{})
+			if flags.replay != "" {
+				return flags.again(cmd, args[0])
+			}
+			return flags.run(cmd, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&flags.bounds.Clients, "clients", 2, "number of clients")
+	f.IntVar(&flags.bounds.Pauses, "pauses", 0, "number of pauses")
+	f.IntVar(&flags.bounds.Crashes, "crashes", 0, "number of crashes")
+	f.IntVar(&flags.bounds.LostReplies, "lost-replies", 0, "number of lost replies")
+	f.IntVar(&flags.bounds.Failovers, "failovers", 0, "number of fail-overs")
+	f.BoolVar(&flags.bounds.Fenced, "fenced", false, "the sales use fencing tokens")
+	f.BoolVar(&flags.full, "full", false, "run also the schedules that have the effect of another one")
+	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
+	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
+	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")
+	return cmd
+}
+
+// silent drops the messages that go-redis prints about broken connections, which are faults here.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func (f *exploreFlags) check(strategy string) error {
+	if err := checkStrategies([]string{strategy}); err != nil {
+		return usage("explore: %w", err)
+	}
+	if err := explore.Supports(strategy, f.bounds.Fenced); err != nil {
+		return usage("%w", err)
+	}
+	if f.bounds.Clients < 1 || f.bounds.Clients > 5 {
+		return usage("explore: --clients %d: must be 1 to 5", f.bounds.Clients)
+	}
+	for name, n := range map[string]int{"pauses": f.bounds.Pauses, "crashes": f.bounds.Crashes, "lost-replies": f.bounds.LostReplies, "failovers": f.bounds.Failovers} {
+		if n < 0 {
+			return usage("explore: --%s %d: must not be negative", name, n)
+		}
+	}
+	if f.limit < 0 {
+		return usage("explore: --limit %v: must not be negative", f.limit)
+	}
+	return f.files.check()
+}
+
+func (f *exploreFlags) run(cmd *cobra.Command, strategy string) error {
+	ctx := cmd.Context()
+	limited, cancel := context.WithCancel(ctx)
+	if f.limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, f.limit)
+	}
+	defer cancel()
+	began, next := time.Now(), time.Now().Add(2*time.Second)
+	r, err := explore.Search(limited, strategy, f.bounds, f.full, func(r explore.Result) {
+		if time.Now().After(next) {
+			next = time.Now().Add(5 * time.Second)
+			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	out := f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	printFound(out, r, time.Since(began))
+	err = f.files.write(map[string]func(io.Writer) error{"json": func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if ctx.Err() != nil {
+		err = errors.Join(err, errors.New("explore: stopped"))
+	}
+	return ended(ctx, err)
+}
+
+func printFound(out io.Writer, r explore.Result, took time.Duration) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	of := "all schedules within these bounds"
+	if !r.Complete {
+		of = "not all schedules: the search was ended"
+	}
+	line("%s, %d clients: %s schedules (%s), %.0f in a second", r.Strategy, r.Bounds.Clients, terminal.Number(r.Schedules), of,
+		float64(r.Schedules+r.Redundant)/took.Seconds())
+	for _, c := range []struct {
+		n    int
+		text string
+	}{
+		{r.Oversold, "lose an update"},
+		{r.Two, "have two holders at the same time, which may do no harm"},
+		{r.Stalled, "end with a client that waits in vain for the lock"},
+		{r.Aborted, "end with a client that gives up and takes nothing"},
+	} {
+		line("%8s %s", terminal.Number(c.n), c.text)
+	}
+	if r.Shortest == nil {
+		return
+	}
+	line("\nThe shortest schedule that loses an update:")
+	printSteps(out, r.Shortest)
+	var tokens []string
+	for _, s := range r.Shortest {
+		tokens = append(tokens, s.Token)
+	}
+	line("trail: %s", strings.Join(tokens, ","))
+}
+
+func printSteps(out io.Writer, steps []explore.Step) {
+	for i, s := range steps {
+		_, _ = fmt.Fprintf(out, "%3d. %s\n", i+1, s.Text)
+	}
+}
+
+// again runs one schedule.
+func (f *exploreFlags) again(cmd *cobra.Command, strategy string) error {
+	steps, outcome, err := explore.Replay(strategy, f.bounds, strings.Split(f.replay, ","))
+	printSteps(cmd.OutOrStdout(), steps)
+	if err != nil {
+		return usage("explore: --replay: %w", err)
+	}
+	verdict := "No update is lost."
+	if outcome.Oversold() {
+		verdict = "An update is lost."
+	}
+	cmd.Printf("%s. %s\n", outcome, verdict)
+	return nil
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oversell/locks/explore"
+)
+
+// TestExplore searches the schedules of none, and repeats the shortest one that loses an update.
+func TestExplore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.json")
+	status, out, message := execute(t, "explore", "none", "--full", "--json", path)
+	if status != 0 || !strings.Contains(out, "6 schedules (all schedules within these bounds)") || !strings.Contains(out, "       4 lose an update") {
+		t.Errorf("status %d, %s%s", status, out, message)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r explore.Result
+	if err := json.Unmarshal(file, &r); err != nil || r.Schedules != 6 || r.Oversold != 4 || !r.Complete {
+		t.Errorf("%v, %+v", err, r)
+	}
+	_, trail, _ := strings.Cut(strings.TrimSpace(out), "trail: ")
+	if status, out, message = execute(t, "explore", "none", "--replay", trail); status != 0 || !strings.Contains(out, "An update is lost.") {
+		t.Errorf("status %d, %s%s", status, out, message)
+	}
+	if status, out, message = execute(t, "explore", "none", "--replay", "A,A,B,B"); status != 0 || !strings.Contains(out, "4. B: write the stock on mysql.") || !strings.Contains(out, "No update is lost.") {
+		t.Errorf("status %d, %s%s", status, out, message)
+	}
+	if _, out, _ = execute(t, "explore", "redis-lua", "--pauses", "2", "--limit", "1ns"); !strings.Contains(out, "not all schedules") {
+		t.Errorf("with a limit: %s", out)
+	}
+}
+
+func TestExploreRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"explore":                        "explore: name one strategy",
+		"explore rediss":                 `did you mean "redis"?`,
+		"explore zk":                     "zk runs on servers that the explorer does not have yet",
+		"explore redis-lua --fenced":     "redis-lua has no fencing token",
+		"explore redis --clients 9":      "--clients 9: must be 1 to 5",
+		"explore redis --pauses -1":      "--pauses -1: must not be negative",
+		"explore none --replay A,B,C":    `step 3 of the trail is "C"`,
+		"explore none --replay A,B":      "the trail ends after 2 steps",
+		"explore none --replay A,A,B,B,": "the schedule ended after 4 of the 5 steps",
+	} {
+		if status, _, message := execute(t, strings.Fields(args)...); status != 2 || !strings.Contains(message, want) {
+			t.Errorf("%s: status %d, %s want %s", args, status, message, want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package explore
+
+import (
+	"context"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	os.Exit(m.Run())
+}
+
+// silent drops go-redis's own messages, since the errors also reach the callers.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
+	t.Helper()
+	r, err := Search(t.Context(), strategy, b, full, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Complete || r.Schedules == 0 {
+		t.Fatalf("%s, %+v: the search is not complete after %d schedules", strategy, b, r.Schedules)
+	}
+	return r
+}
+
+// TestFindings searches small bounds, and compares with what the cards say.
+func TestFindings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		strategy          string
+		bounds            Bounds
+		oversells, stalls bool
+	}{
+		"no fault":                         {"redis", Bounds{Clients: 2}, false, false},
+		"three clients":                    {"redis", Bounds{Clients: 3}, false, false},
+		"no lock":                          {"none", Bounds{Clients: 2}, true, false},
+		"a pause, no expiry":               {"redis-setnx", Bounds{Clients: 2, Pauses: 1}, false, false},
+		"a pause":                          {"redis-lua", Bounds{Clients: 2, Pauses: 1}, true, false},
+		"a crash, no expiry":               {"redis-setnx", Bounds{Clients: 2, Crashes: 1}, false, true},
+		"a crash between SETNX and EXPIRE": {"redis-setnx-expire", Bounds{Clients: 2, Crashes: 1}, false, true},
+		"a crash":                          {"redis", Bounds{Clients: 2, Crashes: 1}, false, false},
+		"a lost reply":                     {"redis", Bounds{Clients: 2, LostReplies: 1}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := complete(t, tt.strategy, tt.bounds, false)
+			t.Logf("%d schedules: %d oversold, %d stalled, %v", r.Schedules, r.Oversold, r.Stalled, r.Outcomes)
+			if (r.Oversold > 0) != tt.oversells || (r.Stalled > 0) != tt.stalls {
+				t.Errorf("of %d schedules, %d lose an update and %d stall: %v", r.Schedules, r.Oversold, r.Stalled, r.Outcomes)
+			}
+			if r.Shortest == nil {
+				return
+			}
+			var trail []string
+			for _, s := range r.Shortest {
+				trail = append(trail, s.Token)
+			}
+			steps, outcome, err := Replay(tt.strategy, tt.bounds, trail)
+			if err != nil || !outcome.Oversold() || !slices.Equal(steps, r.Shortest) {
+				t.Errorf("the shortest schedule, again: %v, %v", outcome, err)
+			}
+		})
+	}
+}
+
+// TestReduction checks that the reduced search finds each outcome that the full search finds.
+func TestReduction(t *testing.T) {
+	for _, tt := range []struct {
+		strategy string
+		bounds   Bounds
+	}{
+		{"none", Bounds{Clients: 2, Pauses: 1}},
+		{"redis", Bounds{Clients: 2}},
+		{"redis-setnx", Bounds{Clients: 2, Crashes: 1}},
+		{"redis-lua", Bounds{Clients: 2, Pauses: 1}},
+		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}},
+	} {
+		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
+		t.Logf("%s, %+v: %d schedules, reduced %d", tt.strategy, tt.bounds, full.Schedules, reduced.Schedules)
+		if !slices.Equal(slices.Sorted(maps.Keys(full.Outcomes)), slices.Sorted(maps.Keys(reduced.Outcomes))) {
+			t.Errorf("%s, %+v: the full search finds %v, the reduced one %v", tt.strategy, tt.bounds, full.Outcomes, reduced.Outcomes)
+		}
+		if reduced.Schedules > full.Schedules {
+			t.Errorf("%s, %+v: the reduced search runs %d schedules, the full one %d", tt.strategy, tt.bounds, reduced.Schedules, full.Schedules)
+		}
+	}
+}
+
+// TestSameAgain checks that a search finds the same again.
+func TestSameAgain(t *testing.T) {
+	for _, strategy := range []string{"redis", "redis-uuid"} {
+		b := Bounds{Clients: 2, LostReplies: 1}
+		one, other := complete(t, strategy, b, false), complete(t, strategy, b, false)
+		if !reflect.DeepEqual(one, other) {
+			t.Errorf("%s: %+v, and again %+v", strategy, one, other)
+		}
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	for _, trail := range [][]string{{"A"}, {"C"}, {"A", "A", "A", "B", "B", "B", "B"}} {
+		if _, _, err := Replay("none", Bounds{Clients: 2}, trail); err == nil {
+			t.Errorf("the trail %v is accepted", trail)
+		}
+	}
+	if _, err := Search(t.Context(), "hope", Bounds{Clients: 2}, false, nil); err == nil {
+		t.Error("a strategy that does not exist is accepted")
+	}
+}

@@ -1,0 +1,200 @@
+package explore
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// link is a connection of a client with a Redis server. What the client sends waits in the network
+// until the schedule delivers it. What the server sends arrives at once, unless the client is paused.
+type link struct {
+	w          *world
+	client     int
+	server     *server
+	toSrv      []byte
+	toCli      []byte
+	waits      bool // for the answer to a message of the schedule, or for a notification
+	subscribed bool
+	mute       bool // no answer reaches the client any more
+	broken     bool
+	changed    chan struct{} // closed and replaced at each change
+}
+
+// The caller must hold the lock of the world.
+func (l *link) change() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *link) breakNow() {
+	l.broken = true
+	for _, m := range l.w.from(l.client) {
+		if m.on == l {
+			l.w.take(m)
+		}
+	}
+	l.change()
+}
+
+// clientEnd is the connection as the client sees it.
+type clientEnd struct {
+	*link
+	deadline time.Time
+}
+
+func (c *clientEnd) Write(b []byte) (int, error) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.broken {
+		return 0, io.ErrClosedPipe
+	}
+	sent := append([]byte(nil), b...)
+	arrive := func() {
+		c.toSrv = append(c.toSrv, sent...)
+		c.change()
+	}
+	commands, err := parse(sent)
+	if err != nil {
+		return 0, err
+	}
+	name, writes, waits := c.server.describe(commands)
+	c.subscribed = c.subscribed || strings.EqualFold(commands[0][0], "subscribe")
+	if c.waits = waits || c.subscribed; !waits {
+		arrive()
+		return len(b), nil
+	}
+	c.w.send(&message{
+		client: c.client, name: name, server: c.server.name, writes: writes, on: c.link,
+		deliver: func() {
+			c.server.remember(commands)
+			arrive()
+		},
+		lose: func() { c.mute = true },
+	})
+	return len(b), nil
+}
+
+func (c *clientEnd) Read(b []byte) (int, error) {
+	for {
+		n, wake, err := c.arrived(b)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if err := c.await(wake); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// arrived reads what is there. Without anything, it returns what to wait for.
+func (c *clientEnd) arrived(b []byte) (n int, wake <-chan struct{}, err error) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	client := c.w.clients[c.client]
+	switch {
+	case client.paused && c.waits:
+		return 0, client.running, nil
+	case c.mute && len(c.toCli) > 0:
+		c.broken = true
+		c.change()
+		return 0, nil, io.EOF
+	case c.broken:
+		return 0, nil, io.EOF
+	}
+	n = copy(b, c.toCli)
+	c.toCli = c.toCli[n:]
+	return n, c.changed, nil
+}
+
+// await returns an error at the deadline, also in a pause: a process that goes on finds that its
+// timers are over.
+func (c *clientEnd) await(wake <-chan struct{}) error {
+	if c.deadline.IsZero() {
+		<-wake
+		return nil
+	}
+	timer := time.NewTimer(time.Until(c.deadline))
+	defer timer.Stop()
+	select {
+	case <-wake:
+		return nil
+	case <-timer.C:
+		return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+}
+
+// Close leaves a message in the network: the server still executes it.
+func (c *clientEnd) Close() error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	for _, m := range c.w.from(c.client) {
+		if m.on == c.link {
+			c.mute = true
+			return nil
+		}
+	}
+	c.broken = true
+	c.change()
+	return nil
+}
+
+func (c *clientEnd) SetDeadline(t time.Time) error     { return c.SetReadDeadline(t) }
+func (c *clientEnd) SetReadDeadline(t time.Time) error { c.deadline = t; return nil }
+func (c *clientEnd) SetWriteDeadline(time.Time) error  { return nil }
+func (c *clientEnd) LocalAddr() net.Addr               { return address() }
+func (c *clientEnd) RemoteAddr() net.Addr              { return address() }
+
+// serverEnd is the connection as the server sees it.
+type serverEnd struct{ *link }
+
+func (s serverEnd) Write(b []byte) (int, error) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	if s.broken {
+		return 0, io.ErrClosedPipe
+	}
+	s.toCli = append(s.toCli, b...)
+	s.change()
+	return len(b), nil
+}
+
+func (s serverEnd) Read(b []byte) (int, error) {
+	for {
+		s.w.mu.Lock()
+		changed := s.changed
+		if len(s.toSrv) > 0 {
+			n := copy(b, s.toSrv)
+			s.toSrv = s.toSrv[n:]
+			s.w.mu.Unlock()
+			return n, nil
+		}
+		broken := s.broken
+		s.w.mu.Unlock()
+		if broken {
+			return 0, io.EOF
+		}
+		<-changed
+	}
+}
+
+func (s serverEnd) Close() error {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.broken = true
+	s.change()
+	return nil
+}
+
+func (serverEnd) SetDeadline(time.Time) error      { return nil }
+func (serverEnd) SetReadDeadline(time.Time) error  { return nil }
+func (serverEnd) SetWriteDeadline(time.Time) error { return nil }
+func (serverEnd) LocalAddr() net.Addr              { return address() }
+func (serverEnd) RemoteAddr() net.Addr             { return address() }
+
+func address() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+var errNoRedis = errors.New("not a command of Redis")

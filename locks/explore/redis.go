@@ -1,0 +1,141 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"oversell/locks/redislock"
+	"oversell/stock"
+)
+
+// server is one Redis: miniredis, an implementation in Go, with all its data in memory.
+type server struct {
+	name    string
+	mini    *miniredis.Miniredis
+	links   []*link
+	scripts map[string]bool // that the server has stored, by SHA-1
+	files   map[string]string
+}
+
+// startRedis starts a server whose connections come from dial. It must be called outside the bubble:
+// in the bubble, the goroutine that listens would never be durably blocked.
+func startRedis() (*miniredis.Miniredis, error) {
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		return nil, fmt.Errorf("start miniredis: %w", err)
+	}
+	m.Server().Close()
+	return m, nil
+}
+
+// openRedis returns a client's connections with a server.
+func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) {
+	// The address is a literal, because a look-up of a name would leave the bubble.
+	return redislock.OpenWith("redis://127.0.0.1:1", 10, func(context.Context, string, string) (net.Conn, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.clients[client].crashed {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
+		}
+		l := &link{w: w, client: client, server: s, changed: make(chan struct{})}
+		s.links = append(s.links, l)
+		s.mini.Server().ServeConn(serverEnd{l})
+		return &clientEnd{link: l}, nil
+	})
+}
+
+// parse splits what a client sends into commands: arrays of strings, as RESP writes them.
+func parse(b []byte) (commands [][]string, err error) {
+	line := func(kind byte) (int, error) {
+		end := bytes.Index(b, []byte("\r\n"))
+		if end < 1 || b[0] != kind {
+			return 0, errNoRedis
+		}
+		n, err := strconv.Atoi(string(b[1:end]))
+		b = b[end+2:]
+		return n, err
+	}
+	for len(b) > 0 {
+		words, err := line('*')
+		if err != nil {
+			return nil, err
+		}
+		command := make([]string, words)
+		for i := range command {
+			n, err := line('$')
+			if err != nil || len(b) < n+2 {
+				return nil, errNoRedis
+			}
+			command[i], b = string(b[:n]), b[n+2:]
+		}
+		commands = append(commands, command)
+	}
+	return commands, nil
+}
+
+// reads reports whether a command changes nothing.
+func reads(command string) bool {
+	return slices.Contains([]string{"get", "exists", "hget", "hexists", "ttl", "pttl", "watch", "unwatch"}, command)
+}
+
+// describe names what a client sends in one piece. waits is false for what is of no interest: the
+// beginning of a connection, a PING, and a script that the server does not know and rejects.
+func (s *server) describe(commands [][]string) (name string, writes, waits bool) {
+	var names []string
+	for _, c := range commands {
+		switch command := strings.ToLower(c[0]); command {
+		case "hello", "client", "auth", "select", "ping":
+			continue
+		case "evalsha":
+			if !s.scripts[c[1]] {
+				continue
+			}
+			names, writes = append(names, s.file(c[1])+key(c, 3)), true
+		case "eval":
+			names, writes = append(names, s.file(redislock.SHA1(c[1]))+key(c, 3)), true
+		default:
+			names = append(names, strings.ToUpper(command)+key(c, 1))
+			writes = writes || !reads(command)
+		}
+	}
+	return strings.Join(names, ", "), writes, len(names) > 0
+}
+
+// key returns a space and the key of a command, if it has one.
+func key(command []string, at int) string {
+	if len(command) <= at {
+		return ""
+	}
+	return " " + stock.WithoutTokens(command[at])
+}
+
+// remember notes that the server stores the scripts of commands.
+func (s *server) remember(commands [][]string) {
+	for _, c := range commands {
+		if strings.EqualFold(c[0], "eval") {
+			s.scripts[redislock.SHA1(c[1])] = true
+		}
+	}
+}
+
+func (s *server) file(sha string) string {
+	if name, ok := s.files[sha]; ok {
+		return name
+	}
+	return "a script"
+}
+
+// fastForward lets keys expire, since miniredis has no clock of its own.
+func (s *server) fastForward(d time.Duration) {
+	s.mini.FastForward(d)
+	s.mini.SetTime(time.Now())
+}

@@ -1,0 +1,460 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"gorm.io/gorm"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/locks/catalog"
+	"oversell/locks/redislock"
+	"oversell/stock"
+)
+
+// Bounds limits the clients and the faults of one schedule.
+type Bounds struct {
+	Clients     int  `json:"clients"`
+	Pauses      int  `json:"pauses"`       // of a client, for up to 1.6 leases
+	Crashes     int  `json:"crashes"`      // of a client
+	LostReplies int  `json:"lost_replies"` // a server executes a command, and the connection breaks
+	Failovers   int  `json:"failovers"`    // a Redis is replaced by an empty one
+	Fenced      bool `json:"fenced"`       // the sales are fenced
+}
+
+const (
+	product = 1
+	lease   = 200 * time.Millisecond
+	// wait is longer than the lease of a crashed holder. A client that waits in vain has stalled.
+	wait = 10 * lease
+	// leap is how far the clock goes on in one move, unless a client sends a message earlier. It is
+	// short, so that grants on their way become stale one by one.
+	leap = 2 * lease / 5
+	// longestPause is longer than a lease and the time until the next client has acquired the lock.
+	longestPause = 8 * lease / 5
+	tick         = lease / 40
+	// endless is the number of moves after which a schedule is given up.
+	endless = 3000
+)
+
+// move is one choice of a schedule.
+type move struct {
+	token   string // for a trail, such as A, lose-B.2 or time
+	id      string // names the same message before and after other moves
+	client  int    // -1 if it is no client's
+	server  string // whose data it reads or writes; empty if it may change anything
+	writes  bool
+	text    string
+	perform func()
+}
+
+// same reports whether two moves in two repetitions of a schedule are the same.
+func (m move) same(other move) bool {
+	return m.id == other.id && (m.id != "" || m.token == other.token)
+}
+
+func (m move) step() Step { return Step{m.token, m.text} }
+
+// independent reports whether two moves have the same effect in both orders.
+func (m move) independent(other move) bool {
+	return m.server != "" && other.server != "" && m.client != other.client &&
+		(m.server != other.server || !m.writes && !other.writes)
+}
+
+// End is how the sale of one client ended.
+type End string
+
+// These are the ends of a sale.
+const (
+	Sold    End = "sold"
+	Crashed End = "crashed"
+	Stalled End = "waited in vain"
+	Aborted End = "gave up"       // and took nothing
+	Unknown End = "got no answer" // so it may have taken a piece
+)
+
+// Outcome is the result of one schedule.
+type Outcome struct {
+	Ends []End
+	Left int
+	Two  bool // two clients held the lock at the same time
+}
+
+// Oversold reports whether an update was lost, or a piece was taken that no client has.
+func (o Outcome) Oversold() bool {
+	sold, unsure := o.count(Sold), o.count(Unknown)+o.count(Crashed)
+	taken := initialCount - o.Left
+	return sold > taken || taken > sold+unsure
+}
+
+func (o Outcome) count(end End) (n int) {
+	for _, e := range o.Ends {
+		if e == end {
+			n++
+		}
+	}
+	return n
+}
+
+// String describes the outcome in one line.
+func (o Outcome) String() string {
+	var ends []string
+	for i, e := range o.Ends {
+		ends = append(ends, letter(i)+" "+string(e))
+	}
+	text := fmt.Sprintf("%s; %d of %d are left", strings.Join(ends, ", "), o.Left, initialCount)
+	if o.Two {
+		text += "; two held the lock at the same time"
+	}
+	return text
+}
+
+// run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
+// -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
+// with its own connections, in a bubble with a clock of its own.
+func run(strategy string, b Bounds, choose func([]move) int) (o Outcome, complete bool, err error) {
+	if err := Supports(strategy, b.Fenced); err != nil {
+		return o, false, err
+	}
+	card, _ := cardOf(strategy)
+	servers := 1
+	if slices.Contains(card.Backends, "redlock") {
+		servers = 5
+	}
+	minis := make([]*miniredis.Miniredis, servers)
+	for i := range minis {
+		if minis[i], err = startRedis(); err != nil {
+			return o, false, err
+		}
+	}
+	files, err := redislock.Scripts()
+	if err != nil {
+		return o, false, err
+	}
+	synctest.Test(&testing.T{}, func(*testing.T) {
+		w := newWorld(b.Clients, servers)
+		for i, s := range w.redis {
+			s.mini, s.files = minis[i], files
+			s.mini.SetTime(time.Now())
+		}
+		x := &schedule{world: w, bounds: b, strategy: strategy}
+		o, complete, err = x.run(choose)
+	})
+	return o, complete, err
+}
+
+// Supports returns an error if the explorer has no servers for a strategy, or its lock has no fence.
+func Supports(strategy string, fenced bool) error {
+	card, ok := cardOf(strategy)
+	switch {
+	case !ok:
+		return fmt.Errorf("explore: there is no strategy %q", strategy)
+	case card.ID == "none" || card.ID == "mutex" || card.Family == "redis" && card.ID != "redis-stock":
+	default:
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis except redis-stock", strategy)
+	}
+	if fenced && !card.Fenced {
+		return fmt.Errorf("explore: %s has no fencing token", strategy)
+	}
+	return nil
+}
+
+func cardOf(strategy string) (api.Card, bool) {
+	for _, c := range catalog.Cards() {
+		if c.ID == strategy {
+			return c, true
+		}
+	}
+	return api.Card{}, false
+}
+
+type schedule struct {
+	*world
+	bounds   Bounds // what is left of them
+	strategy string
+	close    []func() error
+	counter  interface {
+		Count(ctx context.Context, product int64) (int, error)
+	}
+	two bool
+}
+
+func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	for i := range x.clients {
+		if err := x.start(i); err != nil {
+			return o, false, err
+		}
+	}
+	for range endless {
+		synctest.Wait()
+		x.mu.Lock()
+		moves := x.moves()
+		x.mu.Unlock()
+		if len(moves) == 0 {
+			complete = true
+			break
+		}
+		i := choose(moves)
+		if i < 0 {
+			break
+		}
+		moves[i].perform()
+	}
+	x.end()
+	// Let all goroutines end: the subscriptions, and the releases that are repeated.
+	for range 100 {
+		time.Sleep(lease)
+		for _, s := range x.redis {
+			s.fastForward(lease)
+		}
+	}
+	synctest.Wait()
+	if complete {
+		o, err = x.outcome()
+	} else {
+		o = Outcome{}
+	}
+	for _, end := range x.close {
+		err = errors.Join(err, end())
+	}
+	for _, s := range x.redis {
+		for _, l := range s.links {
+			_ = serverEnd{l}.Close()
+		}
+	}
+	time.Sleep(time.Second) // a subscription notices it after a pause
+	return o, complete, err
+}
+
+// start makes a client buy one piece.
+func (x *schedule) start(i int) error {
+	b := catalog.Backends{Lease: lease}
+	for _, s := range x.redis {
+		c, err := x.openRedis(i, s)
+		if err != nil {
+			return err
+		}
+		x.close = append(x.close, c.Close)
+		b.Redlock = append(b.Redlock, c)
+	}
+	b.Redis = b.Redlock[0]
+	db, err := stock.OpenOn(database{x.world, i}, 10)
+	if err != nil {
+		return err
+	}
+	x.close = append(x.close, func() error { return closeDB(db) })
+	b.DB = db
+	strategy, _ := catalog.Strategy(x.strategy, b)
+	c := x.clients[i]
+	x.counter, _ = strategy.(interface {
+		Count(ctx context.Context, product int64) (int, error)
+	})
+	ctx := locks.WithTracer(context.Background(), func(_ context.Context, e api.Event) { x.step(i, e.Step) })
+	go func() {
+		_, err := strategy.Deduct(ctx, stock.Order{
+			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.bounds.Fenced,
+		})
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		c.err, c.done, c.holding = err, true, false
+	}()
+	return nil
+}
+
+func closeDB(db *gorm.DB) error {
+	pool, err := db.DB()
+	if err != nil {
+		return err
+	}
+	return pool.Close()
+}
+
+func letter(client int) string { return "ABCDE"[client : client+1] }
+
+// step notes that two clients hold the lock at the same time. A client that has written no longer
+// counts, because a second holder does no harm from then on.
+func (x *schedule) step(i int, step api.Step) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch step {
+	case api.Granted:
+		x.clients[i].holding = true
+		for j, other := range x.clients {
+			x.two = x.two || j != i && other.holding && !other.crashed
+		}
+	case api.Written, api.Released:
+		x.clients[i].holding = false
+	}
+}
+
+// moves lists what can happen next. There is none if all clients have ended.
+func (x *schedule) moves() (moves []move) {
+	running, frozen, mayWait := 0, 0, true
+	quiet := true // no client that runs has sent anything
+	for i, c := range x.clients {
+		if c.done || c.crashed {
+			continue
+		}
+		running++
+		if c.paused {
+			frozen++
+			mayWait = mayWait && c.frozen < longestPause
+			continue
+		}
+		for k, m := range x.from(i) {
+			quiet = false
+			moves = append(moves, x.deliver(m, k))
+		}
+	}
+	if running == 0 {
+		return nil
+	}
+	if quiet && mayWait {
+		moves = append(moves, move{token: "time", text: "Time passes.", client: -1, perform: x.passTime})
+	}
+	for i, c := range x.clients {
+		if c.paused && c.frozen > 0 && !c.crashed {
+			moves = append(moves, move{
+				token: "resume-" + letter(i), text: letter(i) + " goes on.", client: i,
+				perform: x.locked(func() { x.resume(i) }),
+			})
+		}
+	}
+	return append(moves, x.faults()...)
+}
+
+func (x *schedule) locked(do func()) func() {
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		do()
+	}
+}
+
+func token(m *message, k int) string {
+	if k == 0 {
+		return letter(m.client)
+	}
+	return fmt.Sprintf("%s.%d", letter(m.client), k+1)
+}
+
+func (x *schedule) deliver(m *message, k int) move {
+	return move{
+		token: token(m, k), id: m.id(), client: m.client, server: m.server, writes: m.writes,
+		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
+		perform: x.locked(func() { x.take(m); m.deliver() }),
+	}
+}
+
+func (x *schedule) faults() (moves []move) {
+	add := func(token, text string, do func()) {
+		moves = append(moves, move{token: token, text: text, client: -1, perform: x.locked(do)})
+	}
+	for i, c := range x.clients {
+		if c.done || c.crashed {
+			continue
+		}
+		if x.bounds.Crashes > 0 {
+			add("crash-"+letter(i), letter(i)+" crashes.", func() { x.bounds.Crashes--; x.crash(i) })
+		}
+		if c.paused {
+			continue
+		}
+		sent := x.from(i)
+		if x.bounds.Pauses > 0 && len(sent) > 0 {
+			add("pause-"+letter(i), letter(i)+" is paused.", func() { x.bounds.Pauses--; x.pause(i) })
+		}
+		for k, m := range sent {
+			on := m.name + " on " + m.server
+			if x.bounds.Pauses > 0 {
+				add("hold-"+token(m, k), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
+					func() { x.bounds.Pauses--; x.pause(i); x.take(m); m.deliver() })
+			}
+			if x.bounds.LostReplies > 0 {
+				add("lose-"+token(m, k), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
+					func() { x.bounds.LostReplies--; x.take(m); m.lose(); m.deliver() })
+			}
+		}
+	}
+	if x.bounds.Failovers > 0 {
+		for _, s := range x.redis {
+			if len(s.links) > 0 {
+				add("failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.",
+					func() { x.bounds.Failovers--; x.replace(s) })
+			}
+		}
+	}
+	return moves
+}
+
+// replace breaks all connections with a server, and deletes its data.
+func (x *schedule) replace(s *server) {
+	s.mini.FlushAll()
+	x.breakLinks(func(l *link) bool { return l.server == s })
+}
+
+// passTime lets the clock go on for a leap, or until a client that runs sends something.
+func (x *schedule) passTime() {
+	for range leap / tick {
+		time.Sleep(tick)
+		for _, s := range x.redis {
+			s.fastForward(tick)
+		}
+		synctest.Wait()
+		x.mu.Lock()
+		sent := false
+		for i, c := range x.clients {
+			if c.paused {
+				c.frozen += tick
+			} else if !c.done && !c.crashed {
+				sent = sent || len(x.from(i)) > 0
+			}
+		}
+		x.mu.Unlock()
+		if sent || x.allDone() {
+			return
+		}
+	}
+}
+
+func (x *schedule) allDone() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !slices.ContainsFunc(x.clients, func(c *client) bool { return !c.done && !c.crashed })
+}
+
+func (x *schedule) outcome() (o Outcome, err error) {
+	o.Two, o.Left = x.two, x.row.count
+	if x.counter != nil {
+		if o.Left, err = x.counter.Count(context.Background(), product); err != nil {
+			return o, err
+		}
+	}
+	for _, c := range x.clients {
+		o.Ends = append(o.Ends, endOf(c))
+	}
+	return o, nil
+}
+
+func endOf(c *client) End {
+	switch {
+	case c.crashed:
+		return Crashed
+	case c.err == nil:
+		return Sold
+	case !locks.NothingTaken(c.err):
+		return Unknown
+	case errors.Is(c.err, locks.ErrNotAcquired):
+		return Stalled
+	default:
+		return Aborted
+	}
+}

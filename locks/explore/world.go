@@ -1,0 +1,165 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// world is what the clients of one schedule can reach: servers, and a network that delivers nothing
+// by itself. It must be created in the bubble of its schedule, see run.
+type world struct {
+	mu       sync.Mutex
+	clients  []*client
+	inFlight []*message
+	redis    []*server
+	row      row
+	over     bool // the schedule has ended: the network delivers everything at once
+}
+
+// client is a process of its own, which buys one piece.
+type client struct {
+	paused  bool
+	frozen  time.Duration // time that has passed since the pause
+	crashed bool
+	done    bool
+	running chan struct{}  // closed unless the client is paused
+	named   map[string]int // number of messages by name
+
+	err     error
+	holding bool // from the grant until the write, or until the end of the sale
+}
+
+// message is a command, or a statement, on its way to a server. Its client waits for the answer.
+type message struct {
+	client  int
+	name    string // the same in each repetition of a schedule: it has no random token
+	path    string // the functions that sent it, for messages of several goroutines at one instant
+	n       int    // among the messages of the client with this name, server and path
+	server  string
+	writes  bool
+	deliver func()      // executes it; the answer reaches the client if it is not paused
+	lose    func()      // breaks the connection, so that no answer comes
+	on      *link       // nil for a statement
+	answer  chan<- bool // for a statement: false if the answer is lost
+}
+
+var errCrashed = errors.New("this process has crashed")
+
+func newWorld(clients, servers int) *world {
+	w := &world{row: row{count: initialCount}}
+	for range clients {
+		running := make(chan struct{})
+		close(running)
+		w.clients = append(w.clients, &client{running: running, named: map[string]int{}})
+	}
+	for i := range servers {
+		w.redis = append(w.redis, &server{name: fmt.Sprintf("redis-%d", i+1), scripts: map[string]bool{}})
+	}
+	return w
+}
+
+// send puts a message on its way. The caller must hold mu.
+func (w *world) send(m *message) {
+	if w.over {
+		m.deliver()
+		return
+	}
+	c := w.clients[m.client]
+	m.path = callers()
+	c.named[m.key()]++
+	m.n = c.named[m.key()]
+	w.inFlight = append(w.inFlight, m)
+	slices.SortStableFunc(w.inFlight, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.key(), b.key()), cmp.Compare(a.n, b.n))
+	})
+}
+
+func (m *message) key() string { return m.name + " " + m.server + " " + m.path }
+
+// id names the message in each repetition of the schedule, after the same moves.
+func (m *message) id() string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), m.n) }
+
+// callers returns the code lines that have led here, as a text that is the same in each run.
+func callers() string {
+	var lines [64]uintptr
+	n := runtime.Callers(3, lines[:])
+	return fmt.Sprint(lines[:n])
+}
+
+// take removes a message from the network.
+func (w *world) take(m *message) {
+	w.inFlight = slices.DeleteFunc(w.inFlight, func(other *message) bool { return other == m })
+}
+
+func (w *world) from(client int) (messages []*message) {
+	for _, m := range w.inFlight {
+		if m.client == client {
+			messages = append(messages, m)
+		}
+	}
+	return messages
+}
+
+// pause freezes a client: no message of it is delivered, and it reads no answer. Its timers fire
+// nevertheless, as those of a process do when it goes on.
+func (w *world) pause(client int) {
+	c := w.clients[client]
+	c.paused, c.frozen, c.running = true, 0, make(chan struct{})
+}
+
+func (w *world) resume(client int) {
+	c := w.clients[client]
+	c.paused = false
+	close(c.running)
+}
+
+// crash ends a client: its messages are gone, and its connections are broken.
+func (w *world) crash(client int) {
+	w.clients[client].crashed = true
+	for _, m := range w.from(client) {
+		w.drop(m)
+	}
+	w.breakLinks(func(l *link) bool { return l.client == client })
+	if w.clients[client].paused {
+		w.resume(client)
+	}
+}
+
+// drop loses a message on its way to the server.
+func (w *world) drop(m *message) {
+	w.take(m)
+	if m.on == nil {
+		m.answer <- false
+	}
+}
+
+func (w *world) breakLinks(which func(*link) bool) {
+	for _, s := range w.redis {
+		for _, l := range s.links {
+			if which(l) {
+				l.breakNow()
+			}
+		}
+	}
+}
+
+// end delivers everything from now on, so that all goroutines of the clients can end.
+func (w *world) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	for i, c := range w.clients {
+		if c.paused {
+			w.resume(i)
+		}
+	}
+	for _, m := range slices.Clone(w.inFlight) {
+		w.take(m)
+		m.deliver()
+	}
+}
