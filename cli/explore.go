@@ -27,12 +27,14 @@ type exploreFlags struct {
 const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
 statements can reach the servers. The clients run the strategy's own code and scripts. The servers
 are in memory, and the clock is simulated, so nothing is installed or started, and hundreds of
-schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis.
+schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis
+and ZooKeeper.
 
 Faults add schedules: --pauses (a client is paused before it sends a command, or before it gets the
 answer, for up to 1.6 leases), --crashes, --lost-replies (the server executes a command, and its
-connection breaks) and --failovers (a Redis is replaced by an empty one, as after a fail-over that
-lost the last writes). Each number is that of one schedule.
+connection breaks), --failovers (a Redis is replaced by an empty one, as after a fail-over that lost
+the last writes) and --expiries (ZooKeeper ends the session of a client). Each number is that of one
+schedule.
 
 The result says how many schedules lose an update, and shows the shortest one, step by step. Its
 line "trail" repeats this schedule with --replay. Schedules that differ only in the order of steps
@@ -77,6 +79,7 @@ func exploreCommand() *cobra.Command {
 	f.IntVar(&flags.bounds.Crashes, "crashes", 0, "number of crashes")
 	f.IntVar(&flags.bounds.LostReplies, "lost-replies", 0, "number of lost replies")
 	f.IntVar(&flags.bounds.Failovers, "failovers", 0, "number of fail-overs")
+	f.IntVar(&flags.bounds.Expiries, "expiries", 0, "number of sessions that ZooKeeper ends")
 	f.BoolVar(&flags.bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.full, "full", false, "run also the schedules that have the effect of another one")
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
@@ -100,7 +103,7 @@ func (f *exploreFlags) check(strategy string) error {
 	if f.bounds.Clients < 1 || f.bounds.Clients > 5 {
 		return usage("explore: --clients %d: must be 1 to 5", f.bounds.Clients)
 	}
-	for name, n := range map[string]int{"pauses": f.bounds.Pauses, "crashes": f.bounds.Crashes, "lost-replies": f.bounds.LostReplies, "failovers": f.bounds.Failovers} {
+	for name, n := range map[string]int{"pauses": f.bounds.Pauses, "crashes": f.bounds.Crashes, "lost-replies": f.bounds.LostReplies, "failovers": f.bounds.Failovers, "expiries": f.bounds.Expiries} {
 		if n < 0 {
 			return usage("explore: --%s %d: must not be negative", name, n)
 		}

@@ -155,7 +155,7 @@ func TestRecord(t *testing.T) {
 func TestRight(t *testing.T) {
 	t.Parallel()
 	r := newResults()
-	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":["x"]}]`)); err != nil {
+	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":[{"en":"x","zh":"x"}]}]`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":{"en":"w","zh":"z"}}}}]}`)); err != nil {

@@ -42,6 +42,7 @@ func TestFindings(t *testing.T) {
 	}{
 		"no fault":                         {"redis", Bounds{Clients: 2}, false, false},
 		"three clients":                    {"redis", Bounds{Clients: 3}, false, false},
+		"ZooKeeper":                        {"zk-ephemeral", Bounds{Clients: 2}, false, false},
 		"no lock":                          {"none", Bounds{Clients: 2}, true, false},
 		"a pause, no expiry":               {"redis-setnx", Bounds{Clients: 2, Pauses: 1}, false, false},
 		"a pause":                          {"redis-lua", Bounds{Clients: 2, Pauses: 1}, true, false},
@@ -80,7 +81,6 @@ func TestReduction(t *testing.T) {
 		{"none", Bounds{Clients: 2, Pauses: 1}},
 		{"redis", Bounds{Clients: 2}},
 		{"redis-setnx", Bounds{Clients: 2, Crashes: 1}},
-		{"redis-lua", Bounds{Clients: 2, Pauses: 1}},
 		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}},
 	} {
 		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)

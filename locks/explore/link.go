@@ -5,16 +5,24 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
+	"slices"
 	"time"
 )
 
-// link is a connection of a client with a Redis server. What the client sends waits in the network
-// until the schedule delivers it. What the server sends arrives at once, unless the client is paused.
+// peer is a server that a link leads to.
+type peer interface {
+	// message describes what a client sends in one piece. deliver gives it to the server. waits is
+	// false for what is of no interest, such as the beginning of a connection: it arrives at once.
+	message(l *link, b []byte) (m message, waits bool, err error)
+}
+
+// link is a connection of a client with a server. What the client sends waits in the network until
+// the schedule delivers it. What the server sends arrives at once, unless the client is paused.
 type link struct {
 	w          *world
 	client     int
-	server     *server
+	peer       peer
+	session    int64 // of ZooKeeper, once it has begun
 	toSrv      []byte
 	toCli      []byte
 	waits      bool // for the answer to a message of the schedule, or for a notification
@@ -32,11 +40,7 @@ func (l *link) change() {
 
 func (l *link) breakNow() {
 	l.broken = true
-	for _, m := range l.w.from(l.client) {
-		if m.on == l {
-			l.w.take(m)
-		}
-	}
+	l.w.inFlight = slices.DeleteFunc(l.w.inFlight, func(m *message) bool { return m.on == l })
 	l.change()
 }
 
@@ -52,29 +56,16 @@ func (c *clientEnd) Write(b []byte) (int, error) {
 	if c.broken {
 		return 0, io.ErrClosedPipe
 	}
-	sent := append([]byte(nil), b...)
-	arrive := func() {
-		c.toSrv = append(c.toSrv, sent...)
-		c.change()
-	}
-	commands, err := parse(sent)
+	m, waits, err := c.peer.message(c.link, slices.Clone(b))
 	if err != nil {
 		return 0, err
 	}
-	name, writes, waits := c.server.describe(commands)
-	c.subscribed = c.subscribed || strings.EqualFold(commands[0][0], "subscribe")
 	if c.waits = waits || c.subscribed; !waits {
-		arrive()
+		m.deliver()
 		return len(b), nil
 	}
-	c.w.send(&message{
-		client: c.client, name: name, server: c.server.name, writes: writes, on: c.link,
-		deliver: func() {
-			c.server.remember(commands)
-			arrive()
-		},
-		lose: func() { c.mute = true },
-	})
+	m.client, m.on, m.lose = c.client, c.link, func() { c.mute = true }
+	c.w.send(&m)
 	return len(b), nil
 }
 
@@ -131,11 +122,9 @@ func (c *clientEnd) await(wake <-chan struct{}) error {
 func (c *clientEnd) Close() error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	for _, m := range c.w.from(c.client) {
-		if m.on == c.link {
-			c.mute = true
-			return nil
-		}
+	if slices.ContainsFunc(c.w.inFlight, func(m *message) bool { return m.on == c.link }) {
+		c.mute = true
+		return nil
 	}
 	c.broken = true
 	c.change()

@@ -21,7 +21,6 @@ import (
 type server struct {
 	name    string
 	mini    *miniredis.Miniredis
-	links   []*link
 	scripts map[string]bool // that the server has stored, by SHA-1
 	files   map[string]string
 }
@@ -46,8 +45,8 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 		if w.clients[client].crashed {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 		}
-		l := &link{w: w, client: client, server: s, changed: make(chan struct{})}
-		s.links = append(s.links, l)
+		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
+		w.links = append(w.links, l)
 		s.mini.Server().ServeConn(serverEnd{l})
 		return &clientEnd{link: l}, nil
 	})
@@ -85,6 +84,20 @@ func parse(b []byte) (commands [][]string, err error) {
 // reads reports whether a command changes nothing.
 func reads(command string) bool {
 	return slices.Contains([]string{"get", "exists", "hget", "hexists", "ttl", "pttl", "watch", "unwatch"}, command)
+}
+
+func (s *server) message(l *link, b []byte) (m message, waits bool, err error) {
+	commands, err := parse(b)
+	if err != nil {
+		return m, false, err
+	}
+	l.subscribed = l.subscribed || strings.EqualFold(commands[0][0], "subscribe")
+	name, writes, waits := s.describe(commands)
+	return message{name: name, server: s.name, writes: writes, deliver: func() {
+		s.remember(commands)
+		l.toSrv = append(l.toSrv, b...)
+		l.change()
+	}}, waits, nil
 }
 
 // describe names what a client sends in one piece. waits is false for what is of no interest: the

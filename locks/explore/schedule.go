@@ -27,6 +27,7 @@ type Bounds struct {
 	Crashes     int  `json:"crashes"`      // of a client
 	LostReplies int  `json:"lost_replies"` // a server executes a command, and the connection breaks
 	Failovers   int  `json:"failovers"`    // a Redis is replaced by an empty one
+	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
@@ -157,9 +158,10 @@ func Supports(strategy string, fenced bool) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("explore: there is no strategy %q", strategy)
+	case card.Family == "zookeeper":
 	case card.ID == "none" || card.ID == "mutex" || card.Family == "redis" && card.ID != "redis-stock":
 	default:
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis except redis-stock", strategy)
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis and ZooKeeper, except redis-stock", strategy)
 	}
 	if fenced && !card.Fenced {
 		return fmt.Errorf("explore: %s has no fencing token", strategy)
@@ -188,10 +190,17 @@ type schedule struct {
 }
 
 func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	var sales []func()
 	for i := range x.clients {
-		if err := x.start(i); err != nil {
+		sale, err := x.open(i)
+		if err != nil {
 			return o, false, err
 		}
+		sales = append(sales, sale)
+	}
+	synctest.Wait() // until the sessions have begun
+	for _, sale := range sales {
+		go sale()
 	}
 	for range endless {
 		synctest.Wait()
@@ -212,9 +221,7 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 	// Let all goroutines end: the subscriptions, and the releases that are repeated.
 	for range 100 {
 		time.Sleep(lease)
-		for _, s := range x.redis {
-			s.fastForward(lease)
-		}
+		x.fastForward(lease)
 	}
 	synctest.Wait()
 	if complete {
@@ -225,30 +232,32 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 	for _, end := range x.close {
 		err = errors.Join(err, end())
 	}
-	for _, s := range x.redis {
-		for _, l := range s.links {
-			_ = serverEnd{l}.Close()
-		}
+	for _, l := range x.links {
+		_ = serverEnd{l}.Close()
 	}
 	time.Sleep(time.Second) // a subscription notices it after a pause
 	return o, complete, err
 }
 
-// start makes a client buy one piece.
-func (x *schedule) start(i int) error {
+// open connects a client, and returns its sale of one piece.
+func (x *schedule) open(i int) (sale func(), err error) {
 	b := catalog.Backends{Lease: lease}
 	for _, s := range x.redis {
 		c, err := x.openRedis(i, s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		x.close = append(x.close, c.Close)
 		b.Redlock = append(b.Redlock, c)
 	}
 	b.Redis = b.Redlock[0]
+	if b.ZooKeeper, err = x.zk.open(i); err != nil {
+		return nil, err
+	}
+	x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	db, err := stock.OpenOn(database{x.world, i}, 10)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x.close = append(x.close, func() error { return closeDB(db) })
 	b.DB = db
@@ -258,15 +267,14 @@ func (x *schedule) start(i int) error {
 		Count(ctx context.Context, product int64) (int, error)
 	})
 	ctx := locks.WithTracer(context.Background(), func(_ context.Context, e api.Event) { x.step(i, e.Step) })
-	go func() {
+	return func() {
 		_, err := strategy.Deduct(ctx, stock.Order{
 			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		c.err, c.done, c.holding = err, true, false
-	}()
-	return nil
+	}, nil
 }
 
 func closeDB(db *gorm.DB) error {
@@ -384,9 +392,14 @@ func (x *schedule) faults() (moves []move) {
 			}
 		}
 	}
+	if x.bounds.Expiries > 0 {
+		for _, s := range x.zk.list() {
+			add("expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.bounds.Expiries--; x.zk.endSession(s.id) })
+		}
+	}
 	if x.bounds.Failovers > 0 {
 		for _, s := range x.redis {
-			if len(s.links) > 0 {
+			if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
 				add("failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.",
 					func() { x.bounds.Failovers--; x.replace(s) })
 			}
@@ -398,16 +411,14 @@ func (x *schedule) faults() (moves []move) {
 // replace breaks all connections with a server, and deletes its data.
 func (x *schedule) replace(s *server) {
 	s.mini.FlushAll()
-	x.breakLinks(func(l *link) bool { return l.server == s })
+	x.breakLinks(func(l *link) bool { return l.peer == s })
 }
 
 // passTime lets the clock go on for a leap, or until a client that runs sends something.
 func (x *schedule) passTime() {
 	for range leap / tick {
 		time.Sleep(tick)
-		for _, s := range x.redis {
-			s.fastForward(tick)
-		}
+		x.fastForward(tick)
 		synctest.Wait()
 		x.mu.Lock()
 		sent := false
@@ -423,6 +434,16 @@ func (x *schedule) passTime() {
 			return
 		}
 	}
+}
+
+// fastForward lets keys and sessions expire after d.
+func (x *schedule) fastForward(d time.Duration) {
+	for _, s := range x.redis {
+		s.fastForward(d)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.zk.expire(time.Now())
 }
 
 func (x *schedule) allDone() bool {

@@ -17,6 +17,9 @@ type world struct {
 	clients  []*client
 	inFlight []*message
 	redis    []*server
+	zk       *ensemble
+	links    []*link
+	sent     int // number of messages
 	row      row
 	over     bool // the schedule has ended: the network delivers everything at once
 }
@@ -39,6 +42,7 @@ type message struct {
 	client  int
 	name    string // the same in each repetition of a schedule: it has no random token
 	path    string // the functions that sent it, for messages of several goroutines at one instant
+	order   int    // among all messages
 	n       int    // among the messages of the client with this name, server and path
 	server  string
 	writes  bool
@@ -57,6 +61,7 @@ func newWorld(clients, servers int) *world {
 		close(running)
 		w.clients = append(w.clients, &client{running: running, named: map[string]int{}})
 	}
+	w.zk = newEnsemble(w)
 	for i := range servers {
 		w.redis = append(w.redis, &server{name: fmt.Sprintf("redis-%d", i+1), scripts: map[string]bool{}})
 	}
@@ -71,6 +76,8 @@ func (w *world) send(m *message) {
 	}
 	c := w.clients[m.client]
 	m.path = callers()
+	w.sent++
+	m.order = w.sent
 	c.named[m.key()]++
 	m.n = c.named[m.key()]
 	w.inFlight = append(w.inFlight, m)
@@ -96,9 +103,11 @@ func (w *world) take(m *message) {
 	w.inFlight = slices.DeleteFunc(w.inFlight, func(other *message) bool { return other == m })
 }
 
+// from returns the messages of a client that can be delivered now: on each connection, the first.
 func (w *world) from(client int) (messages []*message) {
 	for _, m := range w.inFlight {
-		if m.client == client {
+		behind := func(other *message) bool { return m.on != nil && other.on == m.on && other.order < m.order }
+		if m.client == client && !slices.ContainsFunc(w.inFlight, behind) {
 			messages = append(messages, m)
 		}
 	}
@@ -121,8 +130,10 @@ func (w *world) resume(client int) {
 // crash ends a client: its messages are gone, and its connections are broken.
 func (w *world) crash(client int) {
 	w.clients[client].crashed = true
-	for _, m := range w.from(client) {
-		w.drop(m)
+	for _, m := range slices.Clone(w.inFlight) {
+		if m.client == client {
+			w.drop(m)
+		}
 	}
 	w.breakLinks(func(l *link) bool { return l.client == client })
 	if w.clients[client].paused {
@@ -139,11 +150,9 @@ func (w *world) drop(m *message) {
 }
 
 func (w *world) breakLinks(which func(*link) bool) {
-	for _, s := range w.redis {
-		for _, l := range s.links {
-			if which(l) {
-				l.breakNow()
-			}
+	for _, l := range w.links {
+		if which(l) {
+			l.breakNow()
 		}
 	}
 }
@@ -158,7 +167,9 @@ func (w *world) end() {
 			w.resume(i)
 		}
 	}
-	for _, m := range slices.Clone(w.inFlight) {
+	late := slices.Clone(w.inFlight)
+	slices.SortFunc(late, func(a, b *message) int { return a.order - b.order })
+	for _, m := range late {
 		w.take(m)
 		m.deliver()
 	}
