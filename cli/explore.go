@@ -17,8 +17,7 @@ import (
 )
 
 type exploreFlags struct {
-	bounds explore.Bounds
-	full   bool
+	trial  explore.Trial
 	limit  time.Duration
 	replay string
 	files  files
@@ -63,25 +62,26 @@ func exploreCommand() *cobra.Command {
 		},
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args[0]); err != nil {
+			flags.trial.Strategy = args[0]
+			if err := flags.check(); err != nil {
 				return err
 			}
 			redis.SetLogger(silent{})
 			if flags.replay != "" {
-				return flags.again(cmd, args[0])
+				return flags.again(cmd)
 			}
-			return flags.run(cmd, args[0])
+			return flags.run(cmd)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&flags.bounds.Clients, "clients", 2, "number of clients")
-	f.IntVar(&flags.bounds.Pauses, "pauses", 0, "number of pauses")
-	f.IntVar(&flags.bounds.Crashes, "crashes", 0, "number of crashes")
-	f.IntVar(&flags.bounds.LostReplies, "lost-replies", 0, "number of lost replies")
-	f.IntVar(&flags.bounds.Failovers, "failovers", 0, "number of fail-overs")
-	f.IntVar(&flags.bounds.Expiries, "expiries", 0, "number of sessions that ZooKeeper ends")
-	f.BoolVar(&flags.bounds.Fenced, "fenced", false, "the sales use fencing tokens")
-	f.BoolVar(&flags.full, "full", false, "run also the schedules that have the effect of another one")
+	f.IntVar(&flags.trial.Bounds.Clients, "clients", 2, "number of clients")
+	f.IntVar(&flags.trial.Bounds.Pauses, "pauses", 0, "number of pauses")
+	f.IntVar(&flags.trial.Bounds.Crashes, "crashes", 0, "number of crashes")
+	f.IntVar(&flags.trial.Bounds.LostReplies, "lost-replies", 0, "number of lost replies")
+	f.IntVar(&flags.trial.Bounds.Failovers, "failovers", 0, "number of fail-overs")
+	f.IntVar(&flags.trial.Bounds.Expiries, "expiries", 0, "number of sessions that ZooKeeper ends")
+	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
+	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
 	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
 	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")
@@ -93,17 +93,17 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-func (f *exploreFlags) check(strategy string) error {
-	if err := checkStrategies([]string{strategy}); err != nil {
+func (f *exploreFlags) check() error {
+	if err := checkStrategies([]string{f.trial.Strategy}); err != nil {
 		return usage("explore: %w", err)
 	}
-	if err := explore.Supports(strategy, f.bounds.Fenced); err != nil {
+	if err := explore.Supports(f.trial.Strategy, f.trial.Bounds.Fenced); err != nil {
 		return usage("%w", err)
 	}
-	if f.bounds.Clients < 1 || f.bounds.Clients > 5 {
-		return usage("explore: --clients %d: must be 1 to 5", f.bounds.Clients)
+	if f.trial.Bounds.Clients < 1 || f.trial.Bounds.Clients > 5 {
+		return usage("explore: --clients %d: must be 1 to 5", f.trial.Bounds.Clients)
 	}
-	for name, n := range map[string]int{"pauses": f.bounds.Pauses, "crashes": f.bounds.Crashes, "lost-replies": f.bounds.LostReplies, "failovers": f.bounds.Failovers, "expiries": f.bounds.Expiries} {
+	for name, n := range map[string]int{"pauses": f.trial.Bounds.Pauses, "crashes": f.trial.Bounds.Crashes, "lost-replies": f.trial.Bounds.LostReplies, "failovers": f.trial.Bounds.Failovers, "expiries": f.trial.Bounds.Expiries} {
 		if n < 0 {
 			return usage("explore: --%s %d: must not be negative", name, n)
 		}
@@ -114,7 +114,7 @@ func (f *exploreFlags) check(strategy string) error {
 	return f.files.check()
 }
 
-func (f *exploreFlags) run(cmd *cobra.Command, strategy string) error {
+func (f *exploreFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	limited, cancel := context.WithCancel(ctx)
 	if f.limit > 0 {
@@ -122,7 +122,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, strategy string) error {
 	}
 	defer cancel()
 	began, next := time.Now(), time.Now().Add(2*time.Second)
-	r, err := explore.Search(limited, strategy, f.bounds, f.full, func(r explore.Result) {
+	r, err := explore.Search(limited, f.trial, func(r explore.Result) {
 		if time.Now().After(next) {
 			next = time.Now().Add(5 * time.Second)
 			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
@@ -182,8 +182,8 @@ func printSteps(out io.Writer, steps []explore.Step) {
 }
 
 // again runs one schedule.
-func (f *exploreFlags) again(cmd *cobra.Command, strategy string) error {
-	steps, outcome, err := explore.Replay(strategy, f.bounds, strings.Split(f.replay, ","))
+func (f *exploreFlags) again(cmd *cobra.Command) error {
+	steps, outcome, err := explore.Replay(f.trial, strings.Split(f.replay, ","))
 	printSteps(cmd.OutOrStdout(), steps)
 	if err != nil {
 		return usage("explore: --replay: %w", err)

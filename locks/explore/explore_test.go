@@ -23,7 +23,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
 	t.Helper()
-	r, err := Search(t.Context(), strategy, b, full, nil)
+	r, err := Search(t.Context(), Trial{strategy, b, full}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFindings(t *testing.T) {
 			for _, s := range r.Shortest {
 				trail = append(trail, s.Token)
 			}
-			steps, outcome, err := Replay(tt.strategy, tt.bounds, trail)
+			steps, outcome, err := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, trail)
 			if err != nil || !outcome.Oversold() || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("the shortest schedule, again: %v, %v", outcome, err)
 			}
@@ -107,11 +107,11 @@ func TestSameAgain(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	for _, trail := range [][]string{{"A"}, {"C"}, {"A", "A", "A", "B", "B", "B", "B"}} {
-		if _, _, err := Replay("none", Bounds{Clients: 2}, trail); err == nil {
+		if _, _, err := Replay(Trial{Strategy: "none", Bounds: Bounds{Clients: 2}}, trail); err == nil {
 			t.Errorf("the trail %v is accepted", trail)
 		}
 	}
-	if _, err := Search(t.Context(), "hope", Bounds{Clients: 2}, false, nil); err == nil {
+	if _, err := Search(t.Context(), Trial{Strategy: "hope", Bounds: Bounds{Clients: 2}}, nil); err == nil {
 		t.Error("a strategy that does not exist is accepted")
 	}
 }

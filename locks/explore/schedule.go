@@ -121,11 +121,11 @@ func (o Outcome) String() string {
 // run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
 // -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
 // with its own connections, in a bubble with a clock of its own.
-func run(strategy string, b Bounds, choose func([]move) int) (o Outcome, complete bool, err error) {
-	if err := Supports(strategy, b.Fenced); err != nil {
+func run(t Trial, choose func([]move) int) (o Outcome, complete bool, err error) {
+	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
 		return o, false, err
 	}
-	card, _ := cardOf(strategy)
+	card, _ := cardOf(t.Strategy)
 	servers := 1
 	if slices.Contains(card.Backends, "redlock") {
 		servers = 5
@@ -141,12 +141,12 @@ func run(strategy string, b Bounds, choose func([]move) int) (o Outcome, complet
 		return o, false, err
 	}
 	synctest.Test(&testing.T{}, func(*testing.T) {
-		w := newWorld(b.Clients, servers)
+		w := newWorld(t.Bounds.Clients, servers)
 		for i, s := range w.redis {
 			s.mini, s.files = minis[i], files
 			s.mini.SetTime(time.Now())
 		}
-		x := &schedule{world: w, bounds: b, strategy: strategy}
+		x := &schedule{world: w, bounds: t.Bounds, strategy: t.Strategy}
 		o, complete, err = x.run(choose)
 	})
 	return o, complete, err

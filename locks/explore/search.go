@@ -10,10 +10,17 @@ import (
 	"strings"
 )
 
+// Trial is a strategy, and how far a search goes.
+type Trial struct {
+	Strategy string `json:"strategy"`
+	Bounds   Bounds `json:"bounds"`
+	// Full runs also the schedules that differ from another one only in the order of independent moves.
+	Full bool `json:"full,omitempty"`
+}
+
 // Result is what a search has found.
 type Result struct {
-	Strategy  string `json:"strategy"`
-	Bounds    Bounds `json:"bounds"`
+	Trial
 	Schedules int    `json:"schedules"`
 	Oversold  int    `json:"oversold"`    // schedules that lose an update
 	Stalled   int    `json:"stalled"`     // schedules in which a client waits in vain for the lock
@@ -36,18 +43,18 @@ type Step struct {
 
 // Search enumerates all schedules within the bounds, until ctx ends. Schedules that differ only in
 // the order of independent moves have the same effect, so it runs one of them (sleep sets: Godefroid,
-// "Partial-Order Methods for the Verification of Concurrent Systems", 1996). With full, it runs all.
-// It calls progress after each schedule.
-func Search(ctx context.Context, strategy string, b Bounds, full bool, progress func(Result)) (Result, error) {
-	r := Result{Strategy: strategy, Bounds: b, Outcomes: map[string]int{}}
-	for s := (search{full: full}); ctx.Err() == nil; {
+// "Partial-Order Methods for the Verification of Concurrent Systems", 1996). It calls progress after
+// each schedule.
+func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error) {
+	r := Result{Trial: t, Outcomes: map[string]int{}}
+	for s := (search{full: t.Full}); ctx.Err() == nil; {
 		s.depth = 0
-		outcome, finished, err := run(strategy, b, s.choose)
+		outcome, finished, err := run(t, s.choose)
 		switch {
 		case err != nil:
 			return r, err
 		case s.diverged != nil:
-			return r, fmt.Errorf("explore %s: %w", strategy, s.diverged)
+			return r, fmt.Errorf("explore %s: %w", t.Strategy, s.diverged)
 		case finished:
 			r.add(outcome, s.path)
 		default:
@@ -170,9 +177,9 @@ func (r *Result) add(o Outcome, path []*node) {
 }
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
-func Replay(strategy string, b Bounds, trail []string) (steps []Step, o Outcome, err error) {
+func Replay(t Trial, trail []string) (steps []Step, o Outcome, err error) {
 	var wrong error
-	o, finished, err := run(strategy, b, func(moves []move) int {
+	o, finished, err := run(t, func(moves []move) int {
 		if len(steps) == len(trail) {
 			wrong = fmt.Errorf("the trail ends after %d steps, and could go on with %s", len(trail), texts(moves))
 			return -1
