@@ -40,6 +40,7 @@ func (l *link) change() {
 
 func (l *link) breakNow() {
 	l.broken = true
+	l.w.wake(l.client)
 	l.w.inFlight = slices.DeleteFunc(l.w.inFlight, func(m *message) bool { return m.on == l })
 	l.change()
 }
@@ -145,6 +146,9 @@ func (s serverEnd) Write(b []byte) (int, error) {
 	defer s.w.mu.Unlock()
 	if s.broken {
 		return 0, io.ErrClosedPipe
+	}
+	if s.subscribed || s.client != s.w.effect.sender {
+		s.w.wake(s.client)
 	}
 	s.toCli = append(s.toCli, b...)
 	s.change()

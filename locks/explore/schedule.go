@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,9 @@ const (
 	// longestPause is longer than a lease and the time until the next client has acquired the lock.
 	longestPause = 8 * lease / 5
 	tick         = lease / 40
+	// longestEnd is longer than any goroutine of a closed client goes on, such as a release that is
+	// repeated.
+	longestEnd = 30 * time.Second
 	// endless is the number of moves after which a schedule is given up.
 	endless = 3000
 )
@@ -50,11 +54,9 @@ const (
 type move struct {
 	token   string // for a trail, such as A, lose-B.2 or time
 	id      string // names the same message before and after other moves
-	client  int    // -1 if it is no client's
-	server  string // whose data it reads or writes; empty if it may change anything
-	writes  bool
 	text    string
 	perform func()
+	effect  effect // once it has been performed
 }
 
 // same reports whether two moves in two repetitions of a schedule are the same.
@@ -63,12 +65,6 @@ func (m move) same(other move) bool {
 }
 
 func (m move) step() Step { return Step{m.token, m.text} }
-
-// independent reports whether two moves have the same effect in both orders.
-func (m move) independent(other move) bool {
-	return m.server != "" && other.server != "" && m.client != other.client &&
-		(m.server != other.server || !m.writes && !other.writes)
-}
 
 // End is how the sale of one client ended.
 type End string
@@ -118,17 +114,35 @@ func (o Outcome) String() string {
 	return text
 }
 
+// runner executes schedules of a trial, each from the beginning.
+type runner struct {
+	Trial
+	backends []string
+	scripts  map[string]string
+}
+
+func newRunner(t Trial) (*runner, error) {
+	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
+		return nil, err
+	}
+	card, _ := cardOf(t.Strategy)
+	scripts, err := redislock.Scripts()
+	return &runner{t, card.Backends, scripts}, err
+}
+
+// masters is the number of independent Redis for redlock. A majority of three is two.
+const masters = 3
+
 // run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
 // -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
 // with its own connections, in a bubble with a clock of its own.
-func run(t Trial, choose func([]move) int) (o Outcome, complete bool, err error) {
-	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
-		return o, false, err
-	}
-	card, _ := cardOf(t.Strategy)
-	servers := 1
-	if slices.Contains(card.Backends, "redlock") {
-		servers = 5
+func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	servers := 0
+	switch {
+	case slices.Contains(r.backends, "redlock"):
+		servers = masters
+	case slices.Contains(r.backends, "redis"):
+		servers = 1
 	}
 	minis := make([]*miniredis.Miniredis, servers)
 	for i := range minis {
@@ -136,17 +150,13 @@ func run(t Trial, choose func([]move) int) (o Outcome, complete bool, err error)
 			return o, false, err
 		}
 	}
-	files, err := redislock.Scripts()
-	if err != nil {
-		return o, false, err
-	}
 	synctest.Test(&testing.T{}, func(*testing.T) {
-		w := newWorld(t.Bounds.Clients, servers)
+		w := newWorld(r.Bounds.Clients, servers)
 		for i, s := range w.redis {
-			s.mini, s.files = minis[i], files
+			s.mini, s.files = minis[i], r.scripts
 			s.mini.SetTime(time.Now())
 		}
-		x := &schedule{world: w, bounds: t.Bounds, strategy: t.Strategy}
+		x := &schedule{runner: r, world: w, left: r.Bounds}
 		o, complete, err = x.run(choose)
 	})
 	return o, complete, err
@@ -178,29 +188,33 @@ func cardOf(strategy string) (api.Card, bool) {
 	return api.Card{}, false
 }
 
+// schedule is one that runs.
 type schedule struct {
+	*runner
 	*world
-	bounds   Bounds // what is left of them
-	strategy string
-	close    []func() error
-	counter  interface {
+	left    Bounds
+	close   []func() error
+	counter interface {
 		Count(ctx context.Context, product int64) (int, error)
 	}
 	two bool
 }
 
 func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var sales []func()
 	for i := range x.clients {
-		sale, err := x.open(i)
+		sale, err := x.open(ctx, i)
 		if err != nil {
 			return o, false, err
 		}
 		sales = append(sales, sale)
 	}
 	synctest.Wait() // until the sessions have begun
+	var running sync.WaitGroup
 	for _, sale := range sales {
-		go sale()
+		running.Go(sale)
 	}
 	for range endless {
 		synctest.Wait()
@@ -215,32 +229,31 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 		if i < 0 {
 			break
 		}
+		x.effect = effect{sender: -1}
 		moves[i].perform()
+		synctest.Wait()
+		moves[i].effect = x.effect
+	}
+	if complete {
+		if o, err = x.outcome(); err != nil {
+			return o, false, err
+		}
 	}
 	x.end()
-	// Let all goroutines end: the subscriptions, and the releases that are repeated.
-	for range 100 {
-		time.Sleep(lease)
-		x.fastForward(lease)
-	}
-	synctest.Wait()
-	if complete {
-		o, err = x.outcome()
-	} else {
-		o = Outcome{}
-	}
+	cancel()
+	running.Wait()
 	for _, end := range x.close {
 		err = errors.Join(err, end())
 	}
 	for _, l := range x.links {
 		_ = serverEnd{l}.Close()
 	}
-	time.Sleep(time.Second) // a subscription notices it after a pause
+	time.Sleep(longestEnd)
 	return o, complete, err
 }
 
 // open connects a client, and returns its sale of one piece.
-func (x *schedule) open(i int) (sale func(), err error) {
+func (x *schedule) open(ctx context.Context, i int) (sale func(), err error) {
 	b := catalog.Backends{Lease: lease}
 	for _, s := range x.redis {
 		c, err := x.openRedis(i, s)
@@ -248,28 +261,29 @@ func (x *schedule) open(i int) (sale func(), err error) {
 			return nil, err
 		}
 		x.close = append(x.close, c.Close)
-		b.Redlock = append(b.Redlock, c)
+		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
-	b.Redis = b.Redlock[0]
-	if b.ZooKeeper, err = x.zk.open(i); err != nil {
-		return nil, err
+	if slices.Contains(x.backends, "zookeeper") {
+		if b.ZooKeeper, err = x.zk.open(i); err != nil {
+			return nil, err
+		}
+		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	}
-	x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	db, err := stock.OpenOn(database{x.world, i}, 10)
 	if err != nil {
 		return nil, err
 	}
 	x.close = append(x.close, func() error { return closeDB(db) })
 	b.DB = db
-	strategy, _ := catalog.Strategy(x.strategy, b)
+	strategy, _ := catalog.Strategy(x.Strategy, b)
 	c := x.clients[i]
 	x.counter, _ = strategy.(interface {
 		Count(ctx context.Context, product int64) (int, error)
 	})
-	ctx := locks.WithTracer(context.Background(), func(_ context.Context, e api.Event) { x.step(i, e.Step) })
+	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	return func() {
 		_, err := strategy.Deduct(ctx, stock.Order{
-			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.bounds.Fenced,
+			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.Bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -292,6 +306,9 @@ func letter(client int) string { return "ABCDE"[client : client+1] }
 func (x *schedule) step(i int, step api.Step) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if step == api.Granted || x.clients[i].holding && (step == api.Written || step == api.Released) {
+		x.touch("the holders", true)
+	}
 	switch step {
 	case api.Granted:
 		x.clients[i].holding = true
@@ -326,12 +343,12 @@ func (x *schedule) moves() (moves []move) {
 		return nil
 	}
 	if quiet && mayWait {
-		moves = append(moves, move{token: "time", text: "Time passes.", client: -1, perform: x.passTime})
+		moves = append(moves, move{token: "time", text: "Time passes.", perform: x.passTime})
 	}
 	for i, c := range x.clients {
 		if c.paused && c.frozen > 0 && !c.crashed {
 			moves = append(moves, move{
-				token: "resume-" + letter(i), text: letter(i) + " goes on.", client: i,
+				token: "resume-" + letter(i), text: letter(i) + " goes on.",
 				perform: x.locked(func() { x.resume(i) }),
 			})
 		}
@@ -356,53 +373,49 @@ func token(m *message, k int) string {
 
 func (x *schedule) deliver(m *message, k int) move {
 	return move{
-		token: token(m, k), id: m.id(), client: m.client, server: m.server, writes: m.writes,
+		token: token(m, k), id: m.id(),
 		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
-		perform: x.locked(func() { x.take(m); m.deliver() }),
+		perform: x.locked(func() { x.deliverNow(m) }),
 	}
 }
 
 func (x *schedule) faults() (moves []move) {
-	add := func(token, text string, do func()) {
-		moves = append(moves, move{token: token, text: text, client: -1, perform: x.locked(do)})
+	add := func(left *int, token, text string, do func()) {
+		if *left == 0 {
+			return
+		}
+		moves = append(moves, move{token: token, text: text, perform: x.locked(func() {
+			*left--
+			x.touch(token[:strings.Index(token, "-")], true)
+			do()
+		})})
 	}
 	for i, c := range x.clients {
 		if c.done || c.crashed {
 			continue
 		}
-		if x.bounds.Crashes > 0 {
-			add("crash-"+letter(i), letter(i)+" crashes.", func() { x.bounds.Crashes--; x.crash(i) })
-		}
+		add(&x.left.Crashes, "crash-"+letter(i), letter(i)+" crashes.", func() { x.crash(i) })
 		if c.paused {
 			continue
 		}
 		sent := x.from(i)
-		if x.bounds.Pauses > 0 && len(sent) > 0 {
-			add("pause-"+letter(i), letter(i)+" is paused.", func() { x.bounds.Pauses--; x.pause(i) })
+		if len(sent) > 0 {
+			add(&x.left.Pauses, "pause-"+letter(i), letter(i)+" is paused.", func() { x.pause(i) })
 		}
 		for k, m := range sent {
 			on := m.name + " on " + m.server
-			if x.bounds.Pauses > 0 {
-				add("hold-"+token(m, k), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
-					func() { x.bounds.Pauses--; x.pause(i); x.take(m); m.deliver() })
-			}
-			if x.bounds.LostReplies > 0 {
-				add("lose-"+token(m, k), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
-					func() { x.bounds.LostReplies--; x.take(m); m.lose(); m.deliver() })
-			}
+			add(&x.left.Pauses, "hold-"+token(m, k), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
+				func() { x.pause(i); x.deliverNow(m) })
+			add(&x.left.LostReplies, "lose-"+token(m, k), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
+				func() { m.lose(); x.deliverNow(m) })
 		}
 	}
-	if x.bounds.Expiries > 0 {
-		for _, s := range x.zk.list() {
-			add("expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.bounds.Expiries--; x.zk.endSession(s.id) })
-		}
+	for _, s := range x.zk.list() {
+		add(&x.left.Expiries, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
 	}
-	if x.bounds.Failovers > 0 {
-		for _, s := range x.redis {
-			if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
-				add("failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.",
-					func() { x.bounds.Failovers--; x.replace(s) })
-			}
+	for _, s := range x.redis {
+		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
+			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.", func() { x.replace(s) })
 		}
 	}
 	return moves
@@ -410,12 +423,14 @@ func (x *schedule) faults() (moves []move) {
 
 // replace breaks all connections with a server, and deletes its data.
 func (x *schedule) replace(s *server) {
+	x.touch(s.name, true)
 	s.mini.FlushAll()
 	x.breakLinks(func(l *link) bool { return l.peer == s })
 }
 
 // passTime lets the clock go on for a leap, or until a client that runs sends something.
 func (x *schedule) passTime() {
+	x.effect.all = true
 	for range leap / tick {
 		time.Sleep(tick)
 		x.fastForward(tick)

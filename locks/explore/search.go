@@ -4,10 +4,14 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Trial is a strategy, and how far a search goes.
@@ -21,12 +25,12 @@ type Trial struct {
 // Result is what a search has found.
 type Result struct {
 	Trial
-	Schedules int    `json:"schedules"`
-	Oversold  int    `json:"oversold"`    // schedules that lose an update
-	Stalled   int    `json:"stalled"`     // schedules in which a client waits in vain for the lock
-	Aborted   int    `json:"aborted"`     // schedules in which a client gives up, and takes nothing
-	Two       int    `json:"two_holders"` // schedules in which two clients hold the lock at the same time
-	Complete  bool   `json:"complete"`    // these are all schedules within the bounds
+	Schedules int  `json:"schedules"`
+	Oversold  int  `json:"oversold"`    // schedules that lose an update
+	Stalled   int  `json:"stalled"`     // schedules in which a client waits in vain for the lock
+	Aborted   int  `json:"aborted"`     // schedules in which a client gives up, and takes nothing
+	Two       int  `json:"two_holders"` // schedules in which two clients hold the lock at the same time
+	Complete  bool `json:"complete"`    // these are all schedules within the bounds
 	// Shortest is the shortest schedule that loses an update, the first of several, or nil.
 	Shortest []Step `json:"shortest,omitempty"`
 	// Outcomes counts the schedules by their outcome.
@@ -46,33 +50,129 @@ type Step struct {
 // "Partial-Order Methods for the Verification of Concurrent Systems", 1996). It calls progress after
 // each schedule.
 func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error) {
-	r := Result{Trial: t, Outcomes: map[string]int{}}
-	for s := (search{full: t.Full}); ctx.Err() == nil; {
-		s.depth = 0
-		outcome, finished, err := run(t, s.choose)
-		switch {
-		case err != nil:
-			return r, err
-		case s.diverged != nil:
-			return r, fmt.Errorf("explore %s: %w", t.Strategy, s.diverged)
-		case finished:
-			r.add(outcome, s.path)
-		default:
-			r.Redundant++
-		}
-		if progress != nil {
-			progress(r)
-		}
-		if !s.next() {
-			r.Complete = true
-			break
-		}
+	r, err := newRunner(t)
+	if err != nil {
+		return Result{Trial: t}, err
 	}
-	return r, nil
+	s := newSearch(t, progress)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() { s.work(ctx, r) })
+	}
+	workers.Wait()
+	s.result.Complete = s.err == nil && ctx.Err() == nil
+	return s.result, s.err
 }
 
-// search is the path to the current schedule. Each schedule begins anew with the path.
+// search is what the workers share.
 type search struct {
+	progress func(Result)
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	branches []*branch // that no worker has taken yet
+	busy     int       // number of workers that have a branch
+	result   Result
+	first    []int // the choices of the shortest schedule
+	err      error
+}
+
+func newSearch(t Trial, progress func(Result)) *search {
+	s := &search{progress: progress, result: Result{Trial: t, Outcomes: map[string]int{}}, branches: []*branch{{full: t.Full}}}
+	s.changed.L = &s.mu
+	return s
+}
+
+// work explores branches until there is none left.
+func (s *search) work(ctx context.Context, r *runner) {
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})()
+	for b := s.take(ctx); b != nil; b = s.take(ctx) {
+		for more := true; more && ctx.Err() == nil; {
+			b.depth = 0
+			outcome, finished, err := r.run(b.choose)
+			if b.diverged != nil {
+				err = errors.Join(err, b.diverged)
+			}
+			more = s.note(b, outcome, finished, err) && b.next()
+		}
+		s.mu.Lock()
+		s.busy--
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// take returns a branch, or nil if no worker has any left.
+func (s *search) take(ctx context.Context) *branch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.branches) == 0 && s.busy > 0 && ctx.Err() == nil && s.err == nil {
+		s.changed.Wait()
+	}
+	if len(s.branches) == 0 || ctx.Err() != nil || s.err != nil {
+		return nil
+	}
+	b := s.branches[0]
+	s.branches = s.branches[1:]
+	s.busy++
+	return b
+}
+
+// note adds a schedule to the result, and leaves a part of the branch to another worker that has
+// none. It returns false if the search has failed.
+func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.err = cmp.Or(s.err, fmt.Errorf("explore %s: %w", s.result.Strategy, err))
+	case finished:
+		s.result.add(o)
+		s.compare(o, b.path)
+	default:
+		s.result.Redundant++
+	}
+	if s.err != nil {
+		return false
+	}
+	if s.progress != nil {
+		s.progress(s.result)
+	}
+	if len(s.branches) == 0 && s.busy < runtime.GOMAXPROCS(0) {
+		if half := b.split(); half != nil {
+			s.branches = append(s.branches, half)
+			s.changed.Broadcast()
+		}
+	}
+	return true
+}
+
+// compare keeps the shortest schedule that loses an update. Of several, it is the one with the first
+// choices, so the number of workers has no effect.
+func (s *search) compare(o Outcome, path []*node) {
+	if !o.Oversold() {
+		return
+	}
+	var choices []int
+	for _, n := range path {
+		choices = append(choices, n.chosen)
+	}
+	if s.first != nil && cmp.Or(cmp.Compare(len(s.first), len(choices)), slices.Compare(s.first, choices)) <= 0 {
+		return
+	}
+	s.first, s.result.Shortest = choices, nil
+	for _, n := range path {
+		s.result.Shortest = append(s.result.Shortest, n.moves[n.chosen].step())
+	}
+}
+
+// branch is a part of all schedules: those that begin with the choices of the first nodes of path.
+// Each schedule runs from the beginning.
+type branch struct {
 	full     bool
 	path     []*node
 	depth    int
@@ -83,38 +183,58 @@ type search struct {
 type node struct {
 	moves  []move
 	chosen int
+	end    int    // the moves from here on belong to another branch
 	asleep []move // in this state, these moves lead to nothing new
 }
 
-func (s *search) choose(moves []move) int {
-	s.depth++
-	if s.depth <= len(s.path) {
-		n := s.path[s.depth-1]
+func (b *branch) choose(moves []move) int {
+	b.depth++
+	if b.depth <= len(b.path) {
+		n := b.path[b.depth-1]
 		if !slices.EqualFunc(moves, n.moves, move.same) {
-			s.diverged = fmt.Errorf("step %d of a repeated schedule had the choice %s, and now it has %s", s.depth, texts(n.moves), texts(moves))
+			b.diverged = fmt.Errorf("step %d of a repeated schedule had the choice %s, and now it has %s", b.depth, texts(n.moves), texts(moves))
 			return -1
 		}
+		n.moves = moves // they get the effects
 		return n.chosen
 	}
-	n := &node{moves: moves, chosen: -1}
-	if s.depth > 1 && !s.full {
-		n.asleep = s.path[s.depth-2].sleepAfter()
+	n := &node{moves: moves, chosen: -1, end: len(moves)}
+	if b.depth > 1 && !b.full {
+		n.asleep = b.path[b.depth-2].sleepAfter()
 	}
 	n.next()
-	s.path = append(s.path, n)
+	b.path = append(b.path, n)
 	return n.chosen
 }
 
 // next changes the last choice of the path that can be changed. It returns false if there is none.
-func (s *search) next() bool {
-	for len(s.path) > 0 {
-		if last := len(s.path) - 1; !s.path[last].next() {
-			s.path = s.path[:last]
+func (b *branch) next() bool {
+	for len(b.path) > 0 {
+		if last := len(b.path) - 1; !b.path[last].next() {
+			b.path = b.path[:last]
 			continue
 		}
 		return true
 	}
 	return false
+}
+
+// split returns the choices that are left at the first state that has any. They no longer belong to b.
+func (b *branch) split() *branch {
+	for i, n := range b.path {
+		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep)}
+		if n.chosen < 0 || !half.next() {
+			continue
+		}
+		n.end = n.chosen + 1
+		other := &branch{full: b.full}
+		for _, before := range b.path[:i] {
+			other.path = append(other.path, &node{moves: before.moves, chosen: before.chosen, end: before.chosen + 1})
+		}
+		other.path = append(other.path, half)
+		return other
+	}
+	return nil
 }
 
 func texts(moves []move) string {
@@ -131,7 +251,7 @@ func (n *node) next() bool {
 	if n.chosen >= 0 {
 		n.asleep = append(n.asleep, n.moves[n.chosen])
 	}
-	for i := n.chosen + 1; i < len(n.moves); i++ {
+	for i := n.chosen + 1; i < n.end; i++ {
 		if !slices.ContainsFunc(n.asleep, n.moves[i].same) {
 			n.chosen = i
 			return true
@@ -144,42 +264,39 @@ func (n *node) next() bool {
 // sleepAfter returns what is asleep after the chosen move: what is asleep here and independent of it.
 func (n *node) sleepAfter() (asleep []move) {
 	for _, m := range n.asleep {
-		if m.independent(n.moves[n.chosen]) {
+		if m.effect.independent(n.moves[n.chosen].effect) {
 			asleep = append(asleep, m)
 		}
 	}
 	return asleep
 }
 
-func (r *Result) add(o Outcome, path []*node) {
+func (r *Result) add(o Outcome) {
 	r.Schedules++
 	r.Outcomes[o.String()]++
-	if slices.Contains(o.Ends, Stalled) {
-		r.Stalled++
-	}
-	if slices.Contains(o.Ends, Aborted) {
-		r.Aborted++
-	}
-	if o.Two {
-		r.Two++
-	}
-	if !o.Oversold() {
-		return
-	}
-	r.Oversold++
-	if r.Shortest != nil && len(path) >= len(r.Shortest) {
-		return
-	}
-	r.Shortest = nil
-	for _, n := range path {
-		r.Shortest = append(r.Shortest, n.moves[n.chosen].step())
+	for _, c := range []struct {
+		count *int
+		is    bool
+	}{
+		{&r.Oversold, o.Oversold()},
+		{&r.Stalled, slices.Contains(o.Ends, Stalled)},
+		{&r.Aborted, slices.Contains(o.Ends, Aborted)},
+		{&r.Two, o.Two},
+	} {
+		if c.is {
+			*c.count++
+		}
 	}
 }
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
 func Replay(t Trial, trail []string) (steps []Step, o Outcome, err error) {
+	r, err := newRunner(t)
+	if err != nil {
+		return nil, o, err
+	}
 	var wrong error
-	o, finished, err := run(t, func(moves []move) int {
+	o, finished, err := r.run(func(moves []move) int {
 		if len(steps) == len(trail) {
 			wrong = fmt.Errorf("the trail ends after %d steps, and could go on with %s", len(trail), texts(moves))
 			return -1

@@ -21,7 +21,8 @@ type world struct {
 	links    []*link
 	sent     int // number of messages
 	row      row
-	over     bool // the schedule has ended: the network delivers everything at once
+	effect   effect // of the move that is performed
+	over     bool   // the schedule has ended: the network delivers everything at once
 }
 
 // client is a process of its own, which buys one piece.
@@ -114,21 +115,40 @@ func (w *world) from(client int) (messages []*message) {
 	return messages
 }
 
+// deliverNow lets a message reach its server.
+func (w *world) deliverNow(m *message) {
+	w.take(m)
+	w.effect.sender = m.client
+	w.touch(m.server, m.writes)
+	m.deliver()
+}
+
+// touch notes that the move reads or writes data.
+func (w *world) touch(data string, writes bool) {
+	w.effect.data = append(w.effect.data, access{data, writes})
+}
+
+// wake notes that the move changes what a client sees, apart from the answer to its message.
+func (w *world) wake(client int) { w.effect.clients[client] = true }
+
 // pause freezes a client: no message of it is delivered, and it reads no answer. Its timers fire
 // nevertheless, as those of a process do when it goes on.
 func (w *world) pause(client int) {
 	c := w.clients[client]
+	w.wake(client)
 	c.paused, c.frozen, c.running = true, 0, make(chan struct{})
 }
 
 func (w *world) resume(client int) {
 	c := w.clients[client]
+	w.wake(client)
 	c.paused = false
 	close(c.running)
 }
 
 // crash ends a client: its messages are gone, and its connections are broken.
 func (w *world) crash(client int) {
+	w.wake(client)
 	w.clients[client].crashed = true
 	for _, m := range slices.Clone(w.inFlight) {
 		if m.client == client {

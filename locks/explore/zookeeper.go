@@ -141,12 +141,16 @@ func (e *ensemble) message(l *link, b []byte) (m message, waits bool, err error)
 		return m, false, errPacket
 	}
 	if l.session == 0 {
-		return message{deliver: func() { e.connect(l, p) }}, false, nil
+		return message{deliver: func() {
+			e.w.touch("zookeeper", true)
+			e.connect(l, p)
+		}}, false, nil
 	}
 	xid, op := p.int(), p.int()
 	if op == opPing || op == opClose || op == opSetWatches {
 		return message{deliver: func() {
 			if !e.w.clients[l.client].paused { // a process that is frozen sends no ping
+				e.w.touch("zookeeper", op != opPing)
 				e.execute(l, xid, op, p)
 			}
 		}}, false, nil
@@ -380,6 +384,7 @@ func (e *ensemble) notify(watchers *[]*link, event zk.EventType, node string) {
 			continue
 		}
 		told = append(told, l)
+		e.w.wake(l.client)
 		var p packet
 		p.putInt(-1)
 		p.putLong(-1)
@@ -453,6 +458,7 @@ func (e *ensemble) endSession(id int64) {
 	if s == nil {
 		return
 	}
+	e.w.touch("zookeeper", true)
 	delete(e.sessions, id)
 	var gone []string
 	for name, n := range e.nodes {

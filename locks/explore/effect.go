@@ -1,0 +1,51 @@
+package explore
+
+import "strings"
+
+// effect is what a move has changed, and what it depends on. It is known once the move was performed.
+type effect struct {
+	all     bool // the clock went on
+	sender  int  // the client whose message was delivered, or -1
+	clients [maxClients]bool
+	data    []access
+}
+
+// access is one to the data of a server, or to what is left of the bounds.
+type access struct {
+	to     string
+	writes bool
+}
+
+const maxClients = 5
+
+// independent reports whether two moves that were performed in the same state lead to the same state
+// in both orders. A notification belongs to the effect of the move that causes it: it wakes a client.
+func (e effect) independent(other effect) bool {
+	if e.all || other.all {
+		return false
+	}
+	for i := range e.clients {
+		if e.touches(i) && other.touches(i) && !e.parallel(other) {
+			return false
+		}
+	}
+	for _, a := range e.data {
+		for _, b := range other.data {
+			if a.to == b.to && (a.writes || b.writes) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e effect) touches(client int) bool { return e.clients[client] || e.sender == client }
+
+// parallel reports whether one client sent both messages at the same time to several Redis servers.
+// Then it counts the answers, and their order has no effect. TestReduction checks it.
+func (e effect) parallel(other effect) bool {
+	return e.sender >= 0 && e.sender == other.sender && !e.clients[e.sender] && !other.clients[e.sender] &&
+		e.redis() && other.redis() && e.data[0].to != other.data[0].to
+}
+
+func (e effect) redis() bool { return len(e.data) == 1 && strings.HasPrefix(e.data[0].to, "redis-") }
