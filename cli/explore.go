@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type exploreFlags struct {
 	replay string
 	files  files
 }
+
+// garbage lets the memory grow between two collections: a schedule leaves a lot, and keeps little.
+const garbage = 1000
 
 const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
 statements can reach the servers. The clients run the strategy's own code and scripts. The servers
@@ -67,6 +71,7 @@ func exploreCommand() *cobra.Command {
 				return err
 			}
 			redis.SetLogger(silent{})
+			debug.SetGCPercent(garbage)
 			if flags.replay != "" {
 				return flags.again(cmd)
 			}

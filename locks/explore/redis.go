@@ -45,6 +45,7 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 		if w.clients[client].crashed {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 		}
+		w.touch(s.name+" connections", false)
 		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
 		w.links = append(w.links, l)
 		s.mini.Server().ServeConn(serverEnd{l})

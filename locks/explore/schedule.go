@@ -193,6 +193,7 @@ type schedule struct {
 	*runner
 	*world
 	left    Bounds
+	running sync.WaitGroup
 	close   []func() error
 	counter interface {
 		Count(ctx context.Context, product int64) (int, error)
@@ -203,18 +204,16 @@ type schedule struct {
 func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var sales []func()
 	for i := range x.clients {
-		sale, err := x.open(ctx, i)
-		if err != nil {
+		if err := x.open(ctx, i); err != nil {
 			return o, false, err
 		}
-		sales = append(sales, sale)
 	}
 	synctest.Wait() // until the sessions have begun
-	var running sync.WaitGroup
-	for _, sale := range sales {
-		running.Go(sale)
+	if x.left.Failovers == 0 {
+		for _, c := range x.clients {
+			x.begin(c)
+		}
 	}
 	for range endless {
 		synctest.Wait()
@@ -241,7 +240,7 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 	}
 	x.end()
 	cancel()
-	running.Wait()
+	x.running.Wait()
 	for _, end := range x.close {
 		err = errors.Join(err, end())
 	}
@@ -252,26 +251,33 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 	return o, complete, err
 }
 
-// open connects a client, and returns its sale of one piece.
-func (x *schedule) open(ctx context.Context, i int) (sale func(), err error) {
+// begin lets a client send its first message. Only a fail-over before that makes a difference: it
+// breaks no connection of this client, so the client meets the new server with no error.
+func (x *schedule) begin(c *client) {
+	x.running.Go(c.sale)
+	c.sale = nil
+}
+
+// open connects a client, and prepares its sale of one piece.
+func (x *schedule) open(ctx context.Context, i int) (err error) {
 	b := catalog.Backends{Lease: lease}
 	for _, s := range x.redis {
 		c, err := x.openRedis(i, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.close = append(x.close, c.Close)
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
 	if slices.Contains(x.backends, "zookeeper") {
 		if b.ZooKeeper, err = x.zk.open(i); err != nil {
-			return nil, err
+			return err
 		}
 		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	}
 	db, err := stock.OpenOn(database{x.world, i}, 10)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	x.close = append(x.close, func() error { return closeDB(db) })
 	b.DB = db
@@ -280,15 +286,20 @@ func (x *schedule) open(ctx context.Context, i int) (sale func(), err error) {
 	x.counter, _ = strategy.(interface {
 		Count(ctx context.Context, product int64) (int, error)
 	})
+	// Each client has its own pause, which is the same in each repetition.
+	ctx = locks.WithJitter(ctx, func(below time.Duration) time.Duration {
+		return below * time.Duration(i+1) / time.Duration(len(x.clients)+1)
+	})
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
-	return func() {
+	c.sale = func() {
 		_, err := strategy.Deduct(ctx, stock.Order{
 			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.Bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		c.err, c.done, c.holding = err, true, false
-	}, nil
+	}
+	return nil
 }
 
 func closeDB(db *gorm.DB) error {
@@ -329,6 +340,14 @@ func (x *schedule) moves() (moves []move) {
 			continue
 		}
 		running++
+		if c.sale != nil {
+			quiet = false
+			moves = append(moves, move{token: "begin-" + letter(i), text: letter(i) + " begins its sale.", perform: x.locked(func() {
+				x.wake(i)
+				x.begin(c)
+			})})
+			continue
+		}
 		if c.paused {
 			frozen++
 			mayWait = mayWait && c.frozen < longestPause
@@ -391,7 +410,7 @@ func (x *schedule) faults() (moves []move) {
 		})})
 	}
 	for i, c := range x.clients {
-		if c.done || c.crashed {
+		if c.done || c.crashed || c.sale != nil {
 			continue
 		}
 		add(&x.left.Crashes, "crash-"+letter(i), letter(i)+" crashes.", func() { x.crash(i) })
@@ -424,6 +443,7 @@ func (x *schedule) faults() (moves []move) {
 // replace breaks all connections with a server, and deletes its data.
 func (x *schedule) replace(s *server) {
 	x.touch(s.name, true)
+	x.touch(s.name+" connections", true)
 	s.mini.FlushAll()
 	x.breakLinks(func(l *link) bool { return l.peer == s })
 }

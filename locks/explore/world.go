@@ -27,6 +27,7 @@ type world struct {
 
 // client is a process of its own, which buys one piece.
 type client struct {
+	sale    func() // nil once it has begun
 	paused  bool
 	frozen  time.Duration // time that has passed since the pause
 	crashed bool

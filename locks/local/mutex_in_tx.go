@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"gorm.io/gorm"
@@ -48,7 +47,7 @@ func (s *mutexInTx) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt,
 		}
 		// The transaction was rolled back (1205, 1213 or 1020). Try again until the wait is over.
 		r.Retries++
-		pause := time.Millisecond + rand.N(20*time.Millisecond) //nolint:gosec // jitter, not a secret
+		pause := time.Millisecond + locks.Jitter(ctx, 20*time.Millisecond)
 		if over := locks.SleepRetry(ctx, queue, began, pause); over != nil {
 			return r, fmt.Errorf("%w: %w", over, err)
 		}

@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"oversell/api"
@@ -57,7 +56,7 @@ func (b *backoff) pause(ctx context.Context) bool {
 		return false
 	}
 	defer func() { b.attempt = time.Now() }()
-	return locks.Work(ctx, min(rand.N(2*mean), most)) == nil && ctx.Err() == nil //nolint:gosec // jitter, not a secret
+	return locks.Work(ctx, min(locks.Jitter(ctx, 2*mean), most)) == nil && ctx.Err() == nil
 }
 
 // meanPause returns a mean pause that shrinks towards the end of the wait, fast at first. With the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"math/rand/v2"
 	"time"
 
 	"gorm.io/gorm"
@@ -58,7 +57,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 			}), nil
 		}
 		// MySQL does not notify waiters of a free row, so try again after a random pause.
-		if err := locks.SleepRetry(ctx, r, began, time.Millisecond+rand.N(4*time.Millisecond)); err != nil { //nolint:gosec // jitter, not a secret
+		if err := locks.SleepRetry(ctx, r, began, time.Millisecond+locks.Jitter(ctx, 4*time.Millisecond)); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -81,7 +80,7 @@ func (p *pace) pause(ctx context.Context, left time.Duration) error {
 	if mean <= 0 || left <= 0 {
 		return nil
 	}
-	return locks.Work(ctx, min(rand.N(2*mean), left)) //nolint:gosec // jitter, not a secret
+	return locks.Work(ctx, min(locks.Jitter(ctx, 2*mean), left))
 }
 
 // adjust changes the share only after a sale or a conflict. Other outcomes show no contention.

@@ -43,6 +43,8 @@ func OpenWith(url string, conns int, dial func(ctx context.Context, network, add
 		DialTimeout:           time.Second,
 		// An answer that comes after this time counts as lost, so the outcome is unknown.
 		ReadTimeout:     execTimeout,
+		ReadBufferSize:  bufferSize,
+		WriteBufferSize: bufferSize,
 		WriteTimeout:    execTimeout,
 		PoolSize:        conns,
 		DisableIdentity: true,
@@ -55,6 +57,9 @@ func OpenWith(url string, conns int, dial func(ctx context.Context, network, add
 	client.AddHook(hook)
 	return client, nil
 }
+
+// bufferSize is for each connection, in bytes. Commands and answers of the locks are short.
+const bufferSize = 8192
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 

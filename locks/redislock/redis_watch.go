@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,7 +55,7 @@ func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err
 		}
 		r.Retries++
 		// The pause is random, so that requests which collided do not collide again.
-		pause := rand.N(2 * mean) //nolint:gosec // jitter, not a secret
+		pause := locks.Jitter(ctx, 2*mean)
 		if pause >= o.Wait-time.Since(began) {
 			return r, fmt.Errorf("every attempt failed (%d in %v): %w", r.Retries, o.Wait, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -76,7 +75,7 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 			return nil, &stock.Unavailable{Backend: "redlock", Err: fmt.Errorf("%d of %d masters did not answer: %w", failed.unreachable, len(l.nodes), err)}
 		}
 		// The pause is random. Otherwise waiters could collide again, each with a minority.
-		if err := locks.SleepRetry(ctx, r, began, shortestRetry+rand.N(longestRetry-shortestRetry)); err != nil { //nolint:gosec // jitter, not a secret
+		if err := locks.SleepRetry(ctx, r, began, shortestRetry+locks.Jitter(ctx, longestRetry-shortestRetry)); err != nil {
 			return nil, err
 		}
 	}
