@@ -50,6 +50,8 @@ func TestFindings(t *testing.T) {
 		"a crash between SETNX and EXPIRE": {"redis-setnx-expire", Bounds{Clients: 2, Crashes: 1}, false, true},
 		"a crash":                          {"redis", Bounds{Clients: 2, Crashes: 1}, false, false},
 		"a lost reply":                     {"redis", Bounds{Clients: 2, LostReplies: 1}, false, false},
+		"a fail-over":                      {"redis", Bounds{Clients: 2, Failovers: 1}, true, false},
+		"three masters":                    {"redlock", Bounds{Clients: 2}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := complete(t, tt.strategy, tt.bounds, false)
@@ -82,6 +84,10 @@ func TestReduction(t *testing.T) {
 		{"redis", Bounds{Clients: 2}},
 		{"redis-setnx", Bounds{Clients: 2, Crashes: 1}},
 		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}},
+		{"redis-expire", Bounds{Clients: 2, Failovers: 1}},
+		{"redis-expire", Bounds{Clients: 2, Pauses: 1}},
+		{"zk-ephemeral", Bounds{Clients: 2}},
+		{"redlock", Bounds{Clients: 1, Crashes: 1}},
 	} {
 		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
 		t.Logf("%s, %+v: %d schedules, reduced %d", tt.strategy, tt.bounds, full.Schedules, reduced.Schedules)

@@ -55,6 +55,8 @@ type move struct {
 	token   string // for a trail, such as A, lose-B.2 or time
 	id      string // names the same message before and after other moves
 	text    string
+	sender  string // the client whose message it delivers, and
+	to      string // the server; both empty for other moves
 	perform func()
 	effect  effect // once it has been performed
 }
@@ -288,7 +290,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	})
 	// Each client has its own pause, which is the same in each repetition.
 	ctx = locks.WithJitter(ctx, func(below time.Duration) time.Duration {
-		return below * time.Duration(i+1) / time.Duration(len(x.clients)+1)
+		return below * time.Duration(2*maxClients-i) / (2*maxClients + 1)
 	})
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	c.sale = func() {
@@ -331,15 +333,18 @@ func (x *schedule) step(i int, step api.Step) {
 	}
 }
 
-// moves lists what can happen next. There is none if all clients have ended.
+// moves lists what can happen next. There is none if all clients have ended, and all messages have
+// arrived.
 func (x *schedule) moves() (moves []move) {
 	running, frozen, mayWait := 0, 0, true
 	quiet := true // no client that runs has sent anything
 	for i, c := range x.clients {
-		if c.done || c.crashed {
+		if c.crashed {
 			continue
 		}
-		running++
+		if !c.done { // otherwise, its release may go on in the background
+			running++
+		}
 		if c.sale != nil {
 			quiet = false
 			moves = append(moves, move{token: "begin-" + letter(i), text: letter(i) + " begins its sale.", perform: x.locked(func() {
@@ -359,13 +364,13 @@ func (x *schedule) moves() (moves []move) {
 		}
 	}
 	if running == 0 {
-		return nil
+		return moves
 	}
 	if quiet && mayWait {
 		moves = append(moves, move{token: "time", text: "Time passes.", perform: x.passTime})
 	}
 	for i, c := range x.clients {
-		if c.paused && c.frozen > 0 && !c.crashed {
+		if c.paused && c.mayResume && !c.crashed {
 			moves = append(moves, move{
 				token: "resume-" + letter(i), text: letter(i) + " goes on.",
 				perform: x.locked(func() { x.resume(i) }),
@@ -392,7 +397,7 @@ func token(m *message, k int) string {
 
 func (x *schedule) deliver(m *message, k int) move {
 	return move{
-		token: token(m, k), id: m.id(),
+		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server,
 		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
 		perform: x.locked(func() { x.deliverNow(m) }),
 	}
@@ -451,6 +456,9 @@ func (x *schedule) replace(s *server) {
 // passTime lets the clock go on for a leap, or until a client that runs sends something.
 func (x *schedule) passTime() {
 	x.effect.all = true
+	for _, c := range x.clients {
+		c.mayResume = false
+	}
 	for range leap / tick {
 		time.Sleep(tick)
 		x.fastForward(tick)
@@ -459,7 +467,9 @@ func (x *schedule) passTime() {
 		sent := false
 		for i, c := range x.clients {
 			if c.paused {
+				before := c.frozen
 				c.frozen += tick
+				c.mayResume = c.mayResume || before/leap != c.frozen/leap
 			} else if !c.done && !c.crashed {
 				sent = sent || len(x.from(i)) > 0
 			}

@@ -185,6 +185,9 @@ type node struct {
 	chosen int
 	end    int    // the moves from here on belong to another branch
 	asleep []move // in this state, these moves lead to nothing new
+	// batch is the first of the messages that one client has sent at the same time to several Redis,
+	// if nothing else can happen that changes data. Nothing but that client depends on their order.
+	batch int
 }
 
 func (b *branch) choose(moves []move) int {
@@ -198,13 +201,53 @@ func (b *branch) choose(moves []move) int {
 		n.moves = moves // they get the effects
 		return n.chosen
 	}
-	n := &node{moves: moves, chosen: -1, end: len(moves)}
-	if b.depth > 1 && !b.full {
-		n.asleep = b.path[b.depth-2].sleepAfter()
+	n := &node{moves: moves, chosen: -1, end: len(moves), batch: -1}
+	if !b.full {
+		n.batch = batch(moves)
+		b.check(moves)
+		if b.depth > 1 {
+			n.asleep = b.path[b.depth-2].sleepAfter()
+		}
 	}
 	n.next()
 	b.path = append(b.path, n)
 	return n.chosen
+}
+
+// batch returns the index of the first message if all messages are of one client, each to another
+// Redis, and if no fault can happen. Otherwise it returns -1.
+func batch(moves []move) int {
+	first, to := -1, map[string]bool{}
+	for i, m := range moves {
+		switch {
+		case strings.HasPrefix(m.token, "resume-"):
+			continue
+		case m.sender == "" || !strings.HasPrefix(m.to, "redis-") || to[m.to]:
+			return -1
+		case first < 0:
+			first = i
+		case m.sender != moves[first].sender:
+			return -1
+		}
+		to[m.to] = true
+	}
+	return first
+}
+
+// check ends a batch if its client sends something before all answers have arrived, or if a message
+// wakes another client. Then the order does matter, so all orders must run.
+func (b *branch) check(moves []move) {
+	for i := len(b.path) - 1; i >= 0; i-- {
+		n := b.path[i]
+		if n.batch < 0 || n.chosen != n.batch {
+			return
+		}
+		sent := func(m move) bool { return m.sender != "" && !slices.ContainsFunc(n.moves, m.same) }
+		done := !slices.ContainsFunc(moves, func(m move) bool { return slices.ContainsFunc(n.moves, m.same) && m.sender != "" })
+		if slices.ContainsFunc(moves, sent) && !done || n.moves[n.chosen].effect.clients != [maxClients]bool{} {
+			n.batch = -1
+		}
+	}
 }
 
 // next changes the last choice of the path that can be changed. It returns false if there is none.
@@ -222,7 +265,7 @@ func (b *branch) next() bool {
 // split returns the choices that are left at the first state that has any. They no longer belong to b.
 func (b *branch) split() *branch {
 	for i, n := range b.path {
-		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep)}
+		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: n.batch}
 		if n.chosen < 0 || !half.next() {
 			continue
 		}
@@ -252,6 +295,9 @@ func (n *node) next() bool {
 		n.asleep = append(n.asleep, n.moves[n.chosen])
 	}
 	for i := n.chosen + 1; i < n.end; i++ {
+		if n.batch >= 0 && i > n.batch && n.moves[i].sender != "" {
+			continue
+		}
 		if !slices.ContainsFunc(n.asleep, n.moves[i].same) {
 			n.chosen = i
 			return true

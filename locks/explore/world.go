@@ -31,6 +31,8 @@ type client struct {
 	paused  bool
 	frozen  time.Duration // time that has passed since the pause
 	crashed bool
+	// mayResume is true once in each leap of the pause.
+	mayResume bool
 	done    bool
 	running chan struct{}  // closed unless the client is paused
 	named   map[string]int // number of messages by name
@@ -137,7 +139,7 @@ func (w *world) wake(client int) { w.effect.clients[client] = true }
 func (w *world) pause(client int) {
 	c := w.clients[client]
 	w.wake(client)
-	c.paused, c.frozen, c.running = true, 0, make(chan struct{})
+	c.paused, c.frozen, c.mayResume, c.running = true, 0, false, make(chan struct{})
 }
 
 func (w *world) resume(client int) {
