@@ -115,6 +115,12 @@ claims: servers build ## run every hazard on one strategy, SEEDS times: make cla
 	bin/oversell break --all $(strategy) --seeds $(SEEDS) --json results/claims.json
 	bin/oversell docs --record results/claims.json
 
+.PHONY: explored
+explored: build ## run every schedule of two clients with each fault: make explored strategy=redis; writes docs/explored.json
+	@mkdir -p results
+	bin/oversell explore --all $(strategy) --limit 120s --json results/explored.json
+	bin/oversell docs --searches results/explored.json
+
 .PHONY: bench
 bench: servers build ## compare our locks with other libraries, and the service with a direct loop: bench/RESULTS.md
 	cd bench && $(GO) run .

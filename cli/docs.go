@@ -47,7 +47,7 @@ func generatedParts() []generated {
 
 // docsCommand writes the generated parts of the documents. Only developers need this command.
 func docsCommand() *cobra.Command {
-	var record, runs string
+	var record, runs, searches string
 	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "Write the generated parts of the documents in this folder again",
@@ -64,6 +64,11 @@ func docsCommand() *cobra.Command {
 					return fmt.Errorf("docs: %w", err)
 				}
 			}
+			if searches != "" {
+				if err := recordSearches(searches); err != nil {
+					return fmt.Errorf("docs: %w", err)
+				}
+			}
 			for _, part := range generatedParts() {
 				if err := part.replace(); err != nil {
 					return fmt.Errorf("docs: %w", err)
@@ -74,6 +79,7 @@ func docsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&record, "record", "", "first add the results of `FILE`, from break --json, to docs/matrix.json")
 	cmd.Flags().StringVar(&runs, "runs", "", "first copy one run for each verdict from `FOLDER`, of break --keep, to "+recordedRuns)
+	cmd.Flags().StringVar(&searches, "searches", "", "first add the results of `FILE`, from explore --all --json, to "+recordedSearches)
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 
 type exploreFlags struct {
 	trial  explore.Trial
+	every  bool
 	limit  time.Duration
 	replay string
 	files  files
@@ -43,9 +44,12 @@ The result says how many schedules lose an update, and shows the shortest one, s
 line "trail" repeats this schedule with --replay. Schedules that differ only in the order of steps
 without an effect on each other run once; --full runs all.
 
+With --all, it searches with each kind of fault once, also with fencing tokens, and compares with
+what the cards claim. It searches all strategies, or those that are named.
+
 Exit status:
   0    done, whether an update was lost or not
-  1    something failed
+  1    something failed, or a card is contradicted (--all)
   2    the strategy does not exist, or the command line is wrong
   130  stopped by Ctrl-C; it prints what it has found until then`
 
@@ -57,15 +61,21 @@ func exploreCommand() *cobra.Command {
 		Long:  exploreLong,
 		Example: `  oversell explore redis
   oversell explore redis-lua --pauses 1
-  oversell explore redis-setnx --crashes 1`,
+  oversell explore redis-setnx --crashes 1
+  oversell explore --all --limit 60s`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 && !flags.every {
 				return usage("explore: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
 			}
 			return nil
 		},
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.every {
+				redis.SetLogger(silent{})
+				debug.SetGCPercent(garbage)
+				return flags.all(cmd, args)
+			}
 			flags.trial.Strategy = args[0]
 			if err := flags.check(); err != nil {
 				return err
@@ -87,6 +97,7 @@ func exploreCommand() *cobra.Command {
 	f.IntVar(&flags.trial.Bounds.Expiries, "expiries", 0, "number of sessions that ZooKeeper ends")
 	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
+	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
 	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
 	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")

@@ -32,6 +32,33 @@ type Bounds struct {
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
+// String names the clients and the faults.
+func (b Bounds) String() string {
+	text := fmt.Sprintf("%d clients", b.Clients)
+	for _, f := range []struct {
+		n         int
+		one, many string
+	}{
+		{b.Pauses, "pause", "pauses"},
+		{b.Crashes, "crash", "crashes"},
+		{b.LostReplies, "lost reply", "lost replies"},
+		{b.Failovers, "fail-over", "fail-overs"},
+		{b.Expiries, "expired session", "expired sessions"},
+	} {
+		switch f.n {
+		case 0:
+		case 1:
+			text += ", 1 " + f.one
+		default:
+			text += fmt.Sprintf(", %d %s", f.n, f.many)
+		}
+	}
+	if b.Fenced {
+		text += ", fenced"
+	}
+	return text
+}
+
 const (
 	product = 1
 	lease   = 200 * time.Millisecond
@@ -85,6 +112,7 @@ type Outcome struct {
 	Ends []End
 	Left int
 	Two  bool // two clients held the lock at the same time
+	Late bool // a sale took as long as a lease, so a client waited until a lease ended
 }
 
 // Oversold reports whether an update was lost, or a piece was taken that no client has.
@@ -195,6 +223,7 @@ type schedule struct {
 	*runner
 	*world
 	left    Bounds
+	began   time.Time
 	running sync.WaitGroup
 	close   []func() error
 	counter interface {
@@ -212,6 +241,7 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 		}
 	}
 	synctest.Wait() // until the sessions have begun
+	x.began = time.Now()
 	if x.left.Failovers == 0 {
 		for _, c := range x.clients {
 			x.begin(c)
@@ -499,6 +529,7 @@ func (x *schedule) allDone() bool {
 
 func (x *schedule) outcome() (o Outcome, err error) {
 	o.Two, o.Left = x.two, x.row.count
+	o.Late = time.Since(x.began) >= lease
 	if x.counter != nil {
 		if o.Left, err = x.counter.Count(context.Background(), product); err != nil {
 			return o, err

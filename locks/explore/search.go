@@ -29,6 +29,7 @@ type Result struct {
 	Oversold  int  `json:"oversold"`    // schedules that lose an update
 	Stalled   int  `json:"stalled"`     // schedules in which a client waits in vain for the lock
 	Aborted   int  `json:"aborted"`     // schedules in which a client gives up, and takes nothing
+	Late      int  `json:"late"`        // schedules in which a client waits until a lease ends
 	Two       int  `json:"two_holders"` // schedules in which two clients hold the lock at the same time
 	Complete  bool `json:"complete"`    // these are all schedules within the bounds
 	// Shortest is the shortest schedule that loses an update, the first of several, or nil.
@@ -327,6 +328,7 @@ func (r *Result) add(o Outcome) {
 		{&r.Oversold, o.Oversold()},
 		{&r.Stalled, slices.Contains(o.Ends, Stalled)},
 		{&r.Aborted, slices.Contains(o.Ends, Aborted)},
+		{&r.Late, o.Late},
 		{&r.Two, o.Two},
 	} {
 		if c.is {

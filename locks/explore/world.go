@@ -33,9 +33,9 @@ type client struct {
 	crashed bool
 	// mayResume is true once in each leap of the pause.
 	mayResume bool
-	done    bool
-	running chan struct{}  // closed unless the client is paused
-	named   map[string]int // number of messages by name
+	done      bool
+	running   chan struct{}  // closed unless the client is paused
+	named     map[string]int // number of messages by name
 
 	err     error
 	holding bool // from the grant until the write, or until the end of the sale

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"oversell/api"
+	"oversell/lab/terminal"
+	"oversell/locks/catalog"
+	"oversell/locks/explore"
+)
+
+// all runs the searches of the named strategies, or of all, and compares them with the cards.
+func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
+	if err := checkStrategies(names); err != nil {
+		return usage("explore: %w", err)
+	}
+	ctx, out := cmd.Context(), f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	results, contradictions := []explore.Result{}, []string{}
+	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
+	for _, card := range catalog.Cards() {
+		if len(names) > 0 && !slices.Contains(names, card.ID) {
+			continue
+		}
+		for _, t := range explore.Trials(card) {
+			r, took, err := f.searchWithin(ctx, t)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				break
+			}
+			results = append(results, r)
+			printRow(out, r, took)
+			if text := r.Contradiction(card); text != "" {
+				contradictions = append(contradictions, text)
+			}
+		}
+	}
+	err := f.files.write(map[string]func(io.Writer) error{"json": func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(results)
+	}}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if ctx.Err() != nil {
+		return ended(ctx, errors.Join(err, errors.New("explore: stopped")))
+	}
+	if len(contradictions) > 0 {
+		err = errors.Join(err, fmt.Errorf("explore: the cards are contradicted:\n  %s", strings.Join(contradictions, "\n  ")))
+	} else if err == nil {
+		_, _ = fmt.Fprintln(out, "No result contradicts a card.")
+	}
+	return err
+}
+
+func (f *exploreFlags) searchWithin(ctx context.Context, t explore.Trial) (r explore.Result, took time.Duration, err error) {
+	limited, cancel := context.WithCancel(ctx)
+	if f.limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, f.limit)
+	}
+	defer cancel()
+	began := time.Now()
+	r, err = explore.Search(limited, t, nil)
+	return r, time.Since(began), err
+}
+
+func printRow(out io.Writer, r explore.Result, took time.Duration) {
+	schedules := terminal.Number(r.Schedules)
+	if !r.Complete {
+		schedules = "> " + schedules
+	}
+	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8.1f\n", r.Strategy, r.Bounds, schedules, terminal.Number(r.Oversold), terminal.Number(r.Stalled), took.Seconds())
+}
+
+const recordedSearches = "docs/explored.json"
+
+// explored is the content of docs/explored.json.
+type explored struct {
+	Results []explore.Result `json:"results"`
+	// Sentences are for the pages and documents, by strategy.
+	Sentences map[string][]api.Text `json:"sentences"`
+}
+
+// recordSearches adds the results of a file of explore --all to docs/explored.json, in place of older
+// results of the same searches.
+func recordSearches(newer string) error {
+	old, err := readSearches()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(newer) //nolint:gosec // the file that was named
+	if err != nil {
+		return err
+	}
+	var results []explore.Result
+	if err := json.Unmarshal(text, &results); err != nil {
+		return fmt.Errorf("%s: %w", newer, err)
+	}
+	x := explored{Sentences: map[string][]api.Text{}}
+	for _, card := range catalog.Cards() {
+		for _, t := range explore.Trials(card) {
+			same := func(r explore.Result) bool { return r.Trial == t }
+			for _, all := range [][]explore.Result{results, old.Results} {
+				if i := slices.IndexFunc(all, same); i >= 0 {
+					x.Results = append(x.Results, all[i])
+					break
+				}
+			}
+		}
+		if sentences := explore.Sentences(x.Results, card.ID); len(sentences) > 0 {
+			x.Sentences[card.ID] = sentences
+		}
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(x); err != nil {
+		return err
+	}
+	return os.WriteFile(recordedSearches, out.Bytes(), 0o644) //nolint:gosec // a document
+}
+
+func readSearches() (x explored, err error) {
+	text, err := os.ReadFile(recordedSearches)
+	if err != nil {
+		return x, err
+	}
+	return x, json.Unmarshal(text, &x)
+}
