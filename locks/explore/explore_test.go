@@ -3,17 +3,18 @@ package explore
 import (
 	"context"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig/rigtest"
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	os.Exit(m.Run())
+	rigtest.Main(m)
 }
 
 // silent drops go-redis's own messages, since the errors also reach the callers.
