@@ -680,7 +680,7 @@ func sessionScripts() []zookeeperScript {
 			watch := s.client("B", longSession)
 			wrong := s.raw("another, with a wrong password", longSession, a.id, make([]byte, 16))
 			wrong.next("waits")
-			unknown := s.raw("another, without a session", longSession, a.id+1, a.password)
+			unknown := s.raw("another, without a session", longSession, a.id+1<<40, a.password) // far from the ids of other tests
 			unknown.next("waits")
 			again := s.raw("A, again,", longSession, a.id, a.password)
 			a.next("waits on its old connection")
