@@ -46,7 +46,7 @@ var rules = []rule{
 	{from: "locks/lockstest", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 	{from: "locks/catalog", may: []string{"api", "locks", "stock", "locks/local", "locks/*lock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "locks/adapter", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/local", "locks/lockstest"}, onServers...)},
-	{from: "locks/explore", may: []string{"api", "locks", "stock", "locks/catalog", "locks/*lock"}},
+	{from: "locks/explore", may: []string{"api", "locks", "stock", "locks/catalog", "locks/*lock"}, test: onServers},
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
 	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
 

@@ -3,17 +3,19 @@ package explore
 import (
 	"context"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig/rigtest"
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	os.Exit(m.Run())
+	rigtest.Main(m)
 }
 
 // silent drops go-redis's own messages, since the errors also reach the callers.
@@ -43,6 +45,8 @@ func TestFindings(t *testing.T) {
 		"no fault":                         {"redis", Bounds{Clients: 2}, false, false},
 		"three clients":                    {"redis", Bounds{Clients: 3}, false, false},
 		"ZooKeeper":                        {"zk-ephemeral", Bounds{Clients: 2}, false, false},
+		"ZooKeeper, a crash":               {"zk", Bounds{Clients: 2, Crashes: 1}, false, false},
+		"ZooKeeper, an expiry":             {"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}, true, false},
 		"no lock":                          {"none", Bounds{Clients: 2}, true, false},
 		"a pause, no expiry":               {"redis-setnx", Bounds{Clients: 2, Pauses: 1}, false, false},
 		"a pause":                          {"redis-lua", Bounds{Clients: 2, Pauses: 1}, true, false},
@@ -86,8 +90,9 @@ func TestReduction(t *testing.T) {
 		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}},
 		{"redis-expire", Bounds{Clients: 2, Failovers: 1}},
 		{"redis-expire", Bounds{Clients: 2, Pauses: 1}},
-		{"zk-ephemeral", Bounds{Clients: 2}},
 		{"redlock", Bounds{Clients: 1, Crashes: 1}},
+		{"zk", Bounds{Clients: 2}},
+		{"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}},
 	} {
 		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
 		t.Logf("%s, %+v: %d schedules, reduced %d", tt.strategy, tt.bounds, full.Schedules, reduced.Schedules)
@@ -97,6 +102,16 @@ func TestReduction(t *testing.T) {
 		if reduced.Schedules > full.Schedules {
 			t.Errorf("%s, %+v: the reduced search runs %d schedules, the full one %d", tt.strategy, tt.bounds, reduced.Schedules, full.Schedules)
 		}
+	}
+}
+
+// TestDeadWaiter checks that the session of a crashed client can end while another client works. In this
+// schedule, A waits between the holder B and C, and crashes. C then takes the lock beside B.
+func TestDeadWaiter(t *testing.T) {
+	trail := strings.Split("B,A,A,B,B,C,C,C,crash-A,expire-A,C,C,B,B,C,C", ",")
+	_, outcome, err := Replay(Trial{Strategy: "zk-watch-naive", Bounds: Bounds{Clients: 3, Crashes: 1}}, trail)
+	if err != nil || !outcome.Two || !outcome.Oversold() {
+		t.Errorf("%v, %v", outcome, err)
 	}
 }
 

@@ -29,6 +29,7 @@ type link struct {
 	subscribed bool
 	mute       bool // no answer reaches the client any more
 	broken     bool
+	ended      bool          // the server sends nothing more
 	changed    chan struct{} // closed and replaced at each change
 }
 
@@ -94,7 +95,7 @@ func (c *clientEnd) arrived(b []byte) (n int, wake <-chan struct{}, err error) {
 		c.broken = true
 		c.change()
 		return 0, nil, io.EOF
-	case c.broken:
+	case c.broken || c.ended && len(c.toCli) == 0:
 		return 0, nil, io.EOF
 	}
 	n = copy(b, c.toCli)

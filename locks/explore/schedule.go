@@ -465,7 +465,12 @@ func (x *schedule) faults() (moves []move) {
 		}
 	}
 	for _, s := range x.zk.list() {
-		add(&x.left.Expiries, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
+		left := &x.left.Expiries
+		if x.clients[s.client].crashed {
+			left = new(int) // the server ends this session in any case, and at any time
+			*left = 1
+		}
+		add(left, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
 	}
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {

@@ -1,127 +1,72 @@
 package explore
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"net"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"oversell/locks/zklock"
-	"oversell/stock"
 )
 
 // ensemble is a ZooKeeper in memory: its nodes, sessions and watches. It has what the locks use, and
-// answers as a server of version 3.8 does. The world's lock protects it.
+// answers as a server of version 3.8 does: TestZooKeeper compares the two. The world's lock protects it.
 type ensemble struct {
-	w        *world
-	nodes    map[string]*znode
-	sessions map[int64]*session
-	zxid     int64
-}
-
-type znode struct {
-	data          []byte
-	owner         int64 // the session of an ephemeral node, else 0
-	created       int64 // zxid
-	changed       int64 // zxid
-	version       int32
-	children      int32 // number of children now
-	ever          int32 // number of children that were created: the next sequence number
-	lastChild     int64 // zxid of the last change of the children
-	dataWatchers  []*link
-	childWatchers []*link
+	tree
+	w         *world
+	sessions  map[int64]*session
+	opened    []int64            // by client, the number of its sessions
+	onData    map[string][]*link // watches, by path: of a node and its data, also of a missing node
+	onListing map[string][]*link // watches, by path: of the children of a node
 }
 
 // session is that of a client. The server ends it after timeout without a packet of the client.
 type session struct {
 	id      int64
+	client  int
 	timeout time.Duration
 	last    time.Time
 	on      *link
 }
 
 func newEnsemble(w *world) *ensemble {
-	return &ensemble{w: w, nodes: map[string]*znode{"/": {children: 1, ever: 1}, "/oversell": {}}, sessions: map[int64]*session{}}
+	return &ensemble{
+		tree: newTree(), w: w, sessions: map[int64]*session{}, opened: make([]int64, len(w.clients)),
+		onData: map[string][]*link{}, onListing: map[string][]*link{},
+	}
 }
 
 // open returns a client's session, which connects in the background.
 func (e *ensemble) open(client int) (*zklock.Session, error) {
-	return zklock.OpenWith([]string{"127.0.0.1:1"}, lease, func(string, string, time.Duration) (net.Conn, error) {
-		e.w.mu.Lock()
-		defer e.w.mu.Unlock()
-		// At the end of the schedule, a crashed client may connect: it repeats its releases until then.
-		if e.w.clients[client].crashed && !e.w.over {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
-		}
-		l := &link{w: e.w, client: client, peer: e, changed: make(chan struct{})}
-		e.w.links = append(e.w.links, l)
-		return &clientEnd{link: l}, nil
-	})
+	// Three addresses, as an ensemble has: with one address, the driver waits for a second before it
+	// connects again, which is longer than the session lasts.
+	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+	// Each schedule opens connections, and the driver's usual buffers of 1.5 MB would cost most of its time.
+	const longest = 1 << 14
+	return zklock.OpenWith(servers, lease, func(string, string, time.Duration) (net.Conn, error) { return e.dial(client) },
+		zk.WithMaxConnBufferSize(longest), zk.WithMaxBufferSize(longest))
 }
 
-// The operations of the protocol (zookeeper.jute, ZooDefs.OpCode).
-const (
-	opCreate, opDelete, opExists, opGet, opSet     = 1, 2, 3, 4, 5
-	opPing, opList, opCheck, opMulti, opSetWatches = 11, 12, 13, 14, 101
-	opClose, opFailed                              = -11, -1
-)
-
-var errPacket = errors.New("not a packet of ZooKeeper")
-
-// packet reads and writes the fields of a request or an answer (Jute).
-type packet struct {
-	bytes []byte
-	short bool
-}
-
-func (p *packet) take(n int) []byte {
-	if n < 0 || n > len(p.bytes) {
-		p.short = true
-		return make([]byte, max(n, 8))
+// dial connects a client. A client that is paused connects when it goes on.
+func (e *ensemble) dial(client int) (net.Conn, error) {
+	e.w.mu.Lock()
+	running := e.w.clients[client].running
+	e.w.mu.Unlock()
+	<-running
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	// At the end of the schedule, a crashed client may connect: it repeats its releases until then.
+	if e.w.clients[client].crashed && !e.w.over {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 	}
-	var b []byte
-	b, p.bytes = p.bytes[:n], p.bytes[n:]
-	return b
-}
-
-func (p *packet) int() int32  { return int32(binary.BigEndian.Uint32(p.take(4))) } //nolint:gosec // as written
-func (p *packet) long() int64 { return int64(binary.BigEndian.Uint64(p.take(8))) } //nolint:gosec // as written
-func (p *packet) bool() bool  { return p.take(1)[0] != 0 }
-func (p *packet) buffer() []byte {
-	n := p.int()
-	if n < 0 {
-		return nil
-	}
-	return p.take(int(n))
-}
-func (p *packet) text() string { return string(p.buffer()) }
-
-func (p *packet) putInt(n int32)  { p.bytes = binary.BigEndian.AppendUint32(p.bytes, uint32(n)) } //nolint:gosec // as written
-func (p *packet) putLong(n int64) { p.bytes = binary.BigEndian.AppendUint64(p.bytes, uint64(n)) } //nolint:gosec // as written
-func (p *packet) putBool(b bool)  { p.bytes = append(p.bytes, map[bool]byte{true: 1}[b]) }
-func (p *packet) putBuffer(b []byte) {
-	p.putInt(int32(len(b))) //nolint:gosec // the locks store little
-	p.bytes = append(p.bytes, b...)
-}
-
-func (p *packet) putStat(n *znode) {
-	p.putLong(n.created)
-	p.putLong(n.changed)
-	p.putLong(0)
-	p.putLong(0)
-	p.putInt(n.version)
-	p.putInt(2*n.ever - n.children)
-	p.putInt(0)
-	p.putLong(n.owner)
-	p.putInt(int32(len(n.data))) //nolint:gosec // the locks store little
-	p.putInt(n.children)
-	p.putLong(n.lastChild)
+	l := &link{w: e.w, client: client, peer: e, changed: make(chan struct{})}
+	e.w.links = append(e.w.links, l)
+	return &clientEnd{link: l}, nil
 }
 
 // send puts an answer or an event on a connection.
@@ -134,116 +79,117 @@ func (l *link) send(p packet) {
 	l.change()
 }
 
-// message reads what a client sends. The beginning of a session and its pings do not wait.
+// message reads what a client sends. These messages are of no interest, and do not wait: the beginning
+// of a session, its pings and its end, and the creation of the folders.
 func (e *ensemble) message(l *link, b []byte) (m message, waits bool, err error) {
 	p := packet{bytes: b}
 	if size := p.int(); p.short || int(size) != len(p.bytes) {
 		return m, false, errPacket
 	}
 	if l.session == 0 {
-		return message{deliver: func() {
-			e.w.touch("zookeeper", true)
-			e.connect(l, p)
-		}}, false, nil
+		return e.connection(l, p)
 	}
-	xid, op := p.int(), p.int()
-	if op == opPing || op == opClose || op == opSetWatches {
-		return message{deliver: func() {
-			if !e.w.clients[l.client].paused { // a process that is frozen sends no ping
-				e.w.touch("zookeeper", op != opPing)
-				e.execute(l, xid, op, p)
-			}
-		}}, false, nil
+	xid := p.int()
+	o := p.operation(p.int())
+	if p.short {
+		return m, false, errPacket
 	}
-	name, writes := describe(op, p)
-	return message{name: name, server: "zookeeper", writes: writes, deliver: func() { e.execute(l, xid, op, p) }}, true, nil
-}
-
-func describe(op int32, p packet) (name string, writes bool) {
-	if op == opMulti {
-		var all []string
-		for kind, done := p.int(), p.bool(); !done && !p.short; kind, done = p.int(), p.bool() {
-			p.int()
-			part := p
-			one, _ := describe(kind, part)
-			all = append(all, one)
-			skip(kind, &p)
+	m = message{server: "zookeeper", deliver: func() { e.execute(l, xid, o) }}
+	paused := e.w.clients[l.client].paused
+	switch o.kind {
+	case opPing, opClose, opSetWatches:
+		if paused { // a process that is frozen sends no ping
+			return message{deliver: func() {}}, false, nil
 		}
-		return strings.Join(all, ", "), true
-	}
-	node := stock.WithoutTokens(p.text())
-	switch op {
+		return e.atOnce(m, o.kind != opPing), false, nil
 	case opCreate:
-		return "create " + node, true
-	case opDelete:
-		return "delete " + node, true
-	case opSet:
-		return "set " + node, true
-	case opCheck:
-		return "check " + node, false
+		if !paused && e.forFolders(o) {
+			return e.atOnce(m, true), false, nil
+		}
 	}
-	watch := ""
-	if p.bool() {
-		watch = ", watched" // a watch is an entry in the server
-	}
-	return map[int32]string{opExists: "stat ", opGet: "get ", opList: "ls "}[op] + node + watch, watch != ""
+	m.name, m.writes = o.String(), o.writes()
+	return m, true, nil
 }
 
-// skip reads one operation of a multi.
-func skip(kind int32, p *packet) {
-	p.text()
-	if kind == opSet {
-		p.buffer()
-	}
-	p.int()
+// atOnce returns a message that does not wait. The move in which it is sent has its effect, too.
+func (e *ensemble) atOnce(m message, writes bool) message {
+	return message{deliver: func() {
+		e.w.touch("zookeeper", writes)
+		m.deliver()
+	}}
 }
 
-// connect begins a session, or goes on with one on a new connection.
-func (e *ensemble) connect(l *link, p packet) {
+// forFolders reports whether o creates a folder, or fails because the folder does not exist yet.
+func (e *ensemble) forFolders(o operation) bool {
+	_, exists := e.nodes[path.Dir(o.path)]
+	return !exists || o.flags == zk.FlagPersistent && len(o.data) == 0
+}
+
+// connection reads the first packet of a connection. It waits if a request of the same session is on
+// its way: the server closes the session's former connection, so it executes the request before, or never.
+func (e *ensemble) connection(l *link, p packet) (m message, waits bool, err error) {
 	p.int()
 	p.long()
-	timeout, id := p.int(), p.long()
-	s := e.sessions[id]
-	var answer packet
-	answer.putInt(0)
-	switch {
-	case id != 0 && s == nil: // the session has expired
-		answer.putInt(0)
-		answer.putLong(0)
-	default:
-		if s == nil {
-			s = &session{id: int64(len(e.sessions)+1)<<8 + int64(l.client) + 1, timeout: time.Duration(timeout) * time.Millisecond}
-			e.zxid++
-			e.sessions[s.id] = s
-		}
-		s.on, s.last, l.session = l, time.Now(), s.id
-		answer.putInt(timeout)
-		answer.putLong(s.id)
+	timeout, id, password := time.Duration(p.int())*time.Millisecond, p.long(), p.buffer()
+	if p.short {
+		return m, false, errPacket
 	}
-	answer.putBuffer(make([]byte, 16))
-	l.send(answer)
+	m = message{
+		name: "continue the session", server: "zookeeper", writes: true,
+		deliver: func() { e.connect(l, timeout, id, password) },
+	}
+	s := e.sessions[id]
+	if s != nil && slices.ContainsFunc(e.w.inFlight, func(m *message) bool { return m.on == s.on }) {
+		return m, true, nil
+	}
+	return e.atOnce(m, true), false, nil
+}
+
+// connect begins a session, or continues one on a new connection.
+func (e *ensemble) connect(l *link, timeout time.Duration, id int64, password []byte) {
+	s := e.sessions[id]
+	switch {
+	case id == 0:
+		e.opened[l.client]++
+		s = &session{id: e.opened[l.client]<<8 + int64(l.client) + 1, client: l.client, timeout: timeout}
+		e.sessions[s.id] = s
+	case s == nil || !bytes.Equal(password, passwordOf(id)): // it has expired
+		l.send(connected(0, 0, make([]byte, 16)))
+		l.ended = true
+		return
+	default:
+		s.on.breakNow()
+	}
+	s.on, s.last, l.session = l, time.Now(), s.id
+	l.send(connected(s.timeout, s.id, passwordOf(s.id)))
+}
+
+func connected(timeout time.Duration, id int64, password []byte) (answer packet) {
+	answer.putInt(0)
+	answer.putInt(int32(timeout.Milliseconds())) //nolint:gosec // as it was sent
+	answer.putLong(id)
+	answer.putBuffer(password)
+	return answer
+}
+
+// passwordOf is the same in each repetition of a schedule. It need not be secret.
+func passwordOf(session int64) []byte {
+	var p packet
+	p.putLong(^session)
+	p.putLong(session)
+	return p.bytes
 }
 
 // execute answers a request.
-func (e *ensemble) execute(l *link, xid, op int32, p packet) {
-	if s := e.sessions[l.session]; s != nil {
-		s.last = time.Now()
-	} else {
+func (e *ensemble) execute(l *link, xid int32, o operation) {
+	s := e.sessions[l.session]
+	if s == nil {
 		l.breakNow()
 		return
 	}
-	var body packet
-	var code zk.ErrCode
-	switch op {
-	case opMulti:
-		e.multi(&body, p)
-	case opClose:
-		e.endSession(l.session)
-	case opPing, opSetWatches:
-	default:
-		code = e.apply(l, op, &p, &body)
-	}
-	var answer packet
+	s.last = time.Now()
+	var body, answer packet
+	code := e.apply(l, o, &body)
 	answer.putInt(xid)
 	answer.putLong(e.zxid)
 	answer.putInt(int32(code))
@@ -251,236 +197,180 @@ func (e *ensemble) execute(l *link, xid, op int32, p packet) {
 		answer.bytes = append(answer.bytes, body.bytes...)
 	}
 	l.send(answer)
+	if o.kind == opClose {
+		l.ended = true
+	}
 }
 
-// apply executes one operation, and writes its result.
-func (e *ensemble) apply(l *link, op int32, p, body *packet) zk.ErrCode {
-	node := p.text()
-	n := e.nodes[node]
-	if op == opCreate {
-		return e.create(l, node, p, body)
-	}
-	if n == nil && op != opExists {
-		return code(zk.ErrNoNode)
-	}
-	switch op {
-	case opExists:
-		if p.bool() && n != nil {
-			n.dataWatchers = append(n.dataWatchers, l)
+// apply executes a request, and writes its result.
+func (e *ensemble) apply(l *link, o operation, body *packet) zk.ErrCode {
+	switch o.kind {
+	case opPing:
+	case opClose:
+		e.deleteSession(l.session)
+	case opSetWatches:
+		e.setWatches(l, o)
+	case opExists, opGet, opList:
+		code := e.read(o, body)
+		if o.watch && (code == 0 || o.kind == opExists) {
+			e.watch(l, o)
 		}
-		if n == nil {
-			return code(zk.ErrNoNode)
-		}
-		body.putStat(n)
-	case opGet:
-		if p.bool() {
-			n.dataWatchers = append(n.dataWatchers, l)
-		}
-		body.putBuffer(n.data)
-		body.putStat(n)
-	case opList:
-		if p.bool() {
-			n.childWatchers = append(n.childWatchers, l)
-		}
-		names := e.below(node)
-		body.putInt(int32(len(names))) //nolint:gosec // few
-		for _, name := range names {
-			body.putBuffer([]byte(path.Base(name)))
-		}
-		body.putStat(n)
-	case opSet:
-		data := slices.Clone(p.buffer())
-		if wanted := p.int(); wanted >= 0 && wanted != n.version {
-			return code(zk.ErrBadVersion)
-		}
-		e.zxid++
-		n.data, n.changed = data, e.zxid
-		n.version++
-		body.putStat(n)
-		e.notify(&n.dataWatchers, zk.EventNodeDataChanged, node)
-	case opDelete, opCheck:
-		if wanted := p.int(); wanted >= 0 && wanted != n.version {
-			return code(zk.ErrBadVersion)
-		}
-		if op == opCheck {
-			return 0
-		}
-		if n.children > 0 {
-			return code(zk.ErrNotEmpty)
-		}
-		e.zxid++
-		e.remove(node)
+		return code
+	case opMulti:
+		e.multi(l.session, o.parts, body)
+	case opCreate, opDelete, opSet, opCheck:
+		return e.change(func() zk.ErrCode { return e.write(o, l.session, body) })
 	default:
-		return -6 // unimplemented
+		return unimplemented
 	}
 	return 0
 }
 
-func code(err error) zk.ErrCode {
-	return map[error]zk.ErrCode{zk.ErrNoNode: -101, zk.ErrBadVersion: -103, zk.ErrNodeExists: -110, zk.ErrNotEmpty: -111, zk.ErrNoChildrenForEphemerals: -108}[err]
-}
-
-func (e *ensemble) create(l *link, node string, p, body *packet) zk.ErrCode {
-	data := slices.Clone(p.buffer())
-	for range p.int() { // the access list, which allows everything
-		p.int()
-		p.text()
-		p.text()
+// change executes a transaction. The events come before the answer.
+func (e *ensemble) change(do func() zk.ErrCode) zk.ErrCode {
+	code := e.transaction(do)
+	for _, event := range e.events {
+		e.notify(event)
 	}
-	flags := p.int()
-	parent := e.nodes[path.Dir(node)]
-	switch {
-	case parent == nil:
-		return code(zk.ErrNoNode)
-	case parent.owner != 0:
-		return code(zk.ErrNoChildrenForEphemerals)
-	}
-	if flags&zk.FlagSequence != 0 {
-		node += fmt.Sprintf("%010d", parent.ever)
-	}
-	if e.nodes[node] != nil {
-		return code(zk.ErrNodeExists)
-	}
-	e.zxid++
-	n := &znode{data: data, created: e.zxid, changed: e.zxid, lastChild: e.zxid}
-	if flags&zk.FlagEphemeral != 0 {
-		n.owner = l.session
-	}
-	e.nodes[node] = n
-	parent.children++
-	parent.ever++
-	parent.lastChild = e.zxid
-	e.notify(&parent.childWatchers, zk.EventNodeChildrenChanged, path.Dir(node))
-	body.putBuffer([]byte(node))
-	return 0
-}
-
-func (e *ensemble) remove(node string) {
-	n, parent := e.nodes[node], e.nodes[path.Dir(node)]
-	delete(e.nodes, node)
-	parent.children--
-	parent.lastChild = e.zxid
-	e.notify(&n.dataWatchers, zk.EventNodeDeleted, node)
-	e.notify(&n.childWatchers, zk.EventNodeDeleted, node)
-	e.notify(&parent.childWatchers, zk.EventNodeChildrenChanged, path.Dir(node))
-}
-
-// below returns the children of a node in the order of their creation.
-func (e *ensemble) below(node string) (names []string) {
-	for name := range e.nodes {
-		if name != "/" && path.Dir(name) == node {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return int(e.nodes[a].created - e.nodes[b].created) })
-	return names
-}
-
-// notify sends an event to the watchers, each once.
-func (e *ensemble) notify(watchers *[]*link, event zk.EventType, node string) {
-	var told []*link
-	for _, l := range *watchers {
-		if slices.Contains(told, l) {
-			continue
-		}
-		told = append(told, l)
-		e.w.wake(l.client)
-		var p packet
-		p.putInt(-1)
-		p.putLong(-1)
-		p.putInt(0)
-		p.putInt(int32(event))
-		p.putInt(3) // SyncConnected
-		p.putBuffer([]byte(node))
-		l.send(p)
-	}
-	*watchers = nil
+	return code
 }
 
 // multi executes all operations or none.
-func (e *ensemble) multi(body *packet, p packet) {
-	check := p
-	failed, at := zk.ErrCode(0), -1
-	for i := 0; ; i++ {
-		kind, done := check.int(), check.bool()
-		if check.int(); done || check.short {
-			break
+func (e *ensemble) multi(session int64, parts []operation, body *packet) {
+	failed := 0
+	code := e.change(func() (code zk.ErrCode) {
+		for i, o := range parts {
+			body.putHeader(o.kind, false, 0)
+			if code = e.write(o, session, body); code != 0 {
+				failed = i
+				return code
+			}
 		}
-		rest := check
-		node := e.nodes[rest.text()]
-		if node == nil && failed == 0 {
-			failed, at = code(zk.ErrNoNode), i
-		}
-		skip(kind, &check)
-	}
-	for i := 0; ; i++ {
-		kind, done := p.int(), p.bool()
-		if p.int(); done || p.short {
-			break
-		}
-		if failed != 0 {
-			skip(kind, &p)
+		return 0
+	})
+	if code != 0 {
+		body.bytes = nil
+		for i := range parts {
 			result := zk.ErrCode(0)
 			switch {
-			case i == at:
-				result = failed
-			case i > at:
-				result = -2 // runtime inconsistency: it was not tried
+			case i == failed:
+				result = code
+			case i > failed:
+				result = inconsistent
 			}
-			header(body, opFailed, false, result)
+			body.putHeader(opFailed, false, int32(result))
 			body.putInt(int32(result))
-			continue
 		}
-		header(body, kind, false, 0)
-		e.apply(nil, kind, &p, body)
 	}
-	header(body, opFailed, true, -1)
+	body.putHeader(opFailed, true, -1)
 }
 
-func header(p *packet, kind int32, done bool, err zk.ErrCode) {
-	p.putInt(kind)
-	p.putBool(done)
-	p.putInt(int32(err))
+func (e *ensemble) watch(l *link, o operation) {
+	watches := e.onData
+	if o.kind == opList {
+		watches = e.onListing
+	}
+	watches[o.path] = append(watches[o.path], l)
+}
+
+// notify sends an event to the connections that watch, once to each. The watches end.
+func (e *ensemble) notify(event zk.Event) {
+	all := []map[string][]*link{e.onData}
+	switch event.Type {
+	case zk.EventNodeChildrenChanged:
+		all = []map[string][]*link{e.onListing}
+	case zk.EventNodeDeleted:
+		all = []map[string][]*link{e.onData, e.onListing}
+	}
+	var told []*link
+	for _, watches := range all {
+		for _, l := range watches[event.Path] {
+			if !slices.Contains(told, l) {
+				told = append(told, l)
+				l.sendEvent(event.Type, event.Path)
+			}
+		}
+		delete(watches, event.Path)
+	}
+}
+
+func (l *link) sendEvent(kind zk.EventType, node string) {
+	const ofEvent = -1
+	l.w.wake(l.client)
+	var p packet
+	p.putInt(ofEvent)
+	p.putLong(-1)
+	p.putInt(0)
+	p.putInt(int32(kind))
+	p.putInt(int32(zk.StateSyncConnected))
+	p.putText(node)
+	l.send(p)
+}
+
+// setWatches sets the watches of a client again, which has a new connection. It sends the events that
+// the client has missed.
+func (e *ensemble) setWatches(l *link, o operation) {
+	for i, kind := range []int32{opGet, opExists, opList} {
+		slices.Sort(o.watches[i]) // the driver has them in any order
+		for _, node := range o.watches[i] {
+			n, exists := e.nodes[node]
+			switch {
+			case kind == opExists && exists:
+				l.sendEvent(zk.EventNodeCreated, node)
+			case kind != opExists && !exists:
+				l.sendEvent(zk.EventNodeDeleted, node)
+			case kind == opGet && n.changed > o.seen:
+				l.sendEvent(zk.EventNodeDataChanged, node)
+			case kind == opList && n.lastChild > o.seen:
+				l.sendEvent(zk.EventNodeChildrenChanged, node)
+			default:
+				e.watch(l, operation{kind: kind, path: node})
+			}
+		}
+	}
 }
 
 // expire ends the sessions that have sent nothing for their time-out.
 func (e *ensemble) expire(now time.Time) {
-	for id, s := range e.sessions {
+	for _, s := range e.inOrder() {
 		if now.Sub(s.last) >= s.timeout {
-			e.endSession(id)
+			e.endSession(s.id)
 		}
 	}
 }
 
 // endSession deletes the nodes of a session, and breaks its connection.
 func (e *ensemble) endSession(id int64) {
-	s := e.sessions[id]
-	if s == nil {
-		return
-	}
-	e.w.touch("zookeeper", true)
-	delete(e.sessions, id)
-	var gone []string
-	for name, n := range e.nodes {
-		if n.owner == id {
-			gone = append(gone, name)
-		}
-	}
-	slices.SortFunc(gone, func(a, b string) int { return int(e.nodes[a].created - e.nodes[b].created) })
-	e.zxid++
-	for _, name := range gone {
-		e.remove(name)
-	}
-	if s.on != nil {
+	if s := e.sessions[id]; s != nil {
+		e.w.touch("zookeeper", true)
+		e.deleteSession(id)
 		s.on.breakNow()
 	}
 }
 
-// list returns the sessions in the order of their clients.
-func (e *ensemble) list() (all []*session) {
+func (e *ensemble) deleteSession(id int64) {
+	delete(e.sessions, id)
+	_ = e.change(func() zk.ErrCode {
+		for _, name := range e.owned(id) {
+			e.remove(name)
+		}
+		return 0
+	})
+}
+
+// list returns the sessions whose end has an effect: a client that has ended needs none, unless its
+// node is still there.
+func (e *ensemble) list() []*session {
+	return slices.DeleteFunc(e.inOrder(), func(s *session) bool {
+		return e.w.clients[s.client].done && len(e.owned(s.id)) == 0
+	})
+}
+
+// inOrder returns the sessions in the order of their clients.
+func (e *ensemble) inOrder() (all []*session) {
 	for _, s := range e.sessions {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b *session) int { return a.on.client - b.on.client })
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Or(a.client-b.client, cmp.Compare(a.id, b.id)) })
 	return all
 }

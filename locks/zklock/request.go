@@ -108,7 +108,7 @@ func (s *Session) giveBack(ctx context.Context, remove func(context.Context) err
 	defer cancel()
 	err := locks.GiveBack(clean, time.Now().Add(forever), func(ctx context.Context) error {
 		err := remove(ctx)
-		if errors.Is(err, zk.ErrClosing) {
+		if err != nil && s.ended(err) {
 			return errSessionEnded
 		}
 		return err
@@ -117,4 +117,15 @@ func (s *Session) giveBack(ctx context.Context, remove func(context.Context) err
 		return errSessionEnded
 	}
 	return err
+}
+
+// ended reports whether a request failed because Close was called. Then no repetition can succeed,
+// although the driver may answer with ErrConnectionClosed.
+func (s *Session) ended(err error) bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return errors.Is(err, zk.ErrClosing)
+	}
 }

@@ -43,13 +43,18 @@ func Open(servers []string, timeout time.Duration) (*Session, error) {
 	return OpenWith(servers, timeout, dialFor(timeout))
 }
 
-// OpenWith is Open with another way to connect than over a network.
-func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+// OpenWith is Open with another way to connect than over a network, and more options of the driver.
+func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer, options ...func(*zk.Conn)) (*Session, error) {
 	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
 	// Use a callback: the driver's channel keeps at most six events and drops the others.
-	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	all := func(c *zk.Conn) {
+		for _, option := range options {
+			option(c)
+		}
+	}
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false), all)
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
 	}

@@ -1,0 +1,155 @@
+package explore
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"oversell/stock"
+)
+
+// The operations of the protocol (zookeeper.jute, ZooDefs.OpCode).
+const (
+	opCreate, opDelete, opExists, opGet, opSet     = 1, 2, 3, 4, 5
+	opPing, opList, opCheck, opMulti, opSetWatches = 11, 12, 13, 14, 101
+	opClose, opFailed                              = -11, -1
+)
+
+var errPacket = errors.New("not a packet of ZooKeeper")
+
+// packet reads and writes the fields of a request or an answer (Jute).
+type packet struct {
+	bytes []byte
+	short bool
+}
+
+func (p *packet) take(n int) []byte {
+	if n < 0 || n > len(p.bytes) {
+		p.short = true
+		return make([]byte, max(n, 8))
+	}
+	var b []byte
+	b, p.bytes = p.bytes[:n], p.bytes[n:]
+	return b
+}
+
+func (p *packet) int() int32  { return int32(binary.BigEndian.Uint32(p.take(4))) } //nolint:gosec // as written
+func (p *packet) long() int64 { return int64(binary.BigEndian.Uint64(p.take(8))) } //nolint:gosec // as written
+func (p *packet) bool() bool  { return p.take(1)[0] != 0 }
+func (p *packet) buffer() []byte {
+	n := p.int()
+	if n < 0 {
+		return nil
+	}
+	return p.take(int(n))
+}
+func (p *packet) text() string { return string(p.buffer()) }
+
+func (p *packet) texts() (all []string) {
+	for n := p.int(); n > 0 && !p.short; n-- {
+		all = append(all, p.text())
+	}
+	return all
+}
+
+func (p *packet) putInt(n int32)  { p.bytes = binary.BigEndian.AppendUint32(p.bytes, uint32(n)) } //nolint:gosec // as written
+func (p *packet) putLong(n int64) { p.bytes = binary.BigEndian.AppendUint64(p.bytes, uint64(n)) } //nolint:gosec // as written
+func (p *packet) putBool(b bool)  { p.bytes = append(p.bytes, map[bool]byte{true: 1}[b]) }
+func (p *packet) putBuffer(b []byte) {
+	if b == nil {
+		p.putInt(-1)
+		return
+	}
+	p.putInt(int32(len(b))) //nolint:gosec // the locks store little
+	p.bytes = append(p.bytes, b...)
+}
+func (p *packet) putText(s string) { p.putBuffer([]byte(s)) }
+
+// operation is a request of a client, or one of the operations of a multi.
+type operation struct {
+	kind           int32
+	path           string
+	data           []byte
+	flags, version int32
+	watch          bool
+	parts          []operation // of a multi
+	watches        [3][]string // of setWatches: on data, on nodes that were missing, on children
+	seen           int64       // of setWatches: the zxid of the last answer that the client has received
+}
+
+// operation reads a request. The access list of a new node allows everything, so it is not kept.
+func (p *packet) operation(kind int32) (o operation) {
+	o.kind = kind
+	switch kind {
+	case opMulti:
+		for kind, done := p.header(); !done && !p.short; kind, done = p.header() {
+			o.parts = append(o.parts, p.operation(kind))
+		}
+	case opSetWatches:
+		o.seen, o.watches = p.long(), [3][]string{p.texts(), p.texts(), p.texts()}
+	case opCreate:
+		o.path, o.data = p.text(), p.buffer()
+		for n := p.int(); n > 0 && !p.short; n-- {
+			p.int()
+			p.text()
+			p.text()
+		}
+		o.flags = p.int()
+	case opSet:
+		o.path, o.data, o.version = p.text(), p.buffer(), p.int()
+	case opDelete, opCheck:
+		o.path, o.version = p.text(), p.int()
+	case opExists, opGet, opList:
+		o.path, o.watch = p.text(), p.bool()
+	}
+	return o
+}
+
+// header reads what precedes each operation of a multi. done is true at the end.
+func (p *packet) header() (kind int32, done bool) {
+	kind, done = p.int(), p.bool()
+	p.int()
+	return kind, done
+}
+
+func (p *packet) putHeader(kind int32, done bool, code int32) {
+	p.putInt(kind)
+	p.putBool(done)
+	p.putInt(code)
+}
+
+// String describes the operation, the same in each repetition of a schedule.
+func (o operation) String() string {
+	node := stock.WithoutTokens(o.path)
+	switch o.kind {
+	case opMulti:
+		var all []string
+		for _, part := range o.parts {
+			all = append(all, part.String())
+		}
+		return strings.Join(all, ", ")
+	case opCreate:
+		return "create " + node
+	case opDelete:
+		return "delete " + node
+	case opSet:
+		return "set " + node
+	case opCheck:
+		return "check " + node
+	}
+	if o.watch {
+		node += ", watched"
+	}
+	return map[int32]string{opExists: "stat ", opGet: "get ", opList: "ls "}[o.kind] + node
+}
+
+// writes reports whether the operation changes what the server stores. A watch is an entry there, too.
+func (o operation) writes() bool {
+	switch o.kind {
+	case opCheck:
+		return false
+	case opExists, opGet, opList:
+		return o.watch
+	}
+	return true
+}
