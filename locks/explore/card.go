@@ -73,7 +73,7 @@ func (r Result) Contradiction(card api.Card) string {
 	}
 	broken := slices.ContainsFunc(f.hazards, card.BrokenBy) || card.BrokenBy(api.ReplicaRace)
 	harm := r.Oversold + r.Stalled
-	if r.Bounds.LostReplies > 0 {
+	if r.Bounds.LostReplies > 0 && card.Family == "redis" { // a session ends its locks without a lease
 		harm += r.Late
 	}
 	switch {

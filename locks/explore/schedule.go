@@ -261,6 +261,7 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 			break
 		}
 		x.effect = effect{sender: -1}
+		x.tick()
 		moves[i].perform()
 		synctest.Wait()
 		moves[i].effect = x.effect
@@ -495,6 +496,7 @@ func (x *schedule) passTime() {
 		c.mayResume = false
 	}
 	for range leap / tick {
+		x.tick()
 		time.Sleep(tick)
 		x.fastForward(tick)
 		synctest.Wait()
@@ -514,6 +516,12 @@ func (x *schedule) passTime() {
 			return
 		}
 	}
+}
+
+func (x *schedule) tick() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.moment++
 }
 
 // fastForward lets keys and sessions expire after d.

@@ -20,6 +20,7 @@ type world struct {
 	zk       *ensemble
 	links    []*link
 	sent     int // number of messages
+	moment   int // counts the moves, and the ticks of the clock
 	row      row
 	effect   effect // of the move that is performed
 	over     bool   // the schedule has ended: the network delivers everything at once
@@ -46,6 +47,7 @@ type message struct {
 	client  int
 	name    string // the same in each repetition of a schedule: it has no random token
 	path    string // the functions that sent it, for messages of several goroutines at one instant
+	moment  int    // when it was sent; goroutines of one client may send several at a moment
 	order   int    // among all messages
 	n       int    // among the messages of the client with this name, server and path
 	server  string
@@ -81,7 +83,7 @@ func (w *world) send(m *message) {
 	c := w.clients[m.client]
 	m.path = callers()
 	w.sent++
-	m.order = w.sent
+	m.moment, m.order = w.moment, w.sent
 	c.named[m.key()]++
 	m.n = c.named[m.key()]
 	w.inFlight = append(w.inFlight, m)
@@ -107,10 +109,16 @@ func (w *world) take(m *message) {
 	w.inFlight = slices.DeleteFunc(w.inFlight, func(other *message) bool { return other == m })
 }
 
+// before reports whether m arrives before another message on the same connection. Of the messages of
+// one moment, any goroutine may have sent the first one: it is the same in each repetition.
+func (m *message) before(other *message) bool {
+	return cmp.Or(cmp.Compare(m.moment, other.moment), cmp.Compare(m.key(), other.key()), cmp.Compare(m.n, other.n)) < 0
+}
+
 // from returns the messages of a client that can be delivered now: on each connection, the first.
 func (w *world) from(client int) (messages []*message) {
 	for _, m := range w.inFlight {
-		behind := func(other *message) bool { return m.on != nil && other.on == m.on && other.order < m.order }
+		behind := func(other *message) bool { return m.on != nil && other.on == m.on && other.before(m) }
 		if m.client == client && !slices.ContainsFunc(w.inFlight, behind) {
 			messages = append(messages, m)
 		}
