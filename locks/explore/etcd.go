@@ -3,7 +3,6 @@ package explore
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -54,15 +53,25 @@ func (c *change) now() int64 {
 	return c.revision
 }
 
+// touchLease notes that the move reads or writes a lease.
+func (e *etcd) touchLease(id int64, writes bool) {
+	if id != 0 {
+		e.w.touch(fmt.Sprintf("etcd lease %x", id), writes)
+	}
+}
+
 // commit makes the revision of the transaction the current one, and notifies the watchers.
 func (c *change) commit() {
+	c.w.touch("etcd keys", len(c.events) > 0)
 	if len(c.events) == 0 {
 		return
 	}
 	c.revision++
 	c.history = append(c.history, c.events...)
 	for _, w := range c.watches {
-		w.notify(c.events)
+		if w.notify(c.events) {
+			c.w.wake(w.client)
+		}
 	}
 }
 
@@ -145,12 +154,21 @@ func compareBy(target etcdserverpb.RangeRequest_SortTarget, a, b *mvccpb.KeyValu
 	}
 }
 
-func (c *change) put(r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, error) {
+// check returns an error if a put cannot be executed.
+func (c *change) check(r *etcdserverpb.PutRequest) error {
+	c.touchLease(r.Lease, false)
 	switch {
 	case r.IgnoreLease || r.IgnoreValue:
-		return nil, errUnsupported("put that keeps the value or the lease")
+		return errUnsupported("put that keeps the value or the lease")
 	case r.Lease != 0 && c.leases[r.Lease] == nil:
-		return nil, rpctypes.ErrGRPCLeaseNotFound
+		return rpctypes.ErrGRPCLeaseNotFound
+	}
+	return nil
+}
+
+func (c *change) put(r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, error) {
+	if err := c.check(r); err != nil {
+		return nil, err
 	}
 	revision := c.revision + 1
 	kv := &mvccpb.KeyValue{
@@ -195,8 +213,10 @@ func (c *change) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse
 		branch = r.Success
 	}
 	for _, op := range branch {
-		if put := op.GetRequestPut(); put != nil && put.Lease != 0 && c.leases[put.Lease] == nil {
-			return nil, rpctypes.ErrGRPCLeaseNotFound
+		if put := op.GetRequestPut(); put != nil {
+			if err := c.check(put); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, op := range branch {
@@ -271,6 +291,7 @@ func (e *etcd) grant(client int, r *etcdserverpb.LeaseGrantRequest) (*etcdserver
 		e.granted[client]++
 		id = int64(0xa+client)<<8 + e.granted[client]
 	}
+	e.touchLease(id, true)
 	if e.leases[id] != nil {
 		return nil, rpctypes.ErrGRPCLeaseExist
 	}
@@ -284,6 +305,7 @@ func (l *etcdLease) renew() { l.ends = time.Now().Add(time.Duration(l.ttl) * tim
 
 // keepAlive prolongs a lease. For a lease that does not exist, the answer has the TTL 0.
 func (e *etcd) keepAlive(id int64) *etcdserverpb.LeaseKeepAliveResponse {
+	e.touchLease(id, true)
 	answer := &etcdserverpb.LeaseKeepAliveResponse{Header: e.header(e.revision), ID: id}
 	if l := e.leases[id]; l != nil {
 		l.renew()
@@ -293,6 +315,8 @@ func (e *etcd) keepAlive(id int64) *etcdserverpb.LeaseKeepAliveResponse {
 }
 
 func (e *etcd) timeToLive(r *etcdserverpb.LeaseTimeToLiveRequest) *etcdserverpb.LeaseTimeToLiveResponse {
+	e.touchLease(r.ID, false)
+	e.w.touch("etcd keys", false)
 	answer := &etcdserverpb.LeaseTimeToLiveResponse{Header: e.header(e.revision), ID: r.ID, TTL: -1}
 	if l := e.leases[r.ID]; l != nil {
 		answer.TTL, answer.GrantedTTL = int64(time.Until(l.ends).Seconds()), l.ttl
@@ -312,6 +336,7 @@ func (e *etcd) attached(lease int64) []*mvccpb.KeyValue {
 
 // revoke ends a lease, and deletes its keys in one transaction.
 func (e *etcd) revoke(id int64) (*etcdserverpb.LeaseRevokeResponse, error) {
+	e.touchLease(id, true)
 	if e.leases[id] == nil {
 		return nil, rpctypes.ErrGRPCLeaseNotFound
 	}
@@ -366,7 +391,6 @@ type etcdWatch struct {
 	from     int64 // revision
 	noPut    bool
 	noDelete bool
-	ctx      context.Context //nolint:containedctx // it is the request's, which lasts as long as the watch
 	pending  []*mvccpb.Event
 	broken   bool
 	changed  chan struct{} // closed and replaced at each change
@@ -377,17 +401,24 @@ func (w *etcdWatch) change() {
 	w.changed = make(chan struct{})
 }
 
-func (w *etcdWatch) notify(events []*mvccpb.Event) {
+// notify adds the events that the client watches. It returns false if there is none.
+func (w *etcdWatch) notify(events []*mvccpb.Event) bool {
+	before := len(w.pending)
 	for _, e := range events {
 		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !(w.noPut && e.Type == mvccpb.PUT) && !(w.noDelete && e.Type == mvccpb.DELETE) {
 			w.pending = append(w.pending, e)
 		}
 	}
+	if len(w.pending) == before {
+		return false
+	}
 	w.change()
+	return true
 }
 
 // disconnect breaks a client's connection: its watches end, and its requests get no answer.
 func (e *etcd) disconnect(client int) {
+	e.w.wake(client)
 	for _, w := range e.watches {
 		if w.client == client {
 			w.broken = true

@@ -40,8 +40,9 @@ const retryPause = 25 * time.Millisecond
 
 var errDisconnected = status.Error(codes.Unavailable, "the connection is broken")
 
-// ask sends a request, and returns when its answer has arrived.
-func (c *etcdClient) ask(ctx context.Context, request any, writes bool, execute func() error) error {
+// ask sends a request, and returns when its answer has arrived. The request notes itself what it
+// reads and writes, see touch.
+func (c *etcdClient) ask(ctx context.Context, request any, execute func() error) error {
 	answer, lost := make(chan bool, 1), false
 	var failed error
 	c.w.mu.Lock()
@@ -52,7 +53,7 @@ func (c *etcdClient) ask(ctx context.Context, request any, writes bool, execute 
 		return errCrashed
 	}
 	m := &message{
-		client: c.client, name: etcdlock.Command(request), server: "etcd", writes: writes, answer: answer,
+		client: c.client, name: etcdlock.Command(request), server: "etcd", answer: answer,
 		deliver: func() { failed = execute(); answer <- !lost },
 		lose:    func() { lost = true; c.disconnect(c.client) },
 	}
@@ -98,14 +99,14 @@ func (c *etcdClient) read(ctx context.Context, client *client, arrived bool, fai
 }
 
 // repeat asks twice if the first answer is lost, as clientv3 does with requests that it may repeat.
-func (c *etcdClient) repeat(ctx context.Context, request any, writes bool, execute func() error) error {
-	err := c.ask(ctx, request, writes, execute)
+func (c *etcdClient) repeat(ctx context.Context, request any, execute func() error) error {
+	err := c.ask(ctx, request, execute)
 	if !errors.Is(err, errDisconnected) {
 		return err
 	}
 	select {
 	case <-time.After(retryPause):
-		return c.ask(ctx, request, writes, execute)
+		return c.ask(ctx, request, execute)
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
 	}
@@ -123,25 +124,25 @@ func commit[Answer any](e *etcd, answer *Answer, execute func(*change) (Answer, 
 
 // Range returns keys.
 func (c *etcdClient) Range(ctx context.Context, r *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.RangeResponse, err error) {
-	err = c.repeat(ctx, r, false, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.RangeResponse, error) { return all.get(r) }))
+	err = c.repeat(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.RangeResponse, error) { return all.get(r) }))
 	return answer, err
 }
 
 // Put stores a key.
 func (c *etcdClient) Put(ctx context.Context, r *etcdserverpb.PutRequest, _ ...grpc.CallOption) (answer *etcdserverpb.PutResponse, err error) {
-	err = c.ask(ctx, r, true, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.PutResponse, error) { return all.put(r) }))
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.PutResponse, error) { return all.put(r) }))
 	return answer, err
 }
 
 // DeleteRange deletes keys.
 func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.DeleteRangeResponse, err error) {
-	err = c.ask(ctx, r, true, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.remove(r), nil }))
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.remove(r), nil }))
 	return answer, err
 }
 
 // Txn executes a transaction.
 func (c *etcdClient) Txn(ctx context.Context, r *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (answer *etcdserverpb.TxnResponse, err error) {
-	err = c.ask(ctx, r, true, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.TxnResponse, error) { return all.transact(r) }))
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.TxnResponse, error) { return all.transact(r) }))
 	return answer, err
 }
 
@@ -152,19 +153,19 @@ func (c *etcdClient) Compact(context.Context, *etcdserverpb.CompactionRequest, .
 
 // LeaseGrant creates a lease.
 func (c *etcdClient) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseGrantResponse, err error) {
-	err = c.repeat(ctx, r, true, func() (err error) { answer, err = c.grant(c.client, r); return err })
+	err = c.repeat(ctx, r, func() (err error) { answer, err = c.grant(c.client, r); return err })
 	return answer, err
 }
 
 // LeaseRevoke ends a lease.
 func (c *etcdClient) LeaseRevoke(ctx context.Context, r *etcdserverpb.LeaseRevokeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseRevokeResponse, err error) {
-	err = c.repeat(ctx, r, true, func() (err error) { answer, err = c.revoke(r.ID); return err })
+	err = c.repeat(ctx, r, func() (err error) { answer, err = c.revoke(r.ID); return err })
 	return answer, err
 }
 
 // LeaseTimeToLive describes a lease.
 func (c *etcdClient) LeaseTimeToLive(ctx context.Context, r *etcdserverpb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseTimeToLiveResponse, err error) {
-	err = c.repeat(ctx, r, false, func() error { answer = c.timeToLive(r); return nil })
+	err = c.repeat(ctx, r, func() error { answer = c.timeToLive(r); return nil })
 	return answer, err
 }
 
@@ -200,7 +201,7 @@ func (k *keepAlives) Send(r *etcdserverpb.LeaseKeepAliveRequest) error {
 func (k *keepAlives) Recv() (answer *etcdserverpb.LeaseKeepAliveResponse, err error) {
 	select {
 	case r := <-k.sent:
-		err = k.c.ask(k.ctx, r, true, func() error { answer = k.c.keepAlive(r.ID); return nil })
+		err = k.c.ask(k.ctx, r, func() error { answer = k.c.keepAlive(r.ID); return nil })
 		return answer, err
 	case <-k.ctx.Done():
 		return nil, status.FromContextError(k.ctx.Err()).Err()
@@ -216,13 +217,15 @@ func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.
 	// clientv3 does not export the options of a watch.
 	set := func(option string) bool { return reflect.ValueOf(op).FieldByName(option).Bool() }
 	w := &etcdWatch{
-		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(), ctx: ctx,
+		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(),
 		noPut: set("filterPut"), noDelete: set("filterDelete"), changed: make(chan struct{}),
 	}
 	events := make(chan clientv3.WatchResponse)
 	r := &etcdserverpb.WatchCreateRequest{Key: w.key, RangeEnd: w.end}
-	err := c.ask(ctx, r, true, func() error {
+	err := c.ask(ctx, r, func() error {
+		// A watch that names its revision gets the same events before and after a write.
 		if w.from == 0 {
+			c.w.touch("etcd keys", false)
 			w.from = c.revision + 1
 		}
 		w.notify(c.history)
@@ -233,12 +236,12 @@ func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.
 		close(events)
 		return events
 	}
-	go c.forward(w, events)
+	go c.forward(ctx, w, events)
 	return events
 }
 
 // forward sends the events of a watch to its client, until the client ends it or the connection breaks.
-func (c *etcdClient) forward(w *etcdWatch, to chan<- clientv3.WatchResponse) {
+func (c *etcdClient) forward(ctx context.Context, w *etcdWatch, to chan<- clientv3.WatchResponse) {
 	defer close(to)
 	defer c.forget(w)
 	for {
@@ -256,7 +259,7 @@ func (c *etcdClient) forward(w *etcdWatch, to chan<- clientv3.WatchResponse) {
 		case len(next.Events) > 0:
 			select {
 			case to <- next:
-			case <-w.ctx.Done():
+			case <-ctx.Done():
 				return
 			}
 			continue
@@ -265,7 +268,7 @@ func (c *etcdClient) forward(w *etcdWatch, to chan<- clientv3.WatchResponse) {
 		}
 		select {
 		case <-changed:
-		case <-w.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
