@@ -204,9 +204,26 @@ func (c *change) remove(r *etcdserverpb.DeleteRangeRequest) *etcdserverpb.Delete
 	return answer
 }
 
+// overlapping reports whether two operations of a branch change the same key. A server rejects that.
+func overlapping(branch []*etcdserverpb.RequestOp) bool {
+	for i, one := range branch {
+		put := one.GetRequestPut()
+		for j, other := range branch {
+			again, deleted := other.GetRequestPut(), other.GetRequestDeleteRange()
+			if put != nil && (again != nil && i != j && bytes.Equal(put.Key, again.Key) || deleted != nil && inRange(put.Key, deleted.Key, deleted.RangeEnd)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // transact executes the operations of one branch, or none: a put on a lease that has ended is
 // rejected before the first operation.
 func (c *change) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
+	if overlapping(r.Success) || overlapping(r.Failure) {
+		return nil, rpctypes.ErrGRPCDuplicateKey
+	}
 	answer := &etcdserverpb.TxnResponse{Succeeded: !slices.ContainsFunc(r.Compare, func(cond *etcdserverpb.Compare) bool { return !c.holds(cond) })}
 	branch := r.Failure
 	if answer.Succeeded {
@@ -391,6 +408,7 @@ type etcdWatch struct {
 	from     int64 // revision
 	noPut    bool
 	noDelete bool
+	previous bool // the events have the values before
 	pending  []*mvccpb.Event
 	broken   bool
 	changed  chan struct{} // closed and replaced at each change
@@ -406,7 +424,11 @@ func (w *etcdWatch) notify(events []*mvccpb.Event) bool {
 	before := len(w.pending)
 	for _, e := range events {
 		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !(w.noPut && e.Type == mvccpb.PUT) && !(w.noDelete && e.Type == mvccpb.DELETE) {
-			w.pending = append(w.pending, e)
+			seen := *e
+			if !w.previous {
+				seen.PrevKv = nil
+			}
+			w.pending = append(w.pending, &seen)
 		}
 	}
 	if len(w.pending) == before {

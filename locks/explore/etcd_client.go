@@ -208,6 +208,9 @@ func (k *keepAlives) Recv() (answer *etcdserverpb.LeaseKeepAliveResponse, err er
 	}
 }
 
+// Context returns the context of the stream.
+func (k *keepAlives) Context() context.Context { return k.ctx }
+
 // CloseSend does nothing.
 func (*keepAlives) CloseSend() error { return nil }
 
@@ -218,7 +221,7 @@ func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.
 	set := func(option string) bool { return reflect.ValueOf(op).FieldByName(option).Bool() }
 	w := &etcdWatch{
 		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(),
-		noPut: set("filterPut"), noDelete: set("filterDelete"), changed: make(chan struct{}),
+		noPut: set("filterPut"), noDelete: set("filterDelete"), previous: set("prevKV"), changed: make(chan struct{}),
 	}
 	events := make(chan clientv3.WatchResponse)
 	r := &etcdserverpb.WatchCreateRequest{Key: w.key, RangeEnd: w.end}
