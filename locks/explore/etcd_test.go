@@ -603,3 +603,10 @@ func ownMutex(n *etcdNotes) {
 	n.note("the session has ended")
 	n.note("unlock: %v", mutexes[1].Unlock(n.ctx))
 }
+
+// TestEtcdRejoins checks that a client whose lease ends before its key exists begins again.
+func TestEtcdRejoins(t *testing.T) {
+	if r := complete(t, "etcd", Bounds{Clients: 2, Expiries: 1}, false); r.Aborted > 0 {
+		t.Errorf("%d clients give up: %v", r.Aborted, r.Outcomes)
+	}
+}

@@ -28,7 +28,7 @@ type Bounds struct {
 	Crashes     int  `json:"crashes"`      // of a client
 	LostReplies int  `json:"lost_replies"` // a server executes a command, and the connection breaks
 	Failovers   int  `json:"failovers"`    // a Redis is replaced by an empty one
-	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client
+	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client, or etcd a lease
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
