@@ -423,7 +423,8 @@ func (w *etcdWatch) change() {
 func (w *etcdWatch) notify(events []*mvccpb.Event) bool {
 	before := len(w.pending)
 	for _, e := range events {
-		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !(w.noPut && e.Type == mvccpb.PUT) && !(w.noDelete && e.Type == mvccpb.DELETE) {
+		filtered := w.noPut && e.Type == mvccpb.PUT || w.noDelete && e.Type == mvccpb.DELETE
+		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !filtered {
 			seen := *e
 			if !w.previous {
 				seen.PrevKv = nil
