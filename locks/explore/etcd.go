@@ -386,7 +386,7 @@ func (e *etcd) list() (all []*etcdLease) {
 
 // expiries returns the leases whose end is a fault, by the token of that fault. The end of a lease
 // of a client that has bought changes nothing for the others.
-func (e *etcd) expiries(add func(token, text string, revoke func())) {
+func (e *etcd) expiries(left *int, add func(left *int, token, text string, revoke func())) {
 	number := map[int]int{}
 	for _, l := range e.list() {
 		if e.w.clients[l.client].done {
@@ -397,7 +397,12 @@ func (e *etcd) expiries(add func(token, text string, revoke func())) {
 		if n := number[l.client]; n > 1 {
 			name += fmt.Sprintf(".%d", n)
 		}
-		add("expire-"+name, fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client)), func() { _, _ = e.revoke(l.id) })
+		left := left
+		if e.w.clients[l.client].crashed {
+			left = new(int) // the server ends this lease in any case, and at any time
+			*left = 1
+		}
+		add(left, "expire-"+name, fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client)), func() { _, _ = e.revoke(l.id) })
 	}
 }
 

@@ -479,7 +479,7 @@ func (x *schedule) faults() (moves []move) {
 		}
 		add(left, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
 	}
-	x.etcd.expiries(func(token, text string, revoke func()) { add(&x.left.Expiries, token, text, revoke) })
+	x.etcd.expiries(&x.left.Expiries, add)
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
 			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.", func() { x.replace(s) })
