@@ -389,7 +389,8 @@ func (e *etcd) list() (all []*etcdLease) {
 func (e *etcd) expiries(left *int, add func(left *int, token, text string, revoke func())) {
 	number := map[int]int{}
 	for _, l := range e.list() {
-		if e.w.clients[l.client].done {
+		client := e.w.clients[l.client]
+		if client.done && !client.crashed {
 			continue
 		}
 		number[l.client]++
@@ -398,7 +399,7 @@ func (e *etcd) expiries(left *int, add func(left *int, token, text string, revok
 			name += fmt.Sprintf(".%d", n)
 		}
 		left := left
-		if e.w.clients[l.client].crashed {
+		if client.crashed {
 			left = new(int) // the server ends this lease in any case, and at any time
 			*left = 1
 		}
