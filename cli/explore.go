@@ -31,14 +31,14 @@ const garbage = 1000
 const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
 statements can reach the servers. The clients run the strategy's own code and scripts. The servers
 are in memory, and the clock is simulated, so nothing is installed or started, and hundreds of
-schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis
-and ZooKeeper.
+schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis,
+ZooKeeper and etcd.
 
 Faults add schedules: --pauses (a client is paused before it sends a command, or before it gets the
 answer, for up to 1.6 leases), --crashes, --lost-replies (the server executes a command, and its
 connection breaks), --failovers (a Redis is replaced by an empty one, as after a fail-over that lost
-the last writes) and --expiries (ZooKeeper ends the session of a client). Each number is that of one
-schedule.
+the last writes) and --expiries (ZooKeeper ends the session of a client, or etcd a lease). Each
+number is that of one schedule.
 
 The result says how many schedules lose an update, and shows the shortest one, step by step. Its
 line "trail" repeats this schedule with --replay. Schedules that differ only in the order of steps
@@ -94,7 +94,7 @@ func exploreCommand() *cobra.Command {
 	f.IntVar(&flags.trial.Bounds.Crashes, "crashes", 0, "number of crashes")
 	f.IntVar(&flags.trial.Bounds.LostReplies, "lost-replies", 0, "number of lost replies")
 	f.IntVar(&flags.trial.Bounds.Failovers, "failovers", 0, "number of fail-overs")
-	f.IntVar(&flags.trial.Bounds.Expiries, "expiries", 0, "number of sessions that ZooKeeper ends")
+	f.IntVar(&flags.trial.Bounds.Expiries, "expiries", 0, "number of sessions or leases that ZooKeeper or etcd ends")
 	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
 	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")

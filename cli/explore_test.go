@@ -41,7 +41,7 @@ func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"explore":                        "explore: name one strategy",
 		"explore rediss":                 `did you mean "redis"?`,
-		"explore etcd":                   "etcd runs on servers that the explorer does not have yet",
+		"explore redis-stock":            "redis-stock runs on servers that the explorer does not have yet",
 		"explore redis-lua --fenced":     "redis-lua has no fencing token",
 		"explore redis --clients 9":      "--clients 9: must be 1 to 5",
 		"explore redis --pauses -1":      "--pauses -1: must not be negative",

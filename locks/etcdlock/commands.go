@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // record records a request, see stock.Commands.
 func record(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	stock.Sent(ctx, func() string { return command(method, request) })
+	stock.Sent(ctx, func() string { return cmp.Or(Command(request), method) })
 	return invoke(ctx, method, request, answer, conn, options...)
 }
 
@@ -27,13 +28,17 @@ func (w watcher) Watch(ctx context.Context, key string, options ...clientv3.OpOp
 	return w.Watcher.Watch(ctx, key, options...)
 }
 
-// command returns the request as etcdctl would write it.
-func command(method string, request any) string {
+// Command returns the request as etcdctl would write it, or "" for a request that no lock sends.
+func Command(request any) string {
 	switch r := request.(type) {
 	case *etcdserverpb.LeaseGrantRequest:
 		return fmt.Sprintf("lease grant %d", r.TTL)
 	case *etcdserverpb.LeaseRevokeRequest:
 		return fmt.Sprintf("lease revoke %x", r.ID)
+	case *etcdserverpb.LeaseKeepAliveRequest:
+		return fmt.Sprintf("lease keep-alive %x", r.ID)
+	case *etcdserverpb.WatchCreateRequest:
+		return "watch " + string(r.Key)
 	case *etcdserverpb.PutRequest:
 		return put(r)
 	case *etcdserverpb.RangeRequest:
@@ -43,7 +48,7 @@ func command(method string, request any) string {
 	case *etcdserverpb.TxnRequest:
 		return txn(r)
 	}
-	return method
+	return ""
 }
 
 func put(r *etcdserverpb.PutRequest) string {

@@ -41,7 +41,7 @@ func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err
 	put := clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))
 	answer, err := k.client.Txn(ctx).Then(put, k.list(2)).Commit()
 	if err != nil {
-		return "", err
+		return "", ended(err)
 	}
 	k.created, k.seen = answer.Header.Revision, answer.Header.Revision
 	before, further, err := k.pick((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))

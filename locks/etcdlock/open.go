@@ -48,6 +48,9 @@ func failFast(ctx context.Context, method string, request, answer any, conn *grp
 // a broken connection may miss events.
 func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} {
 	conn, gone := client.ActiveConnection(), make(chan struct{})
+	if conn == nil { // a client without gRPC ends its watches when its connection breaks
+		return nil
+	}
 	go func() {
 		defer close(gone)
 		if conn.GetState() == connectivity.Ready {

@@ -56,6 +56,13 @@ func TestFindings(t *testing.T) {
 		"a lost reply":                     {"redis", Bounds{Clients: 2, LostReplies: 1}, false, false},
 		"a fail-over":                      {"redis", Bounds{Clients: 2, Failovers: 1}, true, false},
 		"three masters":                    {"redlock", Bounds{Clients: 2}, false, false},
+		"etcd, three clients":              {"etcd", Bounds{Clients: 3}, false, false},
+		"etcd, a crash":                    {"etcd", Bounds{Clients: 2, Crashes: 1}, false, false},
+		"etcd, a lost reply":               {"etcd", Bounds{Clients: 2, LostReplies: 1}, false, false},
+		"etcd, a pause":                    {"etcd", Bounds{Clients: 2, Pauses: 1}, true, false},
+		"etcd, a pause, fenced":            {"etcd", Bounds{Clients: 2, Pauses: 1, Fenced: true}, false, false},
+		"etcd, an expiry":                  {"etcd", Bounds{Clients: 2, Expiries: 1}, true, false},
+		"etcd, an expiry, fenced":          {"etcd", Bounds{Clients: 2, Expiries: 1, Fenced: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := complete(t, tt.strategy, tt.bounds, false)
@@ -93,6 +100,9 @@ func TestReduction(t *testing.T) {
 		{"redlock", Bounds{Clients: 1, Crashes: 1}},
 		{"zk", Bounds{Clients: 2}},
 		{"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}},
+		{"etcd", Bounds{Clients: 2, Crashes: 1}},
+		{"etcd", Bounds{Clients: 2, Expiries: 1}},
+		{"etcd", Bounds{Clients: 2, LostReplies: 1}},
 	} {
 		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
 		t.Logf("%s, %+v: %d schedules, reduced %d", tt.strategy, tt.bounds, full.Schedules, reduced.Schedules)
@@ -117,7 +127,7 @@ func TestDeadWaiter(t *testing.T) {
 
 // TestSameAgain checks that a search finds the same again.
 func TestSameAgain(t *testing.T) {
-	for _, strategy := range []string{"redis", "redis-uuid"} {
+	for _, strategy := range []string{"redis", "redis-uuid", "etcd"} {
 		b := Bounds{Clients: 2, LostReplies: 1}
 		one, other := complete(t, strategy, b, false), complete(t, strategy, b, false)
 		if !reflect.DeepEqual(one, other) {

@@ -28,7 +28,7 @@ type Bounds struct {
 	Crashes     int  `json:"crashes"`      // of a client
 	LostReplies int  `json:"lost_replies"` // a server executes a command, and the connection breaks
 	Failovers   int  `json:"failovers"`    // a Redis is replaced by an empty one
-	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client
+	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client, or etcd a lease
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
@@ -70,6 +70,8 @@ const (
 	// longestPause is longer than a lease and the time until the next client has acquired the lock.
 	longestPause = 8 * lease / 5
 	tick         = lease / 40
+	// slower is how much slower the clock of etcd's strategies goes: etcd's leases are whole seconds.
+	slower = 5
 	// longestEnd is longer than any goroutine of a closed client goes on, such as a release that is
 	// repeated.
 	longestEnd = 30 * time.Second
@@ -149,6 +151,7 @@ type runner struct {
 	Trial
 	backends []string
 	scripts  map[string]string
+	scale    time.Duration // how many times longer all durations are
 }
 
 func newRunner(t Trial) (*runner, error) {
@@ -157,7 +160,7 @@ func newRunner(t Trial) (*runner, error) {
 	}
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
-	return &runner{t, card.Backends, scripts}, err
+	return &runner{t, card.Backends, scripts, scale(card.Backends)}, err
 }
 
 // masters is the number of independent Redis for redlock. A majority of three is two.
@@ -198,10 +201,10 @@ func Supports(strategy string, fenced bool) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("explore: there is no strategy %q", strategy)
-	case card.Family == "zookeeper":
+	case card.Family == "zookeeper" || card.Family == "etcd":
 	case card.ID == "none" || card.ID == "mutex" || card.Family == "redis" && card.ID != "redis-stock":
 	default:
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis and ZooKeeper, except redis-stock", strategy)
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis, ZooKeeper and etcd, except redis-stock", strategy)
 	}
 	if fenced && !card.Fenced {
 		return fmt.Errorf("explore: %s has no fencing token", strategy)
@@ -293,7 +296,7 @@ func (x *schedule) begin(c *client) {
 
 // open connects a client, and prepares its sale of one piece.
 func (x *schedule) open(ctx context.Context, i int) (err error) {
-	b := catalog.Backends{Lease: lease}
+	b := catalog.Backends{Lease: lease * x.scale}
 	for _, s := range x.redis {
 		c, err := x.openRedis(i, s)
 		if err != nil {
@@ -307,6 +310,10 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 			return err
 		}
 		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
+	}
+	if slices.Contains(x.backends, "etcd") {
+		b.Etcd = x.openEtcd(i)
+		x.close = append(x.close, func() error { _ = b.Etcd.Close(); return nil }) // it returns that it is closed
 	}
 	db, err := stock.OpenOn(database{x.world, i}, 10)
 	if err != nil {
@@ -326,7 +333,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	c.sale = func() {
 		_, err := strategy.Deduct(ctx, stock.Order{
-			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.Bounds.Fenced,
+			Product: product, Qty: 1, Owner: letter(i), Wait: wait * x.scale, Lease: lease * x.scale, Fenced: x.Bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -473,6 +480,7 @@ func (x *schedule) faults() (moves []move) {
 		}
 		add(left, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
 	}
+	x.etcd.expiries(&x.left.Expiries, add)
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
 			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.", func() { x.replace(s) })
@@ -497,8 +505,8 @@ func (x *schedule) passTime() {
 	}
 	for range leap / tick {
 		x.tick()
-		time.Sleep(tick)
-		x.fastForward(tick)
+		time.Sleep(tick * x.scale)
+		x.fastForward(tick * x.scale)
 		synctest.Wait()
 		x.mu.Lock()
 		sent := false
@@ -532,6 +540,7 @@ func (x *schedule) fastForward(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.zk.expire(time.Now())
+	x.etcd.expire(time.Now())
 }
 
 func (x *schedule) allDone() bool {
@@ -542,7 +551,7 @@ func (x *schedule) allDone() bool {
 
 func (x *schedule) outcome() (o Outcome, err error) {
 	o.Two, o.Left = x.two, x.row.count
-	o.Late = time.Since(x.began) >= lease
+	o.Late = time.Since(x.began) >= lease*x.scale
 	if x.counter != nil {
 		if o.Left, err = x.counter.Count(context.Background(), product); err != nil {
 			return o, err
@@ -567,4 +576,11 @@ func endOf(c *client) End {
 	default:
 		return Aborted
 	}
+}
+
+func scale(backends []string) time.Duration {
+	if slices.Contains(backends, "etcd") {
+		return slower
+	}
+	return 1
 }

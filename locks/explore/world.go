@@ -18,6 +18,7 @@ type world struct {
 	inFlight []*message
 	redis    []*server
 	zk       *ensemble
+	etcd     *etcd
 	links    []*link
 	sent     int // number of messages
 	moment   int // counts the moves, and the ticks of the clock
@@ -68,6 +69,7 @@ func newWorld(clients, servers int) *world {
 		w.clients = append(w.clients, &client{running: running, named: map[string]int{}})
 	}
 	w.zk = newEnsemble(w)
+	w.etcd = newEtcd(w)
 	for i := range servers {
 		w.redis = append(w.redis, &server{name: fmt.Sprintf("redis-%d", i+1), scripts: map[string]bool{}})
 	}
@@ -167,6 +169,7 @@ func (w *world) crash(client int) {
 		}
 	}
 	w.breakLinks(func(l *link) bool { return l.client == client })
+	w.etcd.disconnect(client)
 	if w.clients[client].paused {
 		w.resume(client)
 	}

@@ -1,0 +1,462 @@
+package explore
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// etcd is an etcd in memory: its keys, leases and watches. It has what the locks use, and answers as
+// a server of version 3.4 or later does. The world's lock protects it.
+type etcd struct {
+	w        *world
+	revision int64
+	keys     map[string]*mvccpb.KeyValue
+	leases   map[int64]*etcdLease
+	granted  map[int]int64   // number of leases by client
+	history  []*mvccpb.Event // all events, in the order of their revisions
+	watches  []*etcdWatch    // in the order of their creation
+	minTTL   int64           // in seconds: a server grants no shorter lease
+}
+
+// etcdLease is a lease. The server revokes it after ttl without a keep-alive.
+type etcdLease struct {
+	id     int64
+	client int
+	ttl    int64 // in seconds
+	ends   time.Time
+}
+
+func newEtcd(w *world) *etcd {
+	return &etcd{w: w, revision: 1, keys: map[string]*mvccpb.KeyValue{}, leases: map[int64]*etcdLease{}, granted: map[int]int64{}, minTTL: 1}
+}
+
+// change is one transaction: all its events get the same revision.
+type change struct {
+	*etcd
+	events []*mvccpb.Event
+}
+
+// now returns the revision that a request of the transaction sees.
+func (c *change) now() int64 {
+	if len(c.events) > 0 {
+		return c.revision + 1
+	}
+	return c.revision
+}
+
+// touchLease notes that the move reads or writes a lease.
+func (e *etcd) touchLease(id int64, writes bool) {
+	if id != 0 {
+		e.w.touch(fmt.Sprintf("etcd lease %x", id), writes)
+	}
+}
+
+// commit makes the revision of the transaction the current one, and notifies the watchers.
+func (c *change) commit() {
+	c.w.touch("etcd keys", len(c.events) > 0)
+	if len(c.events) == 0 {
+		return
+	}
+	c.revision++
+	c.history = append(c.history, c.events...)
+	for _, w := range c.watches {
+		if w.notify(c.events) {
+			c.w.wake(w.client)
+		}
+	}
+}
+
+func (e *etcd) header(revision int64) *etcdserverpb.ResponseHeader {
+	return &etcdserverpb.ResponseHeader{ClusterId: 1, MemberId: 1, RaftTerm: 1, Revision: revision}
+}
+
+func errUnsupported(what string) error {
+	return status.Error(codes.Unimplemented, "the explorer's etcd has no "+what)
+}
+
+// within returns the keys of a range, in the order of their names.
+func (e *etcd) within(key, end []byte) (found []*mvccpb.KeyValue) {
+	for _, kv := range e.keys {
+		if inRange(kv.Key, key, end) {
+			found = append(found, kv)
+		}
+	}
+	slices.SortFunc(found, func(a, b *mvccpb.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
+	return found
+}
+
+// inRange reports whether a name is in [key, end). Without end, the range is one key; with the end
+// "\x00", it has no end.
+func inRange(name, key, end []byte) bool {
+	switch {
+	case len(end) == 0:
+		return bytes.Equal(name, key)
+	case len(end) == 1 && end[0] == 0:
+		return bytes.Compare(name, key) >= 0
+	}
+	return bytes.Compare(name, key) >= 0 && bytes.Compare(name, end) < 0
+}
+
+func (c *change) get(r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
+	if r.Revision > 0 {
+		return nil, errUnsupported("old revisions")
+	}
+	all := c.within(r.Key, r.RangeEnd)
+	answer := &etcdserverpb.RangeResponse{Header: c.header(c.now()), Count: int64(len(all))}
+	if r.CountOnly {
+		return answer, nil
+	}
+	all = slices.DeleteFunc(all, func(kv *mvccpb.KeyValue) bool {
+		return r.MinModRevision > kv.ModRevision || r.MaxModRevision > 0 && r.MaxModRevision < kv.ModRevision ||
+			r.MinCreateRevision > kv.CreateRevision || r.MaxCreateRevision > 0 && r.MaxCreateRevision < kv.CreateRevision
+	})
+	slices.SortStableFunc(all, func(a, b *mvccpb.KeyValue) int {
+		order := compareBy(r.SortTarget, a, b)
+		if r.SortOrder == etcdserverpb.RangeRequest_DESCEND {
+			return -order
+		}
+		return order
+	})
+	if r.Limit > 0 && int64(len(all)) > r.Limit {
+		all, answer.More = all[:r.Limit], true
+	}
+	for _, kv := range all {
+		seen := *kv
+		if r.KeysOnly {
+			seen.Value = nil
+		}
+		answer.Kvs = append(answer.Kvs, &seen)
+	}
+	return answer, nil
+}
+
+func compareBy(target etcdserverpb.RangeRequest_SortTarget, a, b *mvccpb.KeyValue) int {
+	switch target {
+	case etcdserverpb.RangeRequest_CREATE:
+		return cmp.Compare(a.CreateRevision, b.CreateRevision)
+	case etcdserverpb.RangeRequest_MOD:
+		return cmp.Compare(a.ModRevision, b.ModRevision)
+	case etcdserverpb.RangeRequest_VERSION:
+		return cmp.Compare(a.Version, b.Version)
+	case etcdserverpb.RangeRequest_VALUE:
+		return bytes.Compare(a.Value, b.Value)
+	default:
+		return bytes.Compare(a.Key, b.Key)
+	}
+}
+
+// check returns an error if a put cannot be executed.
+func (c *change) check(r *etcdserverpb.PutRequest) error {
+	c.touchLease(r.Lease, false)
+	switch {
+	case r.IgnoreLease || r.IgnoreValue:
+		return errUnsupported("put that keeps the value or the lease")
+	case r.Lease != 0 && c.leases[r.Lease] == nil:
+		return rpctypes.ErrGRPCLeaseNotFound
+	}
+	return nil
+}
+
+func (c *change) put(r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, error) {
+	if err := c.check(r); err != nil {
+		return nil, err
+	}
+	revision := c.revision + 1
+	kv := &mvccpb.KeyValue{
+		Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Lease: r.Lease,
+		CreateRevision: revision, ModRevision: revision, Version: 1,
+	}
+	answer := &etcdserverpb.PutResponse{}
+	before := c.keys[string(r.Key)]
+	if before != nil {
+		kv.CreateRevision, kv.Version = before.CreateRevision, before.Version+1
+		if r.PrevKv {
+			answer.PrevKv = before
+		}
+	}
+	c.keys[string(r.Key)] = kv
+	c.events = append(c.events, &mvccpb.Event{Type: mvccpb.PUT, Kv: kv, PrevKv: before})
+	answer.Header = c.header(c.now())
+	return answer, nil
+}
+
+func (c *change) remove(r *etcdserverpb.DeleteRangeRequest) *etcdserverpb.DeleteRangeResponse {
+	answer := &etcdserverpb.DeleteRangeResponse{}
+	for _, kv := range c.within(r.Key, r.RangeEnd) {
+		answer.Deleted++
+		if r.PrevKv {
+			answer.PrevKvs = append(answer.PrevKvs, kv)
+		}
+		delete(c.keys, string(kv.Key))
+		gone := &mvccpb.KeyValue{Key: kv.Key, ModRevision: c.revision + 1}
+		c.events = append(c.events, &mvccpb.Event{Type: mvccpb.DELETE, Kv: gone, PrevKv: kv})
+	}
+	answer.Header = c.header(c.now())
+	return answer
+}
+
+// overlapping reports whether two operations of a branch change the same key. A server rejects that.
+func overlapping(branch []*etcdserverpb.RequestOp) bool {
+	for i, one := range branch {
+		put := one.GetRequestPut()
+		for j, other := range branch {
+			again, deleted := other.GetRequestPut(), other.GetRequestDeleteRange()
+			if put != nil && (again != nil && i != j && bytes.Equal(put.Key, again.Key) || deleted != nil && inRange(put.Key, deleted.Key, deleted.RangeEnd)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// transact executes the operations of one branch, or none: a put on a lease that has ended is
+// rejected before the first operation.
+func (c *change) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
+	if overlapping(r.Success) || overlapping(r.Failure) {
+		return nil, rpctypes.ErrGRPCDuplicateKey
+	}
+	answer := &etcdserverpb.TxnResponse{Succeeded: !slices.ContainsFunc(r.Compare, func(cond *etcdserverpb.Compare) bool { return !c.holds(cond) })}
+	branch := r.Failure
+	if answer.Succeeded {
+		branch = r.Success
+	}
+	for _, op := range branch {
+		if put := op.GetRequestPut(); put != nil {
+			if err := c.check(put); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, op := range branch {
+		one, err := c.apply(op)
+		if err != nil {
+			return nil, err
+		}
+		answer.Responses = append(answer.Responses, one)
+	}
+	answer.Header = c.header(c.now())
+	return answer, nil
+}
+
+func (c *change) apply(op *etcdserverpb.RequestOp) (*etcdserverpb.ResponseOp, error) {
+	switch op := op.Request.(type) {
+	case *etcdserverpb.RequestOp_RequestRange:
+		got, err := c.get(op.RequestRange)
+		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: got}}, err
+	case *etcdserverpb.RequestOp_RequestPut:
+		put, err := c.put(op.RequestPut)
+		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponsePut{ResponsePut: put}}, err
+	case *etcdserverpb.RequestOp_RequestDeleteRange:
+		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: c.remove(op.RequestDeleteRange)}}, nil
+	}
+	return nil, errUnsupported("transaction in a transaction")
+}
+
+// holds evaluates a condition. A key that does not exist has the revisions, version and lease 0,
+// and no value: a condition on its value fails.
+func (c *change) holds(cond *etcdserverpb.Compare) bool {
+	keys := c.within(cond.Key, cond.RangeEnd)
+	if len(keys) == 0 {
+		if cond.Target == etcdserverpb.Compare_VALUE {
+			return false
+		}
+		keys = []*mvccpb.KeyValue{{}}
+	}
+	return !slices.ContainsFunc(keys, func(kv *mvccpb.KeyValue) bool { return !holdsFor(cond, kv) })
+}
+
+func holdsFor(cond *etcdserverpb.Compare, kv *mvccpb.KeyValue) bool {
+	var order int
+	switch cond.Target {
+	case etcdserverpb.Compare_VALUE:
+		order = bytes.Compare(kv.Value, cond.GetValue())
+	case etcdserverpb.Compare_CREATE:
+		order = cmp.Compare(kv.CreateRevision, cond.GetCreateRevision())
+	case etcdserverpb.Compare_MOD:
+		order = cmp.Compare(kv.ModRevision, cond.GetModRevision())
+	case etcdserverpb.Compare_VERSION:
+		order = cmp.Compare(kv.Version, cond.GetVersion())
+	case etcdserverpb.Compare_LEASE:
+		order = cmp.Compare(kv.Lease, cond.GetLease())
+	}
+	switch cond.Result {
+	case etcdserverpb.Compare_EQUAL:
+		return order == 0
+	case etcdserverpb.Compare_NOT_EQUAL:
+		return order != 0
+	case etcdserverpb.Compare_GREATER:
+		return order > 0
+	default:
+		return order < 0
+	}
+}
+
+// grant creates a lease. Its id is made of the client and a number, such as a01 for the first lease
+// of A: a random one, as that of a real server, would differ in each repetition of a schedule.
+func (e *etcd) grant(client int, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
+	id := r.ID
+	if id == 0 {
+		e.granted[client]++
+		id = int64(0xa+client)<<8 + e.granted[client]
+	}
+	e.touchLease(id, true)
+	if e.leases[id] != nil {
+		return nil, rpctypes.ErrGRPCLeaseExist
+	}
+	l := &etcdLease{id: id, client: client, ttl: max(r.TTL, e.minTTL)}
+	l.renew()
+	e.leases[id] = l
+	return &etcdserverpb.LeaseGrantResponse{Header: e.header(e.revision), ID: id, TTL: l.ttl}, nil
+}
+
+func (l *etcdLease) renew() { l.ends = time.Now().Add(time.Duration(l.ttl) * time.Second) }
+
+// keepAlive prolongs a lease. For a lease that does not exist, the answer has the TTL 0.
+func (e *etcd) keepAlive(id int64) *etcdserverpb.LeaseKeepAliveResponse {
+	e.touchLease(id, true)
+	answer := &etcdserverpb.LeaseKeepAliveResponse{Header: e.header(e.revision), ID: id}
+	if l := e.leases[id]; l != nil {
+		l.renew()
+		answer.TTL = l.ttl
+	}
+	return answer
+}
+
+func (e *etcd) timeToLive(r *etcdserverpb.LeaseTimeToLiveRequest) *etcdserverpb.LeaseTimeToLiveResponse {
+	e.touchLease(r.ID, false)
+	e.w.touch("etcd keys", false)
+	answer := &etcdserverpb.LeaseTimeToLiveResponse{Header: e.header(e.revision), ID: r.ID, TTL: -1}
+	if l := e.leases[r.ID]; l != nil {
+		answer.TTL, answer.GrantedTTL = int64(time.Until(l.ends).Seconds()), l.ttl
+		for _, kv := range e.attached(r.ID) {
+			if r.Keys {
+				answer.Keys = append(answer.Keys, kv.Key)
+			}
+		}
+	}
+	return answer
+}
+
+// attached returns the keys of a lease, in the order of their names.
+func (e *etcd) attached(lease int64) []*mvccpb.KeyValue {
+	return slices.DeleteFunc(e.within([]byte{0}, []byte{0}), func(kv *mvccpb.KeyValue) bool { return kv.Lease != lease })
+}
+
+// revoke ends a lease, and deletes its keys in one transaction.
+func (e *etcd) revoke(id int64) (*etcdserverpb.LeaseRevokeResponse, error) {
+	e.touchLease(id, true)
+	if e.leases[id] == nil {
+		return nil, rpctypes.ErrGRPCLeaseNotFound
+	}
+	c := change{etcd: e}
+	for _, kv := range e.attached(id) {
+		c.remove(&etcdserverpb.DeleteRangeRequest{Key: kv.Key})
+	}
+	delete(e.leases, id)
+	c.commit()
+	return &etcdserverpb.LeaseRevokeResponse{Header: e.header(e.revision)}, nil
+}
+
+// expire revokes the leases that no keep-alive has prolonged in time.
+func (e *etcd) expire(now time.Time) {
+	for _, l := range e.list() {
+		if !now.Before(l.ends) {
+			_, _ = e.revoke(l.id)
+		}
+	}
+}
+
+// list returns the leases in the order of their ids, which is that of their clients.
+func (e *etcd) list() (all []*etcdLease) {
+	for _, l := range e.leases {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b *etcdLease) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+// expiries returns the leases whose end is a fault, by the token of that fault. The end of a lease
+// of a client that has bought changes nothing for the others.
+func (e *etcd) expiries(left *int, add func(left *int, token, text string, revoke func())) {
+	number := map[int]int{}
+	for _, l := range e.list() {
+		client := e.w.clients[l.client]
+		if client.done && !client.crashed {
+			continue
+		}
+		number[l.client]++
+		name := letter(l.client)
+		if n := number[l.client]; n > 1 {
+			name += fmt.Sprintf(".%d", n)
+		}
+		left := left
+		if client.crashed {
+			left = new(int) // the server ends this lease in any case, and at any time
+			*left = 1
+		}
+		add(left, "expire-"+name, fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client)), func() { _, _ = e.revoke(l.id) })
+	}
+}
+
+// etcdWatch is a watch. Its events reach the client in the order of their revisions.
+type etcdWatch struct {
+	client   int
+	key, end []byte
+	from     int64 // revision
+	noPut    bool
+	noDelete bool
+	previous bool // the events have the values before
+	pending  []*mvccpb.Event
+	broken   bool
+	changed  chan struct{} // closed and replaced at each change
+}
+
+func (w *etcdWatch) change() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// notify adds the events that the client watches. It returns false if there is none.
+func (w *etcdWatch) notify(events []*mvccpb.Event) bool {
+	before := len(w.pending)
+	for _, e := range events {
+		filtered := w.noPut && e.Type == mvccpb.PUT || w.noDelete && e.Type == mvccpb.DELETE
+		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !filtered {
+			seen := *e
+			if !w.previous {
+				seen.PrevKv = nil
+			}
+			w.pending = append(w.pending, &seen)
+		}
+	}
+	if len(w.pending) == before {
+		return false
+	}
+	w.change()
+	return true
+}
+
+// disconnect breaks a client's connection: its watches end, and its requests get no answer.
+func (e *etcd) disconnect(client int) {
+	e.w.wake(client)
+	for _, w := range e.watches {
+		if w.client == client {
+			w.broken = true
+			w.change()
+		}
+	}
+	for _, m := range slices.Clone(e.w.inFlight) {
+		if m.client == client && m.server == "etcd" {
+			e.w.drop(m)
+		}
+	}
+}

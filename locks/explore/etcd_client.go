@@ -1,0 +1,297 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"oversell/locks/etcdlock"
+)
+
+// etcdClient is a client's connection with the etcd. It implements the services of the protocol, so
+// that clientv3's own code makes the requests and reads the answers. It does not use gRPC, because
+// the order in which its goroutines run differs in each repetition.
+type etcdClient struct {
+	*etcd
+	client int
+}
+
+// openEtcd returns a client's clientv3.Client.
+func (w *world) openEtcd(client int) *clientv3.Client {
+	c := &etcdClient{w.etcd, client}
+	whole := clientv3.NewCtxClient(context.Background())
+	whole.KV = clientv3.NewKVFromKVClient(c, whole)
+	whole.Lease = clientv3.NewLeaseFromLeaseClient(c, whole, 5*time.Second)
+	whole.Watcher = c
+	return whole
+}
+
+// retryPause is how long clientv3 waits before it repeats a request. Its random part is left out.
+const retryPause = 25 * time.Millisecond
+
+var errDisconnected = status.Error(codes.Unavailable, "the connection is broken")
+
+// ask sends a request, and returns when its answer has arrived. The request notes itself what it
+// reads and writes, see touch.
+func (c *etcdClient) ask(ctx context.Context, request any, execute func() error) error {
+	answer, lost := make(chan bool, 1), false
+	var failed error
+	c.w.mu.Lock()
+	client := c.w.clients[c.client]
+	// At the end of the schedule, a crashed client may connect: it repeats its releases until then.
+	if client.crashed && !c.w.over {
+		c.w.mu.Unlock()
+		return errCrashed
+	}
+	m := &message{
+		client: c.client, name: etcdlock.Command(request), server: "etcd", answer: answer,
+		deliver: func() { failed = execute(); answer <- !lost },
+		lose:    func() { lost = true; c.disconnect(c.client) },
+	}
+	// A keep-alive is of no interest if the client does nothing else: it is executed at once.
+	_, alive := request.(*etcdserverpb.LeaseKeepAliveRequest)
+	if alive && !client.paused && len(c.w.from(c.client)) == 0 {
+		m.deliver()
+	} else {
+		c.w.send(m)
+	}
+	c.w.mu.Unlock()
+	select {
+	case arrived := <-answer:
+		return c.read(ctx, client, arrived, &failed)
+	case <-ctx.Done(): // the request stays in the network: the server still executes it
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// read returns the answer once the client is not paused.
+func (c *etcdClient) read(ctx context.Context, client *client, arrived bool, failed *error) error {
+	c.w.mu.Lock()
+	running := client.running
+	c.w.mu.Unlock()
+	select {
+	case <-running:
+	default:
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	switch {
+	case client.crashed && !c.w.over:
+		return errCrashed
+	case !arrived:
+		return errDisconnected
+	}
+	return *failed
+}
+
+// repeat asks twice if the first answer is lost, as clientv3 does with requests that it may repeat.
+func (c *etcdClient) repeat(ctx context.Context, request any, execute func() error) error {
+	err := c.ask(ctx, request, execute)
+	if !errors.Is(err, errDisconnected) {
+		return err
+	}
+	select {
+	case <-time.After(retryPause):
+		return c.ask(ctx, request, execute)
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// commit executes a request of the KV service in a transaction.
+func commit[Answer any](e *etcd, answer *Answer, execute func(*change) (Answer, error)) func() error {
+	return func() (err error) {
+		c := change{etcd: e}
+		*answer, err = execute(&c)
+		c.commit()
+		return err
+	}
+}
+
+// Range returns keys.
+func (c *etcdClient) Range(ctx context.Context, r *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.RangeResponse, err error) {
+	err = c.repeat(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.RangeResponse, error) { return all.get(r) }))
+	return answer, err
+}
+
+// Put stores a key.
+func (c *etcdClient) Put(ctx context.Context, r *etcdserverpb.PutRequest, _ ...grpc.CallOption) (answer *etcdserverpb.PutResponse, err error) {
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.PutResponse, error) { return all.put(r) }))
+	return answer, err
+}
+
+// DeleteRange deletes keys.
+func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.DeleteRangeResponse, err error) {
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.remove(r), nil }))
+	return answer, err
+}
+
+// Txn executes a transaction.
+func (c *etcdClient) Txn(ctx context.Context, r *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (answer *etcdserverpb.TxnResponse, err error) {
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.TxnResponse, error) { return all.transact(r) }))
+	return answer, err
+}
+
+// Compact fails: no lock compacts.
+func (c *etcdClient) Compact(context.Context, *etcdserverpb.CompactionRequest, ...grpc.CallOption) (*etcdserverpb.CompactionResponse, error) {
+	return nil, errUnsupported("compaction")
+}
+
+// LeaseGrant creates a lease.
+func (c *etcdClient) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseGrantResponse, err error) {
+	err = c.repeat(ctx, r, func() (err error) { answer, err = c.grant(c.client, r); return err })
+	return answer, err
+}
+
+// LeaseRevoke ends a lease.
+func (c *etcdClient) LeaseRevoke(ctx context.Context, r *etcdserverpb.LeaseRevokeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseRevokeResponse, err error) {
+	err = c.repeat(ctx, r, func() (err error) { answer, err = c.revoke(r.ID); return err })
+	return answer, err
+}
+
+// LeaseTimeToLive describes a lease.
+func (c *etcdClient) LeaseTimeToLive(ctx context.Context, r *etcdserverpb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseTimeToLiveResponse, err error) {
+	err = c.repeat(ctx, r, func() error { answer = c.timeToLive(r); return nil })
+	return answer, err
+}
+
+// LeaseLeases fails: no lock lists the leases.
+func (c *etcdClient) LeaseLeases(context.Context, *etcdserverpb.LeaseLeasesRequest, ...grpc.CallOption) (*etcdserverpb.LeaseLeasesResponse, error) {
+	return nil, errUnsupported("list of the leases")
+}
+
+// LeaseKeepAlive opens a stream of keep-alives.
+func (c *etcdClient) LeaseKeepAlive(ctx context.Context, _ ...grpc.CallOption) (etcdserverpb.Lease_LeaseKeepAliveClient, error) {
+	return &keepAlives{c: c, ctx: ctx, sent: make(chan *etcdserverpb.LeaseKeepAliveRequest, 16)}, nil
+}
+
+// keepAlives is a stream of keep-alives.
+type keepAlives struct {
+	grpc.ClientStream
+	c    *etcdClient
+	ctx  context.Context //nolint:containedctx // it is that of the stream
+	sent chan *etcdserverpb.LeaseKeepAliveRequest
+}
+
+// Send sends a keep-alive with the next Recv.
+func (k *keepAlives) Send(r *etcdserverpb.LeaseKeepAliveRequest) error {
+	select {
+	case k.sent <- r:
+		return nil
+	case <-k.ctx.Done():
+		return status.FromContextError(k.ctx.Err()).Err()
+	}
+}
+
+// Recv returns the next answer.
+func (k *keepAlives) Recv() (answer *etcdserverpb.LeaseKeepAliveResponse, err error) {
+	select {
+	case r := <-k.sent:
+		err = k.c.ask(k.ctx, r, func() error { answer = k.c.keepAlive(r.ID); return nil })
+		return answer, err
+	case <-k.ctx.Done():
+		return nil, status.FromContextError(k.ctx.Err()).Err()
+	}
+}
+
+// Context returns the context of the stream.
+func (k *keepAlives) Context() context.Context { return k.ctx }
+
+// CloseSend does nothing.
+func (*keepAlives) CloseSend() error { return nil }
+
+// Watch creates a watch. Like that of clientv3, it returns when the server has it.
+func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	op := clientv3.OpGet(key, options...)
+	// clientv3 does not export the options of a watch.
+	set := func(option string) bool { return reflect.ValueOf(op).FieldByName(option).Bool() }
+	w := &etcdWatch{
+		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(),
+		noPut: set("filterPut"), noDelete: set("filterDelete"), previous: set("prevKV"), changed: make(chan struct{}),
+	}
+	events := make(chan clientv3.WatchResponse)
+	r := &etcdserverpb.WatchCreateRequest{Key: w.key, RangeEnd: w.end}
+	err := c.ask(ctx, r, func() error {
+		// A watch that names its revision gets the same events before and after a write.
+		if w.from == 0 {
+			c.w.touch("etcd keys", false)
+			w.from = c.revision + 1
+		}
+		w.notify(c.history)
+		c.watches = append(c.watches, w)
+		return nil
+	})
+	if err != nil {
+		close(events)
+		return events
+	}
+	go c.forward(ctx, w, events)
+	return events
+}
+
+// forward sends the events of a watch to its client, until the client ends it or the connection breaks.
+func (c *etcdClient) forward(ctx context.Context, w *etcdWatch, to chan<- clientv3.WatchResponse) {
+	defer close(to)
+	defer c.forget(w)
+	for {
+		c.w.mu.Lock()
+		client, changed, broken := c.w.clients[c.client], w.changed, w.broken
+		running := client.running
+		next := clientv3.WatchResponse{Header: *c.header(c.revision)}
+		if !client.paused {
+			next.Events, w.pending = events(w.pending), nil
+		} else {
+			changed = running
+		}
+		c.w.mu.Unlock()
+		switch {
+		case len(next.Events) > 0:
+			select {
+			case to <- next:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		case broken && !client.paused:
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func events(all []*mvccpb.Event) (converted []*clientv3.Event) {
+	for _, e := range all {
+		converted = append(converted, (*clientv3.Event)(e))
+	}
+	return converted
+}
+
+func (c *etcdClient) forget(w *etcdWatch) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.watches = slices.DeleteFunc(c.watches, func(other *etcdWatch) bool { return other == w })
+}
+
+// RequestProgress does nothing.
+func (c *etcdClient) RequestProgress(context.Context) error { return nil }
+
+// Close does nothing: the contexts of the watches end them.
+func (c *etcdClient) Close() error { return nil }

@@ -1,0 +1,612 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/locks/etcdlock"
+)
+
+// TestEtcd runs the same scripts on the etcd in memory and on a real one. Both must give the answers
+// that a script names: the keys with their revisions, the leases, the errors, and the events.
+//
+// Left out, because no lock uses it: old revisions, compaction, transactions in a transaction, puts
+// that keep the value or the lease, lists of the leases, progress notifications and fragments of a
+// watch, users, and what differs between the members of a cluster.
+func TestEtcd(t *testing.T) {
+	addr := rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd
+	for _, script := range etcdScripts() {
+		t.Run(script.name, func(t *testing.T) {
+			compare := func(t *testing.T, n *etcdNotes) {
+				t.Helper()
+				n.run(t, script.do)
+				if want := strings.ReplaceAll(strings.TrimSpace(script.want), "\t", ""); strings.Join(n.lines, "\n") != want {
+					t.Errorf("got\n%s\n\nwant\n%s", strings.Join(n.lines, "\n"), want)
+				}
+			}
+			t.Run("memory", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { compare(t, &etcdNotes{clients: inMemoryEtcd(t)}) })
+			})
+			t.Run("etcd", func(t *testing.T) {
+				var clients [2]*clientv3.Client
+				for i := range clients {
+					client, err := etcdlock.Open(addr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = client.Close() })
+					clients[i] = client
+				}
+				compare(t, &etcdNotes{clients: clients})
+			})
+		})
+	}
+}
+
+// inMemoryEtcd returns two clients of an etcd in memory, whose network delivers everything at once.
+func inMemoryEtcd(t *testing.T) (clients [2]*clientv3.Client) {
+	t.Helper()
+	w := newWorld(len(clients), 0)
+	w.over = true
+	w.etcd.minTTL = 2 // as that of the real server, by its election time-out
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(tick)
+			w.mu.Lock()
+			w.etcd.expire(time.Now())
+			w.mu.Unlock()
+		}
+	}()
+	for i := range clients {
+		clients[i] = w.openEtcd(i)
+	}
+	t.Cleanup(func() {
+		cancel()
+		for _, c := range clients {
+			_ = c.Close()
+		}
+		time.Sleep(time.Minute) // clientv3's goroutines end
+	})
+	return clients
+}
+
+// etcdNotes writes down the answers to a script, with revisions and leases that count from its start.
+type etcdNotes struct {
+	clients [2]*clientv3.Client
+	ctx     context.Context //nolint:containedctx // that of the test
+	fatal   func(...any)
+	dir     string
+	base    int64
+	leases  []clientv3.LeaseID
+	lines   []string
+}
+
+func (n *etcdNotes) run(t *testing.T, do func(*etcdNotes)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n.ctx, n.fatal, n.dir = ctx, t.Fatal, "/explore/"+uuid.NewString()+"/"
+	now, err := n.clients[0].Get(ctx, n.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.base = now.Header.Revision
+	do(n)
+	for _, id := range n.leases { // so that no lease ends during the next script
+		_, _ = n.clients[0].Revoke(ctx, id)
+	}
+}
+
+func (n *etcdNotes) note(format string, args ...any) {
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+func (n *etcdNotes) kv(kv *mvccpb.KeyValue) string {
+	if kv == nil {
+		return "nothing"
+	}
+	text := strings.TrimPrefix(string(kv.Key), n.dir) + "=" + string(kv.Value)
+	if kv.CreateRevision > 0 { // an event of a deletion has only the key and the revision
+		text += fmt.Sprintf(" created %d", kv.CreateRevision-n.base)
+	}
+	text += fmt.Sprintf(" changed %d version %d", kv.ModRevision-n.base, kv.Version)
+	if kv.Lease != 0 {
+		text += " lease " + n.lease(clientv3.LeaseID(kv.Lease))
+	}
+	return text
+}
+
+func (n *etcdNotes) lease(id clientv3.LeaseID) string {
+	for i, known := range n.leases {
+		if known == id {
+			return fmt.Sprint(i + 1)
+		}
+	}
+	return "unknown"
+}
+
+func (n *etcdNotes) kvs(all []*mvccpb.KeyValue) string {
+	var texts []string
+	for _, kv := range all {
+		texts = append(texts, n.kv(kv))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func (n *etcdNotes) got(r *clientv3.GetResponse) string {
+	more := ""
+	if r.More {
+		more = ", more"
+	}
+	return fmt.Sprintf("get at %d: %d%s %s", r.Header.Revision-n.base, r.Count, more, n.kvs(r.Kvs))
+}
+
+func (n *etcdNotes) get(key string, options ...clientv3.OpOption) {
+	r, err := n.clients[0].Get(n.ctx, n.dir+key, options...)
+	if err != nil {
+		n.note("get: %v", err)
+		return
+	}
+	n.note("%s", n.got(r))
+}
+
+func (n *etcdNotes) put(key, value string, options ...clientv3.OpOption) {
+	r, err := n.clients[0].Put(n.ctx, n.dir+key, value, options...)
+	if err != nil {
+		n.note("put: %v", err)
+		return
+	}
+	n.note("put at %d, before: %s", r.Header.Revision-n.base, n.kv(r.PrevKv))
+}
+
+func (n *etcdNotes) del(key string, options ...clientv3.OpOption) {
+	r, err := n.clients[0].Delete(n.ctx, n.dir+key, options...)
+	if err != nil {
+		n.note("delete: %v", err)
+		return
+	}
+	n.note("delete at %d: %d %s", r.Header.Revision-n.base, r.Deleted, n.kvs(r.PrevKvs))
+}
+
+func (n *etcdNotes) txn(conditions []clientv3.Cmp, then, otherwise []clientv3.Op) {
+	r, err := n.clients[0].Txn(n.ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
+	if err != nil {
+		n.note("txn: %v", err)
+		return
+	}
+	text := fmt.Sprintf("txn at %d: %t", r.Header.Revision-n.base, r.Succeeded)
+	for _, one := range r.Responses {
+		switch {
+		case one.GetResponseRange() != nil:
+			text += "; " + n.got((*clientv3.GetResponse)(one.GetResponseRange()))
+		case one.GetResponsePut() != nil:
+			text += fmt.Sprintf("; put at %d", one.GetResponsePut().Header.Revision-n.base)
+		case one.GetResponseDeleteRange() != nil:
+			text += fmt.Sprintf("; delete at %d: %d", one.GetResponseDeleteRange().Header.Revision-n.base, one.GetResponseDeleteRange().Deleted)
+		}
+	}
+	n.note("%s", text)
+}
+
+// holds notes whether a condition holds.
+func (n *etcdNotes) holds(condition clientv3.Cmp) { n.txn([]clientv3.Cmp{condition}, nil, nil) }
+
+func (n *etcdNotes) grant(ttl int64) clientv3.LeaseID {
+	r, err := n.clients[0].Grant(n.ctx, ttl)
+	if err != nil {
+		n.fatal(err)
+	}
+	n.leases = append(n.leases, r.ID)
+	n.note("grant at %d: %d s", r.Revision-n.base, r.TTL)
+	return r.ID
+}
+
+func (n *etcdNotes) revoke(id clientv3.LeaseID) {
+	r, err := n.clients[0].Revoke(n.ctx, id)
+	if err != nil {
+		n.note("revoke: %v", err)
+		return
+	}
+	n.note("revoke at %d", r.Header.Revision-n.base)
+}
+
+func (n *etcdNotes) keepAlive(id clientv3.LeaseID) {
+	r, err := n.clients[0].KeepAliveOnce(n.ctx, id)
+	if err != nil {
+		n.note("keep-alive: %v", err)
+		return
+	}
+	n.note("keep-alive at %d: %d s", r.Revision-n.base, r.TTL)
+}
+
+func (n *etcdNotes) timeToLive(id clientv3.LeaseID) {
+	r, err := n.clients[0].TimeToLive(n.ctx, id, clientv3.WithAttachedKeys())
+	if err != nil {
+		n.note("time to live: %v", err)
+		return
+	}
+	var keys []string
+	for _, key := range r.Keys {
+		keys = append(keys, strings.TrimPrefix(string(key), n.dir))
+	}
+	slices.Sort(keys) // a server does not sort them
+	n.note("time to live: ended %t, granted %d s, %v", r.TTL < 0, r.GrantedTTL, keys)
+}
+
+// watch creates a watch of the second client. next waits until so many events have arrived, and notes
+// them: a server may send them in one answer or in several.
+func (n *etcdNotes) watch(key string, options ...clientv3.OpOption) (next func(events int), end func()) {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(n.ctx))
+	answers := n.clients[1].Watch(ctx, n.dir+key, options...)
+	next = func(events int) {
+		var texts []string
+		for len(texts) < events {
+			answer, open := <-answers
+			if !open || answer.Err() != nil {
+				n.fatal("the watch ended:", answer.Err(), n.lines)
+			}
+			for _, e := range answer.Events {
+				text := fmt.Sprintf("%s %s", e.Type, n.kv(e.Kv))
+				if e.PrevKv != nil {
+					text += ", before: " + n.kv(e.PrevKv)
+				}
+				texts = append(texts, text)
+			}
+		}
+		n.note("events: %s", strings.Join(texts, "; "))
+	}
+	return next, func() {
+		cancel()
+		for range answers { // events that were on their way
+		}
+		n.note("the watch is closed")
+	}
+}
+
+type etcdScript struct {
+	name string
+	do   func(*etcdNotes)
+	want string
+}
+
+func etcdScripts() []etcdScript {
+	prefix := clientv3.WithPrefix()
+	return []etcdScript{
+		{name: "put, get and delete", do: func(n *etcdNotes) {
+			n.get("a")
+			n.put("a", "1")
+			n.put("a", "2", clientv3.WithPrevKV())
+			n.get("a")
+			n.get("a", clientv3.WithKeysOnly())
+			n.get("a", clientv3.WithCountOnly())
+			n.del("a", clientv3.WithPrevKV())
+			n.del("a")
+			n.put("a", "3")
+			n.get("a")
+		}, want: `
+			get at 0: 0 []
+			put at 1, before: nothing
+			put at 2, before: a=1 created 1 changed 1 version 1
+			get at 2: 1 [a=2 created 1 changed 2 version 2]
+			get at 2: 1 [a= created 1 changed 2 version 2]
+			get at 2: 1 []
+			delete at 3: 1 [a=2 created 1 changed 2 version 2]
+			delete at 3: 0 []
+			put at 4, before: nothing
+			get at 4: 1 [a=3 created 4 changed 4 version 1]
+		`},
+		{name: "ranges", do: func(n *etcdNotes) {
+			n.put("q/b", "3")
+			n.put("q/a", "1")
+			n.put("q/c", "2")
+			n.put("r", "4")
+			n.put("q/b", "5")
+			n.get("q/", prefix)
+			n.get("q/", prefix, clientv3.WithLimit(2))
+			n.get("q/", prefix, clientv3.WithLimit(3))
+			n.get("q/", clientv3.WithFirstCreate()...)
+			n.get("q/", clientv3.WithLastCreate()...)
+			n.get("q/", clientv3.WithFirstRev()...)
+			n.get("q/", clientv3.WithLastRev()...)
+			n.get("q/", clientv3.WithFirstKey()...)
+			n.get("q/", clientv3.WithLastKey()...)
+			n.get("q/", append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(n.base+2))...)
+			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithLimit(2))
+			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByValue, clientv3.SortAscend))
+			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByVersion, clientv3.SortDescend), clientv3.WithLimit(1))
+			n.get("q/", prefix, clientv3.WithMaxCreateRev(n.base+1), clientv3.WithKeysOnly())
+			n.get("q/", prefix, clientv3.WithMinCreateRev(n.base+2))
+			n.get("q/", prefix, clientv3.WithMinModRev(n.base+3))
+			n.get("q/", prefix, clientv3.WithMaxModRev(n.base+3))
+			n.get("q/a", clientv3.WithRange(n.dir+"q/c"))
+			n.get("q/", prefix, clientv3.WithCountOnly())
+			n.del("q/a", clientv3.WithRange(n.dir+"q/c"), clientv3.WithPrevKV())
+			n.del("q/", prefix)
+			n.get("", prefix)
+		}, want: `
+			put at 1, before: nothing
+			put at 2, before: nothing
+			put at 3, before: nothing
+			put at 4, before: nothing
+			put at 5, before: nothing
+			get at 5: 3 [q/a=1 created 2 changed 2 version 1, q/b=5 created 1 changed 5 version 2, q/c=2 created 3 changed 3 version 1]
+			get at 5: 3, more [q/a=1 created 2 changed 2 version 1, q/b=5 created 1 changed 5 version 2]
+			get at 5: 3 [q/a=1 created 2 changed 2 version 1, q/b=5 created 1 changed 5 version 2, q/c=2 created 3 changed 3 version 1]
+			get at 5: 3, more [q/b=5 created 1 changed 5 version 2]
+			get at 5: 3, more [q/c=2 created 3 changed 3 version 1]
+			get at 5: 3, more [q/a=1 created 2 changed 2 version 1]
+			get at 5: 3, more [q/b=5 created 1 changed 5 version 2]
+			get at 5: 3, more [q/a=1 created 2 changed 2 version 1]
+			get at 5: 3, more [q/c=2 created 3 changed 3 version 1]
+			get at 5: 3, more [q/a=1 created 2 changed 2 version 1]
+			get at 5: 3, more [q/c=2 created 3 changed 3 version 1, q/a=1 created 2 changed 2 version 1]
+			get at 5: 3 [q/a=1 created 2 changed 2 version 1, q/c=2 created 3 changed 3 version 1, q/b=5 created 1 changed 5 version 2]
+			get at 5: 3, more [q/b=5 created 1 changed 5 version 2]
+			get at 5: 3 [q/b= created 1 changed 5 version 2]
+			get at 5: 3 [q/a=1 created 2 changed 2 version 1, q/c=2 created 3 changed 3 version 1]
+			get at 5: 3 [q/b=5 created 1 changed 5 version 2, q/c=2 created 3 changed 3 version 1]
+			get at 5: 3 [q/a=1 created 2 changed 2 version 1, q/c=2 created 3 changed 3 version 1]
+			get at 5: 2 [q/a=1 created 2 changed 2 version 1, q/b=5 created 1 changed 5 version 2]
+			get at 5: 3 []
+			delete at 6: 2 [q/a=1 created 2 changed 2 version 1, q/b=5 created 1 changed 5 version 2]
+			delete at 7: 1 []
+			get at 7: 1 [r=4 created 4 changed 4 version 1]
+		`},
+		{name: "transactions", do: func(n *etcdNotes) {
+			key := func(name string) string { return n.dir + name }
+			absent := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key("a")), "=", 0)}
+			branches := func() {
+				n.txn(absent, []clientv3.Op{
+					clientv3.OpGet(key("a")), clientv3.OpPut(key("a"), "1"), clientv3.OpPut(key("b"), "2"), clientv3.OpGet(key(""), prefix),
+				}, []clientv3.Op{clientv3.OpGet(key("a"))})
+			}
+			branches()
+			branches()
+			n.put("a", "2")
+			for _, result := range []string{"=", "!=", ">", "<"} {
+				n.holds(clientv3.Compare(clientv3.CreateRevision(key("a")), result, n.base+1))
+				n.holds(clientv3.Compare(clientv3.ModRevision(key("a")), result, n.base+1))
+				n.holds(clientv3.Compare(clientv3.Version(key("a")), result, 2))
+				n.holds(clientv3.Compare(clientv3.Value(key("a")), result, "2"))
+				n.holds(clientv3.Compare(clientv3.LeaseValue(key("a")), result, 0))
+				n.holds(clientv3.Compare(clientv3.Value(key("none")), result, ""))
+				n.holds(clientv3.Compare(clientv3.Version(key("none")), result, 0))
+				n.holds(clientv3.Compare(clientv3.Version(key("")), result, 1).WithPrefix())
+			}
+			n.txn(nil, []clientv3.Op{clientv3.OpDelete(key("none"))}, nil)
+			n.txn(nil, []clientv3.Op{clientv3.OpDelete(key(""), prefix), clientv3.OpPut(key("a"), "3")}, nil)
+			n.txn(nil, nil, []clientv3.Op{clientv3.OpPut(key("a"), "3"), clientv3.OpPut(key("a"), "3")})
+			n.txn(nil, []clientv3.Op{clientv3.OpDelete(key("a")), clientv3.OpGet(key(""), prefix), clientv3.OpPut(key("c"), "3"), clientv3.OpGet(key(""), prefix)}, nil)
+			n.get("", prefix)
+		}, want: `
+			txn at 1: true; get at 0: 0 []; put at 1; put at 1; get at 1: 2 [a=1 created 1 changed 1 version 1, b=2 created 1 changed 1 version 1]
+			txn at 1: false; get at 1: 1 [a=1 created 1 changed 1 version 1]
+			put at 2, before: nothing
+			txn at 2: true
+			txn at 2: false
+			txn at 2: true
+			txn at 2: true
+			txn at 2: true
+			txn at 2: false
+			txn at 2: true
+			txn at 2: false
+			txn at 2: false
+			txn at 2: true
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: true
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: false
+			txn at 2: true; delete at 2: 0
+			txn: etcdserver: duplicate key given in txn request
+			txn: etcdserver: duplicate key given in txn request
+			txn at 3: true; delete at 3: 1; get at 3: 1 [b=2 created 1 changed 1 version 1]; put at 3; get at 3: 2 [b=2 created 1 changed 1 version 1, c=3 created 3 changed 3 version 1]
+			get at 3: 2 [b=2 created 1 changed 1 version 1, c=3 created 3 changed 3 version 1]
+		`},
+		{name: "leases", do: func(n *etcdNotes) {
+			one := n.grant(60)
+			two := n.grant(1)
+			n.put("b", "1", clientv3.WithLease(one))
+			n.put("a", "1", clientv3.WithLease(one))
+			n.put("c", "1", clientv3.WithLease(one))
+			n.get("a")
+			n.put("c", "2", clientv3.WithLease(two))
+			n.put("d", "1", clientv3.WithLease(one))
+			n.put("d", "2")
+			n.timeToLive(one)
+			n.keepAlive(one)
+			n.holds(clientv3.Compare(clientv3.LeaseValue(n.dir+"a"), "=", one))
+			n.revoke(one)
+			n.revoke(one)
+			n.keepAlive(one)
+			n.timeToLive(one)
+			n.put("a", "1", clientv3.WithLease(one))
+			n.txn(nil, []clientv3.Op{clientv3.OpPut(n.dir+"x", "1"), clientv3.OpPut(n.dir+"a", "1", clientv3.WithLease(one))}, nil)
+			n.get("", prefix)
+			n.revoke(two)
+			n.revoke(n.grant(60))
+			n.get("", prefix)
+			if _, err := n.clients[0].Revoke(n.ctx, 99); err != nil {
+				n.note("%v", err)
+			}
+		}, want: `
+			grant at 0: 60 s
+			grant at 0: 2 s
+			put at 1, before: nothing
+			put at 2, before: nothing
+			put at 3, before: nothing
+			get at 3: 1 [a=1 created 2 changed 2 version 1 lease 1]
+			put at 4, before: nothing
+			put at 5, before: nothing
+			put at 6, before: nothing
+			time to live: ended false, granted 60 s, [a b]
+			keep-alive at 6: 60 s
+			txn at 6: true
+			revoke at 7
+			revoke: etcdserver: requested lease not found
+			keep-alive: etcdserver: requested lease not found
+			time to live: ended true, granted 0 s, []
+			put: etcdserver: requested lease not found
+			txn: etcdserver: requested lease not found
+			get at 7: 2 [c=2 created 3 changed 4 version 2 lease 2, d=2 created 5 changed 6 version 2]
+			revoke at 8
+			grant at 8: 60 s
+			revoke at 8
+			get at 8: 1 [d=2 created 5 changed 6 version 2]
+			etcdserver: requested lease not found
+		`},
+		{name: "a lease ends", do: func(n *etcdNotes) {
+			id := n.grant(2)
+			n.put("a", "1", clientv3.WithLease(id))
+			n.put("b", "1", clientv3.WithLease(id))
+			next, end := n.watch("", prefix)
+			for range 3 {
+				time.Sleep(time.Second)
+				n.keepAlive(id)
+			}
+			n.get("", prefix)
+			next(2)
+			n.get("", prefix)
+			n.keepAlive(id)
+			n.timeToLive(id)
+			end()
+		}, want: `
+			grant at 0: 2 s
+			put at 1, before: nothing
+			put at 2, before: nothing
+			keep-alive at 2: 2 s
+			keep-alive at 2: 2 s
+			keep-alive at 2: 2 s
+			get at 2: 2 [a=1 created 1 changed 1 version 1 lease 1, b=1 created 2 changed 2 version 1 lease 1]
+			events: DELETE a= changed 3 version 0; DELETE b= changed 3 version 0
+			get at 3: 0 []
+			keep-alive: etcdserver: requested lease not found
+			time to live: ended true, granted 0 s, []
+			the watch is closed
+		`},
+		{name: "watches", do: func(n *etcdNotes) {
+			n.put("a", "1")
+			n.put("b", "1")
+			n.del("a")
+			past, end := n.watch("a", clientv3.WithRev(n.base+1))
+			past(2)
+			end()
+			deletes, end := n.watch("b", clientv3.WithRev(n.base+2), clientv3.WithFilterPut())
+			both, endBoth := n.watch("", prefix, clientv3.WithPrevKV())
+			puts, endPuts := n.watch("", prefix, clientv3.WithRev(n.base+4), clientv3.WithFilterDelete())
+			n.put("b", "2")
+			n.txn(nil, []clientv3.Op{clientv3.OpPut(n.dir+"c", "1"), clientv3.OpDelete(n.dir + "b"), clientv3.OpPut(n.dir+"d", "1")}, nil)
+			both(4)
+			deletes(1)
+			puts(3)
+			n.del("", prefix)
+			both(2)
+			id := n.grant(60)
+			n.put("f", "1", clientv3.WithLease(id))
+			n.put("e", "1", clientv3.WithLease(id))
+			n.revoke(id)
+			both(4)
+			end()
+			endBoth()
+			endPuts()
+		}, want: `
+			put at 1, before: nothing
+			put at 2, before: nothing
+			delete at 3: 1 []
+			events: PUT a=1 created 1 changed 1 version 1; DELETE a= changed 3 version 0
+			the watch is closed
+			put at 4, before: nothing
+			txn at 5: true; put at 5; delete at 5: 1; put at 5
+			events: PUT b=2 created 2 changed 4 version 2, before: b=1 created 2 changed 2 version 1; PUT c=1 created 5 changed 5 version 1; DELETE b= changed 5 version 0, before: b=2 created 2 changed 4 version 2; PUT d=1 created 5 changed 5 version 1
+			events: DELETE b= changed 5 version 0
+			events: PUT b=2 created 2 changed 4 version 2; PUT c=1 created 5 changed 5 version 1; PUT d=1 created 5 changed 5 version 1
+			delete at 6: 2 []
+			events: DELETE c= changed 6 version 0, before: c=1 created 5 changed 5 version 1; DELETE d= changed 6 version 0, before: d=1 created 5 changed 5 version 1
+			grant at 6: 60 s
+			put at 7, before: nothing
+			put at 8, before: nothing
+			revoke at 9
+			events: PUT f=1 created 7 changed 7 version 1 lease 1; PUT e=1 created 8 changed 8 version 1 lease 1; DELETE e= changed 9 version 0, before: e=1 created 8 changed 8 version 1 lease 1; DELETE f= changed 9 version 0, before: f=1 created 7 changed 7 version 1 lease 1
+			the watch is closed
+			the watch is closed
+			the watch is closed
+		`},
+		{name: "etcd's own mutex", do: ownMutex, want: `
+			lock: <nil>
+			locked: true
+			still locked: true
+			unlock: <nil>
+			lock: <nil>
+			lock: <nil>
+			the session has ended
+			unlock: <nil>
+		`},
+	}
+}
+
+// ownMutex uses a session of clientv3: its lease is kept alive until the server revokes it.
+func ownMutex(n *etcdNotes) {
+	var sessions [2]*concurrency.Session
+	var mutexes [2]*concurrency.Mutex
+	for i, client := range n.clients {
+		s, err := concurrency.NewSession(client, concurrency.WithTTL(2))
+		if err != nil {
+			n.fatal(err)
+		}
+		defer s.Close() //nolint:errcheck // the lease of the first one has ended
+		sessions[i], mutexes[i] = s, concurrency.NewMutex(s, n.dir+"mutex")
+	}
+	n.note("lock: %v", mutexes[0].Lock(n.ctx))
+	n.note("locked: %t", errors.Is(mutexes[1].TryLock(n.ctx), concurrency.ErrLocked))
+	time.Sleep(4 * time.Second) // twice the lease
+	n.note("still locked: %t", errors.Is(mutexes[1].TryLock(n.ctx), concurrency.ErrLocked))
+	n.note("unlock: %v", mutexes[0].Unlock(n.ctx))
+	n.note("lock: %v", mutexes[0].Lock(n.ctx))
+	locked := make(chan error)
+	go func() { locked <- mutexes[1].Lock(n.ctx) }()
+	if _, err := n.clients[1].Revoke(n.ctx, sessions[0].Lease()); err != nil {
+		n.fatal(err)
+	}
+	n.note("lock: %v", <-locked)
+	<-sessions[0].Done()
+	n.note("the session has ended")
+	n.note("unlock: %v", mutexes[1].Unlock(n.ctx))
+}
+
+// TestEtcdRejoins checks that a client whose lease ends before its key exists begins again.
+func TestEtcdRejoins(t *testing.T) {
+	if r := complete(t, "etcd", Bounds{Clients: 2, Expiries: 1}, false); r.Aborted > 0 {
+		t.Errorf("%d clients give up: %v", r.Aborted, r.Outcomes)
+	}
+}
