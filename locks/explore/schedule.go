@@ -332,12 +332,14 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	})
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	c.sale = func() {
+		began := time.Now()
 		_, err := strategy.Deduct(ctx, stock.Order{
 			Product: product, Qty: 1, Owner: letter(i), Wait: wait * x.scale, Lease: lease * x.scale, Fenced: x.Bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		c.err, c.done, c.holding = err, true, false
+		c.inVain = errors.Is(err, locks.ErrNotAcquired) && time.Since(began) >= wait*x.scale
 	}
 	return nil
 }
@@ -571,7 +573,7 @@ func endOf(c *client) End {
 		return Sold
 	case !locks.NothingTaken(c.err):
 		return Unknown
-	case errors.Is(c.err, locks.ErrNotAcquired):
+	case c.inVain:
 		return Stalled
 	default:
 		return Aborted

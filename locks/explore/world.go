@@ -40,6 +40,7 @@ type client struct {
 	named     map[string]int // number of messages by name
 
 	err     error
+	inVain  bool // it has waited for the lock as long as it may
 	holding bool // from the grant until the write, or until the end of the sale
 }
 
