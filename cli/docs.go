@@ -28,7 +28,13 @@ type generated struct {
 func generatedParts() []generated {
 	const comparison, scenarios = "docs/recorded/comparison.txt", "docs/recorded/scenarios.txt"
 	strategies := func(inChinese bool) func(io.Writer) error {
-		return func(w io.Writer) error { return printMarkdown(w, catalog.Cards(), inChinese) }
+		return func(w io.Writer) error {
+			searches, err := readSearches()
+			if err != nil {
+				return err
+			}
+			return printMarkdown(w, catalog.Cards(), searches.Sentences, inChinese)
+		}
 	}
 	return []generated{
 		{"docs/strategies.md", "strategies", strategies(false)},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
+	"oversell/docs"
 	"oversell/lab/comparison"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
@@ -27,7 +29,11 @@ func strategiesCommand() *cobra.Command {
 			cards := catalog.Cards()
 			switch {
 			case markdown && len(args) == 0:
-				return printMarkdown(c.OutOrStdout(), cards, chinese())
+				var searches explored
+				if err := json.Unmarshal(docs.Explored, &searches); err != nil {
+					return fmt.Errorf("read the recorded searches: %w", err)
+				}
+				return printMarkdown(c.OutOrStdout(), cards, searches.Sentences, chinese())
 			case len(args) == 0:
 				return printCatalogue(c.OutOrStdout(), cards, terminal.Of(c.OutOrStdout()), language())
 			}
@@ -43,14 +49,17 @@ func strategiesCommand() *cobra.Command {
 	return c
 }
 
-// printMarkdown prints the claims and summaries in docs/strategies.md. Links are relative to docs.
-func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
+// printMarkdown prints the claims and summaries in docs/strategies.md, and what searches of all
+// schedules say. Links are relative to docs.
+func printMarkdown(w io.Writer, cards []api.Card, searches map[string][]api.Text, inChinese bool) error {
 	out := bufio.NewWriter(w)
 	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"
 	summary, broken := "- %s (%s): %s%s\n  - When to use it: %s\n", " *Broken by %s.*"
+	every := "  - All schedules:\n"
 	if inChinese {
 		header, yes = "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |", "是"
 		summary, broken = "- %s（%s）：%s%s\n  - 何时使用：%s\n", "*会被 %s 打破。*"
+		every = "  - 所有调度：\n"
 	}
 	text := func(t api.Text) string {
 		if inChinese {
@@ -77,6 +86,12 @@ func printMarkdown(w io.Writer, cards []api.Card, inChinese bool) error {
 			brokenBy = fmt.Sprintf(broken, strings.Join(hazards, ", "))
 		}
 		fmt.Fprintf(out, summary, link(c), c.Source, text(c.Summary), brokenBy, text(c.When))
+		if sentences := searches[c.ID]; len(sentences) > 0 {
+			fmt.Fprint(out, every)
+			for _, s := range sentences {
+				fmt.Fprintf(out, "    - %s\n", text(s))
+			}
+		}
 	}
 	fmt.Fprintln(out)
 	for _, c := range cards {

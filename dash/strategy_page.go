@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/docs"
 	"oversell/lab/report"
 )
 
@@ -17,6 +19,7 @@ type strategyView struct {
 	card
 	Able          bool // this machine can run experiments
 	Claims        []claim
+	Explored      []Text // a sentence for each search of all schedules
 	Files         []codeFile
 	Others        []string       // files that run too, and that only the page Step shows; only in a site
 	Ours          *report.Result // the newest result; nil before the first run
@@ -155,9 +158,20 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	return x, nil
 }
 
+// explored returns what the recorded searches of all schedules say about a strategy.
+func explored(strategy string) []Text {
+	var recorded struct {
+		Sentences map[string][]Text `json:"sentences"`
+	}
+	if err := json.Unmarshal(docs.Explored, &recorded); err != nil {
+		panic(err) // TestExplored checks the file
+	}
+	return recorded.Sentences[strategy]
+}
+
 // newStrategyView returns the view of a strategy without results.
 func newStrategyView(c card, all []card) strategyView {
-	x := strategyView{card: c, Files: codeFiles(c.Code)}
+	x := strategyView{card: c, Files: codeFiles(c.Code), Explored: explored(c.ID)}
 	at := slices.IndexFunc(all, func(c card) bool { return c.ID == x.ID })
 	if at > 0 {
 		x.Before = all[at-1].ID

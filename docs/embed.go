@@ -14,6 +14,11 @@ var Course embed.FS
 //go:embed matrix.json
 var Matrix []byte
 
+// Explored has what the search of all schedules says about each strategy. make explored writes it.
+//
+//go:embed explored.json
+var Explored []byte
+
 // Steps has every order of the steps of two clients, as compressed JSON. Package stepper reads it.
 //
 //go:embed recorded/steps.json.gz
