@@ -25,25 +25,35 @@ type executor interface {
 }
 
 func openExecutor(t Trial) (executor, error) {
-	switch either := t.Strategy == "none" || t.Strategy == "mutex"; {
-	case t.MySQL == "" && NeedsMySQL(t.Strategy):
-		return nil, fmt.Errorf("explore: %s needs a real MySQL", t.Strategy)
-	case t.MySQL == "":
-		return newRunner(t)
-	case NeedsMySQL(t.Strategy), either:
+	switch _, must := OnMySQL(t.Strategy); {
+	case t.MySQL != "":
 		return openMySQL(t)
+	case must:
+		return nil, fmt.Errorf("explore: %s needs a real MySQL", t.Strategy)
 	}
-	return nil, fmt.Errorf("explore: %s has servers in memory, and does not run on a real MySQL", t.Strategy)
+	return newRunner(t)
 }
 
 // Close has nothing to close: each schedule in memory has servers of its own.
 func (r *runner) Close() error { return nil }
 
-// NeedsMySQL reports whether a strategy runs only on a real MySQL: it uses transactions or tables of
-// its own.
-func NeedsMySQL(strategy string) bool {
+// OnMySQL reports whether a strategy can run on a real MySQL, and whether it must, because it uses
+// transactions or tables of its own.
+func OnMySQL(strategy string) (can, must bool) {
 	card, _ := cardOf(strategy)
-	return card.Family == "mysql" || card.ID == "mutex-in-tx"
+	must = card.Family == "mysql" || card.ID == "mutex-in-tx"
+	return must || card.Family == "local", must
+}
+
+// SupportsOnMySQL returns an error if the explorer cannot run a trial on a real MySQL.
+func SupportsOnMySQL(t Trial) error {
+	if can, _ := OnMySQL(t.Strategy); !can {
+		return fmt.Errorf("explore: %s runs on servers in memory, not on a real MySQL", t.Strategy)
+	}
+	if t.Bounds != (Bounds{Clients: t.Bounds.Clients, Fenced: t.Bounds.Fenced}) {
+		return errors.New("explore: on a real MySQL there are no faults, only all orders of the statements")
+	}
+	return Supports(t.Strategy, t.Bounds.Fenced)
 }
 
 // unrepeatable reports whether a schedule of a strategy cannot be repeated, or whether their number is
@@ -80,11 +90,8 @@ type mysqlExecutor struct {
 }
 
 func openMySQL(t Trial) (*mysqlExecutor, error) {
-	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
+	if err := SupportsOnMySQL(t); err != nil {
 		return nil, err
-	}
-	if t.Bounds != (Bounds{Clients: t.Bounds.Clients, Fenced: t.Bounds.Fenced}) {
-		return nil, errors.New("explore: on a real MySQL, there are no faults, only the orders of the statements")
 	}
 	cfg, err := mysql.ParseDSN(t.MySQL)
 	if err != nil {

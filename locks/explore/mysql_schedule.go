@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -128,6 +129,8 @@ func (s *mysqlSchedule) begin() error {
 			s.count = func(ctx context.Context) (int, error) { return counter.Count(ctx, s.product) }
 		}
 		ctx, cancel := context.WithCancel(context.Background())
+		// Random pauses decide nothing here (see rest).
+		ctx = locks.WithJitter(ctx, func(time.Duration) time.Duration { return 0 })
 		ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { s.step(c, e.Step) })
 		*c = mysqlClient{mysqlSchedule: s, index: c.index, db: c.db, sent: map[string]int{}, giveUp: cancel}
 		go func() {

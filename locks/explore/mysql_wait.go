@@ -158,8 +158,8 @@ func (s *mysqlSchedule) rest() error {
 	}
 }
 
-// The server is asked whether a statement waits for a lock if its answer has not come after
-// firstPause, and then again after pauses that grow to longestPause.
+// The server is asked whether a statement waits for a lock, after firstQuestion without an answer, and
+// then after pauses that grow to lastQuestion.
 const (
 	firstQuestion = time.Millisecond
 	lastQuestion  = 50 * time.Millisecond

@@ -207,7 +207,7 @@ func Supports(strategy string, fenced bool) error {
 	case card.Family == "zookeeper" || card.Family == "etcd":
 	case card.Family == "redis" && card.ID != "redis-stock":
 	default:
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has all servers but those of redis-stock", strategy)
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", strategy)
 	}
 	if fenced && !card.Fenced {
 		return fmt.Errorf("explore: %s has no fencing token", strategy)
