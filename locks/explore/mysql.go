@@ -83,6 +83,7 @@ type mysqlExecutor struct {
 	// Schedules of different products change different rows, but they could wait for each other for a
 	// moment, in an index or for a gap in it. That would look like a wait for a lock.
 	executing sync.Mutex
+	asked     time.Time // when readersThatWait has last read the table; executing protects it
 
 	mu   sync.Mutex
 	free []*mysqlSchedule // between two schedules, with their connections

@@ -223,15 +223,21 @@ func (x *mysqlExecutor) blocked(waiting []*statement) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, s := range waiting {
-		is := slices.Contains(rows, s.conn)
-		if s.named != nil {
-			if is, err = x.waitsForName(ctx, s); err != nil {
-				return false, err
-			}
+	inReport := func(s *statement) bool { return slices.Contains(rows, s.conn) }
+	if slices.ContainsFunc(waiting, func(s *statement) bool { return !inReport(s) && s.named == nil }) {
+		readers, err := x.readersThatWait(ctx)
+		if err != nil {
+			return false, err
 		}
-		if !is {
-			return false, nil
+		rows = append(rows, readers...)
+	}
+	for _, s := range waiting {
+		is := inReport(s)
+		if s.named != nil {
+			is, err = x.waitsForName(ctx, s)
+		}
+		if err != nil || !is {
+			return false, err
 		}
 	}
 	return true, nil
@@ -239,16 +245,42 @@ func (x *mysqlExecutor) blocked(waiting []*statement) (bool, error) {
 
 var connectionOf = regexp.MustCompile(`(?m)^(?:MySQL|MariaDB) thread id (\d+)`)
 
-// waitForRows returns the connections that wait for a row. Each report of SHOW ENGINE is new. The tables
-// in information_schema may be old: InnoDB fills them only if nobody has read them for 0.1 s. MariaDB has
-// no performance_schema.data_lock_waits. A COMMIT grants the locks before its answer, so a connection
-// that has been granted its lock is not in the report.
+// waitForRows returns the connections that wait for a row. A COMMIT grants the locks before its answer,
+// so a connection that has been granted its lock is not in the report. Each report of SHOW ENGINE is new.
+// (MariaDB has no performance_schema.data_lock_waits, and the lab has no performance schema at all.)
 func (x *mysqlExecutor) waitForRows(ctx context.Context) (connections []uint64, err error) {
 	var kind, name, report string
 	if err := x.admin.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &report); err != nil {
 		return nil, fmt.Errorf("explore: ask MySQL which statements wait for a lock, which needs the privilege PROCESS: %w", err)
 	}
 	return parseWaits(report)
+}
+
+// old is how long InnoDB may show old rows in information_schema: it fills the tables again only if
+// nobody has read them for 0.1 s.
+const old = 120 * time.Millisecond
+
+// readersThatWait returns the connections whose transaction has written nothing and waits for a shared
+// lock: the report of MySQL leaves them out. It returns none if it would only see old rows. Then the
+// caller asks again later.
+func (x *mysqlExecutor) readersThatWait(ctx context.Context) (connections []uint64, err error) {
+	if time.Since(x.asked) < old {
+		return nil, nil
+	}
+	defer func() { x.asked = time.Now() }()
+	rows, err := x.admin.QueryContext(ctx, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
+	if err != nil {
+		return nil, fmt.Errorf("explore: ask MySQL which transactions wait for a lock: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id uint64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		connections = append(connections, id)
+	}
+	return connections, rows.Err()
 }
 
 func parseWaits(report string) (connections []uint64, err error) {
