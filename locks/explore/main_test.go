@@ -1,9 +1,9 @@
 package explore
 
 import (
+	"context"
 	"testing"
 
-	"context"
 	"github.com/redis/go-redis/v9"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"

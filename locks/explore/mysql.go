@@ -163,6 +163,8 @@ func (x *mysqlExecutor) take() (*mysqlSchedule, error) {
 func (x *mysqlExecutor) reset(product int64, last string) error {
 	x.executing.Lock()
 	defer x.executing.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	defer cancel()
 	key := api.Key(product)
 	for _, s := range []struct {
 		query string
@@ -176,7 +178,7 @@ func (x *mysqlExecutor) reset(product int64, last string) error {
 		{"DELETE FROM db_reservations WHERE product = ?", product},
 		{last, product},
 	} {
-		if _, err := x.admin.Exec(s.query, s.arg); err != nil {
+		if _, err := x.admin.ExecContext(ctx, s.query, s.arg); err != nil {
 			return fmt.Errorf("explore: reset the product: %w", err)
 		}
 	}

@@ -61,7 +61,9 @@ func (x *mysqlExecutor) newSchedule() (*mysqlSchedule, error) {
 		}
 		c.db, s.clients = db, append(s.clients, c)
 	}
-	added, err := x.admin.Exec("INSERT INTO db_stock (product_code, stock_code, count) VALUES ('explore', '001', 0)")
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	defer cancel()
+	added, err := x.admin.ExecContext(ctx, "INSERT INTO db_stock (product_code, stock_code, count) VALUES ('explore', '001', 0)")
 	if err == nil {
 		s.product, err = added.LastInsertId()
 	}
