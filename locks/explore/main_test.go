@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/migrations"

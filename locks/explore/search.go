@@ -1,6 +1,7 @@
 // Package explore enumerates the schedules of a strategy: all orders in which the messages of its
 // clients can reach the servers, with a bounded number of faults. It runs the code of the strategy
-// and its scripts against servers in memory, with a clock of its own (testing/synctest).
+// and its scripts against servers in memory, with a clock of its own (testing/synctest). The strategies
+// of MySQL run on a real server, see mysqlExecutor.
 package explore
 
 import (
