@@ -87,6 +87,8 @@ func runners() map[string]runner {
 		"bin/oversell step mutex --solution":            quick,
 		"bin/oversell explore redis-lua --pauses 1":     quick,
 		"bin/oversell explore etcd --expiries 1":        quick,
+		"bin/oversell explore for-update":               quick,
+		"bin/oversell explore none --real --full":       quick,
 
 		"bin/oversell contract -- python3 adapters/examples/lock.py":                   quick,
 		"bin/oversell judge --hazard pause,crash -- python3 adapters/examples/lock.py": quick,

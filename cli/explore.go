@@ -13,13 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"oversell/lab/rig"
 	"oversell/lab/terminal"
 	"oversell/locks/explore"
+	"oversell/migrations"
+	"oversell/stock"
 )
 
 type exploreFlags struct {
 	trial  explore.Trial
 	every  bool
+	real   bool
 	limit  time.Duration
 	replay string
 	files  files
@@ -29,10 +33,14 @@ type exploreFlags struct {
 const garbage = 1000
 
 const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
-statements can reach the servers. The clients run the strategy's own code and scripts. The servers
-are in memory, and the clock is simulated, so nothing is installed or started, and hundreds of
-schedules run in a second. So far, it has servers for the strategies none, mutex, and those on Redis,
-ZooKeeper and etcd.
+statements can reach the servers. The clients run the strategy's own code and scripts. Redis,
+ZooKeeper and etcd are in memory, and the clock is simulated, so nothing is installed or started, and
+hundreds of schedules run in a second.
+
+The strategies of MySQL run on a real MySQL or MariaDB, which the command starts and removes, or on
+the one of --mysql. There, each statement is one step, from BEGIN to COMMIT, and the server decides
+who waits for a lock. No lease and no wait ends, and there are no faults. --real runs none and mutex
+there, too.
 
 Faults add schedules: --pauses (a client is paused before it sends a command, or before it gets the
 answer, for up to 1.6 leases), --crashes, --lost-replies (the server executes a command, and its
@@ -60,6 +68,7 @@ func exploreCommand() *cobra.Command {
 		Short: "Run every schedule of a strategy's clients, and count those that lose an update",
 		Long:  exploreLong,
 		Example: `  oversell explore redis
+  oversell explore for-update
   oversell explore redis-lua --pauses 1
   oversell explore redis-setnx --crashes 1
   oversell explore --all --limit 60s`,
@@ -82,10 +91,12 @@ func exploreCommand() *cobra.Command {
 			}
 			redis.SetLogger(silent{})
 			debug.SetGCPercent(garbage)
-			if flags.replay != "" {
-				return flags.again(cmd)
-			}
-			return flags.run(cmd)
+			return flags.onServer(cmd, func() error {
+				if flags.replay != "" {
+					return flags.again(cmd)
+				}
+				return flags.run(cmd)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -98,6 +109,8 @@ func exploreCommand() *cobra.Command {
 	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
 	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")
+	f.BoolVar(&flags.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
+	f.StringVar(&flags.trial.MySQL, "mysql", "", "the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS (default: the command starts one)")
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
 	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
 	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")
@@ -116,6 +129,12 @@ func (f *exploreFlags) check() error {
 	if err := explore.Supports(f.trial.Strategy, f.trial.Bounds.Fenced); err != nil {
 		return usage("%w", err)
 	}
+	_, must := explore.OnMySQL(f.trial.Strategy)
+	if f.real = f.real || must || f.trial.MySQL != ""; f.real {
+		if err := explore.SupportsOnMySQL(f.trial); err != nil {
+			return usage("%w", err)
+		}
+	}
 	if f.trial.Bounds.Clients < 1 || f.trial.Bounds.Clients > 5 {
 		return usage("explore: --clients %d: must be 1 to 5", f.trial.Bounds.Clients)
 	}
@@ -128,6 +147,47 @@ func (f *exploreFlags) check() error {
 		return usage("explore: --limit %v: must not be negative", f.limit)
 	}
 	return f.files.check()
+}
+
+// onServer does the work with a real MySQL, if the trial needs one. It starts a server if the command
+// line names none.
+func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
+	ctx := cmd.Context()
+	if f.real && f.trial.MySQL == "" {
+		lab, err := startLab(ctx, true, cmd.ErrOrStderr(), func(cfg *rig.Config) {
+			*cfg = rig.Config{MySQL: true, OnExit: cfg.OnExit}
+		})
+		if err != nil {
+			return ended(ctx, fmt.Errorf("explore: %w", err))
+		}
+		f.trial.MySQL = lab.Addresses().MySQL
+		return errors.Join(f.migrated(cmd, do), lab.Close())
+	}
+	return f.migrated(cmd, do)
+}
+
+// migrated creates the tables that are missing on the real MySQL, and prints its version.
+func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
+	if f.trial.MySQL == "" {
+		return do()
+	}
+	db, err := stock.Open(f.trial.MySQL, 2)
+	if err != nil {
+		return usage("explore: --mysql: %w", err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return err
+	}
+	ctx, version := cmd.Context(), ""
+	if err = migrations.Up(ctx, pool); err == nil {
+		err = pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	}
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return ended(ctx, fmt.Errorf("explore: %w", err))
+	}
+	cmd.PrintErrf("on a real MySQL: %s\n", version)
+	return do()
 }
 
 func (f *exploreFlags) run(cmd *cobra.Command) error {

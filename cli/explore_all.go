@@ -25,6 +25,9 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err := checkStrategies(names); err != nil {
 		return usage("explore: %w", err)
 	}
+	if f.real || f.trial.MySQL != "" {
+		return usage("explore: --all searches in memory: it cannot be used with --real or --mysql")
+	}
 	ctx, out := cmd.Context(), f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")

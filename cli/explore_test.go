@@ -37,6 +37,21 @@ func TestExplore(t *testing.T) {
 	}
 }
 
+// TestExploreOnMySQL starts a server, searches, and repeats a schedule.
+func TestExploreOnMySQL(t *testing.T) {
+	for command, want := range map[string]string{
+		"explore for-update":                                "for-update, 2 clients: 6 schedules (all schedules within these bounds)",
+		"explore none --real --full":                        "       4 lose an update",
+		"explore for-update --replay A,A,B,B,A,A,B,B":       "8. B: COMMIT\nA sold, B sold; 8 of 10 are left. No update is lost.",
+		"explore none --real --replay A,B,A,B":              "4. B: UPDATE db_stock SET count = 9 WHERE id = 1\nA sold, B sold; 9 of 10 are left. An update is lost.",
+		"explore mutex-in-tx --clients 3 --full --limit 1s": "not all schedules",
+	} {
+		if status, out, message := execute(t, strings.Fields(command)...); status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, %s%s", command, status, out, message)
+		}
+	}
+}
+
 func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"explore":                        "explore: name one strategy",
@@ -45,6 +60,11 @@ func TestExploreRefuses(t *testing.T) {
 		"explore redis-lua --fenced":     "redis-lua has no fencing token",
 		"explore redis --clients 9":      "--clients 9: must be 1 to 5",
 		"explore redis --pauses -1":      "--pauses -1: must not be negative",
+		"explore redis --real":           "redis runs on servers in memory",
+		"explore redis --mysql x":        "redis runs on servers in memory",
+		"explore none --mysql x":         "--mysql: mysql address",
+		"explore buckets":                "buckets cannot be explored",
+		"explore for-update --crashes 1": "there are no faults",
 		"explore none --replay A,B,C":    `step 3 of the trail is "C"`,
 		"explore none --replay A,B":      "the trail ends after 2 steps",
 		"explore none --replay A,A,B,B,": "the schedule ended after 4 of the 5 steps",

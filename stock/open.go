@@ -31,6 +31,7 @@ func Open(dsn string, conns int) (*gorm.DB, error) {
 func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
 	return onPool(pool)
 }
 
@@ -68,6 +69,18 @@ func dialect(pool *sql.DB) gorm.Dialector {
 }
 
 func openPool(dsn string, conns int) (*sql.DB, error) {
+	connector, err := Connector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	return pool, nil
+}
+
+// Connector returns what Open connects with, for OpenOn.
+func Connector(dsn string) (driver.Connector, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
@@ -95,10 +108,7 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
 	}
-	pool := sql.OpenDB(statements{connector})
-	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns)
-	return pool, nil
+	return statements{connector}, nil
 }
 
 // dial connects to the server. At the deadline of ctx, a net.Dialer can return its error just before

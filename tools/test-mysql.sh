@@ -32,6 +32,7 @@ mysql() (
 	export OVERSELL_MYSQL=9
 	mysqld --no-defaults --version
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestMySQL' ./locks/explore
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestExercises$/^mysql$' ./lab/exercise
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
 	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row

@@ -1,31 +1,16 @@
 package explore
 
 import (
-	"context"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
-
-	"oversell/lab/rig/rigtest"
 )
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	rigtest.Main(m)
-}
-
-// silent drops go-redis's own messages, since the errors also reach the callers.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
 	t.Helper()
-	r, err := Search(t.Context(), Trial{strategy, b, full}, nil)
+	r, err := Search(t.Context(), Trial{Strategy: strategy, Bounds: b, Full: full}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,10 +201,13 @@ func Supports(strategy string, fenced bool) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("explore: there is no strategy %q", strategy)
+	case unrepeatable(strategy):
+		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", strategy)
+	case card.Family == "mysql" || card.Family == "local":
 	case card.Family == "zookeeper" || card.Family == "etcd":
-	case card.ID == "none" || card.ID == "mutex" || card.Family == "redis" && card.ID != "redis-stock":
+	case card.Family == "redis" && card.ID != "redis-stock":
 	default:
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet: it has none, mutex, and the strategies on Redis, ZooKeeper and etcd, except redis-stock", strategy)
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", strategy)
 	}
 	if fenced && !card.Fenced {
 		return fmt.Errorf("explore: %s has no fencing token", strategy)

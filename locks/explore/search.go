@@ -1,6 +1,7 @@
 // Package explore enumerates the schedules of a strategy: all orders in which the messages of its
 // clients can reach the servers, with a bounded number of faults. It runs the code of the strategy
-// and its scripts against servers in memory, with a clock of its own (testing/synctest).
+// and its scripts against servers in memory, with a clock of its own (testing/synctest). The strategies
+// of MySQL run on a real server, see mysqlExecutor.
 package explore
 
 import (
@@ -20,6 +21,8 @@ type Trial struct {
 	Bounds   Bounds `json:"bounds"`
 	// Full runs also the schedules that differ from another one only in the order of independent moves.
 	Full bool `json:"full,omitempty"`
+	// MySQL is the data source name of a real MySQL or MariaDB. Without it, all servers are in memory.
+	MySQL string `json:"-"`
 }
 
 // Result is what a search has found.
@@ -51,7 +54,7 @@ type Step struct {
 // "Partial-Order Methods for the Verification of Concurrent Systems", 1996). It calls progress after
 // each schedule.
 func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error) {
-	r, err := newRunner(t)
+	r, err := openExecutor(t)
 	if err != nil {
 		return Result{Trial: t}, err
 	}
@@ -61,6 +64,7 @@ func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error)
 		workers.Go(func() { s.work(ctx, r) })
 	}
 	workers.Wait()
+	s.err = cmp.Or(s.err, r.Close())
 	s.result.Complete = s.err == nil && ctx.Err() == nil
 	return s.result, s.err
 }
@@ -85,7 +89,7 @@ func newSearch(t Trial, progress func(Result)) *search {
 }
 
 // work explores branches until there is none left.
-func (s *search) work(ctx context.Context, r *runner) {
+func (s *search) work(ctx context.Context, r executor) {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -339,10 +343,11 @@ func (r *Result) add(o Outcome) {
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
 func Replay(t Trial, trail []string) (steps []Step, o Outcome, err error) {
-	r, err := newRunner(t)
+	r, err := openExecutor(t)
 	if err != nil {
 		return nil, o, err
 	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	var wrong error
 	o, finished, err := r.run(func(moves []move) int {
 		if len(steps) == len(trail) {

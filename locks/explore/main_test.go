@@ -1,0 +1,43 @@
+package explore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+var servers *rig.Rig
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
+}
+
+// silent drops go-redis's own messages, since the errors also reach the callers.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// migrated creates the tables in the database of the test servers, and returns its address.
+func migrated(t *testing.T) string {
+	t.Helper()
+	db, err := stock.Open(servers.Addresses().MySQL, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	return servers.Addresses().MySQL
+}

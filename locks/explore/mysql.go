@@ -1,0 +1,186 @@
+package explore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"oversell/api"
+	"oversell/stock"
+)
+
+// executor executes schedules of a trial. Several goroutines may call run.
+type executor interface {
+	// run executes one schedule. choose gets the possible moves, and returns the index of the next one,
+	// or -1 to end the schedule early.
+	run(choose func([]move) int) (o Outcome, complete bool, err error)
+	Close() error
+}
+
+func openExecutor(t Trial) (executor, error) {
+	switch _, must := OnMySQL(t.Strategy); {
+	case t.MySQL != "":
+		return openMySQL(t)
+	case must:
+		return nil, fmt.Errorf("explore: %s needs a real MySQL", t.Strategy)
+	}
+	return newRunner(t)
+}
+
+// Close has nothing to close: each schedule in memory has servers of its own.
+func (r *runner) Close() error { return nil }
+
+// OnMySQL reports whether a strategy can run on a real MySQL, and whether it must, because it uses
+// transactions or tables of its own.
+func OnMySQL(strategy string) (can, must bool) {
+	card, _ := cardOf(strategy)
+	must = card.Family == "mysql" || card.ID == "mutex-in-tx"
+	return must || card.Family == "local", must
+}
+
+// SupportsOnMySQL returns an error if the explorer cannot run a trial on a real MySQL.
+func SupportsOnMySQL(t Trial) error {
+	if can, _ := OnMySQL(t.Strategy); !can {
+		return fmt.Errorf("explore: %s runs on servers in memory, not on a real MySQL", t.Strategy)
+	}
+	if t.Bounds != (Bounds{Clients: t.Bounds.Clients, Fenced: t.Bounds.Fenced}) {
+		return errors.New("explore: on a real MySQL there are no faults, only all orders of the statements")
+	}
+	return Supports(t.Strategy, t.Bounds.Fenced)
+}
+
+// unrepeatable reports whether a schedule of a strategy cannot be repeated, or whether their number is
+// infinite. skip-locked and buckets draw rows at random. In db-row-recursive, each failed try is one
+// more sale, so no try is redundant (see polls).
+func unrepeatable(strategy string) bool {
+	return slices.Contains([]string{"skip-locked", "buckets", "db-row-recursive"}, strategy)
+}
+
+const (
+	// noTimeout is the wait for a lock, its lease, and the limit of the server for a lock wait. It is so
+	// long that no clock decides a schedule: only the order of the statements does.
+	noTimeout = time.Hour
+	// hangs is how long a client or the server may take for one step before the search ends with an error.
+	hangs = time.Minute
+)
+
+// mysqlExecutor runs schedules on a real MySQL or MariaDB. A move delivers one statement of one client.
+// Real time passes, but it decides nothing. So these are all schedules in which no lease ends, and in
+// which the server ends no lock wait with error 1205. It ends deadlocks as always (error 1213).
+type mysqlExecutor struct {
+	Trial
+	connector driver.Connector
+	admin     *sql.DB // resets the rows, and asks the server which statements wait
+
+	// executing protects the server: statements of two schedules are never executed at the same time.
+	// Schedules of different products change different rows, but they could wait for each other for a
+	// moment, in an index or for a gap in it. That would look like a wait for a lock.
+	executing sync.Mutex
+	asked     time.Time // when readersThatWait has last read the table; executing protects it
+
+	mu   sync.Mutex
+	free []*mysqlSchedule // between two schedules, with their connections
+	all  []*mysqlSchedule
+}
+
+func openMySQL(t Trial) (*mysqlExecutor, error) {
+	if err := SupportsOnMySQL(t); err != nil {
+		return nil, err
+	}
+	cfg, err := mysql.ParseDSN(t.MySQL)
+	if err != nil {
+		return nil, fmt.Errorf("explore: address of MySQL: %w", err)
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["innodb_lock_wait_timeout"] = fmt.Sprint(int(noTimeout.Seconds()))
+	cfg.ReadTimeout, cfg.WriteTimeout = noTimeout, noTimeout
+	connector, err := stock.Connector(cfg.FormatDSN())
+	if err != nil {
+		return nil, err
+	}
+	admin, err := stock.Connector(t.MySQL) // it must not wait for an hour
+	if err != nil {
+		return nil, err
+	}
+	x := &mysqlExecutor{Trial: t, connector: connector, admin: sql.OpenDB(admin)}
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	defer cancel()
+	if _, err := x.waitForRows(ctx); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// Close deletes the products, and closes all connections.
+func (x *mysqlExecutor) Close() (err error) {
+	for _, s := range x.all {
+		err = errors.Join(err, s.close())
+	}
+	return errors.Join(err, x.admin.Close())
+}
+
+func (x *mysqlExecutor) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	s, err := x.take()
+	if err != nil {
+		return o, false, err
+	}
+	if o, complete, err = s.run(choose); err == nil { // else a client may still run
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.free = append(x.free, s)
+	}
+	return o, complete, err
+}
+
+// take returns a schedule that nobody uses, or a new one, with a product of its own.
+func (x *mysqlExecutor) take() (*mysqlSchedule, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := len(x.free); n > 0 {
+		s := x.free[n-1]
+		x.free = x.free[:n-1]
+		return s, nil
+	}
+	s, err := x.newSchedule()
+	if err != nil {
+		return nil, err
+	}
+	x.all = append(x.all, s)
+	return s, nil
+}
+
+// reset deletes what the strategies store for a product outside of its row of db_stock, and executes
+// last. So the first sale of each schedule is the first one of the product.
+func (x *mysqlExecutor) reset(product int64, last string) error {
+	x.executing.Lock()
+	defer x.executing.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	defer cancel()
+	key := api.Key(product)
+	for _, s := range []struct {
+		query string
+		arg   any
+	}{
+		{"DELETE FROM db_lock WHERE lock_name = ?", key},
+		{"DELETE FROM db_lock_naive WHERE lock_name = ?", key},
+		{"DELETE FROM db_lock_cleaned WHERE lock_name = ?", key},
+		{"DELETE FROM db_turnstile WHERE lock_name = ?", key},
+		{"DELETE FROM db_queue WHERE lock_name = ?", key},
+		{"DELETE FROM db_reservations WHERE product = ?", product},
+		{last, product},
+	} {
+		if _, err := x.admin.ExecContext(ctx, s.query, s.arg); err != nil {
+			return fmt.Errorf("explore: reset the product: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package explore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// fullConn has the methods of the driver's connection that database/sql looks for.
+type fullConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+// gatedConnector makes connections whose statements wait until the schedule delivers them.
+type gatedConnector struct {
+	driver.Connector
+	client *mysqlClient
+}
+
+func (g gatedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := g.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := conn.(fullConn)
+	if !ok {
+		return nil, fmt.Errorf("explore: a connection of type %T", conn)
+	}
+	c := &gatedConn{fullConn: full, client: g.client}
+	// In a SERIALIZABLE transaction, a plain SELECT would take locks.
+	_, err = full.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", nil)
+	if err == nil {
+		c.id, err = connectionID(ctx, full)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return c, nil
+}
+
+func connectionID(ctx context.Context, conn fullConn) (uint64, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT CONNECTION_ID()", nil)
+	if err != nil {
+		return 0, err
+	}
+	value := make([]driver.Value, 1)
+	if err := errors.Join(rows.Next(value), rows.Close()); err != nil {
+		return 0, err
+	}
+	switch id := value[0].(type) {
+	case int64:
+		return uint64(id), nil //nolint:gosec // never negative
+	case uint64:
+		return id, nil
+	}
+	return 0, fmt.Errorf("explore: CONNECTION_ID() is %v", value[0])
+}
+
+type gatedConn struct {
+	fullConn
+	client *mysqlClient
+	id     uint64
+	tx     *transaction // nil outside of a transaction
+}
+
+// transaction collects the tables of its statements.
+type transaction struct{ tables []string }
+
+var errPrepared = errors.New("explore: prepared statements are not supported")
+
+func (c *gatedConn) PrepareContext(context.Context, string) (driver.Stmt, error) {
+	return nil, errPrepared
+}
+func (c *gatedConn) Prepare(string) (driver.Stmt, error) { return nil, errPrepared }
+
+// ExecContext ignores the deadline of ctx while it waits for the delivery, because no time passes in a
+// schedule.
+func (c *gatedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	err = c.client.execute(c, newStatement(query, args, c.client.product), func() (changes bool, err error) {
+		result, err = c.fullConn.ExecContext(context.WithoutCancel(ctx), query, args)
+		if err != nil {
+			return false, err
+		}
+		n, err := result.RowsAffected()
+		return n > 0, err
+	})
+	return result, err
+}
+
+func (c *gatedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	err = c.client.execute(c, newStatement(query, args, c.client.product), func() (changes bool, err error) {
+		rows, err = c.fullConn.QueryContext(context.WithoutCancel(ctx), query, args)
+		return true, err
+	})
+	return rows, err
+}
+
+func (c *gatedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (tx driver.Tx, err error) {
+	s := newStatement("START TRANSACTION", nil, 0)
+	s.kind, s.tables = connectionOnly, nil
+	err = c.client.execute(c, s, func() (bool, error) {
+		tx, err = c.fullConn.BeginTx(context.WithoutCancel(ctx), opts)
+		return false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.tx = &transaction{}
+	return &gatedTx{tx, c}, nil
+}
+
+type gatedTx struct {
+	driver.Tx
+	conn *gatedConn
+}
+
+func (t *gatedTx) Commit() error   { return t.end("COMMIT", t.Tx.Commit) }
+func (t *gatedTx) Rollback() error { return t.end("ROLLBACK", t.Tx.Rollback) }
+
+func (t *gatedTx) end(query string, do func() error) error {
+	s := newStatement(query, nil, 0)
+	s.tables = t.conn.tx.tables
+	err := t.conn.client.execute(t.conn, s, func() (bool, error) { return true, do() })
+	t.conn.tx = nil
+	return err
+}
