@@ -137,5 +137,6 @@ func readSearches() (x explored, err error) {
 	if err != nil {
 		return x, err
 	}
-	return x, json.Unmarshal(text, &x)
+	err = json.Unmarshal(text, &x)
+	return x, err
 }

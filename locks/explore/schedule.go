@@ -453,7 +453,8 @@ func (x *schedule) faults() (moves []move) {
 		}
 		moves = append(moves, move{token: token, text: text, perform: x.locked(func() {
 			*left--
-			x.touch(token[:strings.Index(token, "-")], true)
+			kind, _, _ := strings.Cut(token, "-")
+			x.touch(kind, true)
 			do()
 		})})
 	}

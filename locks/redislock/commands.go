@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,11 +28,7 @@ func newCommandHook() (commandHook, error) {
 }
 
 // Scripts returns the names of the scripts' files by their SHA1.
-func Scripts() (map[string]string, error) { return scripts() }
-
-var scripts = sync.OnceValues(readScripts)
-
-func readScripts() (map[string]string, error) {
+func Scripts() (map[string]string, error) {
 	scripts := map[string]string{}
 	names, err := fs.Glob(Source, "*.lua")
 	if err != nil {
