@@ -47,7 +47,8 @@ func (now *scene) update(r *stepper.Round) {
 // shortest is the smallest number of moves to a lost update, from docs/recorded.
 type shortest struct {
 	Recorded bool // the recording has the strategy
-	Moves    int  // 0 if no order in the recording loses an update
+	graph    stepper.Graph
+	Moves    int // 0 if no order in the recording loses an update
 }
 
 func shortestOf(strategy string) (s shortest) {
@@ -56,9 +57,18 @@ func shortestOf(strategy string) (s shortest) {
 		return s
 	}
 	g, ok := graphs[strategy]
-	s.Recorded = ok
+	s.Recorded, s.graph = ok, g
 	s.Moves, _ = g.Shortest()
 	return s
+}
+
+// Ahead returns the orders of steps that are left, from the recording, or nil.
+func (now scene) Ahead() *stepper.Orders {
+	o, found := now.Shortest.graph.Ahead(now.Moves)
+	if !found || now.Solving || now.Over {
+		return nil
+	}
+	return &o
 }
 
 type column struct {

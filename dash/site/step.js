@@ -37,6 +37,23 @@ function played() {
   return { node, log, moves };
 }
 
+// ahead counts the orders of steps from a node on, and those that lose an update, like Graph.Ahead.
+const counted = new Map();
+function ahead(at) {
+  if (counted.has(at)) return counted.get(at);
+  counted.set(at, { all: NaN, lose: NaN }); // a client that tries again without end has no number
+  const node = recorded.nodes[at];
+  const sum = { all: node.end ? 1 : 0, lose: node.end?.lost > 0 ? 1 : 0 };
+  for (const move of node.moves) {
+    if (!move) continue;
+    const { all, lose } = ahead(move.to);
+    sum.all += all;
+    sum.lose += lose;
+  }
+  counted.set(at, sum);
+  return sum;
+}
+
 function textOf(entry) {
   const line = recorded.lines[entry.line];
   const answered = !line.step && line.EN.startsWith('answer:');
@@ -101,6 +118,10 @@ function drawGoal(node, moves) {
   $('#moves').textContent = moves;
   $('#best').hidden = !recorded.shortest;
   $('#shortest').textContent = recorded.shortest;
+  const { all, lose } = ahead(recorded.nodes.indexOf(node));
+  $('#all').textContent = all;
+  $('#lose').textContent = lose;
+  $('#all').parentElement.hidden = !all;
 }
 
 // mark marks the line of code that a client runs next, and scrolls to it.

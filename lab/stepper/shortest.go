@@ -42,6 +42,59 @@ func (g Graph) Shortest() (moves int, found bool) {
 	return 0, false
 }
 
+// Orders counts the orders of steps that are left.
+type Orders struct {
+	All  int `json:"all"`
+	Lose int `json:"lose"` // those that lose an update
+}
+
+// Ahead counts the orders of steps that are left after the moves. found is false if the recording
+// does not have the moves, or if a client tries again without end.
+func (g Graph) Ahead(moves []Client) (o Orders, found bool) {
+	at := 0
+	for _, client := range moves {
+		if at >= len(g.Nodes) || g.Nodes[at].Moves[client] == nil {
+			return o, false
+		}
+		at = g.Nodes[at].Moves[client].To
+	}
+	if at >= len(g.Nodes) {
+		return o, false
+	}
+	known, open := map[int]Orders{}, map[int]bool{}
+	var count func(at int) (Orders, bool)
+	count = func(at int) (sum Orders, finite bool) {
+		if o, ok := known[at]; ok {
+			return o, true
+		}
+		if open[at] {
+			return sum, false
+		}
+		open[at] = true
+		defer delete(open, at)
+		n := g.Nodes[at]
+		if n.End != nil {
+			sum.All = 1
+			if n.End.Lost > 0 {
+				sum.Lose = 1
+			}
+		}
+		for _, move := range n.Moves {
+			if move == nil {
+				continue
+			}
+			o, finite := count(move.To)
+			if !finite {
+				return sum, false
+			}
+			sum.All, sum.Lose = sum.All+o.All, sum.Lose+o.Lose
+		}
+		known[at] = sum
+		return sum, true
+	}
+	return count(at)
+}
+
 // loses reports whether every order of steps from this node on loses an update.
 func (g Graph) loses(from int) bool {
 	known := map[int]bool{from: true}

@@ -20,6 +20,44 @@ func TestShortest(t *testing.T) {
 	}
 }
 
+// TestAhead counts the orders that are left by walking each of them. Each client of none takes four
+// steps, so there are 8! / (4! · 4!) orders. Those that lose nothing are the ten in which a client has
+// written before the other one reads.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	if o, found := all["none"].Ahead(nil); !found || o != (Orders{All: 70, Lose: 60}) {
+		t.Errorf("none: %+v, %v", o, found)
+	}
+	for _, id := range []string{"none", "mutex", "redis", "zk"} {
+		g := all[id]
+		var walk func(moves []Client, at int) Orders
+		walk = func(moves []Client, at int) (sum Orders) {
+			n := g.Nodes[at]
+			if n.End != nil {
+				sum.All = 1
+				if n.End.Lost > 0 {
+					sum.Lose = 1
+				}
+			}
+			for client, move := range n.Moves {
+				if move != nil {
+					o := walk(append(moves[:len(moves):len(moves)], Client(client)), move.To)
+					sum.All, sum.Lose = sum.All+o.All, sum.Lose+o.Lose
+				}
+			}
+			if o, found := g.Ahead(moves); !found || o != sum {
+				t.Fatalf("%s, after %v: %+v, %v; want %+v", id, moves, o, found, sum)
+			}
+			return sum
+		}
+		walk(nil, 0)
+	}
+	if _, found := all["none"].Ahead([]Client{A, A, A, A, A}); found {
+		t.Error("a move that is not recorded has orders after it")
+	}
+}
+
 // fewest returns the smallest number of moves of a path to a lost update, or 0 if there is none.
 func fewest(g Graph, at int, log []Entry) (best int) {
 	n := g.Nodes[at]
