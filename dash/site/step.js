@@ -121,7 +121,7 @@ function drawGoal(node, moves) {
   const { all, lose } = ahead(recorded.nodes.indexOf(node));
   $('#all').textContent = all;
   $('#lose').textContent = lose;
-  $('#all').parentElement.hidden = !all;
+  $('#ahead').hidden = !all;
 }
 
 // mark marks the line of code that a client runs next, and scrolls to it.

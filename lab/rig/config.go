@@ -17,11 +17,12 @@ type Config struct {
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
 	// For experiments only.
-	Ensemble     int      // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
-	RedisReplica bool     // redis-1-replica follows redis-1, over a link; needs Redis
-	Clocks       bool     // each Redis has a clock of its own: see Server.SetClock; on Linux only
-	Proxied      bool     // each replica has a link of its own to each backend: see Rig.Link
-	Database     Database // a pair of MariaDB servers instead of one MySQL; needs MySQL
+	ZookeeperTick time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
+	Ensemble      int           // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
+	RedisReplica  bool          // redis-1-replica follows redis-1, over a link; needs Redis
+	Clocks        bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
+	Proxied       bool          // each replica has a link of its own to each backend: see Rig.Link
+	Database      Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	// Conditions of a deployment, which the lab leaves out by default.
 	Delay time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied

@@ -1,18 +1,23 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // for the logging configurations
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// zooCfg has a tick of 500 ms for session timeouts of 1 s: a dead holder's session ends soon. The
-// extended types are nodes with a TTL, which the exercise znodes shows.
-const zooCfg = `tickTime=500
-minSessionTimeout=1000
+// usualTick allows session timeouts of 1 s: a dead holder's session ends soon.
+const usualTick = 500 * time.Millisecond
+
+// zooCfg takes the tick in ms, and twice the tick. The extended types are nodes with a TTL, which the
+// exercise znodes shows.
+const zooCfg = `tickTime=%d
+minSessionTimeout=%d
 maxSessionTimeout=60000
 clientPortAddress=` + loopback + `
 clientPort=%s
@@ -78,8 +83,8 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 // addZookeeper adds a server. id is its number in the ensemble, members the ensemble's cfg lines.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
-	data := s.mkdir("data")
-	cfg := s.write("zoo.cfg", fmt.Sprintf(zooCfg, s.port(), data)+members)
+	data, tick := s.mkdir("data"), cmp.Or(r.cfg.ZookeeperTick, usualTick).Milliseconds()
+	cfg := s.write("zoo.cfg", fmt.Sprintf(zooCfg, tick, 2*tick, s.port(), data)+members)
 	s.write("data/myid", strconv.Itoa(id)) // read in an ensemble only
 	s.write("log4j.properties", log4jProperties)
 	s.write("logback.xml", logbackXML)

@@ -58,11 +58,7 @@ func TestFindings(t *testing.T) {
 			if r.Shortest == nil {
 				return
 			}
-			var trail []string
-			for _, s := range r.Shortest {
-				trail = append(trail, s.Token)
-			}
-			steps, outcome, err := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, trail)
+			steps, outcome, err := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, tokens(r.Shortest))
 			if err != nil || !outcome.Oversold() || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("the shortest schedule, again: %v, %v", outcome, err)
 			}

@@ -25,6 +25,7 @@ type link struct {
 	session    int64 // of ZooKeeper, once it has begun
 	toSrv      []byte
 	toCli      []byte
+	received   int  // bytes that the server has sent
 	waits      bool // for the answer to a message of the schedule, or for a notification
 	subscribed bool
 	mute       bool // no answer reaches the client any more
@@ -43,6 +44,12 @@ func (l *link) breakNow() {
 	l.broken = true
 	l.w.wake(l.client)
 	l.w.inFlight = slices.DeleteFunc(l.w.inFlight, func(m *message) bool { return m.on == l })
+	l.change()
+}
+
+// forward lets the server read what a client has sent.
+func (l *link) forward(b []byte) {
+	l.toSrv = append(l.toSrv, b...)
 	l.change()
 }
 
@@ -152,6 +159,7 @@ func (s serverEnd) Write(b []byte) (int, error) {
 		s.w.wake(s.client)
 	}
 	s.toCli = append(s.toCli, b...)
+	s.received += len(b)
 	s.change()
 	return len(b), nil
 }

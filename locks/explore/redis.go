@@ -20,6 +20,7 @@ import (
 // server is one Redis: miniredis, an implementation in Go, with all its data in memory.
 type server struct {
 	name    string
+	real    *realRedis // in place of mini
 	mini    *miniredis.Miniredis
 	scripts map[string]bool // that the server has stored, by SHA-1
 	files   map[string]string
@@ -39,7 +40,11 @@ func startRedis() (*miniredis.Miniredis, error) {
 // openRedis returns a client's connections with a server.
 func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) {
 	// The address is a literal, because a look-up of a name would leave the bubble.
-	return redislock.OpenWith("redis://127.0.0.1:1", 10, func(context.Context, string, string) (net.Conn, error) {
+	url := "redis://127.0.0.1:1"
+	if s.real != nil {
+		url = s.real.url
+	}
+	return redislock.OpenWith(url, 10, func(context.Context, string, string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.clients[client].crashed {
@@ -48,9 +53,21 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 		w.touch(s.name+" connections", false)
 		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
 		w.links = append(w.links, l)
+		if s.real != nil {
+			return &clientEnd{link: l}, l.relay(s.real.addr, nil)
+		}
 		s.mini.Server().ServeConn(serverEnd{l})
 		return &clientEnd{link: l}, nil
 	})
+}
+
+// empty deletes all data.
+func (s *server) empty() {
+	if s.real != nil {
+		s.real.empty()
+		return
+	}
+	s.mini.FlushAll()
 }
 
 // parse splits what a client sends into commands: arrays of strings, as RESP writes them.
@@ -96,8 +113,7 @@ func (s *server) message(l *link, b []byte) (m message, waits bool, err error) {
 	name, writes, waits := s.describe(commands)
 	return message{name: name, server: s.name, writes: writes, deliver: func() {
 		s.remember(commands)
-		l.toSrv = append(l.toSrv, b...)
-		l.change()
+		l.forward(b)
 	}}, waits, nil
 }
 

@@ -86,6 +86,7 @@ type move struct {
 	text    string
 	sender  string // the client whose message it delivers, and
 	to      string // the server; both empty for other moves
+	on      *link  // nil for a statement
 	perform func()
 	effect  effect // once it has been performed
 }
@@ -151,7 +152,8 @@ type runner struct {
 	Trial
 	backends []string
 	scripts  map[string]string
-	scale    time.Duration // how many times longer all durations are
+	scale    time.Duration // how many times longer leases and waits are
+	pace     time.Duration // how many times longer pauses between two tries are
 }
 
 func newRunner(t Trial) (*runner, error) {
@@ -160,31 +162,24 @@ func newRunner(t Trial) (*runner, error) {
 	}
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
-	return &runner{t, card.Backends, scripts, scale(card.Backends)}, err
+	return &runner{t, card.Backends, scripts, scale(card.Backends), 1}, err
 }
 
-// masters is the number of independent Redis for redlock. A majority of three is two.
-const masters = 3
+// RedisServers is the number of independent Redis for redlock. A majority of three is two.
+const RedisServers = 3
 
 // run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
 // -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
 // with its own connections, in a bubble with a clock of its own.
 func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err error) {
-	servers := 0
-	switch {
-	case slices.Contains(r.backends, "redlock"):
-		servers = masters
-	case slices.Contains(r.backends, "redis"):
-		servers = 1
-	}
-	minis := make([]*miniredis.Miniredis, servers)
+	minis := make([]*miniredis.Miniredis, r.servers())
 	for i := range minis {
 		if minis[i], err = startRedis(); err != nil {
 			return o, false, err
 		}
 	}
 	synctest.Test(&testing.T{}, func(*testing.T) {
-		w := newWorld(r.Bounds.Clients, servers)
+		w := newWorld(r.Bounds.Clients, len(minis))
 		for i, s := range w.redis {
 			s.mini, s.files = minis[i], r.scripts
 			s.mini.SetTime(time.Now())
@@ -193,6 +188,17 @@ func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err err
 		o, complete, err = x.run(choose)
 	})
 	return o, complete, err
+}
+
+// servers returns the number of Redis servers.
+func (r *runner) servers() int {
+	switch {
+	case slices.Contains(r.backends, "redlock"):
+		return RedisServers
+	case slices.Contains(r.backends, "redis"):
+		return 1
+	}
+	return 0
 }
 
 // Supports returns an error if the explorer has no servers for a strategy, or its lock has no fence.
@@ -309,7 +315,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
 	if slices.Contains(x.backends, "zookeeper") {
-		if b.ZooKeeper, err = x.zk.open(i); err != nil {
+		if b.ZooKeeper, err = x.zk.open(i, lease*x.scale); err != nil {
 			return err
 		}
 		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
@@ -333,6 +339,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	ctx = locks.WithJitter(ctx, func(below time.Duration) time.Duration {
 		return below * time.Duration(2*maxClients-i) / (2*maxClients + 1)
 	})
+	ctx = locks.WithPace(ctx, x.pace)
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	c.sale = func() {
 		began := time.Now()
@@ -440,18 +447,18 @@ func token(m *message, k int) string {
 
 func (x *schedule) deliver(m *message, k int) move {
 	return move{
-		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server,
+		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server, on: m.on,
 		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
 		perform: x.locked(func() { x.deliverNow(m) }),
 	}
 }
 
 func (x *schedule) faults() (moves []move) {
-	add := func(left *int, token, text string, do func()) {
+	add := func(left *int, token, id, text string, do func()) {
 		if *left == 0 {
 			return
 		}
-		moves = append(moves, move{token: token, text: text, perform: x.locked(func() {
+		moves = append(moves, move{token: token, id: id, text: text, perform: x.locked(func() {
 			*left--
 			kind, _, _ := strings.Cut(token, "-")
 			x.touch(kind, true)
@@ -462,19 +469,19 @@ func (x *schedule) faults() (moves []move) {
 		if c.done || c.crashed || c.sale != nil {
 			continue
 		}
-		add(&x.left.Crashes, "crash-"+letter(i), letter(i)+" crashes.", func() { x.crash(i) })
+		add(&x.left.Crashes, "crash-"+letter(i), "", letter(i)+" crashes.", func() { x.crash(i) })
 		if c.paused {
 			continue
 		}
 		sent := x.from(i)
 		if len(sent) > 0 {
-			add(&x.left.Pauses, "pause-"+letter(i), letter(i)+" is paused.", func() { x.pause(i) })
+			add(&x.left.Pauses, "pause-"+letter(i), "", letter(i)+" is paused.", func() { x.pause(i) })
 		}
 		for k, m := range sent {
 			on := m.name + " on " + m.server
-			add(&x.left.Pauses, "hold-"+token(m, k), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
+			add(&x.left.Pauses, "hold-"+token(m, k), "hold "+m.id(), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
 				func() { x.pause(i); x.deliverNow(m) })
-			add(&x.left.LostReplies, "lose-"+token(m, k), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
+			add(&x.left.LostReplies, "lose-"+token(m, k), "lose "+m.id(), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
 				func() { m.lose(); x.deliverNow(m) })
 		}
 	}
@@ -484,12 +491,12 @@ func (x *schedule) faults() (moves []move) {
 			left = new(int) // the server ends this session in any case, and at any time
 			*left = 1
 		}
-		add(left, "expire-"+letter(s.on.client), "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
+		add(left, "expire-"+letter(s.on.client), "", "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
 	}
 	x.etcd.expiries(&x.left.Expiries, add)
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
-			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), s.name+" is replaced by an empty one.", func() { x.replace(s) })
+			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), "", s.name+" is replaced by an empty one.", func() { x.replace(s) })
 		}
 	}
 	return moves
@@ -499,7 +506,7 @@ func (x *schedule) faults() (moves []move) {
 func (x *schedule) replace(s *server) {
 	x.touch(s.name, true)
 	x.touch(s.name+" connections", true)
-	s.mini.FlushAll()
+	s.empty()
 	x.breakLinks(func(l *link) bool { return l.peer == s })
 }
 
@@ -556,7 +563,13 @@ func (x *schedule) allDone() bool {
 }
 
 func (x *schedule) outcome() (o Outcome, err error) {
-	o.Two, o.Left = x.two, x.row.count
+	x.mu.Lock()
+	now, err := x.readRow()
+	x.mu.Unlock()
+	if err != nil {
+		return o, err
+	}
+	o.Two, o.Left = x.two, now.count
 	o.Late = time.Since(x.began) >= lease*x.scale
 	if x.counter != nil {
 		if o.Left, err = x.counter.Count(context.Background(), product); err != nil {

@@ -23,8 +23,9 @@ type world struct {
 	sent     int // number of messages
 	moment   int // counts the moves, and the ticks of the clock
 	row      row
-	effect   effect // of the move that is performed
-	over     bool   // the schedule has ended: the network delivers everything at once
+	effect   effect   // of the move that is performed
+	real     *reality // if the schedule runs on real servers
+	over     bool     // the schedule has ended: the network delivers everything at once
 }
 
 // client is a process of its own, which buys one piece.

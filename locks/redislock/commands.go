@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,13 +20,10 @@ const maxScript = 40
 // commandHook records the commands of a client, see stock.Commands. It replaces the SHA-1 or the
 // text of a script by the name of its file.
 type commandHook struct {
-	scripts map[string]string // file names by SHA-1
+	scripts func() (map[string]string, error) // read at the first recorded command
 }
 
-func newCommandHook() (commandHook, error) {
-	scripts, err := Scripts()
-	return commandHook{scripts}, err
-}
+func newCommandHook() commandHook { return commandHook{sync.OnceValues(Scripts)} }
 
 // Scripts returns the names of the scripts' files by their SHA1.
 func Scripts() (map[string]string, error) {
@@ -98,8 +96,8 @@ func (h commandHook) text(cmd redis.Cmder) string {
 }
 
 func (h commandHook) name(sha, unknown string) string {
-	if name, ok := h.scripts[sha]; ok {
-		return name
+	if scripts, err := h.scripts(); err == nil && scripts[sha] != "" {
+		return scripts[sha]
 	}
 	return stock.Shorten(unknown, maxScript)
 }

@@ -50,11 +50,7 @@ func OpenWith(url string, conns int, dial func(ctx context.Context, network, add
 		DisableIdentity: true,
 		Protocol:        2, // version 3 costs one more system call before each command
 	})
-	hook, err := newCommandHook()
-	if err != nil {
-		return nil, err
-	}
-	client.AddHook(hook)
+	client.AddHook(newCommandHook())
 	return client, nil
 }
 
