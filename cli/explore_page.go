@@ -104,9 +104,9 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 func exploreVerdict(r explore.Result) api.Text {
 	n, of := terminal.Number(r.Oversold), terminal.Number(r.Schedules)
 	if r.Oversold == 0 {
-		return api.Textf("No update is lost in any of %s schedules.", "%s 种调度都没有丢失更新。", of)
+		return api.Textf("%[1]s: none of %[2]s schedules loses an update.", "%[1]s：%[2]s 种调度都没有丢失更新。", r.Strategy, of)
 	}
-	return api.Textf("An update is lost in %[1]s of %[2]s schedules.", "%[2]s 种调度中，有 %[1]s 种丢失更新。", n, of)
+	return api.Textf("%[1]s: %[2]s of %[3]s schedules lose an update.", "%[1]s：%[3]s 种调度中有 %[2]s 种丢失更新。", r.Strategy, n, of)
 }
 
 func exploreExtent(r explore.Result) api.Text {

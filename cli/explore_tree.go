@@ -25,7 +25,8 @@ type pageMove struct {
 	Then     []pageMove // the moves without an alternative
 	Says     string     // 4 of 6 lose an update
 	Percent  int        // that lose an update
-	Open     bool       // on the path of the shortest schedule that loses an update
+	Open     bool       // the page shows what is below
+	Marked   bool       // on the path of the shortest schedule that loses an update
 	Pale     bool       // nothing goes wrong below
 	Closes   bool       // from here on, each schedule loses an update
 	Outcome  string
@@ -93,7 +94,7 @@ func (v *treeView) show(root *explore.Tree, wanted func(*explore.Tree) bool) {
 func (v *treeView) move(t, parent *explore.Tree, depth int) *pageMove {
 	v.depth = max(v.depth, depth)
 	m := &pageMove{
-		N: depth, Text: t.Text, Class: moveClass(t.Step), Says: countsOf(t), Open: v.path[t], Pale: t.Oversold+t.Stalled == 0,
+		N: depth, Text: t.Text, Class: moveClass(t.Step), Says: countsOf(t), Open: v.path[t], Marked: v.path[t] && t.Oversold > 0, Pale: t.Oversold+t.Stalled == 0,
 		Percent: percentOf(t),
 		Closes:  v.complete && v.path[t] && parent != nil && t.Oversold == t.Schedules && parent.Oversold < parent.Schedules,
 	}
