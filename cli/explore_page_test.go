@@ -90,11 +90,11 @@ func checkTree(t *testing.T, tree string, want [2]int) {
 // early.
 func TestExplorePageWithout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.html")
-	if status, out, message := execute(t, "explore", "mutex", "--html", path); status != 0 {
+	if status, out, message := execute(t, "explore", "redis", "--html", path); status != 0 {
 		t.Fatalf("status %d, %s%s", status, out, message)
 	}
 	if page := readPage(t, path); !strings.Contains(page, "No schedule loses an update") || strings.Contains(page, `class="timeline"`) {
-		t.Error("the page of mutex does not say that no schedule loses an update")
+		t.Error("the page of redis does not say that no schedule loses an update")
 	}
 	if status, out, message := execute(t, "explore", "redis", "--limit", "1ns", "--html", "-"); status != 0 || !strings.Contains(message, "not all schedules") || !strings.HasPrefix(out, "<!doctype html>") ||
 		!strings.Contains(out, "the search was ended before it was complete") || !strings.Contains(out, "No lost update was found") {

@@ -118,7 +118,7 @@ func (v *treeView) move(t, parent *explore.Tree, depth int) *pageMove {
 	case n > 0:
 		m.More = fmt.Sprintf("%d more: %s", n, countsOf(&rest))
 		m.MoreZH = fmt.Sprintf("另有 %d 个步骤", n)
-	case len(t.Children) == 0 && t.Outcome == "":
+	case len(t.Children) == 0 && t.Outcome == "" && t.Schedules > 0:
 		v.cut = true
 		m.More, m.MoreZH = "The schedules go on from here.", "调度从这里继续。"
 	}
