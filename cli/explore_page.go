@@ -103,10 +103,27 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 
 func exploreVerdict(r explore.Result) api.Text {
 	n, of := terminal.Number(r.Oversold), terminal.Number(r.Schedules)
-	if r.Oversold == 0 {
+	switch {
+	case r.Oversold == 0 && r.Stalled > 0:
+		return api.Textf("%[1]s: none of %[2]s schedules loses an update, but in %[3]s a client waits in vain for the lock.", "%[1]s：%[2]s 种调度都没有丢失更新，但有 %[3]s 种里有客户端白等锁。",
+			r.Strategy, of, terminal.Number(r.Stalled))
+	case r.Oversold == 0:
 		return api.Textf("%[1]s: none of %[2]s schedules loses an update.", "%[1]s：%[2]s 种调度都没有丢失更新。", r.Strategy, of)
 	}
 	return api.Textf("%[1]s: %[2]s of %[3]s schedules lose an update.", "%[1]s：%[3]s 种调度中有 %[2]s 种丢失更新。", r.Strategy, n, of)
+}
+
+// Sign returns the sign of the verdict.
+func (p explorePage) Sign() string {
+	switch {
+	case p.Oversold > 0:
+		return "✗"
+	case p.Stalled > 0:
+		return "!"
+	case p.Complete:
+		return "✓"
+	}
+	return "?"
 }
 
 func exploreExtent(r explore.Result) api.Text {

@@ -97,6 +97,10 @@ func TestExplorePageWithout(t *testing.T) {
 	if page := readPage(t, path); !strings.Contains(page, "No schedule loses an update") || strings.Contains(page, `class="timeline"`) {
 		t.Error("the page of redis does not say that no schedule loses an update")
 	}
+	if status, out, message := execute(t, "explore", "redis-setnx", "--crashes", "1", "--html", "-"); status != 0 ||
+		!strings.Contains(out, "! redis-setnx: none of 30 schedules loses an update, but in 6 a client waits in vain for the lock.") {
+		t.Errorf("status %d, %.400s\n%s", status, out, message)
+	}
 	if status, out, message := execute(t, "explore", "redis", "--limit", "1ns", "--html", "-"); status != 0 || !strings.HasPrefix(out, "<!doctype html>") ||
 		!strings.Contains(out, "the search was ended before it was complete") || !strings.Contains(out, "No lost update was found") {
 		t.Errorf("status %d, %.400s\n%s", status, out, message)
