@@ -53,6 +53,9 @@ line "trail" repeats this schedule with --replay; with --real, the same code run
 servers, which the command starts, in slow motion. Schedules that differ only in the order of steps
 without an effect on each other run once; --full runs all.
 
+--html writes a page: the verdict, the shortest schedule as a timeline, and the tree of choices with
+the number of schedules below each move. So a class sees which move leads to the lost update.
+
 With --all, it searches with each kind of fault once, also with fencing tokens, and compares with
 what the cards claim. It searches all strategies, or those that are named.
 
@@ -72,6 +75,7 @@ func exploreCommand() *cobra.Command {
   oversell explore for-update
   oversell explore redis-lua --pauses 1
   oversell explore redis-setnx --crashes 1
+  oversell explore redis-lua --pauses 1 --html schedules.html
   oversell explore redis-lua --pauses 1 --replay A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A --real
   oversell explore --all --limit 60s`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -119,6 +123,7 @@ func exploreCommand() *cobra.Command {
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
 	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
 	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")
+	flags.files.add(f, "html", "write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
 	return cmd
 }
 
@@ -151,6 +156,9 @@ func (f *exploreFlags) check() error {
 		if n < 0 {
 			return usage("explore: --%s %d: must not be negative", name, n)
 		}
+	}
+	if f.replay != "" && (f.files.wants("json") || f.files.wants("html")) {
+		return usage("explore: --replay writes no files: it cannot be used with --json or --html")
 	}
 	if f.limit < 0 {
 		return usage("explore: --limit %v: must not be negative", f.limit)
@@ -207,7 +215,7 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	}
 	defer cancel()
 	began, next := time.Now(), time.Now().Add(2*time.Second)
-	r, err := explore.Search(limited, f.trial, func(r explore.Result) {
+	r, tree, err := f.search(limited, func(r explore.Result) {
 		if time.Now().After(next) {
 			next = time.Now().Add(5 * time.Second)
 			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
@@ -218,15 +226,27 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	}
 	out := f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	printFound(out, r, time.Since(began))
-	err = f.files.write(map[string]func(io.Writer) error{"json": func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	err = f.files.write(map[string]func(io.Writer) error{
+		"json": func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(r)
+		},
+		"html": func(w io.Writer) error { return f.writePage(cmd, w, r, tree) },
+	}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if ctx.Err() != nil {
 		err = errors.Join(err, errors.New("explore: stopped"))
 	}
 	return ended(ctx, err)
+}
+
+// search counts the choices only for a page.
+func (f *exploreFlags) search(ctx context.Context, progress func(explore.Result)) (explore.Result, *explore.Tree, error) {
+	if f.files.wants("html") {
+		return explore.SearchTree(ctx, f.trial, countedMoves, progress)
+	}
+	r, err := explore.Search(ctx, f.trial, progress)
+	return r, nil, err
 }
 
 func printFound(out io.Writer, r explore.Result, took time.Duration) {
@@ -253,11 +273,7 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	}
 	line("\nThe shortest schedule that loses an update:")
 	printSteps(out, r.Shortest)
-	var tokens []string
-	for _, s := range r.Shortest {
-		tokens = append(tokens, s.Token)
-	}
-	line("trail: %s", strings.Join(tokens, ","))
+	line("trail: %s", trailOf(r.Shortest))
 }
 
 func printSteps(out io.Writer, steps []explore.Step) {

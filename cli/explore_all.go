@@ -28,6 +28,12 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if f.real || f.trial.MySQL != "" {
 		return usage("explore: --all searches in memory: it cannot be used with --real or --mysql")
 	}
+	if f.files.wants("html") {
+		return usage("explore: a page shows one search: --all cannot be used with --html")
+	}
+	if err := f.files.check(); err != nil {
+		return err
+	}
 	ctx, out := cmd.Context(), f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")

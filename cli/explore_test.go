@@ -54,20 +54,23 @@ func TestExploreOnMySQL(t *testing.T) {
 
 func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"explore":                        "explore: name one strategy",
-		"explore rediss":                 `did you mean "redis"?`,
-		"explore redis-stock":            "redis-stock runs on servers that the explorer does not have yet",
-		"explore redis-lua --fenced":     "redis-lua has no fencing token",
-		"explore redis --clients 9":      "--clients 9: must be 1 to 5",
-		"explore redis --pauses -1":      "--pauses -1: must not be negative",
-		"explore redis --real":           "redis runs on servers in memory",
-		"explore redis --mysql x":        "redis runs on servers in memory",
-		"explore none --mysql x":         "--mysql: mysql address",
-		"explore buckets":                "buckets cannot be explored",
-		"explore for-update --crashes 1": "there are no faults",
-		"explore none --replay A,B,C":    `step 3 of the trail is "C"`,
-		"explore none --replay A,B":      "the trail ends after 2 steps",
-		"explore none --replay A,A,B,B,": "the schedule ended after 4 of the 5 steps",
+		"explore":                            "explore: name one strategy",
+		"explore rediss":                     `did you mean "redis"?`,
+		"explore redis-stock":                "redis-stock runs on servers that the explorer does not have yet",
+		"explore redis-lua --fenced":         "redis-lua has no fencing token",
+		"explore redis --clients 9":          "--clients 9: must be 1 to 5",
+		"explore redis --pauses -1":          "--pauses -1: must not be negative",
+		"explore redis --real":               "redis runs on servers in memory",
+		"explore redis --mysql x":            "redis runs on servers in memory",
+		"explore none --mysql x":             "--mysql: mysql address",
+		"explore buckets":                    "buckets cannot be explored",
+		"explore for-update --crashes 1":     "there are no faults",
+		"explore none --replay A,B,C":        `step 3 of the trail is "C"`,
+		"explore none --replay A,B":          "the trail ends after 2 steps",
+		"explore none --replay A,B --html x": "--replay writes no files",
+		"explore --all --html x":             "--all cannot be used with --html",
+		"explore none --json x --html x":     "--json and --html name the same file",
+		"explore none --replay A,A,B,B,":     "the schedule ended after 4 of the 5 steps",
 	} {
 		if status, _, message := execute(t, strings.Fields(args)...); status != 2 || !strings.Contains(message, want) {
 			t.Errorf("%s: status %d, %s want %s", args, status, message, want)

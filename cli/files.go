@@ -25,6 +25,11 @@ func (f *files) add(flags *pflag.FlagSet, name, usage string) {
 	f.flags = append(f.flags, flags.Lookup(name))
 }
 
+// wants reports whether the user named a file for a flag.
+func (f *files) wants(name string) bool {
+	return slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Name == name && flag.Value.String() != "" })
+}
+
 // textOutput returns the writer for text: errOut if a file goes to stdout, and otherwise out.
 func (f *files) textOutput(out, errOut io.Writer) io.Writer {
 	if slices.ContainsFunc(f.flags, func(flag *pflag.Flag) bool { return flag.Value.String() == toStdout }) {

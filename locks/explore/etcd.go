@@ -386,7 +386,7 @@ func (e *etcd) list() (all []*etcdLease) {
 
 // expiries returns the leases whose end is a fault, by the token of that fault. The end of a lease
 // of a client that has bought changes nothing for the others.
-func (e *etcd) expiries(left *int, add func(left *int, token, id, text string, revoke func())) {
+func (e *etcd) expiries(left *int, add func(left *int, m move, revoke func())) {
 	number := map[int]int{}
 	for _, l := range e.list() {
 		client := e.w.clients[l.client]
@@ -403,7 +403,8 @@ func (e *etcd) expiries(left *int, add func(left *int, token, id, text string, r
 			left = new(int) // the server ends this lease in any case, and at any time
 			*left = 1
 		}
-		add(left, "expire-"+name, "", fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client)), func() { _, _ = e.revoke(l.id) })
+		add(left, move{to: "etcd", token: "expire-" + name, text: fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client))},
+			func() { _, _ = e.revoke(l.id) })
 	}
 }
 

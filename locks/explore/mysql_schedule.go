@@ -188,7 +188,7 @@ func (s *mysqlSchedule) moves() (moves []move) {
 			continue
 		}
 		moves = append(moves, move{
-			token: letter(i), id: fmt.Sprintf("%s %s %d", letter(i), c.now.query, c.now.n),
+			token: letter(i), to: "mysql", id: fmt.Sprintf("%s %s %d", letter(i), c.now.query, c.now.n),
 			text:    fmt.Sprintf("%s: %s", letter(i), c.now.text),
 			perform: func() { s.failed = c.deliver() },
 		})

@@ -84,8 +84,8 @@ type move struct {
 	token   string // for a trail, such as A, lose-B.2 or time
 	id      string // names the same message before and after other moves
 	text    string
-	sender  string // the client whose message it delivers, and
-	to      string // the server; both empty for other moves
+	sender  string // the client whose message it delivers; empty for other moves
+	to      string // the server, if one has a part in it
 	on      *link  // nil for a statement
 	perform func()
 	effect  effect // once it has been performed
@@ -96,7 +96,19 @@ func (m move) same(other move) bool {
 	return m.id == other.id && (m.id != "" || m.token == other.token)
 }
 
-func (m move) step() Step { return Step{m.token, m.text} }
+func (m move) step() Step {
+	return Step{Token: m.token, Text: m.text, Client: m.client(), Server: m.to}
+}
+
+// client returns the client of a move by its token, such as A.2 or lose-B. It is empty for time and
+// for a fail-over.
+func (m move) client() string {
+	name, _, _ := strings.Cut(m.token[strings.LastIndex(m.token, "-")+1:], ".")
+	if len(name) == 1 && name >= letter(0) && name <= letter(maxClients-1) {
+		return name
+	}
+	return ""
+}
 
 // End is how the sale of one client ended.
 type End string
@@ -454,34 +466,35 @@ func (x *schedule) deliver(m *message, k int) move {
 }
 
 func (x *schedule) faults() (moves []move) {
-	add := func(left *int, token, id, text string, do func()) {
+	add := func(left *int, m move, do func()) {
 		if *left == 0 {
 			return
 		}
-		moves = append(moves, move{token: token, id: id, text: text, perform: x.locked(func() {
+		m.perform = x.locked(func() {
 			*left--
-			kind, _, _ := strings.Cut(token, "-")
+			kind, _, _ := strings.Cut(m.token, "-")
 			x.touch(kind, true)
 			do()
-		})})
+		})
+		moves = append(moves, m)
 	}
 	for i, c := range x.clients {
 		if c.done || c.crashed || c.sale != nil {
 			continue
 		}
-		add(&x.left.Crashes, "crash-"+letter(i), "", letter(i)+" crashes.", func() { x.crash(i) })
+		add(&x.left.Crashes, move{token: "crash-" + letter(i), text: letter(i) + " crashes."}, func() { x.crash(i) })
 		if c.paused {
 			continue
 		}
 		sent := x.from(i)
 		if len(sent) > 0 {
-			add(&x.left.Pauses, "pause-"+letter(i), "", letter(i)+" is paused.", func() { x.pause(i) })
+			add(&x.left.Pauses, move{token: "pause-" + letter(i), text: letter(i) + " is paused."}, func() { x.pause(i) })
 		}
 		for k, m := range sent {
-			on := m.name + " on " + m.server
-			add(&x.left.Pauses, "hold-"+token(m, k), "hold "+m.id(), fmt.Sprintf("%s: %s; %s is paused before it gets the answer.", letter(i), on, letter(i)),
+			what := fmt.Sprintf("%s: %s on %s; ", letter(i), m.name, m.server)
+			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, text: what + letter(i) + " is paused before it gets the answer."},
 				func() { x.pause(i); x.deliverNow(m) })
-			add(&x.left.LostReplies, "lose-"+token(m, k), "lose "+m.id(), fmt.Sprintf("%s: %s; the answer is lost.", letter(i), on),
+			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, text: what + "the answer is lost."},
 				func() { m.lose(); x.deliverNow(m) })
 		}
 	}
@@ -491,12 +504,14 @@ func (x *schedule) faults() (moves []move) {
 			left = new(int) // the server ends this session in any case, and at any time
 			*left = 1
 		}
-		add(left, "expire-"+letter(s.on.client), "", "The session of "+letter(s.on.client)+" ends.", func() { x.zk.endSession(s.id) })
+		name := letter(s.on.client)
+		add(left, move{token: "expire-" + name, to: "zookeeper", text: "The session of " + name + " ends."}, func() { x.zk.endSession(s.id) })
 	}
 	x.etcd.expiries(&x.left.Expiries, add)
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
-			add(&x.left.Failovers, "failover-"+strings.TrimPrefix(s.name, "redis-"), "", s.name+" is replaced by an empty one.", func() { x.replace(s) })
+			add(&x.left.Failovers, move{token: "failover-" + strings.TrimPrefix(s.name, "redis-"), to: s.name, text: s.name + " is replaced by an empty one."},
+				func() { x.replace(s) })
 		}
 	}
 	return moves

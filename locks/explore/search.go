@@ -47,6 +47,9 @@ type Result struct {
 type Step struct {
 	Token string `json:"token"`
 	Text  string `json:"text"`
+	// Client and Server are those with a part in the step, or empty.
+	Client string `json:"-"`
+	Server string `json:"-"`
 }
 
 // Search enumerates all schedules within the bounds, until ctx ends. Schedules that differ only in
@@ -54,11 +57,14 @@ type Step struct {
 // "Partial-Order Methods for the Verification of Concurrent Systems", 1996). It calls progress after
 // each schedule.
 func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error) {
-	r, err := openExecutor(t)
+	return newSearch(t, progress).run(ctx)
+}
+
+func (s *search) run(ctx context.Context) (Result, error) {
+	r, err := openExecutor(s.result.Trial)
 	if err != nil {
-		return Result{Trial: t}, err
+		return Result{Trial: s.result.Trial}, err
 	}
-	s := newSearch(t, progress)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() { s.work(ctx, r) })
@@ -80,6 +86,7 @@ type search struct {
 	result   Result
 	first    []int // the choices of the shortest schedule
 	err      error
+	tree     *prefixes // nil if nobody asked for it
 }
 
 func newSearch(t Trial, progress func(Result)) *search {
@@ -138,6 +145,7 @@ func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
 	case finished:
 		s.result.add(o)
 		s.compare(o, b.path)
+		s.tree.add(b.path, o)
 	default:
 		s.result.Redundant++
 	}
@@ -270,8 +278,9 @@ func (b *branch) next() bool {
 // split returns the choices that are left at the first state that has any. They no longer belong to b.
 func (b *branch) split() *branch {
 	for i, n := range b.path {
-		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: n.batch}
-		if n.chosen < 0 || !half.next() {
+		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: -1}
+		// A batch may still turn out to be none. Then its other orders belong to b.
+		if n.chosen < 0 || n.batch >= 0 || !half.next() {
 			continue
 		}
 		n.end = n.chosen + 1
