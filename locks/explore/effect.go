@@ -1,6 +1,9 @@
 package explore
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // effect is what a move has changed, and what it depends on. It is known once the move was performed.
 type effect struct {
@@ -14,6 +17,18 @@ type effect struct {
 type access struct {
 	to     string
 	writes bool
+	keys   []string // only these; nil for all
+}
+
+// conflicts reports whether the order of two accesses can have an effect.
+func (a access) conflicts(other access) bool {
+	if a.to != other.to || !a.writes && !other.writes {
+		return false
+	}
+	if a.keys == nil || other.keys == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.keys, func(key string) bool { return slices.Contains(other.keys, key) })
 }
 
 const maxClients = 5
@@ -31,7 +46,7 @@ func (e effect) independent(other effect) bool {
 	}
 	for _, a := range e.data {
 		for _, b := range other.data {
-			if a.to == b.to && (a.writes || b.writes) {
+			if a.conflicts(b) {
 				return false
 			}
 		}
@@ -45,7 +60,11 @@ func (e effect) touches(client int) bool { return e.clients[client] || e.sender 
 // Then it counts the answers, and their order has no effect. TestReduction checks it.
 func (e effect) parallel(other effect) bool {
 	return e.sender >= 0 && e.sender == other.sender && !e.clients[e.sender] && !other.clients[e.sender] &&
-		e.redis() && other.redis() && e.data[0].to != other.data[0].to
+		e.onlyRedis() && other.onlyRedis() && e.data[0].to != other.data[0].to
 }
 
-func (e effect) redis() bool { return len(e.data) == 1 && strings.HasPrefix(e.data[0].to, "redis-") }
+// onlyRedis reports whether all accesses are to one Redis.
+func (e effect) onlyRedis() bool {
+	other := func(a access) bool { return a.to != e.data[0].to }
+	return len(e.data) > 0 && strings.HasPrefix(e.data[0].to, "redis-") && !slices.ContainsFunc(e.data, other)
+}

@@ -172,7 +172,7 @@ func (s *mysqlSchedule) step(c *mysqlClient, step api.Step) {
 
 // touch notes that the move reads or writes data. The caller must hold mu.
 func (s *mysqlSchedule) touch(data string, writes bool) {
-	s.effect.data = append(s.effect.data, access{data, writes})
+	s.effect.data = append(s.effect.data, access{to: data, writes: writes})
 }
 
 // change wakes up what waits for a change of a client. The caller must hold mu.

@@ -120,10 +120,10 @@ func (s *statement) accesses(changes bool) (all []access) {
 	}
 	locks := s.kind == anything
 	for _, table := range s.tables {
-		all = append(all, access{table, locks && (s.inTx || changes)})
+		all = append(all, access{to: table, writes: locks && (s.inTx || changes)})
 	}
 	if s.inTx || locks && changes {
-		all = append(all, access{commits, s.inTx})
+		all = append(all, access{to: commits, writes: s.inTx})
 	}
 	return all
 }

@@ -111,7 +111,7 @@ func (s *server) message(l *link, b []byte) (m message, waits bool, err error) {
 	}
 	l.subscribed = l.subscribed || strings.EqualFold(commands[0][0], "subscribe")
 	name, writes, waits := s.describe(commands)
-	return message{name: name, server: s.name, writes: writes, deliver: func() {
+	return message{name: name, server: s.name, writes: writes, keys: keysOf(commands), deliver: func() {
 		s.remember(commands)
 		l.forward(b)
 	}}, waits, nil
@@ -138,6 +138,71 @@ func (s *server) describe(commands [][]string) (name string, writes, waits bool)
 		}
 	}
 	return strings.Join(names, ", "), writes, len(names) > 0
+}
+
+// keysOf returns the keys that commands read or write, or nil if they may access others. The scripts get
+// all their keys as arguments. The order of SUBSCRIBE and of a script that publishes has an effect, too,
+// so all that is not listed here accesses everything.
+func keysOf(commands [][]string) (keys []string) {
+	for _, c := range commands {
+		switch strings.ToLower(c[0]) {
+		case "hello", "client", "auth", "select", "ping":
+		case "evalsha", "eval":
+			n, err := strconv.Atoi(c[2])
+			if err != nil || n == 0 {
+				return nil
+			}
+			keys = append(keys, c[3:3+n]...)
+		case "set", "get", "setnx", "getset", "expire", "pexpire", "ttl", "pttl", "exists", "incr", "hget", "hexists", "hset":
+			keys = append(keys, c[1])
+		case "del":
+			keys = append(keys, c[1:]...)
+		default:
+			return nil
+		}
+	}
+	return keys
+}
+
+// watched is a Redis before a message is delivered.
+type watched struct {
+	*server
+	keys   []string // that the message names
+	before map[string]string
+}
+
+// content returns the value and the rest of the life of each key.
+func (s *server) content() map[string]string {
+	content := map[string]string{}
+	for _, block := range strings.Split("\n"+s.mini.Dump(), "\n- ")[1:] {
+		key, value, _ := strings.Cut(block, "\n")
+		content[key] = fmt.Sprint(strings.TrimSpace(value), s.mini.TTL(key))
+	}
+	return content
+}
+
+// accesses returns what the message has read, and what it has changed. It changes nothing if a lock is
+// held by another client, for example.
+func (w *watched) accesses() (all []access, err error) {
+	after := w.content()
+	var changed []string
+	for _, keys := range []map[string]string{w.before, after} {
+		for key := range keys {
+			if w.before[key] != after[key] && !slices.Contains(changed, key) {
+				changed = append(changed, key)
+			}
+		}
+	}
+	for _, key := range changed {
+		if !slices.Contains(w.keys, key) {
+			return nil, fmt.Errorf("a command with the keys %v has changed the key %q", w.keys, key)
+		}
+	}
+	all = []access{{to: w.name, keys: w.keys}}
+	if changed != nil {
+		all = append(all, access{to: w.name, writes: true, keys: changed})
+	}
+	return all, nil
 }
 
 // key returns a space and the key of a command, if it has one.

@@ -284,16 +284,21 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 		if i < 0 {
 			break
 		}
-		x.effect = effect{sender: -1}
+		x.effect, x.watched = effect{sender: -1}, nil
 		x.tick()
 		moves[i].perform()
 		synctest.Wait()
+		if x.watched != nil {
+			changes, wrong := x.watched.accesses()
+			if err = wrong; err != nil {
+				break
+			}
+			x.effect.data = append(changes, x.effect.data...)
+		}
 		moves[i].effect = x.effect
 	}
 	if complete {
-		if o, err = x.outcome(); err != nil {
-			return o, false, err
-		}
+		o, err = x.outcome()
 	}
 	x.end()
 	cancel()

@@ -280,13 +280,13 @@ func (b *branch) split() *branch {
 	for i, n := range b.path {
 		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: -1}
 		// A batch may still turn out to be none. Then its other orders belong to b.
-		if n.chosen < 0 || n.batch >= 0 || !half.next() {
+		if n.chosen < 0 || n.batch >= 0 || i > 0 && b.path[i-1].batch >= 0 || !half.next() {
 			continue
 		}
 		n.end = n.chosen + 1
 		other := &branch{full: b.full}
 		for _, before := range b.path[:i] {
-			other.path = append(other.path, &node{moves: before.moves, chosen: before.chosen, end: before.chosen + 1})
+			other.path = append(other.path, &node{moves: before.moves, chosen: before.chosen, end: before.chosen + 1, batch: -1})
 		}
 		other.path = append(other.path, half)
 		return other

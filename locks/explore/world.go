@@ -24,6 +24,7 @@ type world struct {
 	moment   int // counts the moves, and the ticks of the clock
 	row      row
 	effect   effect   // of the move that is performed
+	watched  *watched // a Redis that may change in this move
 	real     *reality // if the schedule runs on real servers
 	over     bool     // the schedule has ended: the network delivers everything at once
 }
@@ -55,6 +56,7 @@ type message struct {
 	n       int    // among the messages of the client with this name, server and path
 	server  string
 	writes  bool
+	keys    []string    // of a Redis: what it reads or writes; nil for all
 	deliver func()      // executes it; the answer reaches the client if it is not paused
 	lose    func()      // breaks the connection, so that no answer comes
 	on      *link       // nil for a statement
@@ -134,13 +136,17 @@ func (w *world) from(client int) (messages []*message) {
 func (w *world) deliverNow(m *message) {
 	w.take(m)
 	w.effect.sender = m.client
-	w.touch(m.server, m.writes)
+	if i := slices.IndexFunc(w.redis, func(s *server) bool { return s.name == m.server }); i >= 0 && m.keys != nil && w.real == nil {
+		w.watched = &watched{w.redis[i], m.keys, w.redis[i].content()}
+	} else {
+		w.touch(m.server, m.writes)
+	}
 	m.deliver()
 }
 
 // touch notes that the move reads or writes data.
 func (w *world) touch(data string, writes bool) {
-	w.effect.data = append(w.effect.data, access{data, writes})
+	w.effect.data = append(w.effect.data, access{to: data, writes: writes})
 }
 
 // wake notes that the move changes what a client sees, apart from the answer to its message.
