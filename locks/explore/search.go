@@ -201,6 +201,7 @@ type node struct {
 	// batch is the first of the messages that one client has sent at the same time to several Redis,
 	// if nothing else can happen that changes data. Nothing but that client depends on their order.
 	batch int
+	twins []int // see twins
 }
 
 func (b *branch) choose(moves []move) int {
@@ -216,7 +217,7 @@ func (b *branch) choose(moves []move) int {
 	}
 	n := &node{moves: moves, chosen: -1, end: len(moves), batch: -1}
 	if !b.full {
-		n.batch = batch(moves)
+		n.batch, n.twins = batch(moves), twins(b.path, moves)
 		b.check(moves)
 		if b.depth > 1 {
 			n.asleep = b.path[b.depth-2].sleepAfter()
@@ -278,7 +279,7 @@ func (b *branch) next() bool {
 // split returns the choices that are left at the first state that has any. They no longer belong to b.
 func (b *branch) split() *branch {
 	for i, n := range b.path {
-		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: -1}
+		half := &node{moves: n.moves, chosen: n.chosen, end: n.end, asleep: slices.Clone(n.asleep), batch: -1, twins: n.twins}
 		// A batch may still turn out to be none. Then its other orders belong to b.
 		if n.chosen < 0 || n.batch >= 0 || i > 0 && b.path[i-1].batch >= 0 || !half.next() {
 			continue
@@ -311,6 +312,12 @@ func (n *node) next() bool {
 	for i := n.chosen + 1; i < n.end; i++ {
 		if n.batch >= 0 && i > n.batch && n.moves[i].sender != "" {
 			continue
+		}
+		if n.twins != nil && n.twins[i] >= 0 {
+			twin := slices.IndexFunc(n.asleep, n.moves[n.twins[i]].same)
+			if twin >= 0 {
+				n.asleep = append(n.asleep, n.moves[i].asTwin(n.asleep[twin]))
+			}
 		}
 		if !slices.ContainsFunc(n.asleep, n.moves[i].same) {
 			n.chosen = i
