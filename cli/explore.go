@@ -48,9 +48,10 @@ connection breaks), --failovers (a Redis is replaced by an empty one, as after a
 the last writes) and --expiries (ZooKeeper ends the session of a client, or etcd a lease). Each
 number is that of one schedule.
 
-The result says how many schedules lose an update, and shows the shortest one, step by step. Its
-line "trail" repeats this schedule with --replay. Schedules that differ only in the order of steps
-without an effect on each other run once; --full runs all.
+The result says how many schedules lose an update, and shows the shortest one, step by step. If none
+does, it shows the shortest one in which a client waits in vain. Its line "trail" repeats this
+schedule with --replay. Schedules that differ only in the order of steps without an effect on each
+other run once; --full runs all.
 
 With --all, it searches with each kind of fault once, also with fencing tokens, and compares with
 what the cards claim. It searches all strategies, or those that are named.
@@ -239,10 +240,11 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	} {
 		line("%8s %s", terminal.Number(c.n), c.text)
 	}
-	if r.Shortest == nil {
+	what, ok := map[explore.Harm]string{explore.LosesUpdate: "that loses an update", explore.WaitsInVain: "in which a client waits in vain"}[r.Harm]
+	if !ok { // the card of a correct lock may allow the rest
 		return
 	}
-	line("\nThe shortest schedule that loses an update:")
+	line("\nThe shortest schedule %s:", what)
 	printSteps(out, r.Shortest)
 	var tokens []string
 	for _, s := range r.Shortest {
