@@ -48,10 +48,11 @@ connection breaks), --failovers (a Redis is replaced by an empty one, as after a
 the last writes) and --expiries (ZooKeeper ends the session of a client, or etcd a lease). Each
 number is that of one schedule.
 
-The result says how many schedules lose an update, and shows the shortest one, step by step. Its
-line "trail" repeats this schedule with --replay; with --real, the same code runs it again on real
-servers, which the command starts, in slow motion. Schedules that differ only in the order of steps
-without an effect on each other run once; --full runs all.
+The result says how many schedules lose an update, and shows the shortest one, step by step. If none
+does, it shows the shortest one in which a client waits in vain. Its line "trail" repeats this
+schedule with --replay; with --real, the same code runs it again on real servers, which the command
+starts, in slow motion. Schedules that differ only in the order of steps without an effect on each
+other run once; --full runs all.
 
 --html writes a page: the verdict, the shortest schedule as a timeline, and the tree of choices with
 the number of schedules below each move. So a class sees which move leads to the lost update.
@@ -268,10 +269,11 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	} {
 		line("%8s %s", terminal.Number(c.n), c.text)
 	}
-	if r.Shortest == nil {
+	title := shortestOf(r)
+	if title == nil {
 		return
 	}
-	line("\nThe shortest schedule that loses an update:")
+	line("\n%s:", title.EN)
 	printSteps(out, r.Shortest)
 	line("trail: %s", trailOf(r.Shortest))
 }

@@ -119,7 +119,11 @@ func recordSearches(newer string) error {
 			same := func(r explore.Result) bool { return r.Trial == t }
 			for _, all := range [][]explore.Result{results, old.Results} {
 				if i := slices.IndexFunc(all, same); i >= 0 {
-					x.Results = append(x.Results, all[i])
+					found := all[i]
+					if found.Oversold == 0 { // a document shows no schedule of another harm
+						found.Shortest = nil
+					}
+					x.Results = append(x.Results, found)
 					break
 				}
 			}

@@ -69,6 +69,9 @@ func (p explorePage) TextColumn() int { return laneColumn(len(p.Lanes)) }
 
 // writePage writes the page of a search. Its commands name no database: they start one.
 func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Result, tree *explore.Tree) error {
+	if shortestOf(r) == nil {
+		r.Shortest = nil
+	}
 	arguments, trail := []string{r.Strategy}, trailOf(r.Shortest)
 	again := commandLine(cmd, arguments, "mysql")
 	replay := commandLine(cmd, arguments, "mysql", "html", "json", "limit") + " --replay " + trail
@@ -78,7 +81,10 @@ func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Resu
 		if err != nil {
 			return err
 		}
-		outcome = o.String() + ". An update is lost."
+		outcome = o.String() + "."
+		if o.Oversold() {
+			outcome += " An update is lost."
+		}
 	}
 	return writeExplorePage(w, r, tree, again, replay, outcome)
 }
@@ -101,6 +107,17 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 	return nil
 }
 
+// shortestOf says which schedule is shown, or returns nil: the card of a correct lock may allow the rest.
+func shortestOf(r explore.Result) *api.Text {
+	switch r.Harm {
+	case explore.LosesUpdate:
+		return &api.Text{EN: "The shortest schedule that loses an update", ZH: "丢失更新的最短调度"}
+	case explore.WaitsInVain:
+		return &api.Text{EN: "The shortest schedule in which a client waits in vain", ZH: "有客户端白等的最短调度"}
+	}
+	return nil
+}
+
 func exploreVerdict(r explore.Result) api.Text {
 	n, of := terminal.Number(r.Oversold), terminal.Number(r.Schedules)
 	switch {
@@ -112,6 +129,9 @@ func exploreVerdict(r explore.Result) api.Text {
 	}
 	return api.Textf("%[1]s: %[2]s of %[3]s schedules lose an update.", "%[1]s：%[3]s 种调度中有 %[2]s 种丢失更新。", r.Strategy, n, of)
 }
+
+// Title returns what the timeline shows.
+func (p explorePage) Title() *api.Text { return shortestOf(p.Result) }
 
 // Sign returns the sign of the verdict.
 func (p explorePage) Sign() string {

@@ -55,11 +55,14 @@ func TestFindings(t *testing.T) {
 			if (r.Oversold > 0) != tt.oversells || (r.Stalled > 0) != tt.stalls {
 				t.Errorf("of %d schedules, %d lose an update and %d stall: %v", r.Schedules, r.Oversold, r.Stalled, r.Outcomes)
 			}
+			if (r.Harm == LosesUpdate) != tt.oversells || (r.Harm == WaitsInVain) != (tt.stalls && !tt.oversells) {
+				t.Errorf("the shortest schedule is %q", r.Harm)
+			}
 			if r.Shortest == nil {
 				return
 			}
 			steps, outcome, err := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, tokens(r.Shortest))
-			if err != nil || !outcome.Oversold() || !slices.Equal(steps, r.Shortest) {
+			if err != nil || !outcome.Has(r.Harm) || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("the shortest schedule, again: %v, %v", outcome, err)
 			}
 		})

@@ -35,7 +35,9 @@ type Result struct {
 	Late      int  `json:"late"`        // schedules in which a client waits until a lease ends
 	Two       int  `json:"two_holders"` // schedules in which two clients hold the lock at the same time
 	Complete  bool `json:"complete"`    // these are all schedules within the bounds
-	// Shortest is the shortest schedule that loses an update, the first of several, or nil.
+	// Harm is the worst harm of any schedule, or empty. Shortest is the shortest schedule that does this
+	// harm, the first of several, or nil.
+	Harm     Harm   `json:"harm,omitempty"`
 	Shortest []Step `json:"shortest,omitempty"`
 	// Outcomes counts the schedules by their outcome.
 	Outcomes map[string]int `json:"-"`
@@ -84,7 +86,7 @@ type search struct {
 	branches []*branch // that no worker has taken yet
 	busy     int       // number of workers that have a branch
 	result   Result
-	first    []int // the choices of the shortest schedule
+	first    []int // the choices of result.Shortest
 	err      error
 	tree     *prefixes // nil if nobody asked for it
 }
@@ -162,25 +164,6 @@ func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
 		}
 	}
 	return true
-}
-
-// compare keeps the shortest schedule that loses an update. Of several, it is the one with the first
-// choices, so the number of workers has no effect.
-func (s *search) compare(o Outcome, path []*node) {
-	if !o.Oversold() {
-		return
-	}
-	var choices []int
-	for _, n := range path {
-		choices = append(choices, n.chosen)
-	}
-	if s.first != nil && cmp.Or(cmp.Compare(len(s.first), len(choices)), slices.Compare(s.first, choices)) <= 0 {
-		return
-	}
-	s.first, s.result.Shortest = choices, nil
-	for _, n := range path {
-		s.result.Shortest = append(s.result.Shortest, n.moves[n.chosen].step())
-	}
 }
 
 // branch is a part of all schedules: those that begin with the choices of the first nodes of path.
@@ -345,11 +328,11 @@ func (r *Result) add(o Outcome) {
 		count *int
 		is    bool
 	}{
-		{&r.Oversold, o.Oversold()},
-		{&r.Stalled, slices.Contains(o.Ends, Stalled)},
-		{&r.Aborted, slices.Contains(o.Ends, Aborted)},
-		{&r.Late, o.Late},
-		{&r.Two, o.Two},
+		{&r.Oversold, o.Has(LosesUpdate)},
+		{&r.Stalled, o.Has(WaitsInVain)},
+		{&r.Aborted, o.Has(GivesUp)},
+		{&r.Late, o.Has(WaitsALease)},
+		{&r.Two, o.Has(HasTwoHolders)},
 	} {
 		if c.is {
 			*c.count++

@@ -1,0 +1,217 @@
+package explore
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	mutations = 20
+	// nothing stands in place of the harm that a search finds.
+	nothing = "nothing"
+)
+
+// quick lists the mutations that run without OVERSELL_MUTATIONS.
+func quick() []string {
+	return []string{"02-check-then-set", "04-no-expiry", "16-watch-from-now", "20-read-without-lock"}
+}
+
+// mutation is a wrong strategy: a patch of a correct one. The lines before the patch say what the
+// search must find, see readMutation.
+type mutation struct {
+	name, file string
+	strategy   string
+	bounds     Bounds
+	finds      Harm
+	because    string   // why the search finds nothing
+	changed    []string // files, from the root of the repository
+}
+
+// TestMutations checks that the search finds the bug of each patch in testdata/mutations, with a
+// schedule that shows it. The correct strategy must not do this harm within the same bounds.
+func TestMutations(t *testing.T) {
+	files, err := filepath.Glob("testdata/mutations/*.patch")
+	if err != nil || len(files) != mutations {
+		t.Fatalf("%d patches, %v; want %d", len(files), err, mutations)
+	}
+	missed, ran := 0, 0
+	for _, file := range files {
+		m, err := readMutation(file)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if m.finds == nothing {
+			missed++
+		}
+		if os.Getenv("OVERSELL_MUTATIONS") != "" || slices.Contains(quick(), m.name) {
+			t.Run(m.name, m.check)
+			ran++
+		}
+	}
+	if missed > 1 {
+		t.Errorf("%d mutations are not found; one is allowed", missed)
+	}
+	if ran < len(quick()) {
+		t.Errorf("only %d of %v ran", ran, quick())
+	}
+}
+
+// readMutation reads the header of a patch: a sentence, then lines with a key and a value. The bounds
+// are the flags of oversell explore.
+func readMutation(file string) (m mutation, err error) {
+	m.file, m.name = file, strings.TrimSuffix(filepath.Base(file), ".patch")
+	f, err := os.Open(file)
+	if err != nil {
+		return m, err
+	}
+	defer func() { _ = f.Close() }()
+	header, bounds := true, ""
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if paths, ok := strings.CutPrefix(lines.Text(), "diff --git a/"); ok {
+			changed, _, _ := strings.Cut(paths, " ")
+			m.changed, header = append(m.changed, changed), false
+		}
+		key, value, ok := strings.Cut(lines.Text(), ": ")
+		if !header || !ok {
+			continue
+		}
+		switch key {
+		case "strategy":
+			m.strategy = value
+		case "bounds":
+			bounds = value
+		case "finds":
+			m.finds = Harm(value)
+		case "because":
+			m.because = value
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return m, err
+	}
+	if !slices.Contains(append(harms(), nothing), m.finds) || m.strategy == "" || bounds == "" || len(m.changed) == 0 ||
+		(m.finds == nothing) != (m.because != "") {
+		return m, errors.New("the header must have the lines strategy, bounds and finds, and because if it finds nothing")
+	}
+	m.bounds, err = parseBounds(bounds)
+	return m, err
+}
+
+func parseBounds(text string) (b Bounds, err error) {
+	flags := flag.NewFlagSet("bounds", flag.ContinueOnError)
+	flags.IntVar(&b.Clients, "clients", 2, "")
+	flags.IntVar(&b.Pauses, "pauses", 0, "")
+	flags.IntVar(&b.Crashes, "crashes", 0, "")
+	flags.IntVar(&b.LostReplies, "lost-replies", 0, "")
+	flags.IntVar(&b.Failovers, "failovers", 0, "")
+	flags.IntVar(&b.Expiries, "expiries", 0, "")
+	flags.BoolVar(&b.Fenced, "fenced", false, "")
+	err = flags.Parse(strings.Fields(text))
+	return b, err
+}
+
+func (m mutation) check(t *testing.T) {
+	trial := Trial{Strategy: m.strategy, Bounds: m.bounds}
+	if _, must := OnMySQL(m.strategy); must {
+		trial.MySQL = migrated(t)
+	}
+	correct, err := Search(t.Context(), trial, nil)
+	if err != nil || !correct.Complete {
+		t.Fatalf("the correct strategy: complete %v, %v", correct.Complete, err)
+	}
+	began := time.Now()
+	program := m.build(t)
+	built := time.Now()
+	wrong := m.search(t, program, trial)
+	t.Logf("%s, %s: %d schedules, %d are %q; a trail of %d steps; built in %.0f s, searched in %.1f s", m.strategy, m.bounds, wrong.Schedules,
+		wrong.Count(wrong.Harm), wrong.Harm, len(wrong.Shortest), built.Sub(began).Seconds(), time.Since(built).Seconds())
+	for _, h := range harms() {
+		switch only := correct.Count(h) == 0 && wrong.Count(h) > 0; {
+		case h == m.finds && !only:
+			t.Errorf("%s: %d schedules of the correct strategy, %d of the wrong one; want none, and some", h, correct.Count(h), wrong.Count(h))
+		case m.finds == nothing && only:
+			t.Errorf("%s: %d schedules; want a bug that is not found", h, wrong.Count(h))
+		}
+	}
+	if m.finds != nothing && (wrong.Harm != m.finds || len(wrong.Shortest) == 0) {
+		t.Errorf("the schedule of %d steps is %q; want one that is %s", len(wrong.Shortest), wrong.Harm, m.finds)
+	}
+}
+
+// build builds the program testdata/search with the patch. It changes copies of the files only, and
+// lets the compiler read these in place of the files.
+func (m mutation) build(t *testing.T) (program string) {
+	dir, root := t.TempDir(), absolute(t, "../..")
+	replace := map[string]string{}
+	for _, path := range m.changed {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, path)] = write(t, filepath.Join(dir, "copy", path), text)
+	}
+	// Without the variable, git would look for a repository above the folder, and then skip the files.
+	run(t, filepath.Join(dir, "copy"), []string{"GIT_CEILING_DIRECTORIES=" + dir}, "git", "apply", absolute(t, m.file))
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "search")
+	run(t, root, nil, "go", "build", "-overlay", write(t, filepath.Join(dir, "overlay.json"), overlay),
+		"-tags", "nomsgpack", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./locks/explore/testdata/search")
+	return program
+}
+
+func (m mutation) search(t *testing.T, program string, trial Trial) (r Result) {
+	text, err := json.Marshal(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, ".", []string{"OVERSELL_SEARCH_MYSQL=" + trial.MySQL}, program, string(text))
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func absolute(t *testing.T, path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func write(t *testing.T, file string, text []byte) string {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// run executes a command in a folder, and returns what it writes to stdout.
+func run(t *testing.T, dir string, env []string, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return out
+}
