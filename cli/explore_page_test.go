@@ -121,7 +121,7 @@ func TestExplorePageEscapes(t *testing.T) {
 		{Token: "crash-B", Text: "crash", Client: "B"},
 		{Token: "A", Text: "last", Client: "A", Server: "mysql"},
 	}
-	r := explore.Result{Trial: explore.Trial{Strategy: strange, Bounds: explore.Bounds{Clients: 2}}, Schedules: 1, Oversold: 1, Shortest: steps}
+	r := explore.Result{Trial: explore.Trial{Strategy: strange, Bounds: explore.Bounds{Clients: 2}}, Schedules: 1, Harm: explore.LosesUpdate, Oversold: 1, Shortest: steps}
 	tree := &explore.Tree{Schedules: 1, Oversold: 1, Children: []*explore.Tree{{Step: steps[0], Schedules: 1, Oversold: 1, Outcome: strange}}}
 	var page strings.Builder
 	if err := writeExplorePage(&page, r, tree, strange, strange, strange); err != nil {

@@ -10,6 +10,7 @@ type effect struct {
 	all     bool // the clock went on
 	sender  int  // the client whose message was delivered, or -1
 	clients [maxClients]bool
+	goesOn  bool // the sender has sent a message, or has passed a step
 	data    []access
 }
 
@@ -56,11 +57,14 @@ func (e effect) independent(other effect) bool {
 
 func (e effect) touches(client int) bool { return e.clients[client] || e.sender == client }
 
-// parallel reports whether one client sent both messages at the same time to several Redis servers.
-// Then it counts the answers, and their order has no effect. TestReduction checks it.
+// parallel reports whether one client sent both messages at the same time, and the order of their answers
+// has no effect. Of messages to several Redis servers, it counts the answers. Of renewals of several locks
+// on one server, each changes only its own lock. TestReduction checks it.
 func (e effect) parallel(other effect) bool {
-	return e.sender >= 0 && e.sender == other.sender && !e.clients[e.sender] && !other.clients[e.sender] &&
-		e.onlyRedis() && other.onlyRedis() && e.data[0].to != other.data[0].to
+	if e.sender < 0 || e.sender != other.sender || e.clients[e.sender] || other.clients[e.sender] || !e.onlyRedis() || !other.onlyRedis() {
+		return false
+	}
+	return e.data[0].to != other.data[0].to || !e.goesOn && !other.goesOn
 }
 
 // onlyRedis reports whether all accesses are to one Redis.

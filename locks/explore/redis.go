@@ -118,12 +118,13 @@ func (s *server) message(l *link, b []byte) (m message, waits bool, err error) {
 }
 
 // describe names what a client sends in one piece. waits is false for what is of no interest: the
-// beginning of a connection, a PING, and a script that the server does not know and rejects.
+// beginning of a connection, a PING, an UNSUBSCRIBE, since the notifier ignores further messages, and a
+// script that the server does not know and rejects.
 func (s *server) describe(commands [][]string) (name string, writes, waits bool) {
 	var names []string
 	for _, c := range commands {
 		switch command := strings.ToLower(c[0]); command {
-		case "hello", "client", "auth", "select", "ping":
+		case "hello", "client", "auth", "select", "ping", "unsubscribe":
 			continue
 		case "evalsha":
 			if !s.scripts[c[1]] {

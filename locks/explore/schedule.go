@@ -386,6 +386,7 @@ func letter(client int) string { return "ABCDE"[client : client+1] }
 func (x *schedule) step(i int, step api.Step) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.effect.goesOn = x.effect.goesOn || i == x.effect.sender
 	if step == api.Granted || x.clients[i].holding && (step == api.Written || step == api.Released) {
 		x.touch("the holders", true)
 	}
@@ -550,6 +551,11 @@ func (x *schedule) passTime() {
 				c.mayResume = c.mayResume || before/leap != c.frozen/leap
 			} else if !c.done && !c.crashed {
 				sent = sent || len(x.from(i)) > 0
+			}
+		}
+		if sent { // a paused client may go on before each step of the others
+			for _, c := range x.clients {
+				c.mayResume = c.mayResume || c.paused
 			}
 		}
 		x.mu.Unlock()

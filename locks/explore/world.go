@@ -87,6 +87,7 @@ func (w *world) send(m *message) {
 		return
 	}
 	c := w.clients[m.client]
+	w.effect.goesOn = w.effect.goesOn || m.client == w.effect.sender
 	m.path = callers()
 	w.sent++
 	m.moment, m.order = w.moment, w.sent
