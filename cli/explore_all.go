@@ -25,8 +25,8 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err := checkStrategies(names); err != nil {
 		return usage("explore: %w", err)
 	}
-	if f.real || f.trial.MySQL != "" {
-		return usage("explore: --all searches in memory: it cannot be used with --real or --mysql")
+	if f.real {
+		return usage("explore: --all runs the strategies of MySQL on a real one in any case: it cannot be used with --real")
 	}
 	if f.files.wants("html") {
 		return usage("explore: a page shows one search: --all cannot be used with --html")
@@ -34,14 +34,26 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err := f.files.check(); err != nil {
 		return err
 	}
+	var cards []api.Card
+	for _, card := range catalog.Cards() {
+		if len(names) == 0 || slices.Contains(names, card.ID) {
+			cards = append(cards, card)
+			_, must := explore.OnMySQL(card.ID)
+			f.real = f.real || must
+		}
+	}
+	return f.onServer(cmd, func() error { return f.searchAll(cmd, cards) })
+}
+
+func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	ctx, out := cmd.Context(), f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
-	for _, card := range catalog.Cards() {
-		if len(names) > 0 && !slices.Contains(names, card.ID) {
-			continue
-		}
+	for _, card := range cards {
 		for _, t := range explore.Trials(card) {
+			if _, must := explore.OnMySQL(card.ID); must {
+				t.MySQL = f.trial.MySQL
+			}
 			r, took, err := f.searchWithin(ctx, t)
 			if err != nil {
 				return err

@@ -37,19 +37,16 @@ func (f fault) at(backends []string) bool {
 }
 
 // Trials returns the searches that show what a card says: two clients, with each kind of fault once,
-// and again with fencing tokens if the strategy has them. It has none for the strategies that need a
-// real MySQL, on which there are no faults.
+// and again with fencing tokens if the strategy has them. The strategies that need a real MySQL have
+// only the search without a fault, because there are no others on it.
 func Trials(card api.Card) (all []Trial) {
-	if _, must := OnMySQL(card.ID); must {
-		return nil
-	}
+	_, onMySQL := OnMySQL(card.ID)
 	for _, fenced := range []bool{false, true} {
 		if Supports(card.ID, fenced) != nil {
 			continue
 		}
 		for _, f := range faultKinds() {
-			if f.at(card.Backends) {
-				b := f.bounds
+			if b := f.bounds; f.at(card.Backends) && (b == Bounds{} || !onMySQL) {
 				b.Clients, b.Fenced = 2, fenced
 				all = append(all, Trial{Strategy: card.ID, Bounds: b})
 			}
