@@ -153,6 +153,10 @@ grades: servers ## grade every wrong lock of the tests: oversell grade must name
 mutations: servers ## seed twenty bugs in the strategies: oversell explore must find each one; takes minutes
 	OVERSELL_MUTATIONS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestMutations$$' ./locks/explore
 
+.PHONY: trails
+trails: servers ## repeat a hundred schedules of oversell explore on real servers, and compare the outcomes
+	OVERSELL_TRAILS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestReplayOn$$' ./locks/explore
+
 .PHONY: incidents
 incidents: servers build ## repeat public bug reports about locks, with the versions of the reports: docs/incidents.md
 	@sh adapters/incidents/build.sh

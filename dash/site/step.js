@@ -121,7 +121,7 @@ function drawGoal(node, moves) {
   const { all, lose } = ahead(recorded.nodes.indexOf(node));
   $('#all').textContent = all;
   $('#lose').textContent = lose;
-  $('#ahead').hidden = !all;
+  $('#ahead').hidden = !all || Boolean(node.end);
 }
 
 // mark marks the line of code that a client runs next, and scrolls to it.

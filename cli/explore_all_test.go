@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"oversell/docs"
+	"oversell/locks/catalog"
+	"oversell/locks/explore"
+)
+
+// TestExplored compares the recorded searches in docs/explored.json with the cards, in both directions.
+// Each strategy must have all its searches, except for those that the explorer cannot run.
+func TestExplored(t *testing.T) {
+	var recorded explored
+	if err := json.Unmarshal(docs.Explored, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	var without []string
+	for _, card := range catalog.Cards() {
+		trials := explore.Trials(card)
+		if len(trials) == 0 {
+			without = append(without, card.ID)
+		}
+		for _, trial := range trials {
+			i := slices.IndexFunc(recorded.Results, func(r explore.Result) bool { return r.Trial == trial })
+			if i < 0 {
+				t.Errorf("%s, %v: no search is recorded: make explored strategy=%s", card.ID, trial.Bounds, card.ID)
+				continue
+			}
+			if text := recorded.Results[i].Contradiction(card); text != "" {
+				t.Error(text)
+			}
+		}
+		if want := explore.Sentences(recorded.Results, card.ID); !reflect.DeepEqual(recorded.Sentences[card.ID], want) {
+			t.Errorf("%s: the sentences are %v, want %v: make explored strategy=%s", card.ID, recorded.Sentences[card.ID], want, card.ID)
+		}
+	}
+	if want := []string{"db-row-recursive", "skip-locked", "buckets", "redis-stock"}; !slices.Equal(without, want) {
+		t.Errorf("no searches for %v, want %v", without, want)
+	}
+}
