@@ -134,6 +134,7 @@ const (
 	Starved       Hazard = "starved"        // the holder gets no processor until its lease has ended
 	RenewalReply  Hazard = "renewal-reply"  // a lease is renewed, and the answer is lost
 	WaiterSession Hazard = "waiter-session" // the server expires a waiter's session
+	BareMajority  Hazard = "bare-majority"  // one of a bare majority of servers loses its data
 	DatabaseDown  Hazard = "database-down"  // the database is killed, and stays down for a while
 	// OperatorAtWrite is Operator after the holder's last check.
 	OperatorAtWrite Hazard = "operator-at-write"

@@ -51,6 +51,7 @@ func inChinese() map[string][2]string {
 		"pause":          {"持锁者停顿超过租期后继续写入", "两个持锁者，迟到的写入覆盖了别人的写入"},
 		"pause-at-read":  {"持锁者停顿超过租期，恢复时另一个请求已读取、尚未写入", "迟到的写入又被覆盖，同一件卖了两次"},
 		"failover":       {"主节点在复制锁之前宕机", "键丢失，出现两个持锁者"},
+		"bare-majority":  {"持锁者只在五个 Redis 中的三个上有锁，其中一个丢失了数据", "另外三个又组成多数，出现两个持锁者"},
 		"minority-loss":  {"5 个 Redis 宕机 2 个，3 个 ZooKeeper 与 3 个 etcd 的领导者宕机", "业务照常进行"},
 		"majority-loss":  {"5 个 Redis 宕机 3 个，3 个 ZooKeeper 宕机 2 个，3 个 etcd 宕机 2 个", "拒绝服务，但不会超卖"},
 		"clock-jump":     {"所有 Redis 的时钟快进一小时", "键提前过期，出现两个持锁者"},

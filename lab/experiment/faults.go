@@ -22,13 +22,7 @@ import (
 func failover() Experiment {
 	sched := schedule{
 		step: "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
-		prepare: func(_ context.Context, r *run) error {
-			link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
-			if err != nil {
-				return err
-			}
-			return link.Cut()
-		},
+		prepare: cutReplication,
 		inject: func(ctx context.Context, r *run) (fault.Heal, error) {
 			// If the stock is in Redis, one sale must not reach the replica or MySQL before the failover.
 			var late []fault.Fault
@@ -52,6 +46,15 @@ func failover() Experiment {
 		// connections that hold the others' locks.
 		run: sched.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
 	}
+}
+
+// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
+func cutReplication(_ context.Context, r *run) error {
+	link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
+	if err != nil {
+		return err
+	}
+	return link.Cut()
 }
 
 func minorityLoss() Experiment {

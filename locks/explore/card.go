@@ -24,7 +24,7 @@ func faultKinds() []fault {
 		{"one pause", "一次暂停", Bounds{Pauses: 1}, "", []api.Hazard{api.Pause}},
 		{"one crash", "一次崩溃", Bounds{Crashes: 1}, "", []api.Hazard{api.Crash}},
 		{"one lost reply", "丢失一个应答", Bounds{LostReplies: 1}, "", []api.Hazard{api.LostReply}},
-		{"one fail-over", "一次故障切换", Bounds{Failovers: 1}, "redis", []api.Hazard{api.Failover}},
+		{"one fail-over", "一次故障切换", Bounds{Failovers: 1}, "redis", []api.Hazard{api.Failover, api.BareMajority}},
 		// A write on its way when the session ends is that of a holder which is paused at the write.
 		{"one expiry of a session", "一次会话过期", Bounds{Expiries: 1}, "zookeeper", []api.Hazard{api.SessionExpiry, api.Pause}},
 	}

@@ -123,6 +123,10 @@ func (*redlock) Card() api.Card {
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.LostReply, api.Nesting, api.Operator, api.Starved, api.RenewalReply},
 		Breaks: []api.Break{
 			{Hazard: api.Pause},
+			{Hazard: api.BareMajority, Why: api.Text{
+				EN: "If only three masters granted the lock and one of them loses its data, the other two and the empty one grant it again.",
+				ZH: "如果只有三个节点加锁成功，其中一个又丢失了数据，它和另外两个节点会再次加锁成功。",
+			}},
 			{Hazard: api.ClockJump, Why: api.Text{
 				EN: "When the clocks of a majority jump, the keys expire early.",
 				ZH: "多数节点时钟跳变时，键会提前消失。",
