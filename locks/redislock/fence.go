@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,12 +18,13 @@ var mintLua string
 // majority's highest fence, and stores the next one on a majority. Any two majorities share a
 // master, which accepts a fence only once. So each later holder gets a higher fence.
 type fences struct {
-	nodes []redis.UniversalClient
-	take  *redis.Script
+	nodes    []redis.UniversalClient
+	take     *redis.Script
+	patience time.Duration
 }
 
-func newFences(nodes []redis.UniversalClient) fences {
-	return fences{nodes: nodes, take: redis.NewScript(mintLua)}
+func newFences(nodes []redis.UniversalClient, lease time.Duration) fences {
+	return fences{nodes: nodes, take: redis.NewScript(mintLua), patience: nodeTimeout(lease)}
 }
 
 func fenceKey(key string) string { return "{redlock:" + key + "}:fence" }
@@ -64,22 +65,38 @@ func (f fences) highest(ctx context.Context, key string) (int64, error) {
 	return slices.Max(append(seen, 0)), err
 }
 
+// onMajority returns the answers of a majority. It waits for the other masters for at most f.patience,
+// because a lease is running, and a master that hangs must not use it up.
 func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) (got []int64, err error) {
-	var answered sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
-	for _, node := range f.nodes {
-		answered.Go(func() {
-			n, err := ask(node)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				got = append(got, n)
-			}
-			errs = append(errs, err)
-		})
+	type answer struct {
+		n   int64
+		err error
 	}
-	answered.Wait()
+	answers := make(chan answer, len(f.nodes))
+	for _, node := range f.nodes {
+		go func() {
+			n, err := ask(node)
+			answers <- answer{n, err}
+		}()
+	}
+	patience := time.NewTimer(f.patience)
+	defer patience.Stop()
+	var errs []error
+	for range f.nodes {
+		var enough <-chan time.Time
+		if len(got) > len(f.nodes)/2 {
+			enough = patience.C
+		}
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				got = append(got, a.n)
+			}
+			errs = append(errs, a.err)
+		case <-enough:
+			return got, nil
+		}
+	}
 	if len(got) <= len(f.nodes)/2 {
 		return nil, fmt.Errorf("no majority of the %d masters answered: %w", len(f.nodes), errors.Join(errs...))
 	}

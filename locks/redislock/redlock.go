@@ -29,7 +29,7 @@ func newRedlock(nodes []redis.UniversalClient, lease time.Duration) *redlock {
 		pools[i] = goredis.NewPool(node)
 		each[i] = redsync.New(pools[i])
 	}
-	return &redlock{redsync: redsync.New(pools...), each: each, nodes: nodes, lease: lease, fences: newFences(nodes)}
+	return &redlock{redsync: redsync.New(pools...), each: each, nodes: nodes, lease: lease, fences: newFences(nodes, lease)}
 }
 
 const (

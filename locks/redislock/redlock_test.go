@@ -75,7 +75,7 @@ func TestNodeTimeout(t *testing.T) {
 // TestMintContention checks that two tasks never get the same fence, and that the fences of each
 // task rise.
 func TestMintContention(t *testing.T) {
-	f := newFences(masters(t, servers))
+	f := newFences(masters(t, servers), time.Minute)
 	key := newKey()
 	minted := make(chan int64, 200)
 	var minters sync.WaitGroup
@@ -112,7 +112,7 @@ func TestMintOutages(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
 	nodes := masters(t, r)
-	f := newFences(nodes)
+	f := newFences(nodes, time.Minute)
 	key := newKey()
 	last := int64(0)
 	rises := func(what string, floor int64) {
@@ -197,7 +197,8 @@ func TestMinorityDies(t *testing.T) {
 }
 
 // TestMinorityHangs pauses a minority of the masters: they accept requests and never answer. An
-// acquisition then takes longer, but a release does not. The holder does not lose the lock.
+// acquisition then takes longer, but a release does not. The holder does not lose the lock. A fence is
+// minted before the lease has ended.
 func TestMinorityHangs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Redis: 5})
@@ -218,7 +219,13 @@ func TestMinorityHangs(t *testing.T) {
 	if took := time.Since(began); took >= unlockTimeout {
 		t.Errorf("the release waited %v for masters that hang", took)
 	}
-	if err := acquire(t, l, request(key, "next", 20*time.Second, 0)).Release(context.Background()); err != nil {
+	fenced := request(key, "next", 20*time.Second, 0)
+	fenced.Fenced = true
+	h = acquire(t, l, fenced)
+	if err := h.Verify(); err != nil || h.Fence() == 0 {
+		t.Errorf("the next lock has the fence %d: %v", h.Fence(), err)
+	}
+	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
