@@ -18,7 +18,10 @@ import (
 )
 
 // Redlock asks five independent masters. A majority must grant the lock in time (tutorial 3.8,
-// 3.9.4; redsync). The loss of a minority has no effect. Without a majority, no lock is granted.
+// 3.9.4; redsync). A minority that is down has no effect. Without a majority, no lock is granted.
+//
+// DANGER: a holder may have the lock on three masters only. If one of them loses its data, as in a
+// fail-over or a restart without persistence, the next request gets a majority, too.
 func Redlock(nodes []redis.UniversalClient, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(newRedlock(nodes, lease)))
 }
