@@ -58,6 +58,7 @@ func TestDecisiveResults(t *testing.T) {
 			"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
 		}},
 		{"failover", map[string]Verdict{"redis": Broken, "redis --fenced": Safe, "redis-watch": Broken, "redis-stock": Broken}},
+		{"bare-majority", map[string]Verdict{"redlock": Broken, "redlock --fenced": Safe, "cohort-redlock": Broken, "cohort-redlock --fenced": Safe}},
 		{"minority-loss", map[string]Verdict{"redlock": Safe, "zk": Safe}},
 		{"lost-reply", map[string]Verdict{"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe}},
 		{"write-behind", map[string]Verdict{"redis-watch": Broken, "redis-stock": Safe}},

@@ -48,6 +48,13 @@ func (l *Link) Cut() error {
 	return nil
 }
 
+// Reset ends each connection, old or new, at its next request. The request is dropped.
+func (l *Link) Reset() error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	return l.add("reset", "reset_peer", "upstream", new(toxics.ResetToxic))
+}
+
 // LoseReply drops the next reply that contains text, and ends its connection. The server has
 // executed the request by then. An empty text means any reply, even to a heartbeat.
 func (l *Link) LoseReply(text string) error {

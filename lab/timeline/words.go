@@ -47,7 +47,7 @@ func (t Timeline) word(english string) string {
 func (t Timeline) fault(english string) string {
 	if t.lang == "zh" {
 		for _, f := range []struct{ en, zh string }{
-			{"cut from ", "与 %s 的连接被切断"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
+			{"cut from ", "与 %s 的连接被切断"}, {"reset by ", "%s 重置连接"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
 		} {
 			if rest, ok := strings.CutPrefix(english, f.en); ok {
 				return fmt.Sprintf(f.zh, rest)
