@@ -295,6 +295,6 @@ func (f *exploreFlags) again(cmd *cobra.Command) error {
 	if outcome.Oversold() {
 		verdict = "An update is lost."
 	}
-	cmd.Printf("%s. %s\n", outcome, verdict)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s. %s\n", outcome, verdict)
 	return nil
 }

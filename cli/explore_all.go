@@ -49,28 +49,22 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	ctx, out := cmd.Context(), f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
-	for _, card := range cards {
-		for _, t := range explore.Trials(card) {
-			if _, must := explore.OnMySQL(card.ID); must {
-				t.MySQL = f.trial.MySQL
-			}
-			r, took, err := f.searchWithin(ctx, t)
-			if err != nil {
-				return err
-			}
-			if ctx.Err() != nil {
-				break
-			}
-			results = append(results, r)
-			printRow(out, r, took)
-			if text := r.Contradiction(card); text != "" {
-				contradictions = append(contradictions, text)
-			}
+	var failed error
+	for _, t := range f.trialsOf(cards) {
+		r, took, err := f.searchWithin(ctx, t)
+		if failed = err; err != nil || ctx.Err() != nil {
+			break
+		}
+		results = append(results, r)
+		printRow(out, r, took)
+		card := cards[slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == t.Strategy })]
+		if text := r.Contradiction(card); text != "" {
+			contradictions = append(contradictions, text)
 		}
 	}
-	err := f.files.write(map[string]func(io.Writer) error{"json": func(w io.Writer) error {
+	err := errors.Join(failed, f.files.write(map[string]func(io.Writer) error{"json": func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(results)
-	}}, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}}, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 	if ctx.Err() != nil {
 		return ended(ctx, errors.Join(err, errors.New("explore: stopped")))
 	}
@@ -80,6 +74,19 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 		_, _ = fmt.Fprintln(out, "No result contradicts a card.")
 	}
 	return err
+}
+
+// trialsOf returns the searches of strategies, each on the servers that it needs.
+func (f *exploreFlags) trialsOf(cards []api.Card) (all []explore.Trial) {
+	for _, card := range cards {
+		for _, t := range explore.Trials(card) {
+			if _, must := explore.OnMySQL(card.ID); must {
+				t.MySQL = f.trial.MySQL
+			}
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 func (f *exploreFlags) searchWithin(ctx context.Context, t explore.Trial) (r explore.Result, took time.Duration, err error) {

@@ -47,7 +47,7 @@ func (f *exploreFlags) compareReplay(cmd *cobra.Command, on explore.Servers) err
 	if err != nil {
 		return ended(cmd.Context(), fmt.Errorf("explore: on real servers, the schedule took another way: %w", err))
 	}
-	cmd.Printf("in memory:       %s\non real servers: %s\n", memory, really)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "in memory:       %s\non real servers: %s\n", memory, really)
 	if memory.String() != really.String() {
 		return errors.New("explore: the outcomes differ")
 	}

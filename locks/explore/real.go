@@ -215,10 +215,10 @@ func (r *runner) runOn(ctx context.Context, plan []planned, on Servers) (o Outco
 	x.mu.Lock()
 	err = errors.Join(err, y.failed)
 	x.mu.Unlock()
+	x.end()
 	if err == nil {
 		o, err = x.outcome()
 	}
-	x.end()
 	cancel()
 	x.running.Wait()
 	for _, end := range x.close {

@@ -47,7 +47,7 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 	return redislock.OpenWith(url, 10, func(context.Context, string, string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.clients[client].crashed {
+		if w.clients[client].crashed && !w.over {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 		}
 		w.touch(s.name+" connections", false)

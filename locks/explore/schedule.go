@@ -297,10 +297,10 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 		}
 		moves[i].effect = x.effect
 	}
+	x.end()
 	if complete {
 		o, err = x.outcome()
 	}
-	x.end()
 	cancel()
 	x.running.Wait()
 	for _, end := range x.close {
@@ -598,7 +598,12 @@ func (x *schedule) outcome() (o Outcome, err error) {
 	o.Two, o.Left = x.two, now.count
 	o.Late = time.Since(x.began) >= lease*x.scale
 	if x.counter != nil {
-		if o.Left, err = x.counter.Count(context.Background(), product); err != nil {
+		for range 10 { // each connection that a fault has broken costs a try
+			if o.Left, err = x.counter.Count(context.Background(), product); err == nil {
+				break
+			}
+		}
+		if err != nil {
 			return o, err
 		}
 	}
