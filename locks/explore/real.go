@@ -157,9 +157,14 @@ func (y *reality) Close() error {
 	return err
 }
 
+func connectTo(addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: longestWait}
+	return d.DialContext(context.Background(), "tcp", addr)
+}
+
 // relay connects a link with a real server. first, if set, forwards the first answer.
 func (l *link) relay(addr string, first func(*link, io.Reader) error) error {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	conn, err := connectTo(addr)
 	if err != nil {
 		return fmt.Errorf("explore: connect with a real server: %w", err)
 	}

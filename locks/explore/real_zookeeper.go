@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"path"
 	"time"
 
@@ -45,11 +44,12 @@ func (e *ensemble) begun(l *link, from io.Reader) error {
 
 // readFrame reads a packet, with its length before it.
 func readFrame(from io.Reader) ([]byte, error) {
-	frame := make([]byte, 4)
-	if _, err := io.ReadFull(from, frame); err != nil {
+	var size [4]byte
+	if _, err := io.ReadFull(from, size[:]); err != nil {
 		return nil, err
 	}
-	frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
+	frame := make([]byte, 4+binary.BigEndian.Uint32(size[:]))
+	copy(frame, size[:])
 	_, err := io.ReadFull(from, frame[4:])
 	return frame, err
 }
@@ -65,7 +65,7 @@ func (e *ensemble) endReally(s *session) {
 }
 
 func endSessionOn(addr string, s *session) error {
-	conn, err := net.DialTimeout("tcp", addr, longestWait)
+	conn, err := connectTo(addr)
 	if err != nil {
 		return err
 	}

@@ -296,7 +296,7 @@ func (n *node) next() bool {
 		if n.batch >= 0 && i > n.batch && n.moves[i].sender != "" {
 			continue
 		}
-		if n.twins != nil && n.twins[i] >= 0 {
+		if i < len(n.twins) && n.twins[i] >= 0 {
 			twin := slices.IndexFunc(n.asleep, n.moves[n.twins[i]].same)
 			if twin >= 0 {
 				n.asleep = append(n.asleep, n.moves[i].asTwin(n.asleep[twin]))

@@ -30,7 +30,7 @@ func (l *redisUUID) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		pause:  50 * time.Millisecond,
 		unsure: release, // the value shows whether the key is ours
 		// DANGER: the Grant has no Lease, so this holder does not notice the end of its lease.
-		grant: locks.Grant{Release: release},
+		grant: locks.Grant{Release: release, Again: release},
 	}.acquire(ctx, r)
 }
 
