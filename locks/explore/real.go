@@ -224,15 +224,7 @@ func (r *runner) runOn(ctx context.Context, plan []planned, on Servers) (o Outco
 	if err == nil {
 		o, err = x.outcome()
 	}
-	cancel()
-	x.running.Wait()
-	for _, end := range x.close {
-		err = errors.Join(err, end())
-	}
-	for _, l := range x.links {
-		_ = serverEnd{l}.Close()
-	}
-	return o, err
+	return o, errors.Join(err, x.shutDown(cancel))
 }
 
 // sessionsBegin waits until each client has its session of ZooKeeper.

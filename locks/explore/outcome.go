@@ -1,0 +1,99 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"oversell/locks"
+)
+
+// End is how the sale of one client ended.
+type End string
+
+// These are the ends of a sale.
+const (
+	Sold    End = "sold"
+	Crashed End = "crashed"
+	Stalled End = "waited in vain"
+	Aborted End = "gave up"       // and took nothing
+	Unknown End = "got no answer" // so it may have taken a piece
+)
+
+// Outcome is the result of one schedule.
+type Outcome struct {
+	Ends []End
+	Left int
+	Two  bool // two clients held the lock at the same time
+	Late bool // a sale took as long as a lease, so a client waited until a lease ended
+}
+
+// Oversold reports whether an update was lost, or a piece was taken that no client has.
+func (o Outcome) Oversold() bool {
+	sold, unsure := o.count(Sold), o.count(Unknown)+o.count(Crashed)
+	taken := initialCount - o.Left
+	return sold > taken || taken > sold+unsure
+}
+
+func (o Outcome) count(end End) (n int) {
+	for _, e := range o.Ends {
+		if e == end {
+			n++
+		}
+	}
+	return n
+}
+
+// String describes the outcome in one line.
+func (o Outcome) String() string {
+	var ends []string
+	for i, e := range o.Ends {
+		ends = append(ends, letter(i)+" "+string(e))
+	}
+	text := fmt.Sprintf("%s; %d of %d are left", strings.Join(ends, ", "), o.Left, initialCount)
+	if o.Two {
+		text += "; two held the lock at the same time"
+	}
+	return text
+}
+
+func (x *schedule) outcome() (o Outcome, err error) {
+	x.mu.Lock()
+	now, err := x.readRow()
+	x.mu.Unlock()
+	if err != nil {
+		return o, err
+	}
+	o.Two, o.Left = x.two, now.count
+	o.Late = time.Since(x.began) >= lease*x.scale
+	if x.counter != nil {
+		for range 10 { // each connection that a fault has broken costs a try
+			if o.Left, err = x.counter.Count(context.Background(), product); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	for _, c := range x.clients {
+		o.Ends = append(o.Ends, endOf(c))
+	}
+	return o, nil
+}
+
+func endOf(c *client) End {
+	switch {
+	case c.crashed:
+		return Crashed
+	case c.err == nil:
+		return Sold
+	case !locks.NothingTaken(c.err):
+		return Unknown
+	case c.inVain:
+		return Stalled
+	default:
+		return Aborted
+	}
+}

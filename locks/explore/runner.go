@@ -1,0 +1,105 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"oversell/api"
+	"oversell/locks/catalog"
+	"oversell/locks/redislock"
+)
+
+// runner executes schedules of a trial, each from the beginning.
+type runner struct {
+	Trial
+	backends []string
+	scripts  map[string]string
+	scale    time.Duration // how many times longer leases and waits are
+	pace     time.Duration // how many times longer pauses between two tries are
+}
+
+func newRunner(t Trial) (*runner, error) {
+	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
+		return nil, err
+	}
+	card, _ := cardOf(t.Strategy)
+	scripts, err := redislock.Scripts()
+	return &runner{t, card.Backends, scripts, scale(card.Backends), 1}, err
+}
+
+// RedisServers is the number of independent Redis for redlock. A majority of three is two.
+const RedisServers = 3
+
+// run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
+// -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
+// with its own connections, in a bubble with a clock of its own.
+func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+	minis := make([]*miniredis.Miniredis, r.servers())
+	for i := range minis {
+		if minis[i], err = startRedis(); err != nil {
+			return o, false, err
+		}
+	}
+	synctest.Test(&testing.T{}, func(*testing.T) {
+		w := newWorld(r.Bounds.Clients, len(minis))
+		for i, s := range w.redis {
+			s.mini, s.files = minis[i], r.scripts
+			s.mini.SetTime(time.Now())
+		}
+		x := &schedule{runner: r, world: w, left: r.Bounds}
+		o, complete, err = x.run(choose)
+	})
+	return o, complete, err
+}
+
+// servers returns the number of Redis servers.
+func (r *runner) servers() int {
+	switch {
+	case slices.Contains(r.backends, "redlock"):
+		return RedisServers
+	case slices.Contains(r.backends, "redis"):
+		return 1
+	}
+	return 0
+}
+
+// Supports returns an error if the explorer has no servers for a strategy, or its lock has no fence.
+func Supports(strategy string, fenced bool) error {
+	card, ok := cardOf(strategy)
+	switch {
+	case !ok:
+		return fmt.Errorf("explore: there is no strategy %q", strategy)
+	case unrepeatable(strategy):
+		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", strategy)
+	case card.Family == "mysql" || card.Family == "local":
+	case card.Family == "zookeeper" || card.Family == "etcd":
+	case card.Family == "redis" && card.ID != "redis-stock":
+	default:
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", strategy)
+	}
+	if fenced && !card.Fenced {
+		return fmt.Errorf("explore: %s has no fencing token", strategy)
+	}
+	return nil
+}
+
+func cardOf(strategy string) (api.Card, bool) {
+	for _, c := range catalog.Cards() {
+		if c.ID == strategy {
+			return c, true
+		}
+	}
+	return api.Card{}, false
+}
+
+func scale(backends []string) time.Duration {
+	if slices.Contains(backends, "etcd") {
+		return slower
+	}
+	return 1
+}
