@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"runtime/debug"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +17,7 @@ var servers *rig.Rig
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
+	debug.SetGCPercent(1000) // as the command does: a schedule leaves a lot, and keeps little
 	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
 }
 

@@ -85,13 +85,13 @@ func fewTrails(t *testing.T) (all []trialTrail) {
 	return append(all, trialTrail{all[0].trial, randomTrail(t, all[0].trial, 1)})
 }
 
-// hundredTrails takes the shortest trail of each search that finds a lost update within 20 s, and random
+// hundredTrails takes the shortest trail of each search that finds a lost update within 5 s, and random
 // trails of all searches by turns.
 func hundredTrails(t *testing.T) (all []trialTrail) {
 	t.Helper()
 	trials := trialsOnServers()
 	for _, trial := range trials {
-		if found := within(t, trial, 20*time.Second); found.Shortest != nil {
+		if found := within(t, trial, 5*time.Second); found.Shortest != nil {
 			all = append(all, trialTrail{trial, tokens(found.Shortest)})
 		}
 	}
