@@ -13,7 +13,7 @@ import (
 	"oversell/locks/catalog"
 )
 
-// trials are the searches whose trails can run on real servers.
+// trialsOnServers returns the searches whose trails can run on real servers.
 func trialsOnServers() (all []Trial) {
 	for _, card := range catalog.Cards() {
 		if RunsOn(card.ID) == nil {
@@ -85,8 +85,8 @@ func fewTrails(t *testing.T) (all []trialTrail) {
 	return append(all, trialTrail{all[0].trial, randomTrail(t, all[0].trial, 1)})
 }
 
-// hundredTrails takes the shortest trail of each search that finds a lost update within 5 s, and random
-// trails of all searches by turns.
+// hundredTrails takes the shortest trail of each search that finds harm within 5 s, and random trails if
+// these are too few.
 func hundredTrails(t *testing.T) (all []trialTrail) {
 	t.Helper()
 	trials := trialsOnServers()
