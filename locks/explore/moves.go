@@ -40,7 +40,7 @@ func (m move) client() string {
 // moves lists what can happen next. There is none if all clients have ended, and all messages have
 // arrived.
 func (x *schedule) moves() (moves []move) {
-	running, frozen, mayWait := 0, 0, true
+	running, mayWait := 0, true
 	quiet := true // no client that runs has sent anything
 	for i, c := range x.clients {
 		if c.crashed {
@@ -58,7 +58,6 @@ func (x *schedule) moves() (moves []move) {
 			continue
 		}
 		if c.paused {
-			frozen++
 			mayWait = mayWait && c.frozen < longestPause
 			continue
 		}

@@ -204,18 +204,13 @@ func (r *runner) runOn(ctx context.Context, plan []planned, on Servers) (o Outco
 	defer cancel()
 	for i := range x.clients {
 		if err := x.open(ctx, i); err != nil {
-			return o, err
+			return o, errors.Join(err, x.shutDown(cancel))
 		}
 	}
 	if err := x.sessionsBegin(ctx); err != nil {
-		return o, err
+		return o, errors.Join(err, x.shutDown(cancel))
 	}
-	x.began = time.Now()
-	if x.left.Failovers == 0 {
-		for _, c := range x.clients {
-			x.begin(c)
-		}
-	}
+	x.beginAll()
 	err = x.follow(ctx, plan)
 	x.mu.Lock()
 	err = errors.Join(err, y.failed)

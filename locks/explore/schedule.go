@@ -39,12 +39,7 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 		}
 	}
 	synctest.Wait() // until the sessions have begun
-	x.began = time.Now()
-	if x.left.Failovers == 0 {
-		for _, c := range x.clients {
-			x.begin(c)
-		}
-	}
+	x.beginAll()
 	for range endless {
 		synctest.Wait()
 		x.mu.Lock()
@@ -93,8 +88,19 @@ func (x *schedule) shutDown(cancel context.CancelFunc) (err error) {
 	return err
 }
 
-// begin lets a client send its first message. Only a fail-over before that makes a difference: it
-// breaks no connection of this client, so the client meets the new server with no error.
+// beginAll lets all clients begin, unless a fail-over may come before: it breaks no connection of such a
+// client, so the client meets the new server with no error.
+func (x *schedule) beginAll() {
+	x.began = time.Now()
+	if x.left.Failovers > 0 {
+		return
+	}
+	for _, c := range x.clients {
+		x.begin(c)
+	}
+}
+
+// begin lets a client send its first message.
 func (x *schedule) begin(c *client) {
 	x.running.Go(c.sale)
 	c.sale = nil

@@ -16,7 +16,7 @@ func twins(path []*node, moves []move) []int {
 	all := make([]int, len(moves))
 	for i, m := range moves {
 		all[i] = slices.IndexFunc(moves[:i], func(other move) bool {
-			return fresh(path, m.to) && fresh(path, other.to) && other.to != m.to && m.isTwin(other) && sameMessages(moves, m.to, other.to)
+			return other.to != m.to && fresh(path, m.to) && fresh(path, other.to) && m.isTwin(other) && sameMessages(moves, m.to, other.to)
 		})
 	}
 	return all
