@@ -78,7 +78,7 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	}
 	shared.holders++
 	h := NewLock(ctx, Grant{
-		Key: r.Key, Owner: r.Owner, Within: shared.Lock, Fence: shared.Fence(), AdvanceFence: shared.advance(),
+		Key: r.Key, Owner: r.Owner, Within: []*Lock{shared.Lock}, Fence: shared.Fence(), AdvanceFence: shared.advance(),
 		Release: func(ctx context.Context) error { return c.passOnOrRelease(ctx, r.Key, shared) },
 	})
 	h.OnRelease(leave)

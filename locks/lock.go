@@ -24,8 +24,8 @@ type Grant struct {
 	// a lease: the grant has none, or the strategy is Unchecked (see api.Card).
 	Lease time.Duration
 	Fence int64
-	// Within, if set, is the Lock that this Lock depends on. If Within is lost, this Lock is lost.
-	Within *Lock
+	// Within are the Locks that this Lock depends on. If one of them is lost, this Lock is lost.
+	Within []*Lock
 	// Renew restarts the lease. It returns ErrNotHeld if the backend no longer has the grant. After
 	// any other error, the watchdog calls Renew again. Nil means that the grant cannot be renewed.
 	Renew func(context.Context) error
@@ -72,8 +72,8 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop
-	if g.Within != nil {
-		h.after = append(h.after, h.loseWith(g.Within))
+	for _, other := range g.Within {
+		h.after = append(h.after, h.loseWith(other))
 	}
 	if g.Lease <= 0 {
 		close(h.joined)
@@ -153,6 +153,14 @@ func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, 
 }
 
 func (h *Lock) restart(ctx context.Context) error {
+	for _, other := range h.grant.Within {
+		if err := other.restart(ctx); err != nil {
+			return fmt.Errorf("%s: %w", other.Key(), err)
+		}
+	}
+	if h.grant.Renew == nil {
+		return nil
+	}
 	asked := time.Now()
 	if err := h.grant.Renew(ctx); err != nil {
 		return err
@@ -217,8 +225,8 @@ func (h *Lock) AdvanceFence(ctx context.Context, floor int64) error {
 // Verify returns ErrLost if the lock can no longer be trusted. It reads the clock, because timers
 // run too late in a process that was paused. It also calls the Grant's Verify, if set.
 func (h *Lock) Verify() error {
-	if h.grant.Within != nil {
-		if lost := h.grant.Within.Verify(); lost != nil {
+	for _, other := range h.grant.Within {
+		if lost := other.Verify(); lost != nil {
 			h.cancel(lost)
 		}
 	}
@@ -279,7 +287,7 @@ func (h *Lock) enter(ctx context.Context) bool {
 	uses := h.uses
 	h.mu.Unlock()
 	gone := h.store(ctx, uses)
-	if h.grant.NoRenew && h.grant.Renew != nil && gone == nil {
+	if h.grant.NoRenew && gone == nil {
 		gone = h.restart(ctx)
 	}
 	if errors.Is(gone, ErrNotHeld) {

@@ -57,58 +57,19 @@ func (m *multi) inOrder(key string) (own string, sorted []string) {
 	return keys[0], slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
-// join makes one Lock of the sub-locks. The joined Lock is lost when any sub-lock is lost.
+// join makes one Lock of the sub-locks, which go on to renew their own leases. The joined Lock is lost
+// when any sub-lock is lost.
 func join(ctx context.Context, r Request, own string, subLocks []*Lock) *Lock {
 	g := Grant{
-		Key: r.Key, Owner: r.Owner, NoRenew: r.NoRenew,
+		Key: r.Key, Owner: r.Owner, NoRenew: r.NoRenew, Within: subLocks,
 		Release: func(ctx context.Context) error { return releaseAll(ctx, subLocks) },
-		// The sub-locks also renew their own leases. This renewal tells the joined lock how long those
-		// leases last. So after a pause of the process, Verify reports a loss before any timer runs.
-		Renew: func(ctx context.Context) error {
-			for _, sub := range subLocks {
-				if sub.grant.Renew == nil {
-					continue
-				}
-				if err := sub.grant.Renew(ctx); err != nil {
-					return fmt.Errorf("%s: %w", sub.Key(), err)
-				}
-			}
-			return nil
-		},
 	}
-	g.Asked, g.Lease = shortestLease(subLocks)
 	for _, sub := range subLocks {
-		if sub.grant.Lease > 0 && sub.grant.Renew == nil {
-			g.Renew = nil
-		}
 		if sub.Key() == own {
 			g.Fence, g.AdvanceFence = sub.Fence(), sub.advance()
 		}
 	}
-	h := NewLock(ctx, g)
-	for _, sub := range subLocks {
-		h.OnRelease(h.loseWith(sub))
-	}
-	return h
-}
-
-// shortestLease returns the shortest lease of the sub-locks, or 0 if no sub-lock has a lease. asked
-// is set so that this lease ends when the first lease of a sub-lock ends.
-func shortestLease(subLocks []*Lock) (asked time.Time, lease time.Duration) {
-	var until time.Time
-	for _, sub := range subLocks {
-		end := sub.trusted()
-		if end.IsZero() {
-			continue
-		}
-		if until.IsZero() || end.Before(until) {
-			until = end
-		}
-		if lease == 0 || sub.grant.Lease < lease {
-			lease = sub.grant.Lease
-		}
-	}
-	return until.Add(margin(lease) - lease), lease
+	return NewLock(ctx, g)
 }
 
 func releaseAll(ctx context.Context, subLocks []*Lock) error {
