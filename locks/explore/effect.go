@@ -12,6 +12,15 @@ type effect struct {
 	clients [maxClients]bool
 	goesOn  bool // the sender has sent a message, or has passed a step
 	data    []access
+	answer  string // that the sender gets from Redis
+	holds   []hold
+}
+
+// hold is the moment when a client begins or ends to hold the lock. It must not count as an access: which
+// of several answers completes a majority depends on their order, but what follows does not.
+type hold struct {
+	client int
+	begins bool
 }
 
 // access is one to the data of a server, or to what is left of the bounds.

@@ -158,6 +158,9 @@ func (s serverEnd) Write(b []byte) (int, error) {
 	if s.subscribed || s.client != s.w.effect.sender {
 		s.w.wake(s.client)
 	}
+	if s.client == s.w.effect.sender && s.waits {
+		s.w.effect.answer += string(b)
+	}
 	s.toCli = append(s.toCli, b...)
 	s.received += len(b)
 	s.change()

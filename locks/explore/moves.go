@@ -37,6 +37,12 @@ func (m move) client() string {
 	return ""
 }
 
+// ofClient reports whether the order of a move, and of moves of other clients alone, has no effect.
+func (m move) ofClient() bool {
+	kind, _, _ := strings.Cut(m.token, "-")
+	return slices.Contains([]string{"crash", "pause", "hold", "lose", "resume"}, kind)
+}
+
 // moves lists what can happen next. There is none if all clients have ended, and all messages have
 // arrived.
 func (x *schedule) moves() (moves []move) {

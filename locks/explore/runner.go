@@ -17,6 +17,7 @@ import (
 // runner executes schedules of a trial, each from the beginning.
 type runner struct {
 	Trial
+	position int // of the strategy in the catalog
 	backends []string
 	scripts  map[string]string
 	scale    time.Duration // how many times longer leases and waits are
@@ -29,7 +30,8 @@ func newRunner(t Trial) (*runner, error) {
 	}
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
-	return &runner{t, card.Backends, scripts, scale(card.Backends), 1}, err
+	position := slices.IndexFunc(catalog.Cards(), func(c api.Card) bool { return c.ID == t.Strategy })
+	return &runner{t, position, card.Backends, scripts, scale(card.Backends), 1}, err
 }
 
 // RedisServers is the number of independent Redis for redlock. A majority of three is two.
@@ -57,9 +59,11 @@ func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err err
 	return o, complete, err
 }
 
-// servers returns the number of Redis servers.
+// servers returns the number of Redis servers. A lock on all servers needs no third one.
 func (r *runner) servers() int {
 	switch {
+	case r.Strategy == "redis-multi-servers":
+		return 2
 	case slices.Contains(r.backends, "redlock"):
 		return RedisServers
 	case slices.Contains(r.backends, "redis"):

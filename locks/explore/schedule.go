@@ -133,7 +133,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	}
 	x.close = append(x.close, func() error { return closeDB(db) })
 	b.DB = db
-	strategy, _ := catalog.Strategy(x.Strategy, b)
+	strategy := catalog.Strategies(b)[x.position]
 	c := x.clients[i]
 	x.counter, _ = strategy.(interface {
 		Count(ctx context.Context, product int64) (int, error)
@@ -151,7 +151,8 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		c.err, c.done, c.holding = err, true, false
+		x.hold(i, false)
+		c.err, c.done = err, true
 		c.inVain = errors.Is(err, locks.ErrNotAcquired) && time.Since(began) >= wait*x.scale
 	}
 	return nil
@@ -167,23 +168,20 @@ func closeDB(db *gorm.DB) error {
 
 func letter(client int) string { return "ABCDE"[client : client+1] }
 
-// step notes that two clients hold the lock at the same time. A client that has written no longer
-// counts, because a second holder does no harm from then on.
+// step notes the grants, and whether two clients hold the lock at the same time. A client that has written
+// no longer counts, because a second holder does no harm from then on.
 func (x *schedule) step(i int, step api.Step) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.effect.goesOn = x.effect.goesOn || i == x.effect.sender
-	if step == api.Granted || x.clients[i].holding && (step == api.Written || step == api.Released) {
-		x.touch("the holders", true)
-	}
 	switch step {
 	case api.Granted:
-		x.clients[i].holding = true
+		x.hold(i, true)
 		for j, other := range x.clients {
-			x.two = x.two || j != i && other.holding && !other.crashed
+			x.two = x.two || j != i && other.holding
 		}
 	case api.Written, api.Released:
-		x.clients[i].holding = false
+		x.hold(i, false)
 	}
 }
 

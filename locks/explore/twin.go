@@ -1,30 +1,76 @@
 package explore
 
 import (
+	"cmp"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
 
 // A client that sends the same message to several Redis at the same time, as redlock does, treats these
-// servers alike. As long as two of them have received nothing, a schedule and the one in which the two
-// are exchanged have the same outcome. So the search lets such servers receive their first message in
-// one order only. TestReduction compares with the search of all orders.
+// servers alike. If a schedule is still the same after two of them are exchanged, this also holds for all
+// schedules that go on from there. So the search lets only one of the two be the next one to receive such
+// a message. TestReduction compares with the search of all orders.
 
-// twins returns, for each move, the index of an earlier one that differs only in the server, if neither
-// of the two servers has received a message. Otherwise it returns -1.
+// twins returns, for each move, the index of the first one that differs at most in the server, if the two
+// servers can be exchanged. Otherwise it returns -1.
 func twins(path []*node, moves []move) []int {
 	all := make([]int, len(moves))
 	for i, m := range moves {
 		all[i] = slices.IndexFunc(moves[:i], func(other move) bool {
-			return other.to != m.to && fresh(path, m.to) && fresh(path, other.to) && m.isTwin(other) && sameMessages(moves, m.to, other.to)
+			return other.to != m.to && m.isTwin(other) && alike(path, m.to, other.to)
 		})
+		if all[i] >= 0 {
+			all[all[i]] = all[i]
+		}
 	}
 	return all
 }
 
-// fresh reports whether a Redis has received nothing on this path.
-func fresh(path []*node, server string) bool {
-	return strings.HasPrefix(server, "redis-") && !slices.ContainsFunc(path, func(n *node) bool { return n.moves[n.chosen].to == server })
+// twinsOf returns the indexes of a move and its twins, if it has any.
+func (n *node) twinsOf(i int) (all []int) {
+	for j, first := range n.twins {
+		if first >= 0 && first == n.twins[i] {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// alike reports whether the steps of a path depend on each other in the same way after two servers are
+// exchanged.
+func alike(path []*node, one, other string) bool {
+	type step struct {
+		name, to string
+		before   uint64 // sum of the hashes of the steps that must come before
+	}
+	var sum, exchanged uint64
+	seed, hashes := maphash.MakeSeed(), make([][2]uint64, len(path))
+	for i, n := range path {
+		m := n.moves[n.chosen]
+		name := strings.Replace(cmp.Or(m.id, m.token), " "+m.to+" ", " ", 1)
+		if strings.HasPrefix(m.token, "failover-") {
+			name = "failover"
+		}
+		to := m.to
+		switch to {
+		case one:
+			to = other
+		case other:
+			to = one
+		}
+		var before [2]uint64
+		for k, is := range n.before {
+			if is {
+				before[0] += hashes[k][0]
+				before[1] += hashes[k][1]
+			}
+		}
+		hashes[i] = [2]uint64{maphash.Comparable(seed, step{name, m.to, before[0]}), maphash.Comparable(seed, step{name, to, before[1]})}
+		sum += hashes[i][0]
+		exchanged += hashes[i][1]
+	}
+	return sum == exchanged
 }
 
 // isTwin reports whether two moves are the same but for their servers.
@@ -33,15 +79,6 @@ func (m move) isTwin(other move) bool {
 		return m.id == other.id && strings.HasPrefix(m.token, "failover-") && strings.HasPrefix(other.token, "failover-")
 	}
 	return m.id == strings.Replace(other.id, " "+other.to+" ", " "+m.to+" ", 1)
-}
-
-// sameMessages reports whether the same messages are on their way to two servers.
-func sameMessages(moves []move, one, other string) bool {
-	to := func(server string) []move {
-		return slices.DeleteFunc(slices.Clone(moves), func(m move) bool { return m.to != server })
-	}
-	a, b := to(one), to(other)
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(m move) bool { return !slices.ContainsFunc(b, m.isTwin) })
 }
 
 // asTwin returns the effect that a move would have, from that of its twin.

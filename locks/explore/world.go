@@ -153,6 +153,14 @@ func (w *world) touch(data string, writes bool) {
 // wake notes that the move changes what a client sees, apart from the answer to its message.
 func (w *world) wake(client int) { w.effect.clients[client] = true }
 
+// hold notes that a client begins or ends to hold the lock.
+func (w *world) hold(client int, begins bool) {
+	if c := w.clients[client]; c.holding != begins {
+		c.holding = begins
+		w.effect.holds = append(w.effect.holds, hold{client, begins})
+	}
+}
+
 // pause freezes a client: no message of it is delivered, and it reads no answer. Its timers fire
 // nevertheless, as those of a process do when it goes on.
 func (w *world) pause(client int) {
@@ -171,6 +179,7 @@ func (w *world) resume(client int) {
 // crash ends a client: its messages are gone, and its connections are broken.
 func (w *world) crash(client int) {
 	w.wake(client)
+	w.hold(client, false)
 	w.clients[client].crashed = true
 	for _, m := range slices.Clone(w.inFlight) {
 		if m.client == client {
