@@ -25,6 +25,7 @@ type labFlags struct {
 	port     int
 	token    string
 	share    string
+	redis    string
 }
 
 func labCommand() *cobra.Command {
@@ -39,6 +40,10 @@ process, port or file is left, except the file of --json, which appears when the
 nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
 for the other servers, it takes any free port. So several labs can run at the same time.
 
+With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
+three Sentinels watch; with --redis cluster, they use a cluster of three masters with a replica
+each. The five independent Redis of redlock run beside it.
+
 With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 		Example: `  oversell lab
@@ -52,6 +57,7 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
 	cmd.Flags().Lookup("token").DefValue = "" // help must not print the token of the environment
@@ -99,6 +105,9 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if f.port < 1 || f.port > 65535 {
 		return usage("lab: --port %d: must be 1 to 65535", f.port)
 	}
+	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
+		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
+	}
 	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +125,7 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 	if err != nil {
 		return err
 	}
-	cfg.Replicas, cfg.Ports.Nginx, cfg.Log = f.replicas, f.port, errOut
+	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	if f.token != "" {
 		cfg.Token = f.token
 	}

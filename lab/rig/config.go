@@ -16,6 +16,8 @@ type Config struct {
 	Etcd      bool // one etcd
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
+	RedisTopology Topology // Sentinel or a cluster for the strategies on a single Redis
+
 	// For experiments only.
 	ZookeeperTick time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
 	Ensemble      int           // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
@@ -74,6 +76,9 @@ func (c Config) validate() error {
 		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
 		{c.Ensemble < 0 || c.Ensemble > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)},
 		{c.Ensemble > 0 && !c.Zookeeper && !c.Etcd, "an ensemble needs Config.Zookeeper or Config.Etcd"},
+		{c.RedisTopology != OneRedis && c.RedisTopology != RedisSentinel && c.RedisTopology != RedisCluster, fmt.Sprintf("no topology %q of Redis: there are %s and %s", c.RedisTopology, RedisSentinel, RedisCluster)},
+		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
+		{c.RedisTopology != OneRedis && c.Proxied, "Sentinel and a cluster of Redis cannot be reached over links"},
 		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
 		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
@@ -90,13 +95,14 @@ func (c Config) validate() error {
 // Addresses has the servers' own addresses, not those of links, for `oversell lab --json`. A
 // missing server has an empty address. The users of MySQL and Redis cannot write files.
 type Addresses struct {
-	Target    string   `json:"target"`    // http://host:port of nginx, or of the first replica without nginx
-	Replicas  []string `json:"replicas"`  // http://host:port of each
-	MySQL     string   `json:"mysql"`     // a go-sql-driver data source name
-	Redis     []string `json:"redis"`     // redis://:password@host:port/0 of each
-	Zookeeper []string `json:"zookeeper"` // host:port
-	Etcd      []string `json:"etcd"`      // host:port
-	Token     string   `json:"token"`     // the lab's token
+	Target      string   `json:"target"`                 // http://host:port of nginx, or of the first replica without nginx
+	Replicas    []string `json:"replicas"`               // http://host:port of each
+	MySQL       string   `json:"mysql"`                  // a go-sql-driver data source name
+	Redis       []string `json:"redis"`                  // redis://:password@host:port/0 of each
+	SingleRedis string   `json:"single_redis,omitempty"` // the address of a topology, see redislock.Open
+	Zookeeper   []string `json:"zookeeper"`              // host:port
+	Etcd        []string `json:"etcd"`                   // host:port
+	Token       string   `json:"token"`                  // the lab's token
 
 	Postgres  string `json:"postgres,omitempty"`  // a URL
 	Pgbouncer string `json:"pgbouncer,omitempty"` // a URL
@@ -115,7 +121,9 @@ func (a Addresses) ServeEnv() (env []string) {
 	}
 	set("MYSQL_DSN", a.MySQL)
 	set("MYSQL_READS", a.Reads)
-	set("REDIS_URL", a.Redis[:min(1, len(a.Redis))]...)
+	if set("REDIS_URL", a.SingleRedis); a.SingleRedis == "" {
+		set("REDIS_URL", a.Redis[:min(1, len(a.Redis))]...)
+	}
 	set("REDLOCK_URLS", a.Redis...)
 	set("ZK_SERVERS", a.Zookeeper...)
 	set("ETCD_ENDPOINTS", a.Etcd...)

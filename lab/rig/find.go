@@ -26,6 +26,7 @@ type programs struct {
 	installer string // mariadb-install-db; empty for MySQL
 	galera    string // the library that makes a cluster of MariaDB
 	redis     string
+	redisCLI  string
 	zookeeper zookeeperProgram
 	etcd      string
 	nginx     string
@@ -48,6 +49,12 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Redis > 0 {
 		found.redis, errs[1] = findProgram("redis-server", "valkey-server")
+	}
+	if cfg.RedisTopology != OneRedis && errs[1] == nil {
+		found.redis, errs[1] = findProgram("redis-server")
+		if cfg.RedisTopology == RedisCluster && errs[1] == nil {
+			found.redisCLI, errs[1] = findProgram("redis-cli")
+		}
 	}
 	if cfg.Zookeeper {
 		found.zookeeper, errs[2] = findZookeeper()

@@ -83,7 +83,7 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 		err = r.setUpErr
 	}
 	if err == nil {
-		err = r.startAll(ctx)
+		err = r.startAll(ctx, found)
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -128,6 +128,7 @@ func (r *Rig) addServers(found programs) {
 	if r.cfg.RedisReplica {
 		r.addRedisReplica(found)
 	}
+	r.addTopology(found)
 	if r.cfg.Zookeeper {
 		r.addZookeepers(found.zookeeper)
 	}
@@ -170,10 +171,15 @@ func (r *Rig) takeAddr() string {
 
 // startAll starts the backends and nginx concurrently, and the replicas after them. It returns when
 // each replica of a complete rig reaches all its backends, and nginx reaches the replicas.
-func (r *Rig) startAll(ctx context.Context) error {
+func (r *Rig) startAll(ctx context.Context, found programs) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
 		return err
+	}
+	if r.cfg.RedisTopology == RedisCluster {
+		if err := r.joinCluster(ctx, found); err != nil {
+			return err
+		}
 	}
 	if err := r.startReplicas(ctx); err != nil {
 		return err
@@ -240,7 +246,7 @@ func (r *Rig) Dir() string { return r.dir }
 func (r *Rig) Servers() []*Server { return slices.Concat(r.backends, r.nginx, r.replicas) }
 
 // Server returns the server of that name. Names are mysql, mysql-2 (of a pair), redis-1,
-// redis-1-replica, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
+// redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
 // pgbouncer, nginx and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string

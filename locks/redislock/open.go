@@ -8,6 +8,7 @@ import (
 	"net"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,39 +19,46 @@ import (
 //go:embed *.go *.lua
 var Source embed.FS
 
-// Open prepares a client for one Redis at redis://[user:password@]host:port/db
-// (rediss:// for TLS). It does not connect: the first command does.
-func Open(url string, conns int) (redis.UniversalClient, error) {
-	return OpenWith(url, conns, nil)
+// Open prepares a client for the Redis at an address:
+//
+//	redis://[user:password@]host:port/db
+//	redis-sentinel://[user:password@]host:port,host:port,…/master   the master that these Sentinels name
+//	redis-cluster://[user:password@]host:port,host:port,…           the cluster of these nodes
+//
+// With rediss in place of redis, the connections use TLS. The parameter ca names the file with the
+// certificates to trust, and cert and key the client's own ones, as in rediss://host:port/0?ca=/etc/ca.pem.
+// Sentinels that require a user get it from the parameter sentinel=user:password. Open does not connect:
+// the first command does. An error does not contain the address, which may have a password.
+func Open(address string, conns int) (redis.UniversalClient, error) {
+	return OpenWith(address, conns, nil)
 }
 
 // OpenWith is Open with another way to connect than over a network. Without dial, it is Open.
-func OpenWith(url string, conns int, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(url)
+func OpenWith(address string, conns int, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (redis.UniversalClient, error) {
+	o, err := parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
-	client := redis.NewUniversalClient(&redis.UniversalOptions{
-		Dialer: dial,
-		Addrs:  []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
-		// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
-		// and the second answers that it is taken (redis/go-redis#2985).
-		MaxRetries: -1,
-		// A refused connection is reported at once, not after five attempts.
-		DialerRetries: 1,
-		// Without this option, a command would ignore the deadline of its context.
-		ContextTimeoutEnabled: true,
-		DialTimeout:           time.Second,
-		// An answer that comes after this time counts as lost, so the outcome is unknown.
-		ReadTimeout:     execTimeout,
-		ReadBufferSize:  bufferSize,
-		WriteBufferSize: bufferSize,
-		WriteTimeout:    execTimeout,
-		PoolSize:        conns,
-		DisableIdentity: true,
-		Protocol:        2, // version 3 costs one more system call before each command
-	})
+	o.Dialer = dial
+	// DANGER: a lock command must not be sent twice. The first SETNX acquires the lock,
+	// and the second answers that it is taken (redis/go-redis#2985).
+	o.MaxRetries = -1
+	// A refused connection is reported at once, not after five attempts.
+	o.DialerRetries = 1
+	// Without this option, a command would ignore the deadline of its context.
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout = time.Second
+	// An answer that comes after this time counts as lost, so the outcome is unknown.
+	o.ReadTimeout, o.WriteTimeout = execTimeout, execTimeout
+	o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
+	o.PoolSize = conns
+	o.DisableIdentity = true
+	o.Protocol = 2 // version 3 costs one more system call before each command
+	client := redis.NewUniversalClient(o)
 	client.AddHook(newCommandHook())
+	if o.IsClusterMode {
+		client.AddHook(onceHook{})
+	}
 	return client, nil
 }
 
@@ -59,9 +67,23 @@ const bufferSize = 8192
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 
-// Flushes returns how many FLUSHALL and FLUSHDB commands the servers have executed.
+// Flushes returns how many FLUSHALL and FLUSHDB commands the servers have executed, the masters of a
+// cluster too.
 func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
 	for _, server := range servers {
+		if cluster, ok := server.(*redis.ClusterClient); ok {
+			var all atomic.Int64
+			err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+				n, err := Flushes(ctx, master)
+				all.Add(n)
+				return err
+			})
+			if err != nil {
+				return 0, err
+			}
+			sum += all.Load()
+			continue
+		}
 		stats, err := server.Info(ctx, "commandstats").Result()
 		if err != nil {
 			return 0, fmt.Errorf("read how often redis executed FLUSHALL or FLUSHDB: %w", err)

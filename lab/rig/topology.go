@@ -1,0 +1,129 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Topology says behind what the single Redis of the strategies runs. The independent servers of redlock
+// run beside it.
+type Topology string
+
+// These are the topologies.
+const (
+	OneRedis      Topology = ""         // redis-1, which is one of the independent servers
+	RedisSentinel Topology = "sentinel" // redis-master, two replicas of it, and sentinel-1 to -3
+	RedisCluster  Topology = "cluster"  // redis-node-1 to -6: three masters with a replica each
+)
+
+// SentinelMaster is the name that the Sentinels give to their master.
+const SentinelMaster = "oversell"
+
+// topologyConf lets a Sentinel configure its Redis, in contrast to redisConf. CONFIG SET, MODULE and DEBUG
+// are refused: they could write files as the lab's owner.
+const topologyConf = `user default on >%[1]s ~* &* +@all -module -debug -config|set
+masterauth %[1]s
+`
+
+// sentinelConf needs a majority of the three to fail over, a second after the master's last answer. The
+// Sentinels themselves require the password, or every user of the machine could replace the master.
+const sentinelConf = `requirepass %[1]s
+sentinel monitor %[2]s %[3]s %[4]s 2
+sentinel auth-pass %[2]s %[1]s
+sentinel down-after-milliseconds %[2]s 1000
+sentinel failover-timeout %[2]s 6000
+`
+
+func (r *Rig) addTopology(found programs) {
+	switch r.cfg.RedisTopology {
+	case RedisSentinel:
+		r.addSentinels(found)
+	case RedisCluster:
+		r.addRedisNodes(found)
+	}
+}
+
+func (r *Rig) addSentinels(found programs) {
+	master := r.addRedisOf(found, "redis-master")
+	for i := range 2 {
+		s := r.addRedisOf(found, fmt.Sprintf("redis-replica-%d", i+1), "--replicaof", loopback+" "+master.port())
+		s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
+	}
+	var addrs []string
+	for i := range 3 {
+		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
+		conf := fmt.Sprintf(sentinelConf, r.secrets.user, SentinelMaster, loopback, master.port())
+		s.args = []string{s.write("sentinel.conf", conf), "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
+		// A Sentinel that starts too early does not look for replicas again for 10 s.
+		s.prepare = func(ctx context.Context) error {
+			return awaitNil(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
+		}
+		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+SentinelMaster, "+OK 3 usable")
+		r.backends = append(r.backends, s)
+		addrs = append(addrs, s.addr)
+	}
+	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), SentinelMaster)
+}
+
+func (r *Rig) addRedisNodes(found programs) {
+	var addrs []string
+	for i := range 6 {
+		port, err := r.ports.take(0)
+		r.check(err)
+		s := r.addRedisOf(found, fmt.Sprintf("redis-node-%d", i+1),
+			"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(port), "--cluster-node-timeout", "2000")
+		addrs = append(addrs, s.addr)
+	}
+	r.addrs.SingleRedis = fmt.Sprintf("redis-cluster://:%s@%s", r.secrets.user, strings.Join(addrs, ","))
+}
+
+// addRedisOf adds a Redis of a topology, without persistence.
+func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
+	s := r.newServer(name, found.redis, 0)
+	s.args = append([]string{
+		s.write("redis.conf", fmt.Sprintf(topologyConf, r.secrets.user)),
+		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
+		"--save", "", "--daemonize", "no", "--repl-diskless-sync-delay", "0",
+	}, more...)
+	s.probe = r.asks(s.addr, "PING", "+PONG")
+	r.backends = append(r.backends, s)
+	return s
+}
+
+// asks returns a probe that sends a command to a Redis, and waits for a line of its answer.
+func (r *Rig) asks(addr, command, wanted string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return exchange(ctx, addr, "AUTH "+r.secrets.user+"\r\n"+command+"\r\nQUIT\r\n", wanted)
+	}
+}
+
+// joinCluster makes a cluster of the nodes, which run already.
+func (r *Rig) joinCluster(ctx context.Context, found programs) error {
+	var nodes []*Server
+	args := []string{"--cluster", "create"}
+	for _, s := range r.backends {
+		if strings.HasPrefix(s.name, "redis-node-") {
+			nodes, args = append(nodes, s), append(args, s.addr)
+		}
+	}
+	join := command{
+		path: found.redisCLI, dir: r.dir, args: append(args, "--cluster-replicas", "1", "--cluster-yes"),
+		env: environment("REDISCLI_AUTH=" + r.secrets.user), // every user can read a command line
+	}
+	if err := r.run(ctx, "make a cluster of Redis", filepath.Base(found.redisCLI)+".log", join); err != nil {
+		return err
+	}
+	for _, s := range nodes {
+		if err := awaitNil(ctx, s.name+" knows that all slots are served", r.asks(s.addr, "CLUSTER INFO", "cluster_state:ok")); err != nil {
+			return err
+		}
+	}
+	for _, s := range nodes[3:] {
+		if err := awaitNil(ctx, s.name+" follows its master", r.asks(s.addr, "INFO replication", "master_link_status:up")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
