@@ -82,7 +82,7 @@ func (c *clients) pings() []handlers.Backend {
 			return errors.New("reachable, but the schema is not up to date yet")
 		}},
 		{
-			Name: "redis", Ping: func(ctx context.Context) error { return c.Redis.Ping(ctx).Err() },
+			Name: "redis", Ping: func(ctx context.Context) error { return redislock.Ping(ctx, c.Redis) },
 			Flushes: func(ctx context.Context) (int64, error) { return redislock.Flushes(ctx, c.Redis) },
 		},
 		{

@@ -193,6 +193,16 @@ func (r *Rig) startAll(ctx context.Context, found programs) error {
 	return nil
 }
 
+// AwaitReady waits until each replica reaches all its backends, as after a fail-over.
+func (r *Rig) AwaitReady(ctx context.Context) error {
+	for _, s := range r.replicas {
+		if err := s.AwaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // awaitNil calls probe until it returns nil, for a minute at most. Its error names the condition.
 func awaitNil(ctx context.Context, condition string, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)

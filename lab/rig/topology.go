@@ -27,14 +27,20 @@ const topologyConf = `user default on >%[1]s ~* &* +@all -module -debug -config|
 masterauth %[1]s
 `
 
-// sentinelConf needs a majority of the three to fail over, a second after the master's last answer. The
+// sentinelConf needs a majority of the three to fail over, a second after the master's last answer. If two
+// Sentinels ask for votes at once, the next try comes after twice the time of failover-timeout. The
 // Sentinels themselves require the password, or every user of the machine could replace the master.
 const sentinelConf = `requirepass %[1]s
 sentinel monitor %[2]s %[3]s %[4]s 2
 sentinel auth-pass %[2]s %[1]s
 sentinel down-after-milliseconds %[2]s 1000
-sentinel failover-timeout %[2]s 6000
+sentinel failover-timeout %[2]s 2000
 `
+
+// IsOfTopology reports whether a server has this name because it is a Redis behind Sentinel or in a cluster.
+func IsOfTopology(name string) bool {
+	return name == "redis-master" || strings.HasPrefix(name, "redis-replica-") || strings.HasPrefix(name, "redis-node-")
+}
 
 func (r *Rig) addTopology(found programs) {
 	switch r.cfg.RedisTopology {

@@ -4,10 +4,12 @@ package redislock
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,13 +59,28 @@ func OpenWith(address string, conns int, dial func(ctx context.Context, network,
 	client := redis.NewUniversalClient(o)
 	client.AddHook(newCommandHook())
 	if o.IsClusterMode {
-		client.AddHook(onceHook{})
+		client.AddHook(onceHook{reload: client.(*redis.ClusterClient).ReloadState})
 	}
 	return client, nil
 }
 
 // bufferSize is for each connection, in bytes. Commands and answers of the locks are short.
 const bufferSize = 8192
+
+// Ping returns nil if the Redis answers, or if each master of the cluster answers and each slot has one.
+func Ping(ctx context.Context, c redis.UniversalClient) error {
+	cluster, ok := c.(*redis.ClusterClient)
+	if !ok {
+		return c.Ping(ctx).Err()
+	}
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		info, err := master.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_state:ok") {
+			err = errors.New("a part of the cluster is down: some slots have no master, or more than half of the masters are missing")
+		}
+		return err
+	})
+}
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 

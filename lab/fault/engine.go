@@ -1,0 +1,186 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+)
+
+// Masters are the masters and replicas of a lab with Sentinel or with a cluster of Redis. The servers
+// themselves replace a master that dies.
+type Masters struct {
+	rig               *rig.Rig
+	masters, replicas []*rig.Server // at the time of Unreplicated
+	killed            *rig.Server
+}
+
+// MastersOf returns those of a rig, which needs Config.RedisTopology.
+func MastersOf(r *rig.Rig) *Masters { return &Masters{rig: r} }
+
+// Unreplicated keeps the replicas from what their masters write from now on: it stops the replicas, and
+// ends the connections of replication. A replica that is merely stopped would read the writes of this time
+// from its connection when it goes on.
+func (m *Masters) Unreplicated() Fault {
+	return Fault{
+		Name: "unreplicated", Target: "redis",
+		inject: func(ctx context.Context) (err error) {
+			if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
+				return err
+			}
+			for _, s := range m.replicas {
+				err = errors.Join(err, s.Pause())
+			}
+			for _, s := range m.masters {
+				err = errors.Join(err, withRedis(s, func(c *redis.Client) error {
+					return c.Do(ctx, "CLIENT", "KILL", "TYPE", "replica").Err()
+				}))
+			}
+			if err != nil {
+				return errors.Join(err, m.resume(ctx))
+			}
+			return nil
+		},
+		heal: m.resume,
+	}
+}
+
+func (m *Masters) resume(context.Context) error {
+	var errs []error
+	for _, s := range m.replicas {
+		errs = append(errs, s.Resume())
+	}
+	return errors.Join(errs...)
+}
+
+// Replace kills the master that has a key with this text, resumes the replicas, and waits until the servers
+// themselves have made one of them the master: three Sentinels, or the other masters of a cluster. What the
+// master has written since Unreplicated is lost. The heal starts the killed server, which becomes a replica.
+func (m *Masters) Replace(key string) Fault {
+	return Fault{
+		Name: "failover", Target: "redis",
+		inject: func(ctx context.Context) (err error) {
+			if m.killed, err = masterOf(ctx, m.masters, key); err != nil {
+				return err
+			}
+			m.killed.Kill()
+			if err := m.resume(ctx); err != nil {
+				return err
+			}
+			return await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+		},
+		heal: func(ctx context.Context) error {
+			return errors.Join(bringUp(ctx, m.killed), await(ctx, m.killed.Name()+" follows the new master", m.followed))
+		},
+	}
+}
+
+// followed returns nil when the killed server is a replica again. A cluster sees to that. A Sentinel waits
+// for ten seconds, so the server gets the same command earlier.
+func (m *Masters) followed(ctx context.Context) error {
+	if len(m.masters) > 1 {
+		return hasReplicationLine(ctx, m.killed, "master_link_status:up")
+	}
+	for _, s := range m.replicas {
+		if hasReplicationLine(ctx, s, "role:master") == nil {
+			return follow(ctx, m.killed, s.Addr())
+		}
+	}
+	return errors.New("there is no new master")
+}
+
+// failOverTimeout is far longer than Sentinel or a cluster needs: a second or two to notice that the
+// master is down, and as long to elect another one.
+const failOverTimeout = time.Minute
+
+func await(ctx context.Context, what string, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, failOverTimeout)
+	defer cancel()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited too long until %s: %w", what, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// roles returns the servers of the topology that run, by their roles.
+func roles(ctx context.Context, r *rig.Rig) (masters, replicas []*rig.Server, err error) {
+	for _, s := range r.Servers() {
+		if !rig.IsOfTopology(s.Name()) || s.PID() == 0 {
+			continue
+		}
+		isMaster := hasReplicationLine(ctx, s, "role:master") == nil
+		if isMaster {
+			masters = append(masters, s)
+		} else {
+			replicas = append(replicas, s)
+		}
+	}
+	if len(masters) == 0 || len(replicas) == 0 {
+		err = errors.New("the lab has no Sentinel and no cluster of Redis: start the rig with Config.RedisTopology")
+	}
+	return masters, replicas, err
+}
+
+func hasReplicationLine(ctx context.Context, s *rig.Server, line string) error {
+	return withRedis(s, func(c *redis.Client) error {
+		has, err := hasLine(ctx, c, line)
+		if err == nil && !has {
+			err = errors.New("INFO replication has no line " + line)
+		}
+		return err
+	})
+}
+
+func masterOf(ctx context.Context, masters []*rig.Server, key string) (found *rig.Server, err error) {
+	for _, s := range masters {
+		err := withRedis(s, func(c *redis.Client) error {
+			keys, err := c.Keys(ctx, "*"+key+"*").Result()
+			if len(keys) > 0 {
+				found = s
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no master has a key with %q", key)
+	}
+	return found, nil
+}
+
+// replaced returns nil when one of the replicas is a master, and all nodes of a cluster agree that each
+// slot has a master.
+func (m *Masters) replaced(ctx context.Context) error {
+	var errs []error
+	isMaster := false
+	for _, s := range m.replicas {
+		isMaster = isMaster || hasReplicationLine(ctx, s, "role:master") == nil
+		if len(m.masters) > 1 {
+			errs = append(errs, withRedis(s, func(c *redis.Client) error {
+				info, err := c.ClusterInfo(ctx).Result()
+				if err == nil && !strings.Contains(info, "cluster_state:ok") {
+					err = errors.New("the state of the cluster is not ok")
+				}
+				return err
+			}))
+		}
+	}
+	if !isMaster {
+		errs = append(errs, errors.New("all of them are replicas"))
+	}
+	return errors.Join(errs...)
+}
