@@ -157,6 +157,15 @@ mutations: servers ## seed twenty bugs in the strategies: oversell explore must 
 trails: servers ## repeat a hundred schedules of oversell explore on real servers, and compare the outcomes
 	OVERSELL_TRAILS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestReplayOn$$' ./locks/explore
 
+# The comparison and the contract on Sentinel, a cluster of Redis, and ensembles; fail-overs by the servers.
+.PHONY: topologies
+topologies: servers build ## all strategies on Sentinel, a Redis cluster and ensembles, and their fail-overs; takes half an hour
+	OVERSELL_TOPOLOGIES=1 $(GO) test $(TAGS) -count=1 -timeout 1h -p 1 -v -run '^Test(Topologies|RunOnTopologies)$$' ./locks/catalog ./cli
+	bin/oversell break failover-sentinel redis --seeds 20 -q
+	bin/oversell break failover-sentinel redis --fenced --seeds 20 -q
+	bin/oversell break failover-cluster redis --seeds 20 -q
+	bin/oversell break failover-cluster redis --fenced --seeds 20 -q
+
 .PHONY: incidents
 incidents: servers build ## repeat public bug reports about locks, with the versions of the reports: docs/incidents.md
 	@sh adapters/incidents/build.sh

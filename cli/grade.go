@@ -148,7 +148,7 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		cfg.Postgres = slices.Contains(f.hello.Backends, "postgres")
 		cfg.OnExit, cfg.Nginx, cfg.Clocks, cfg.ReplicaArgs = onExit, false, false, append(cfg.ReplicaArgs, "--adapter", f.line)
 		if !slices.ContainsFunc(f.exercise.New, func(r grade.Requirement) bool { return r.Hazard == "minority-loss" }) {
-			cfg.Ensemble = 0 // fewer servers start sooner
+			cfg.ZookeeperServers, cfg.EtcdServers = 0, 0 // fewer servers start sooner
 		}
 	})
 	if err != nil {

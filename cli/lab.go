@@ -26,6 +26,7 @@ type labFlags struct {
 	token    string
 	share    string
 	redis    string
+	zk, etcd int
 }
 
 func labCommand() *cobra.Command {
@@ -42,7 +43,8 @@ for the other servers, it takes any free port. So several labs can run at the sa
 
 With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
 three Sentinels watch; with --redis cluster, they use a cluster of three masters with a replica
-each. The five independent Redis of redlock run beside it.
+each. The five independent Redis of redlock run beside it. --zookeeper 3 and --etcd 3 start
+ensembles in place of single servers.
 
 With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
@@ -58,6 +60,8 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
+	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
+	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
 	cmd.Flags().Lookup("token").DefValue = "" // help must not print the token of the environment
@@ -108,6 +112,9 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
 	}
+	if f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9 {
+		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
+	}
 	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -126,6 +133,7 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 		return err
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
+	cfg.ZookeeperServers, cfg.EtcdServers = f.zk, f.etcd
 	if f.token != "" {
 		cfg.Token = f.token
 	}

@@ -46,7 +46,7 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 		Hazard: hazard, Title: title, Shows: "the key is lost, and there are two holders", ClaimedAs: "failover",
 		Applies: func(c Card) bool { return c.uses("redis") && c.Stock != "redis" }, Fenced: true,
 		Lab: func(cfg rig.Config) rig.Config {
-			cfg.RedisTopology, cfg.Redis, cfg.Ensemble = topology, 1, 0
+			cfg.RedisTopology, cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = topology, 1, 0, 0
 			cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 			cfg.ReplicaArgs = []string{"--lease", engineLease.String(), "--conns", "96"}
 			return cfg

@@ -109,7 +109,8 @@ func trustsMySQL(c Card) bool {
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database
-		cfg.Redis, cfg.Ensemble, cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = 1, 0, false, false, false, false
+		cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = 1, 0, 0
+		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 		return cfg
 	}
 }

@@ -16,11 +16,12 @@ type Config struct {
 	Etcd      bool // one etcd
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
-	RedisTopology Topology // Sentinel or a cluster for the strategies on a single Redis
+	RedisTopology    Topology // Sentinel or a cluster for the strategies on a single Redis
+	ZookeeperServers int      // of an ensemble, if more than 1: zookeeper-1 to -n
+	EtcdServers      int      // of a cluster, if more than 1: etcd-1 to -n
 
 	// For experiments only.
 	ZookeeperTick time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
-	Ensemble      int           // number of ZooKeeper and of etcd servers, if more than 1: zookeeper-1 to -n, etcd-1 to -n
 	RedisReplica  bool          // redis-1-replica follows redis-1, over a link; needs Redis
 	Clocks        bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
 	Proxied       bool          // each replica has a link of its own to each backend: see Rig.Link
@@ -74,8 +75,10 @@ func (c Config) validate() error {
 		{c.Database != OneServer && !c.Database.isPair(), fmt.Sprintf("no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)},
 		{c.Database.isPair() && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
 		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
-		{c.Ensemble < 0 || c.Ensemble > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.Ensemble)},
-		{c.Ensemble > 0 && !c.Zookeeper && !c.Etcd, "an ensemble needs Config.Zookeeper or Config.Etcd"},
+		{c.ZookeeperServers < 0 || c.ZookeeperServers > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.ZookeeperServers)},
+		{c.EtcdServers < 0 || c.EtcdServers > 9, fmt.Sprintf("etcd: a cluster of %d: must be 0 to 9", c.EtcdServers)},
+		{c.ZookeeperServers > 0 && !c.Zookeeper, "an ensemble needs Config.Zookeeper"},
+		{c.EtcdServers > 0 && !c.Etcd, "a cluster of etcd needs Config.Etcd"},
 		{c.RedisTopology != OneRedis && c.RedisTopology != RedisSentinel && c.RedisTopology != RedisCluster, fmt.Sprintf("no topology %q of Redis: there are %s and %s", c.RedisTopology, RedisSentinel, RedisCluster)},
 		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
 		{c.RedisTopology != OneRedis && c.Proxied, "Sentinel and a cluster of Redis cannot be reached over links"},

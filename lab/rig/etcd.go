@@ -7,7 +7,7 @@ import (
 )
 
 func (r *Rig) addEtcds(program string) {
-	names := r.memberNames("etcd")
+	names := memberNames("etcd", r.cfg.EtcdServers)
 	peers, cluster := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {
 		peers[i] = "http://" + r.takeAddr()

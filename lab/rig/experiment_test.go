@@ -25,7 +25,7 @@ import (
 func experiments() rig.Config {
 	cfg := everything()
 	cfg.MySQL, cfg.Nginx, cfg.Replicas = false, false, 2
-	cfg.Ensemble, cfg.RedisReplica, cfg.Clocks, cfg.Proxied = 3, true, true, true
+	cfg.ZookeeperServers, cfg.EtcdServers, cfg.RedisReplica, cfg.Clocks, cfg.Proxied = 3, 3, true, true, true
 	return cfg
 }
 
@@ -70,7 +70,7 @@ func TestPlainLab(t *testing.T) {
 // address. Rig.Addresses must still return the servers' own addresses.
 func TestProxied(t *testing.T) {
 	cfg := experiments()
-	cfg.Ensemble, cfg.Clocks = 0, false
+	cfg.ZookeeperServers, cfg.EtcdServers, cfg.Clocks = 0, 0, false
 	r := rigtest.Start(t, cfg)
 	for i, replica := range r.Addresses().Replicas {
 		from := fmt.Sprintf("replica-%d", i+1)
@@ -135,7 +135,7 @@ func TestSetUpstream(t *testing.T) {
 // TestEnsemble checks that an ensemble of three ZooKeeper servers serves while two of them run, and
 // not while one runs. After both killed servers have started again, all three must have their data.
 func TestEnsemble(t *testing.T) {
-	r := rigtest.Start(t, rig.Config{Zookeeper: true, Ensemble: 3})
+	r := rigtest.Start(t, rig.Config{Zookeeper: true, ZookeeperServers: 3})
 	addrs := r.Addresses().Zookeeper
 	if len(addrs) != 3 {
 		t.Fatalf("addresses %v", addrs)
@@ -251,8 +251,8 @@ func harm(r *rig.Rig) error {
 
 func TestConfigOfExperiments(t *testing.T) {
 	for want, cfg := range map[string]rig.Config{
-		"needs Config.Zookeeper": {Ensemble: 3},
-		"ensemble of 10":         {Zookeeper: true, Ensemble: 10},
+		"needs Config.Zookeeper": {ZookeeperServers: 3},
+		"ensemble of 10":         {Zookeeper: true, ZookeeperServers: 10},
 		"needs Redis":            {RedisReplica: true},
 		"needs Config.Proxied":   {Redis: 1, Delay: time.Second},
 	} {

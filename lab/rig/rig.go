@@ -152,11 +152,11 @@ func (r *Rig) addServers(found programs) {
 // check stores the first error of the preparations, which setUp returns before any server starts.
 func (r *Rig) check(err error) { r.setUpErr = cmp.Or(r.setUpErr, err) }
 
-func (r *Rig) memberNames(kind string) []string {
-	if r.cfg.Ensemble <= 1 {
+func memberNames(kind string, n int) []string {
+	if n <= 1 {
 		return []string{kind}
 	}
-	names := make([]string, r.cfg.Ensemble)
+	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s-%d", kind, i+1)
 	}

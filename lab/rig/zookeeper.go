@@ -66,7 +66,7 @@ func (r *Rig) javaOptions(dir string) []string {
 }
 
 func (r *Rig) addZookeepers(program zookeeperProgram) {
-	names, members := r.memberNames("zookeeper"), ""
+	names, members := memberNames("zookeeper", r.cfg.ZookeeperServers), ""
 	if len(names) > 1 {
 		members = ensembleCfg
 		for i := range names {

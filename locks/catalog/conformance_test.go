@@ -3,6 +3,8 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +21,37 @@ func TestConformance(t *testing.T) {
 		t.Run(card.ID, func(t *testing.T) {
 			t.Parallel()
 			lockstest.Run(t, bed.config(card))
+		})
+	}
+}
+
+// TestTopologies runs the suite on the strategies of Redis behind Sentinel and with a cluster, and on those of
+// ZooKeeper and etcd with ensembles. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
+func TestTopologies(t *testing.T) {
+	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
+		t.Skip("make topologies runs it")
+	}
+	for name, test := range map[string]struct {
+		change   func(*rig.Config)
+		backends []string
+	}{
+		"sentinel":  {func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel }, []string{"redis"}},
+		"cluster":   {func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, []string{"redis"}},
+		"ensembles": {func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 }, []string{"zookeeper", "etcd"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := backends()
+			test.change(&cfg)
+			bed := newTestbed(t, rigtest.Start(t, cfg))
+			for _, card := range cards() {
+				if !slices.ContainsFunc(test.backends, func(b string) bool { return slices.Contains(card.Backends, b) }) {
+					continue
+				}
+				t.Run(card.ID, func(t *testing.T) {
+					t.Parallel()
+					lockstest.Run(t, bed.config(card))
+				})
+			}
 		})
 	}
 }

@@ -94,6 +94,12 @@ func open(c settings) ([]locks.Strategy, error) {
 		}
 		masters = append(masters, master)
 	}
+	single := masters[0]
+	if c.SingleRedis != "" {
+		if single, err = redislock.Open(c.SingleRedis, conns); err != nil {
+			return nil, err
+		}
+	}
 	session, err := zklock.Open(c.Zookeeper, c.Lease)
 	if err != nil {
 		return nil, err
@@ -104,7 +110,7 @@ func open(c settings) ([]locks.Strategy, error) {
 	}
 	go mysqllock.CleanRows(context.Background(), db, time.Second)
 	return catalog.Strategies(catalog.Backends{
-		DB: db, Redis: masters[0], Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease,
+		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease,
 	}), nil
 }
 
