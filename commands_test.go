@@ -36,9 +36,12 @@ func runners() map[string]runner {
 	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
 	plans := runner{file: "jmeter/pom.xml", as: "<plan>*.jmx</plan>"}
 	all := map[string]runner{
-		"make lab":        {file: "cli/lab_command_test.go", as: `"lab"`},
-		"make test":       {file: ".ci/run", as: "make test\n"},
-		"make test-mysql": {file: ".ci/run", as: "make test-mysql\n"},
+		"make lab":                                {file: "cli/lab_command_test.go", as: `"lab"`},
+		"bin/oversell lab --redis sentinel":       {file: "cli/topologies_test.go", as: `"--redis sentinel"`},
+		"bin/oversell lab --redis cluster":        {file: "cli/topologies_test.go", as: `"--redis cluster"`},
+		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
+		"make test":                               {file: ".ci/run", as: "make test\n"},
+		"make test-mysql":                         {file: ".ci/run", as: "make test-mysql\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
 
 		"make up":                       docker("docker/up.sh"),

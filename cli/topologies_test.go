@@ -1,8 +1,15 @@
 package cli_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"oversell/api"
@@ -39,6 +46,45 @@ func TestRunOnTopologies(t *testing.T) {
 				if card.Safe && (r.Lost != 0 || r.Sold == 0) {
 					t.Errorf("%s: sold %d, lost %d", r.Strategy, r.Sold, r.Lost)
 				}
+			}
+		})
+	}
+}
+
+// TestLabTopologies starts labs with these flags, and sells one piece with a strategy on their servers.
+func TestLabTopologies(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ flags, strategies, prefix string }{
+		{"--redis sentinel", "redis", "redis-sentinel://"},
+		{"--redis cluster", "redis", "redis-cluster://"},
+		{"--zookeeper 3 --etcd 3", "zk etcd", ""},
+	} {
+		t.Run(test.flags, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "lab.json")
+			cmd := exec.CommandContext(t.Context(), built(), append([]string{"lab", "--json", file, "--token", token}, strings.Fields(test.flags)...)...)
+			var errOut bytes.Buffer
+			cmd.Stderr = &errOut
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var addrs rig.Addresses
+			eventually(t, "the lab is ready", func() (bool, string) {
+				text, _ := os.ReadFile(file) //nolint:gosec // of this test
+				return json.Unmarshal(text, &addrs) == nil, errOut.String()
+			})
+			if !strings.HasPrefix(addrs.SingleRedis, test.prefix) || strings.Contains(test.flags, "--zookeeper") && (len(addrs.Zookeeper) != 3 || len(addrs.Etcd) != 3) {
+				t.Errorf("addresses %+v", addrs)
+			}
+			for _, strategy := range strings.Fields(test.strategies) {
+				if r := ask(t, http.MethodPost, addrs.Target, "/check/lock?strategy="+strategy); r.HTTP != http.StatusOK {
+					t.Errorf("%s: %+v", strategy, r)
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v: %s", err, errOut.String())
 			}
 		})
 	}

@@ -58,8 +58,8 @@ func OpenWith(address string, conns int, dial func(ctx context.Context, network,
 	o.Protocol = 2 // version 3 costs one more system call before each command
 	client := redis.NewUniversalClient(o)
 	client.AddHook(newCommandHook())
-	if o.IsClusterMode {
-		client.AddHook(onceHook{reload: client.(*redis.ClusterClient).ReloadState})
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		client.AddHook(onceHook{reload: cluster.ReloadState})
 	}
 	return client, nil
 }
