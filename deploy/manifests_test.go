@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -84,6 +85,17 @@ func decode(d runtime.Decoder, file []byte) (all []runtime.Object, err error) {
 	return all, nil
 }
 
+// decodeKustomization decodes a kustomization.yaml. Unlike package yaml and kustomize itself, it
+// rejects the name of a field in another case, such as nameSpace.
+func decodeKustomization(file []byte) error {
+	document, err := yaml.YAMLToJSONStrict(file)
+	if err != nil {
+		return err
+	}
+	unknown, err := kjson.UnmarshalStrict(document, &types.Kustomization{})
+	return errors.Join(append(unknown, err)...)
+}
+
 func onlyComments(document string) bool {
 	for line := range strings.Lines(document) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
@@ -109,7 +121,7 @@ func TestFiles(t *testing.T) {
 		}
 		decoded++
 		if filepath.Base(path) == "kustomization.yaml" {
-			if err := yaml.UnmarshalStrict(text, &types.Kustomization{}); err != nil {
+			if err := decodeKustomization(text); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 			return nil
@@ -143,6 +155,11 @@ func TestDecodeIsStrict(t *testing.T) {
 	} {
 		if _, err := decode(d, []byte(document)); (err == nil) != good {
 			t.Errorf("decode(%q) = %v, want success = %v", document, err, good)
+		}
+	}
+	for document, good := range map[string]bool{"namespace: a\n": true, "nameSpace: a\n": false, "namespaces: a\n": false, "namespace: a\nnamespace: b\n": false} {
+		if err := decodeKustomization([]byte(document)); (err == nil) != good {
+			t.Errorf("decodeKustomization(%q) = %v, want success = %v", document, err, good)
 		}
 	}
 }
@@ -200,9 +217,17 @@ type manifests struct {
 func sort(t *testing.T, folder string, objects []runtime.Object) *manifests {
 	t.Helper()
 	m := &manifests{
-		folder, map[string]*appsv1.Deployment{}, map[string]*appsv1.StatefulSet{}, map[string]*batchv1.Job{}, map[string]*corev1.Service{},
-		map[string]*policyv1.PodDisruptionBudget{}, map[string]*monitoringv1.ServiceMonitor{}, map[string]*networkingv1.NetworkPolicy{},
-		map[string]*corev1.ConfigMap{}, map[string]*corev1.Secret{}, map[string]*corev1.Namespace{},
+		folder,
+		map[string]*appsv1.Deployment{},
+		map[string]*appsv1.StatefulSet{},
+		map[string]*batchv1.Job{},
+		map[string]*corev1.Service{},
+		map[string]*policyv1.PodDisruptionBudget{},
+		map[string]*monitoringv1.ServiceMonitor{},
+		map[string]*networkingv1.NetworkPolicy{},
+		map[string]*corev1.ConfigMap{},
+		map[string]*corev1.Secret{},
+		map[string]*corev1.Namespace{},
 	}
 	spaces := map[string]bool{}
 	for _, object := range objects {
@@ -632,11 +657,72 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{`apis/monitoring v(\S+)`, `k8s\.io/api v0\.(\d+)`} {
+	for pattern, text := range map[string]string{`apis/monitoring v(\S+)`: "| Prometheus Operator | %s |", `k8s\.io/api v0\.(\d+)`: "Kubernetes 1.%s "} {
 		version := regexp.MustCompile(pattern).FindSubmatch(module)
-		if version == nil || !strings.Contains(string(document), string(version[1])) {
-			t.Errorf("docs/production.md does not name the version %s of go.mod", version)
+		if version == nil || !strings.Contains(string(document), fmt.Sprintf(text, version[1])) {
+			t.Errorf("docs/production.md does not name the version %q of go.mod", version)
 		}
+	}
+}
+
+// TestVerdicts compares the verdicts of docs/production.md with those of the recorded matrix.
+func TestVerdicts(t *testing.T) {
+	text, err := os.ReadFile("../docs/matrix.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded struct {
+		Rows []struct {
+			Strategy  string
+			Fenced    bool
+			Summaries map[string]struct {
+				Verdict      string
+				Runs, Failed int
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("../docs/production.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables, _ := strings.Cut(string(document), "<!-- verdicts -->")
+	tables, _, _ = strings.Cut(tables, "<!-- /verdicts -->")
+	var hazards []string
+	compared := 0
+	for line := range strings.Lines(tables) {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.Trim(cells[i], " `")
+		}
+		switch {
+		case len(cells) < 2 || strings.HasPrefix(cells[0], "---"):
+			continue
+		case cells[0] == "":
+			hazards = cells[1:]
+			continue
+		}
+		strategy, fenced := strings.CutSuffix(cells[0], " --fenced")
+		for i, hazard := range hazards {
+			want := ""
+			for _, row := range recorded.Rows {
+				if s := row.Summaries[hazard]; row.Strategy == strategy && row.Fenced == fenced {
+					want = s.Verdict
+					if s.Runs != 20 && s.Runs != 0 || s.Failed != 0 && s.Failed != s.Runs {
+						t.Errorf("%s, %s: %d of %d runs failed, which the document does not say", cells[0], hazard, s.Failed, s.Runs)
+					}
+				}
+			}
+			if cells[i+1] != want {
+				t.Errorf("%s, %s: %q in docs/production.md, and %q in docs/matrix.json", cells[0], hazard, cells[i+1], want)
+			}
+			compared++
+		}
+	}
+	if compared < 100 {
+		t.Errorf("only %d verdicts were compared", compared)
 	}
 }
 
