@@ -50,7 +50,7 @@ var overlays = []string{"classroom", "production"}
 var backends = []string{"ETCD_ENDPOINTS", "MYSQL_DSN", "REDIS_URL", "REDLOCK_URLS", "ZK_SERVERS"}
 
 // secrets matches the names of variables whose values may be or contain passwords.
-var secrets = regexp.MustCompile(`TOKEN|PASSWORD|SECRET|_DSN$|_URLS?$|_READS$`)
+var secrets = regexp.MustCompile(`(TOKEN|PASSWORD|SECRET|_AUTH|_DSN|_URLS?|_READS)$`)
 
 // stopping is the time that a replica needs after DRAIN: 2.5 s more for the drain, 15 s for the
 // running requests, 5 s for the cancelled ones, and 3 s for the releases. See cli/serve.go.
