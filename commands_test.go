@@ -34,6 +34,8 @@ type runner struct {
 func runners() map[string]runner {
 	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
 	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
+	// There is no cluster: this test builds and checks what the commands apply or name.
+	kubernetes := func(as string) runner { return runner{file: "deploy/manifests_test.go", as: as} }
 	plans := runner{file: "jmeter/pom.xml", as: "<plan>*.jmx</plan>"}
 	all := map[string]runner{
 		"make lab":                                {file: "cli/lab_command_test.go", as: `"lab"`},
@@ -53,6 +55,16 @@ func runners() map[string]runner {
 		"docker compose exec redis-1 redis-cli":                                                  docker("docker compose exec -T redis-1 redis-cli"),
 		"docker compose exec zookeeper zkCli.sh":                                                 docker("docker compose exec -T zookeeper zkCli.sh"),
 		"docker compose exec etcd etcdctl get --prefix /":                                        docker("docker compose exec -T etcd etcdctl get --prefix /"),
+
+		"docker build -t oversell .":                                                                   {file: "Dockerfile", as: "docker build -t oversell ."},
+		"kubectl apply -k deploy/kubernetes/classroom":                                                 kubernetes(`"classroom", "production"`),
+		"kubectl delete -k deploy/kubernetes/classroom":                                                kubernetes(`"classroom", "production"`),
+		"kubectl --namespace oversell-classroom rollout status deployment/oversell":                    kubernetes(`deployments["oversell"]`),
+		"kubectl --namespace oversell-classroom port-forward service/oversell 8080:8000":               kubernetes(`services["oversell"]`),
+		"kubectl apply -k deploy/kubernetes/load":                                                      kubernetes(`build(t, "load")`),
+		"kubectl --namespace oversell-classroom logs --follow job/load":                                kubernetes(`jobs["load"]`),
+		"kubectl apply -k deploy/kubernetes/production":                                                kubernetes(`"classroom", "production"`),
+		"cp deploy/kubernetes/production/secrets.example.env deploy/kubernetes/production/secrets.env": kubernetes(`"secrets.example.env"`),
 
 		// This client is not installed on every machine.
 		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
