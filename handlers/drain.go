@@ -63,11 +63,20 @@ func (s *Service) rejectDraining(c *gin.Context) {
 		return
 	}
 	c.Header("Connection", "close")
-	if c.GetHeader(retryStatus) == "502" && c.Request.URL.Path != "/test/unlock" {
+	if retries(c) && c.Request.URL.Path != "/test/unlock" {
 		s.problem(c, refuse(http.StatusBadGateway, api.Unavailable,
 			"this replica is stopping, and nothing was done", "这个副本正在停止，什么也没有做"))
 		s.drain.rejected.Store(time.Now().UnixNano())
 	}
+}
+
+// retries reports whether the balancer sends a request with the answer 502 to another replica.
+func retries(c *gin.Context) bool { return c.GetHeader(retryStatus) == "502" }
+
+// abandoned reports whether the replica has cancelled a request because it took too long to stop,
+// for example a request that waited for a lock. If it took nothing, another replica can serve it.
+func (s *Service) abandoned(c *gin.Context) bool {
+	return s.drain.began.Load() && c.Request.Context().Err() != nil && retries(c)
 }
 
 // closeDraining closes the connection of a request that was running when the drain began.

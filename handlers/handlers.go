@@ -77,6 +77,7 @@ type Service struct {
 	kept       keptLocks
 	checks     stockChecks
 	drain      drain
+	closing    sync.Once
 	boot       string
 	owners     atomic.Int64
 	engine     *gin.Engine
@@ -154,9 +155,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.S
 // Routes lists the routes. The lessons of the course are checked against it.
 func (s *Service) Routes() gin.RoutesInfo { return s.engine.Routes() }
 
-// Close ends event streams and paused requests. Otherwise, a shutdown would wait for them.
+// Close ends event streams and paused requests. Otherwise, a shutdown would wait for them. It may be
+// called again: http.Server does so if a shutdown takes too long and is repeated.
 func (s *Service) Close() {
-	close(s.events.closed)
+	s.closing.Do(func() { close(s.events.closed) })
 	s.failpoints.clear()
 }
 

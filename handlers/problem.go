@@ -154,6 +154,9 @@ func (d description) inChinese(err, translated string) string {
 func (s *Service) problem(c *gin.Context, err error) {
 	r := describe(err)
 	p := r.Problem
+	if p.Outcome.TookNothing() && s.abandoned(c) {
+		p.Status = http.StatusBadGateway
+	}
 	p.Replica, p.Title = s.Replica, http.StatusText(p.Status)
 	lang := requestLanguage(c)
 	if lang == "zh" {
