@@ -212,7 +212,7 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		cfg.Replicas, cfg.Delay, cfg.Proxied, cfg.Fsync = f.replicas, p.Delay, p.Delay > 0, p.Fsync
 		if f.rolling {
-			cfg.ReplicaArgs = []string{"--drain", drainTime.String()}
+			cfg.ReplicaArgs = rollingArgs()
 		}
 	})
 	if err != nil {

@@ -15,6 +15,12 @@ import (
 // when the replica has rejected one, which takes milliseconds under load.
 const drainTime = 500 * time.Millisecond
 
+// rollingArgs are flags of the replicas. With such long leases and sessions, a lock that a replica
+// leaves behind outlasts the wait of all requests. So these fail, and the loss is not overlooked.
+func rollingArgs() []string {
+	return []string{"--drain", drainTime.String(), "--lease", "2m", "--zk-session", "60s"}
+}
+
 // restartDuringRuns restarts all replicas during the run of each strategy.
 func (f *runFlags) restartDuringRuns(lab *rig.Rig) {
 	f.plan.During = func(ctx context.Context) error {

@@ -109,12 +109,15 @@ func (p Plan) load(strategy string) load.Plan {
 }
 
 // of returns the plan for a strategy. With All, a strategy that sleeps between two attempts gets
-// a fifth of the requests and of the stock, and its requests wait longer.
+// a fifth of the requests and of the stock. With All or During, its requests wait longer.
 func (p Plan) of(card api.Card) Plan {
 	if p.All && card.Slow {
 		loops := max(1, p.Loops/5)
 		p.Stock = p.Stock * loops / p.Loops
-		p.Loops, p.Wait = loops, max(p.Wait, time.Minute)
+		p.Loops = loops
+	}
+	if (p.All || p.During != nil) && card.Slow {
+		p.Wait = max(p.Wait, time.Minute)
 	}
 	return p
 }
