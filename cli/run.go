@@ -33,6 +33,8 @@ const defaultToken = "classroom"
 type runFlags struct {
 	plan     comparison.Plan
 	replicas int
+	rolling  bool // restart the replicas one after the other during each run
+	restarts int  // of replicas until now
 	files    files
 	jmeter   bool
 	quiet    bool
@@ -51,8 +53,8 @@ are due at even times, and latencies count from the due time, also if all connec
 
 Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
-  1    a strategy whose card claims safety lost an update, a request failed, or a run or a
-       report could not be completed
+  1    a strategy whose card claims safety lost an update, a request failed, a lock was left
+       behind by --rolling-restart, or a run or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
        (a second Ctrl-C ends at once)`
@@ -67,6 +69,7 @@ func runCommand() *cobra.Command {
   oversell run --all
   oversell run none redis --clients 50 --html result.html
   oversell run redis --rate 500/s --loops 100
+  oversell run --all --rolling-restart
   oversell run version for-update --sweep clients=1..500 --html curve.html
   oversell run redis --target http://127.0.0.1:8080
   oversell run redis --json - | jq '.[0].lost_updates'`,
@@ -113,6 +116,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
 	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")
 	set.BoolVar(&p.Fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
+	set.BoolVar(&f.rolling, "rolling-restart", false, "restart the replicas of its own lab one after the other during each run, with a graceful end; the clients go on until all have restarted")
 	set.BoolVar(&f.jmeter, "jmeter", false, "print the columns of JMeter's aggregate report, and its percentiles")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.files.add(set, "json", "write the results to `FILE`, an array of objects")
@@ -138,8 +142,15 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 		return errors.New("--delay and --fsync are only for a lab that this command starts, not for the lab at --target")
 	case set.Changed("delay") && (plan.Delay < time.Millisecond || plan.Delay > time.Second || plan.Delay%time.Millisecond != 0):
 		return fmt.Errorf("delay %s: must be whole milliseconds, 1ms to 1s", plan.Delay)
+	case f.rolling && (plan.Target != "" || len(plan.Sweep) > 0 || plan.Rate != 0):
+		return errors.New("--rolling-restart needs a lab that this command starts, and a closed loop: it cannot be used with --target, --sweep or --rate")
+	case f.rolling && f.replicas < 2:
+		return errors.New("--rolling-restart needs --replicas 2 or more: with one replica, no other one can serve meanwhile")
 	case plan.Qty < 1:
 		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
+	}
+	if f.rolling && !set.Changed("stock") {
+		f.plan.Stock = comparison.MaxStock // the number of requests is not known before the run
 	}
 	if err := f.checkSweep(set); err != nil {
 		return err
@@ -176,6 +187,9 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	watcher.close()
 	shown := errors.Join(watcher.failed, f.show(trials, out, errOut))
 	err = verdict(trials, failed)
+	if f.rolling {
+		shown = errors.Join(shown, showRolling(f.files.textOutput(out, errOut), trials, f.restarts))
+	}
 	if errors.Is(failed, comparison.ErrPlan) {
 		err = usage("run: %w", failed)
 	}
@@ -197,9 +211,15 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 	}
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		cfg.Replicas, cfg.Delay, cfg.Proxied, cfg.Fsync = f.replicas, p.Delay, p.Delay > 0, p.Fsync
+		if f.rolling {
+			cfg.ReplicaArgs = rollingArgs()
+		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.rolling {
+		f.restartDuringRuns(lab)
 	}
 	addrs := lab.Addresses()
 	p.Target, p.Token = addrs.Target, addrs.Token
@@ -282,13 +302,16 @@ func emptyLine(w io.Writer) error {
 
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil.
 func verdict(trials []comparison.Trial, failed error) error {
-	var broken, withErrors []string
+	var broken, withErrors, left []string
 	for _, t := range trials {
 		if t.Result.Safe && t.Result.Verdict == check.Broken {
 			broken = append(broken, t.Result.Strategy)
 		}
 		if t.Result.Errors > 0 {
 			withErrors = append(withErrors, fmt.Sprintf("%s (%d)", t.Result.Strategy, t.Result.Errors))
+		}
+		if t.LeftBehind != "" {
+			left = append(left, fmt.Sprintf("%s (%s)", t.Result.Strategy, t.LeftBehind))
 		}
 	}
 	var all []error
@@ -300,6 +323,9 @@ func verdict(trials []comparison.Trial, failed error) error {
 	}
 	if len(withErrors) > 0 {
 		all = append(all, fmt.Errorf("run: requests failed: %s", strings.Join(withErrors, ", ")))
+	}
+	if len(left) > 0 {
+		all = append(all, fmt.Errorf("run: these strategies could not sell within 1 s after the last restart, so a lock was left behind: %s", strings.Join(left, ", ")))
 	}
 	return errors.Join(all...)
 }

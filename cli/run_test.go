@@ -210,6 +210,8 @@ func runWrongCommandLine(t *testing.T, binary string) {
 		"delay 1.5ms: must be whole milliseconds":            "--delay 1500us",
 		"delay 2s: must be whole milliseconds":               "--delay 2s",
 		`target "ftp://x": must be a URL`:                    "--target ftp://x",
+		"--rolling-restart needs a lab that this command":    "--rolling-restart --target http://127.0.0.1:1",
+		"--rolling-restart needs --replicas 2":               "--rolling-restart --replicas 1",
 		"--json and --html name the same file, ":             "--json x --html ./x",
 
 		`run: rate "0": must be`:                     "--rate 0",

@@ -38,6 +38,7 @@ type settings struct {
 	Etcd      []string      `env:"ETCD_ENDPOINTS" envDefault:"127.0.0.1:2379"`
 	Lease     time.Duration `env:"LEASE" envDefault:"10s"`
 	Conns     int           `env:"CONNS" envDefault:"32"`
+	Drain     time.Duration `env:"DRAIN" envDefault:"0s"`
 	Lab       bool          `env:"LAB"`
 	Token     string        `env:"LAB_TOKEN"`
 	Adapter   string        `env:"ADAPTER"`
@@ -73,6 +74,7 @@ func serveCommand() *cobra.Command {
 	f.StringSliceVar(&s.Etcd, "etcd", s.Etcd, "host:port of etcd's members, separated by commas (ETCD_ENDPOINTS)")
 	f.DurationVar(&s.Lease, "lease", s.Lease, "lease of a lock, unless the request has another (LEASE)")
 	f.IntVar(&s.Conns, "conns", s.Conns, "maximum number of connections to each backend (CONNS)")
+	f.DurationVar(&s.Drain, "drain", s.Drain, "time for which a stopping replica still serves, while /readyz answers 503; longer than the balancer takes to notice it (DRAIN)")
 	f.BoolVar(&s.Lab, "lab", s.Lab, "let clients with the token set the stock; needs --token (LAB)")
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
 	f.StringVar(&s.Adapter, "adapter", s.Adapter, "a `COMMAND` of the shell that runs a lock in another language, as the strategy adapter; see docs/adapter.md (ADAPTER)")
@@ -90,13 +92,15 @@ func (s *settings) check() error {
 		return fmt.Errorf("--conns %d: must be 2 or more", s.Conns)
 	case s.Lease < 100*time.Millisecond, s.ZKSession < 100*time.Millisecond:
 		return errors.New("--lease and --zk-session must be 100ms or more")
+	case s.Drain < 0 || s.Drain > time.Minute:
+		return fmt.Errorf("--drain %v: must be 0s to 1m0s", s.Drain)
 	case len(s.Replica) > 64:
 		return errors.New("--replica must be 64 characters or fewer")
 	}
 	return nil
 }
 
-// serve runs a replica until ctx ends. Then the replica completes the running requests and stops.
+// serve runs a replica until ctx ends. Then the replica drains, completes the running requests and stops.
 func serve(ctx context.Context, s settings) error {
 	// A replica needs little memory, so collect garbage less often to save time.
 	if os.Getenv("GOGC") == "" {
@@ -139,7 +143,8 @@ func serve(ctx context.Context, s settings) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	log.Info("stopping after the running requests")
+	log.Info("stopping after the drain and the running requests", "drain", s.Drain)
+	service.Drain(s.Drain)
 	return shutdown(server, abandon)
 }
 

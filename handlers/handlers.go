@@ -76,6 +76,8 @@ type Service struct {
 	failpoints failpoints
 	kept       keptLocks
 	checks     stockChecks
+	drain      drain
+	closing    sync.Once
 	boot       string
 	owners     atomic.Int64
 	engine     *gin.Engine
@@ -100,7 +102,7 @@ func New(config Config) *Service {
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false // a header of the request would set the target
-	s.engine.Use(boundWrites, s.recovered, s.readBody)
+	s.engine.Use(boundWrites, s.recovered, s.readBody, s.rejectDraining)
 	s.routes()
 	s.routePrimitives()
 	s.routeFailpoints()
@@ -128,7 +130,10 @@ func (s *Service) routes() {
 	s.engine.PUT("/shows/:id", s.labOnly, s.answer(s.putShow))
 	s.engine.POST("/shows/:id/tickets", s.answer(s.postTicket))
 	s.engine.GET("/events", s.answer(s.streamEvents))
-	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	s.engine.GET("/healthz", func(c *gin.Context) {
+		c.Header("X-Replica", s.Replica) // a balancer's client sees which replica answered
+		c.String(http.StatusOK, "ok\n")
+	})
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
@@ -150,9 +155,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.S
 // Routes lists the routes. The lessons of the course are checked against it.
 func (s *Service) Routes() gin.RoutesInfo { return s.engine.Routes() }
 
-// Close ends event streams and paused requests. Otherwise, a shutdown would wait for them.
+// Close ends event streams and paused requests. Otherwise, a shutdown would wait for them. It may be
+// called again: http.Server does so if a shutdown takes too long and is repeated.
 func (s *Service) Close() {
-	close(s.events.closed)
+	s.closing.Do(func() { close(s.events.closed) })
 	s.failpoints.clear()
 }
 
@@ -199,6 +205,10 @@ func (s *Service) getPrimitive(c *gin.Context) (answer any, err error) {
 }
 
 func (s *Service) ready(c *gin.Context) {
+	if s.drain.began.Load() {
+		c.JSON(http.StatusServiceUnavailable, gin.H{"ready": false, "replica": s.Replica, "stopping": true})
+		return
+	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), 2*time.Second)
 	defer cancel()
 	pings := map[string]func(context.Context) error{}

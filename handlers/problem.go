@@ -154,6 +154,9 @@ func (d description) inChinese(err, translated string) string {
 func (s *Service) problem(c *gin.Context, err error) {
 	r := describe(err)
 	p := r.Problem
+	if p.Outcome.TookNothing() && s.abandoned(c) {
+		p.Status = http.StatusBadGateway
+	}
 	p.Replica, p.Title = s.Replica, http.StatusText(p.Status)
 	lang := requestLanguage(c)
 	if lang == "zh" {
@@ -195,6 +198,7 @@ var titlesZH = map[int]string{ //nolint:gochecknoglobals // a dictionary, never 
 	http.StatusUnprocessableEntity:   "内容不符合要求",
 	http.StatusTooManyRequests:       "请求过多",
 	http.StatusInternalServerError:   "服务器内部错误",
+	http.StatusBadGateway:            "网关错误",
 	http.StatusServiceUnavailable:    "服务不可用",
 	http.StatusInsufficientStorage:   "存储空间不足",
 }
@@ -205,6 +209,7 @@ type written struct{}
 func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		answer, err := work(c)
+		s.closeDraining(c)
 		if err != nil {
 			s.problem(c, err)
 			return

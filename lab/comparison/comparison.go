@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,10 @@ type Plan struct {
 	Delay time.Duration // of each answer of a server to a replica
 	Fsync bool          // the servers sync each write to the disk
 
+	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
+	// Then each replica must sell once more without a wait: else a lock was left behind.
+	During func(context.Context) error
+
 	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
 
@@ -66,6 +71,8 @@ type Plan struct {
 type Trial struct {
 	Result  report.Result
 	History history.History
+	// LeftBehind says why a sale after Plan.During failed. Empty means that it sold.
+	LeftBehind string
 }
 
 // Watcher receives the progress of the runs, from one goroutine at a time.
@@ -102,12 +109,15 @@ func (p Plan) load(strategy string) load.Plan {
 }
 
 // of returns the plan for a strategy. With All, a strategy that sleeps between two attempts gets
-// a fifth of the requests and of the stock, and its requests wait longer.
+// a fifth of the requests and of the stock. With All or During, its requests wait longer.
 func (p Plan) of(card api.Card) Plan {
 	if p.All && card.Slow {
 		loops := max(1, p.Loops/5)
 		p.Stock = p.Stock * loops / p.Loops
-		p.Loops, p.Wait = loops, max(p.Wait, time.Minute)
+		p.Loops = loops
+	}
+	if (p.All || p.During != nil) && card.Slow {
+		p.Wait = max(p.Wait, time.Minute)
 	}
 	return p
 }
@@ -218,7 +228,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		id, _, _ := strings.Cut(warning, ":")
 		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
 	})
-	h, stopped := load.Run(ctx, p.load(card.ID), w.Progress)
+	h, stopped, during := p.send(ctx, card.ID, w)
 	if stopped != nil && ctx.Err() == nil {
 		return nil, stopped
 	}
@@ -238,7 +248,41 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		}
 	}
 	setup.Warnings = warnings
-	return &Trial{Result: report.Summarise(h, setup), History: h}, stopped
+	t := &Trial{Result: report.Summarise(h, setup), History: h}
+	if p.During != nil && during == nil && stopped == nil {
+		t.LeftBehind = sellAtOnce(ctx, service, card.ID)
+	}
+	return t, cmp.Or(stopped, during)
+}
+
+// send sends the load of one strategy, during Plan.During if that is set.
+func (p Plan) send(ctx context.Context, strategy string, w Watcher) (h history.History, stopped, during error) {
+	plan := p.load(strategy)
+	if p.During == nil {
+		h, stopped = load.Run(ctx, plan, w.Progress)
+		return h, stopped, nil
+	}
+	done := make(chan struct{})
+	plan.Until = done
+	go func() {
+		defer close(done)
+		during = p.During(ctx)
+	}()
+	h, stopped = load.Run(ctx, plan, w.Progress)
+	<-done
+	return h, stopped, during
+}
+
+// sellAtOnce sells once more with a wait far below the lease of a lock that was left behind. It does
+// so three times, so that a balancer of three replicas sends a request to each.
+func sellAtOnce(ctx context.Context, service api.Client, strategy string) (failed string) {
+	for range 3 {
+		op := load.Buy(ctx, service, strategy, product, url.Values{"wait": {"1s"}}, time.Now())
+		if op.Outcome != history.OK {
+			return cmp.Or(op.Detail, op.Reason)
+		}
+	}
+	return ""
 }
 
 // readStock reads the stock even after ctx has ended, and retries while the database starts. After

@@ -11,7 +11,7 @@ func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 	return func(yield func(due time.Duration) bool) {
 		c.active.Add(1)
 		defer c.active.Add(-1)
-		for range c.plan.Loops {
+		for sent := 0; c.plan.sendsMore(sent); sent++ {
 			if c.plan.over(time.Since(c.start)) || !yield(0) || !sleep(ctx, c.called+c.plan.Every-time.Since(c.start)) {
 				return
 			}
@@ -49,3 +49,16 @@ func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Durati
 }
 
 func (p Plan) over(at time.Duration) bool { return p.Length > 0 && at >= p.Length }
+
+// sendsMore reports whether a client of a closed loop that has sent that many requests sends another.
+func (p Plan) sendsMore(sent int) bool {
+	if sent < p.Loops || p.Until == nil {
+		return sent < p.Loops
+	}
+	select {
+	case <-p.Until:
+		return false
+	default:
+		return sent < MaxRequests/p.Clients
+	}
+}

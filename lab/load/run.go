@@ -116,8 +116,9 @@ func (t *tally) add(op *history.Op) {
 }
 
 func (t *tally) progress(total int) Progress {
+	done := int(t.done.Load())
 	p := Progress{
-		Done: int(t.done.Load()), Total: total,
+		Done: done, Total: max(total, done), // with Until, more requests are sent
 		Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
 		Took: t.took.read(),
 	}

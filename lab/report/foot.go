@@ -21,7 +21,11 @@ func facts(results []Result) []fact {
 		return nil
 	}
 	r := results[0]
-	load := fmt.Sprintf("%d clients x %d requests, ramp-up %s", r.Clients, r.Loops, duration(r.RampUpMS))
+	atLeast := ""
+	if slices.ContainsFunc(results, func(r Result) bool { return r.Samples > r.Clients*r.Loops }) {
+		atLeast = "at least " // with load.Plan.Until
+	}
+	load := fmt.Sprintf("%d clients x %s%d requests, ramp-up %s", r.Clients, atLeast, r.Loops, duration(r.RampUpMS))
 	if r.Open != nil {
 		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, count(r.Clients, "connection", "connections"))
 	}

@@ -52,6 +52,8 @@ func TestNginx(t *testing.T) {
 		}
 	})
 	t.Run("tells that a client hung up", func(t *testing.T) { tellsHangUp(t, r.Addresses()) })
+	t.Run("sends a rejected request elsewhere", func(t *testing.T) { sendsElsewhere(t, target) })
+	t.Run("repeats a request that it did not send", func(t *testing.T) { repeatsUnsent(t, r, target) })
 	t.Run("never repeats a request", func(t *testing.T) { neverRepeats(t, r, target) })
 }
 
@@ -80,6 +82,68 @@ func tellsHangUp(t *testing.T, addrs rig.Addresses) {
 		t.Error("the request had an answer")
 	}
 	eventually(t, "the replica did not notice the end of the request", func() bool { return sum("/hung-up") == 1 })
+}
+
+// sendsElsewhere sends requests that replica-1 rejects, as a replica that stops does.
+func sendsElsewhere(t *testing.T, target string) {
+	t.Helper()
+	for range 4 {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if status, text := call(t, method, target+"/rejected", "body"); status != http.StatusOK || !strings.HasSuffix(text, " body") {
+				t.Errorf("%s: %d %s", method, status, text)
+			}
+		}
+	}
+}
+
+// repeatsUnsent stops one replica after the other. nginx cannot connect to it, so another replica
+// must get the request, whatever its method.
+func repeatsUnsent(t *testing.T, r *rig.Rig, target string) {
+	t.Helper()
+	for _, name := range []string{"replica-1", "replica-2", "replica-3"} {
+		s, err := r.Server(name)
+		must(t, err)
+		must(t, s.Stop(t.Context()))
+		for range 4 {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				status, text := call(t, method, target+"/echoed", "body")
+				if status != http.StatusOK || text != "body" {
+					t.Errorf("%s without %s: %d %s", method, name, status, text)
+				}
+			}
+		}
+		must(t, s.Start(t.Context()))
+		eventually(t, "nginx sends no requests to "+name, func() bool { return body(t, target+"/name") == name })
+	}
+}
+
+// TestRollingRestart checks that the replicas are restarted one after the other, and that none is
+// stopped before nginx sends requests to the one before it.
+func TestRollingRestart(t *testing.T) {
+	cfg := everything()
+	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Redis = false, false, false, 0
+	r := rigtest.Start(t, cfg)
+	before := map[string]int{}
+	for _, s := range r.Servers() {
+		before[s.Name()] = s.PID()
+	}
+	var names []string
+	must(t, r.RollingRestart(t.Context(), func(s *rig.Server) {
+		names = append(names, s.Name())
+		if s.PID() == 0 || s.PID() == before[s.Name()] {
+			t.Errorf("%s was not restarted", s.Name())
+		}
+	}))
+	if got := strings.Join(names, " "); got != "replica-1 replica-2 replica-3" {
+		t.Errorf("restarted %s", got)
+	}
+	// A replica that has died is an error, and the others stay as they are.
+	s, err := r.Server("replica-1")
+	must(t, err)
+	s.Kill()
+	if err := r.RollingRestart(t.Context(), func(*rig.Server) {}); err == nil || !strings.Contains(err.Error(), "replica-1: it is not running") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // neverRepeats kills a replica during a request: nginx must not send it to another replica.
@@ -115,4 +179,17 @@ func request(t *testing.T, ctx context.Context, url string) *http.Response { //n
 	res, err := http.DefaultClient.Do(req)
 	must(t, err)
 	return res
+}
+
+// call sends a request with a body, and returns the answer.
+func call(t *testing.T, method, url, text string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(text))
+	must(t, err)
+	res, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	must(t, err)
+	return res.StatusCode, string(got)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,7 +34,7 @@ func serve() {
 func routes(name string) http.Handler {
 	var waiting, hungUp atomic.Int64
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Replica", name) })
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {
 		if slices.Contains(os.Args, "--dies-when-asked-for-its-backends") {
 			_, _ = fmt.Fprintln(os.Stderr, "the last words")
@@ -44,6 +45,16 @@ func routes(name string) http.Handler {
 	mux.HandleFunc("GET /env", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Environ()) })
 	mux.HandleFunc("GET /token", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, os.Getenv("LAB_TOKEN")) })
 	mux.HandleFunc("GET /from", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Get("X-Forwarded-For")) })
+	mux.HandleFunc("/echoed", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	// A replica that stops answers like replica-1 here.
+	mux.HandleFunc("/rejected", func(w http.ResponseWriter, r *http.Request) {
+		if name == "replica-1" {
+			status, _ := strconv.Atoi(r.Header.Get("X-Retry-Status"))
+			w.WriteHeader(status)
+		}
+		text, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s %s", name, text)
+	})
 	// This route kills the process during the request.
 	mux.HandleFunc("GET /die", func(http.ResponseWriter, *http.Request) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	mux.HandleFunc("POST /length", func(w http.ResponseWriter, r *http.Request) {
