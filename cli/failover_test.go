@@ -24,7 +24,9 @@ func TestFailoverUnderLoad(t *testing.T) {
 	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
 		t.Skip("make topologies runs it")
 	}
-	redisMaster := func(_ context.Context, r *rig.Rig) (fault.Fault, error) { return fault.MastersOf(r).Replace("stock:1"), nil }
+	redisMaster := func(_ context.Context, r *rig.Rig) (fault.Fault, error) {
+		return fault.MastersOf(r).Replace("stock:1"), nil
+	}
 	for engine, test := range map[string]struct {
 		strategy string
 		change   func(*rig.Config)
