@@ -43,7 +43,7 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
 		Username:  as.User, Password: as.Password, TLS: as.TLS,
-		Logger: zap.NewNop(), // the client returns the errors that it would log
+		Logger:          zap.NewNop(), // the client returns the errors that it would log
 		MaxUnaryRetries: attempts,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.

@@ -65,13 +65,14 @@ func (s *Session) authenticated() error {
 	return fmt.Errorf("%w: authentication: %w", zk.ErrNoServer, err)
 }
 
-// acl returns the rights on a new node. With the scheme auth, the server itself enters the user of
-// this connection, in the format that it is configured for.
+// acl returns the rights on a new node. The ACL names the user, and not the scheme auth: for that, the
+// server would also enter the name in the client's certificate, which many clients may share.
 func (s *Session) acl() []zk.ACL {
 	if len(s.login.digest) == 0 {
 		return zk.WorldACL(zk.PermAll)
 	}
-	return zk.AuthACL(zk.PermAll)
+	user, password, _ := strings.Cut(string(s.login.digest), ":")
+	return zk.DigestACL(zk.PermAll, user, password)
 }
 
 // splitChroot cuts the path off the last server's address, as ZooKeeper's own clients do.

@@ -115,20 +115,24 @@ var errSessionEnded = fmt.Errorf("%w: its ZooKeeper session has ended", locks.Er
 // Ping returns an error if the server does not answer a request, or does not let this user read the
 // folder of the locks. A server accepts any user and password, and rejects the user at a node.
 func (s *Session) Ping(ctx context.Context) error {
-	folder := path.Dir(path.Dir(root))
-	_, err := do(ctx, func() (*zk.Stat, error) {
-		sent(ctx, "get", folder)
-		_, stat, err := s.Get(folder)
-		return stat, err
-	})
+	err := s.readable(ctx, path.Dir(path.Dir(root)))
 	if isNoNode(err) { // no lock has been used yet
-		if _, err = s.stat(ctx, "/"); isNoNode(err) {
+		if err = s.readable(ctx, "/"); isNoNode(err) {
 			return fmt.Errorf("%w: %s", ErrNoChroot, s.chroot)
 		}
 	}
 	if cause := s.failed.get(); err != nil && cause != nil && !isAny(err, zk.ErrNoAuth, zk.ErrAuthFailed) {
 		return fmt.Errorf("%w: %w", err, cause)
 	}
+	return err
+}
+
+func (s *Session) readable(ctx context.Context, node string) error {
+	_, err := do(ctx, func() (*zk.Stat, error) {
+		sent(ctx, "get", node)
+		_, stat, err := s.Get(node)
+		return stat, err
+	})
 	return err
 }
 
