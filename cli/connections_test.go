@@ -73,7 +73,8 @@ func TestConnections(t *testing.T) {
 		want map[string]string
 	}{
 		{
-			"wrong passwords", map[string]string{"MYSQL_DSN": c.dsn(wrongSecret, "127.0.0.1"), "ZK_AUTH": "oversell:" + wrongSecret, "ETCD_AUTH": "oversell:" + wrongSecret},
+			"wrong passwords",
+			map[string]string{"MYSQL_DSN": c.dsn(wrongSecret, "127.0.0.1"), "ZK_AUTH": "oversell:" + wrongSecret, "ETCD_AUTH": "oversell:" + wrongSecret},
 			map[string]string{
 				"mysql":     "the server refused the user: check the user and the password in MYSQL_DSN.",
 				"zookeeper": "the server refused the user of ZK_AUTH: the nodes belong to another user, or the password is wrong.",
@@ -81,7 +82,8 @@ func TestConnections(t *testing.T) {
 			},
 		},
 		{
-			"no users", map[string]string{"ZK_AUTH": "", "ETCD_AUTH": ""},
+			"no users",
+			map[string]string{"ZK_AUTH": "", "ETCD_AUTH": ""},
 			map[string]string{"zookeeper": "the server refused the user of ZK_AUTH:", "etcd": "the server requires a user: set ETCD_AUTH ("},
 		},
 		{
@@ -90,35 +92,43 @@ func TestConnections(t *testing.T) {
 			map[string]string{"mysql": "the user has too few rights: grant all rights on the database to the user in MYSQL_DSN (", "etcd": "the user of ETCD_AUTH has too few rights: grant readwrite on the prefix /oversell/etcd/ ("},
 		},
 		{
-			"no chroot", map[string]string{"ZK_SERVERS": c.rig.Addresses().ZookeeperTLS[0] + "/missing"},
+			"no chroot",
+			map[string]string{"ZK_SERVERS": c.rig.Addresses().ZookeeperTLS[0] + "/missing"},
 			map[string]string{"zookeeper": "create the path at the end of ZK_SERVERS, for example with zkCli, or correct it (the chroot does not exist: /missing)"},
 		},
 		{
-			"another authority", map[string]string{"MYSQL_CA_FILE": c.otherCA, "ZK_CA_FILE": c.otherCA, "ETCD_CA_FILE": c.otherCA},
+			"another authority",
+			map[string]string{"MYSQL_CA_FILE": c.otherCA, "ZK_CA_FILE": c.otherCA, "ETCD_CA_FILE": c.otherCA},
 			sameOn("the server's certificate is signed by an authority that this replica does not trust: set {}_CA_FILE to the certificate of this authority (", "MYSQL", "ZK", "ETCD"),
 		},
 		{
-			"no client certificate", map[string]string{"ZK_CERT_FILE": "", "ZK_KEY_FILE": ""},
+			"no client certificate",
+			map[string]string{"ZK_CERT_FILE": "", "ZK_KEY_FILE": ""},
 			map[string]string{"zookeeper": "the server rejected the certificate of this replica: set ZK_CERT_FILE and ZK_KEY_FILE to a valid certificate"},
 		},
 		{
-			"an expired client certificate", map[string]string{"ZK_CERT_FILE": c.expiredCert},
+			"an expired client certificate",
+			map[string]string{"ZK_CERT_FILE": c.expiredCert},
 			map[string]string{"zookeeper": "the server rejected the certificate of this replica: set ZK_CERT_FILE and ZK_KEY_FILE to a valid certificate"},
 		},
 		{
-			"no TLS", map[string]string{"ZK_CA_FILE": "", "ZK_CERT_FILE": "", "ZK_KEY_FILE": "", "ETCD_CA_FILE": ""},
+			"no TLS",
+			map[string]string{"ZK_CA_FILE": "", "ZK_CERT_FILE": "", "ZK_KEY_FILE": "", "ETCD_CA_FILE": ""},
 			sameOn("the server closed the connection: check that it is ready, and that it expects connections with TLS at this port if and only if this replica uses TLS (", "ZK", "ETCD"),
 		},
 		{
-			"TLS at a port without", map[string]string{"ZK_SERVERS": c.rig.Addresses().Zookeeper[0] + "/app"},
+			"TLS at a port without",
+			map[string]string{"ZK_SERVERS": c.rig.Addresses().Zookeeper[0] + "/app"},
 			map[string]string{"zookeeper": "the server closed the connection: check that it is ready, and that it expects"},
 		},
 		{
-			"nothing listens", map[string]string{"MYSQL_DSN": "oversell:" + wrongSecret + "@tcp(127.0.0.1:1)/oversell", "ZK_SERVERS": "127.0.0.1:1", "ETCD_ENDPOINTS": "127.0.0.1:1"},
+			"nothing listens",
+			map[string]string{"MYSQL_DSN": "oversell:" + wrongSecret + "@tcp(127.0.0.1:1)/oversell", "ZK_SERVERS": "127.0.0.1:1", "ETCD_ENDPOINTS": "127.0.0.1:1"},
 			sameOn("nothing listens at the address: start the server, or correct {} (", "MYSQL_DSN", "ZK_SERVERS", "ETCD_ENDPOINTS"),
 		},
 		{
-			"no such host", map[string]string{"MYSQL_DSN": "oversell:" + wrongSecret + "@tcp(host.invalid:3306)/oversell", "ZK_SERVERS": "host.invalid:2181", "ETCD_ENDPOINTS": "host.invalid:2379"},
+			"no such host",
+			map[string]string{"MYSQL_DSN": "oversell:" + wrongSecret + "@tcp(host.invalid:3306)/oversell", "ZK_SERVERS": "host.invalid:2181", "ETCD_ENDPOINTS": "host.invalid:2379"},
 			sameOn("a host name cannot be resolved: correct it in {}, or check DNS (", "MYSQL_DSN", "ZK_SERVERS", "ETCD_ENDPOINTS"),
 		},
 	} {

@@ -129,7 +129,7 @@ func (r *Rig) secureZookeeper(s *Server) string {
 	s.before = func() error {
 		cert, err1 := os.ReadFile(files.Cert)
 		key, err2 := os.ReadFile(files.Key)
-		if err := errors.Join(err1, err2, os.WriteFile(pair, slices.Concat(key, cert), 0o600)); err != nil {
+		if err := errors.Join(err1, err2, os.WriteFile(pair, slices.Concat(key, cert), 0o600)); err != nil { //nolint:gosec // in our folder
 			return fmt.Errorf("rig: %w", err)
 		}
 		return nil
